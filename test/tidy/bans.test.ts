@@ -1,0 +1,67 @@
+/**
+ * One place each: the bans of eslint.config.js hold in every file, whatever a comment disables, and
+ * each of them still catches what it is for. Without types, so that `npm test` can afford it.
+ */
+import { ESLint, Linter } from "eslint";
+import { parser } from "typescript-eslint";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROOT, sourcesIn } from "./tree.js";
+import type { SourceText } from "./tree.js";
+
+const linter = new Linter({ configType: "flat" });
+const eslint = new ESLint({ cwd: ROOT });
+
+/** What the bans for its path say of a file. */
+async function banned({ path, text }: SourceText): Promise<readonly string[]> {
+  const { rules } = (await eslint.calculateConfigForFile(path)) as { rules: Linter.RulesRecord };
+  const bans = Object.fromEntries(Object.entries(rules).filter(([rule]) => rule.startsWith("no-restricted-")));
+  const config: Linter.Config = { files: ["**/*.ts"], languageOptions: { parser }, rules: bans };
+  return linter
+    .verify(text, [config], { filename: path, allowInlineConfig: false })
+    .map(({ line, message }) => `${path}:${line} ${message}`);
+}
+
+/** A snippet, the concern that its message names, and the one place that may. */
+const BANS: readonly (readonly [text: string, message: RegExp, place: string])[] = [
+  ["Date.now();", /Clock/, "lib/core/time.ts"],
+  ["new Date();", /Clock/, "lib/core/time.ts"],
+  ["performance.now();", /Clock/, "lib/core/time.ts"],
+  ["setTimeout(task, 5);", /Clock/, "lib/core/time.ts"],
+  ["globalThis.setInterval(task, 5);", /Clock/, "lib/core/time.ts"],
+  [`import { setTimeout } from "node:timers/promises"; export { setTimeout };`, /Clock/, "lib/core/time.ts"],
+  ["AbortSignal.timeout(5);", /Clock/, "lib/core/time.ts"],
+  ["Math.random();", /Randomness/, "test/core/key.test.ts"],
+  ["process.env.HOLDFAST_URL;", /environment/, "lib/client/environment.ts"],
+  ["process.env.HOLDFAST_TABLE;", /environment/, "lambda/main.ts"],
+  ["const { env } = process; export { env };", /environment/, "infra/app.ts"],
+  [`import { env } from "node:process"; export { env };`, /environment/, "infra/local/start.ts"],
+  ["console.log(1);", /log/, "lambda/compose.ts"],
+  ["console.log(1);", /log/, "bin/holdfast.ts"],
+];
+
+describe("one place each", () => {
+  beforeAll(() => banned({ path: "lib/index.ts", text: "" }));
+
+  it("in every file", async () => {
+    const found = await Promise.all(sourcesIn("lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/").map(banned));
+    expect(found.flat()).toEqual([]);
+  });
+
+  it.each(BANS)("control: %s is refused in lib with %s, and accepted in %s", async (text, message, place) => {
+    for (const path of ["lib/client/lease.ts", "lib/core/acquire.ts", "lambda/handler.ts"]) {
+      expect(await banned({ path, text }), path).toContainEqual(expect.stringMatching(message));
+    }
+    expect(await banned({ path: place, text })).toEqual([]);
+  });
+
+  it("control: a comment doesn't lift a ban", async () => {
+    const text = "// eslint-disable-next-line no-restricted-properties -- only this once\nDate.now();";
+    expect(await banned({ path: "lib/client/lease.ts", text })).toHaveLength(1);
+  });
+
+  it("control: the pure core takes its random bytes as an argument", async () => {
+    const text = `import { randomBytes } from "node:crypto"; randomBytes(10); crypto.randomUUID();`;
+    expect(await banned({ path: "lib/core/lease-id.ts", text })).toHaveLength(2);
+    expect(await banned({ path: "lib/client/lease-ids.ts", text })).toEqual([]);
+  });
+});

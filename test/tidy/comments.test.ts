@@ -1,0 +1,30 @@
+/** Every file says what it is for, every export what it is. */
+import { describe, expect, it } from "vitest";
+import { hasHeader, undocumented } from "./comments.js";
+import { sourcesIn } from "./tree.js";
+
+describe("comments", () => {
+  it("head every file", () => {
+    const silent = sourcesIn("lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/").filter((source) => !hasHeader(source));
+    expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+
+  it("stand above every export of lib and lambda", () => {
+    expect(sourcesIn("lib/", "lambda/").flatMap(undocumented)).toEqual([]);
+  });
+
+  it.each([
+    ["a function", "export function held(): void {}"],
+    ["a function with a plain comment", "// Held.\nexport function held(): void {}"],
+    ["a constant", "/** Other. */\nconst other = 1;\nexport const held = other;"],
+    ["an interface", "export interface held {}"],
+    ["a class", "/** Header. */\nimport { a } from './a.js';\nexport class held extends a {}"],
+  ])("control: %s without one is reported", (_what, text) => {
+    expect(undocumented({ path: "lib/a.ts", text })).toEqual(["lib/a.ts: held"]);
+  });
+
+  it("control: one comment serves all overloads, and what isn't exported needs none", () => {
+    const text = "/** Held. */\nexport function held(a: 1): void;\nexport function held(): void {}\nfunction inner() {}";
+    expect(undocumented({ path: "lib/a.ts", text })).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+/** Imports point down only. The controls are files that aren't there and must be refused. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { wrongWay } from "./directions.js";
+import { importsOf } from "./imports.js";
+import { ROOT, sourcesIn } from "./tree.js";
+
+describe("import directions", () => {
+  it("point down the house only", () => {
+    const sources = sourcesIn("lib/", "lambda/", "infra/", "bin/", "examples/");
+    expect(sources.length).toBeGreaterThan(20);
+    expect(sources.flatMap(wrongWay)).toEqual([]);
+  });
+
+  it.each([
+    ["lib/core/acquire.ts", `import { item } from "../store/item.js";`],
+    ["lib/core/acquire.ts", `import type { Item } from "../store/item.js";`],
+    ["lib/core/acquire.ts", `export * from "../client/lease.js";`],
+    ["lib/core/acquire.ts", `import { readFile } from "node:fs/promises";`],
+    ["lib/wire/acquire.ts", `import type { LockStore } from "../store/lock-store.js";`],
+    ["lib/store/item.ts", `import { unmarshall } from "@aws-sdk/util-dynamodb";`],
+    ["lib/store/memory-store.ts", `const sdk = await import("@aws-sdk/client-dynamodb");`],
+    ["lib/store/dynamo-store.ts", `import { limits } from "../service/limits.js";`],
+    ["lib/service/lock-service.ts", `type Item = import("../store/item.js").Item;`],
+    ["lib/client/lease.ts", `import { service } from "../service/lock-service.js";`],
+    ["lib/client/transport.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],
+    ["lib/index.ts", `import { createHandler } from "../lambda/handler.js";`],
+    ["lambda/handler.ts", `import { LockClient } from "../lib/client/client.js";`],
+    ["lambda/handler.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],
+    ["infra/stack.ts", `import { engine } from "../test/support/engine.js";`],
+    ["bin/holdfast.ts", `import { createLockClient } from "../lib/client/client.js";`],
+  ])("control: %s with %s is refused", (path, text) => {
+    expect(wrongWay({ path, text })).toHaveLength(1);
+  });
+
+  it.each([
+    ["lib/core/key.ts", `import { createHash } from "node:crypto"; import { LIMITS } from "./limits.js";`],
+    ["lib/dynamodb.ts", `import { DynamoStore } from "./store/dynamo-store.js";`],
+    ["bin/holdfast.ts", `import { createLockClient } from "../lib/index.js";`],
+    ["lib/core/key.ts", `// import { item } from "../store/item.js";`],
+  ])("control: %s with %s is accepted", (path, text) => {
+    expect(wrongWay({ path, text })).toEqual([]);
+  });
+});
+
+describe("packages", () => {
+  it("that ship with the code are declared for whoever installs it", () => {
+    const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Record<string, object>;
+    const declared = new Set([...Object.keys(dependencies!), ...Object.keys(peerDependencies!)]);
+    const imported = sourcesIn("lib/", "lambda/", "bin/").flatMap((source) =>
+      importsOf(source).map((found) => ({ ...found, path: source.path })),
+    );
+    const undeclared = imported.filter(({ package: name }) => {
+      if (name === undefined || name.startsWith("node:")) return false;
+      return !declared.has(name) && !declared.has(`@types/${name}`);
+    });
+    expect(undeclared.map(({ path, line, package: name }) => `${path}:${line} imports ${name}`)).toEqual([]);
+  });
+});

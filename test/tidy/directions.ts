@@ -1,0 +1,63 @@
+/**
+ * Which way imports point: the table of rooms, from the bottom up. Arrows point down only, types
+ * included, so that a lower room never knows of a higher one. A room absent here may import anything.
+ */
+import { importsOf } from "./imports.js";
+import type { SourceText } from "./tree.js";
+
+interface Room {
+  /** A directory, ending in `/`, or one file; the first room that matches a file is its own. */
+  readonly of: string | RegExp;
+  /** Directories and files of the repository that it may import, beside its own directory. */
+  readonly files: readonly (string | RegExp)[];
+  /** Packages that it may import. */
+  readonly packages: readonly (string | RegExp)[];
+}
+
+const AWS_SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
+/** The only files of `lib`, beside the entries, that know the AWS SDK. A new one is added here by name. */
+const SPEAKS_DYNAMODB = /^lib\/store\/(dynamo-store|table-clock|attribute-value)\.ts$/;
+/** What package.json exports, and what `bin` and users import. */
+const ENTRY = /^lib\/[\w-]+\.ts$/;
+const ANY_NODE = /^node:/;
+const ANYTHING = /^/;
+
+const ROOMS: readonly Room[] = [
+  { of: "lib/core/", files: [], packages: ["node:crypto"] },
+  { of: "lib/wire/", files: ["lib/core/"], packages: ["valibot", "@valibot/to-json-schema"] },
+  { of: SPEAKS_DYNAMODB, files: ["lib/core/", "lib/store/"], packages: AWS_SDK },
+  { of: "lib/store/", files: ["lib/core/"], packages: [] },
+  { of: "lib/service/", files: ["lib/core/", "lib/store/lock-store.ts"], packages: ["node:crypto"] },
+  { of: "lib/client/", files: ["lib/core/", "lib/wire/"], packages: [ANY_NODE] },
+  { of: "lib/testing/", files: ["lib/core/", "lib/wire/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
+  { of: ENTRY, files: ["lib/"], packages: [ANYTHING] },
+  {
+    of: "lambda/compose.ts",
+    files: ["lambda/", "lib/service/", "lib/wire/", "lib/store/", "lib/core/"],
+    packages: ["aws-lambda", "@aws-sdk/client-dynamodb", ANY_NODE],
+  },
+  { of: "lambda/", files: ["lib/service/", "lib/wire/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
+  { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
+  { of: "bin/", files: [ENTRY], packages: [ANY_NODE] },
+  { of: "examples/", files: [ENTRY, "infra/local/"], packages: [ANYTHING] },
+];
+
+/** The imports of `source` that point the wrong way, one line each. */
+export function wrongWay(source: SourceText): readonly string[] {
+  const room = ROOMS.find(({ of }) => matches(source.path, [of]));
+  if (!room) return [];
+  const own = typeof room.of === "string" && room.of.endsWith("/") ? [room.of] : [];
+  return importsOf(source)
+    .filter(({ file, package: name }) =>
+      file === undefined ? !matches(name ?? "", room.packages) : !matches(file, [...own, ...room.files]),
+    )
+    .map(({ file, package: name, line }) => `${source.path}:${line} imports ${file ?? name}, which ${describe(room)} may not`);
+}
+
+function describe({ of }: Room): string {
+  return typeof of === "string" ? of : of.source;
+}
+
+function matches(text: string, allowed: readonly (string | RegExp)[]): boolean {
+  return allowed.some((one) => (typeof one === "string" ? text === one || (one.endsWith("/") && text.startsWith(one)) : one.test(text)));
+}

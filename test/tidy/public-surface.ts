@@ -1,0 +1,101 @@
+/**
+ * The public surface as text: per entry of package.json what it exports, with its kind, and the members
+ * of its classes and interfaces, where they first appear. Read from the sources with the compiler's own eyes.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { ROOT } from "./tree.js";
+
+interface Manifest {
+  readonly name: string;
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+}
+
+/** The entries of package.json and the source that each is built from. */
+export function entries(): readonly { readonly name: string; readonly path: string }[] {
+  const { name, exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest;
+  return Object.entries(exports).flatMap(([entry, target]) => {
+    if (typeof target === "string") return [];
+    return [{ name: name + entry.slice(1), path: target.default.replace("./dist/", "").replace(/\.js$/, ".ts") }];
+  });
+}
+
+/** One section per entry. */
+export function publicSurface(): string {
+  const there = entries().map(({ name, path }) => ({ name, file: join(ROOT, path) }));
+  const program = programOf(there.map(({ file }) => file).filter((file) => existsSync(file)));
+  const described = new Set<ts.Symbol>();
+  return there.map(({ name, file }) => [name, ...exportsOf(program, file, described), ""].join("\n")).join("\n");
+}
+
+/**
+ * What a module exports, one indented line each, sorted by name; members one step deeper, unless their
+ * owner is among the `described`, to which it is added.
+ */
+export function exportsOf(program: ts.Program, file: string, described = new Set<ts.Symbol>()): readonly string[] {
+  const checker = program.getTypeChecker();
+  const source = program.getSourceFile(file);
+  const module = source && checker.getSymbolAtLocation(source);
+  if (!module) return ["  (not there yet)"];
+  const exported = checker.getExportsOfModule(module).toSorted((a, b) => compare(a.name, b.name));
+  return exported.flatMap((symbol) => {
+    const origin = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    const members = described.has(origin) ? [] : membersOf(origin, checker);
+    described.add(origin);
+    return [`  ${kindOf(origin)} ${symbol.name}`, ...members.map((member) => `    ${member}`)];
+  });
+}
+
+/** The program of these files as tsconfig.json has them; `host` may stand in for the disk. */
+export function programOf(files: readonly string[], host?: ts.CompilerHost): ts.Program {
+  const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)) as {
+    config: { compilerOptions: object };
+  };
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, ROOT);
+  return ts.createProgram({ rootNames: files, options, ...(host && { host }) });
+}
+
+const KINDS: readonly (readonly [flag: ts.SymbolFlags, kind: string])[] = [
+  [ts.SymbolFlags.Class, "class"],
+  [ts.SymbolFlags.Function, "function"],
+  [ts.SymbolFlags.Interface, "interface"],
+  [ts.SymbolFlags.Enum, "enum"],
+  [ts.SymbolFlags.Variable, "const"],
+  [ts.SymbolFlags.TypeAlias, "type"],
+  [ts.SymbolFlags.Module, "namespace"],
+];
+
+function kindOf({ flags }: ts.Symbol): string {
+  return KINDS.find(([flag]) => flags & flag)?.[1] ?? "unknown";
+}
+
+/** The members that our own sources declare, inherited ones included, and protocols such as asyncDispose: what a caller relies on. */
+function membersOf(symbol: ts.Symbol, checker: ts.TypeChecker): readonly string[] {
+  if (!(symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface))) return [];
+  const members = checker
+    .getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol))
+    .filter((member) => isOurs(member) && isVisible(member));
+  return members.map((member) => nameOf(member) + (member.flags & ts.SymbolFlags.Optional ? "?" : "")).sort(compare);
+}
+
+function isOurs({ name, declarations = [] }: ts.Symbol): boolean {
+  if (name.startsWith("__@")) return true;
+  return declarations.some((declaration) => !declaration.getSourceFile().fileName.includes("/node_modules/"));
+}
+
+function isVisible({ name, declarations = [] }: ts.Symbol): boolean {
+  const hidden = declarations.some(
+    (declaration) => ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.NonPublicAccessibilityModifier,
+  );
+  return !hidden && !name.includes("#");
+}
+
+/** Symbols have names like `__@asyncDispose@12`. */
+function nameOf({ name }: ts.Symbol): string {
+  return name.replace(/^__@(\w+)@\d+$/, "[Symbol.$1]");
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

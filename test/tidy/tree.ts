@@ -1,0 +1,40 @@
+/** The repository's own files, as the tidy tests see them: what git would keep, read once. */
+import { readFileSync, readdirSync } from "node:fs";
+import { join, relative, resolve, sep } from "node:path";
+import ts from "typescript";
+
+/** The repository's directory. */
+export const ROOT = resolve(import.meta.dirname, "../..");
+
+/** A file of the repository: its path from the root, with `/`, and its text. */
+export interface SourceText {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every file that isn't ignored by git. */
+export function allFiles(): readonly SourceText[] {
+  return walk(ROOT).map((file) => ({ path: relative(ROOT, file).split(sep).join("/"), text: readFileSync(file, "utf8") }));
+}
+
+/** The TypeScript files below these directories. */
+export function sourcesIn(...directories: readonly string[]): readonly SourceText[] {
+  return allFiles().filter(({ path }) => path.endsWith(".ts") && directories.some((directory) => path.startsWith(directory)));
+}
+
+/** The syntax tree of a file, parents set. */
+export function parse({ path, text }: SourceText): ts.SourceFile {
+  return ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+}
+
+const gitignore = readFileSync(join(ROOT, ".gitignore"), "utf8").split("\n");
+const ignored = new Set([".git", ...gitignore.map((line) => line.trim().replace(/\/$/, ""))]);
+
+function walk(directory: string): readonly string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    if (ignored.has(entry.name)) return [];
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return walk(path);
+    return entry.isFile() ? [path] : [];
+  });
+}

@@ -1,0 +1,17 @@
+/** How the tests run: files side by side, each on its own keys, all on the one engine that globalSetup starts. */
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    environment: "node",
+    // Node 20 is what this project supports; that the AWS SDK will leave it one day is no news here.
+    env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" },
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/engine.ts"],
+    // Generous, for a loaded machine: a test that waits for real time is wrong, however long it may take.
+    testTimeout: 20_000,
+    hookTimeout: 40_000,
+    teardownTimeout: 10_000,
+    coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
+  },
+});
