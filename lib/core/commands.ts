@@ -1,0 +1,131 @@
+/**
+ * What can be asked of a key, and what can come of it: the vocabulary that the service, the stores
+ * and the client share. Answers are data; an operation that was refused is an answer too.
+ */
+import type { Refusal } from "./errors.js";
+import type { LeaseId } from "./lease-id.js";
+import type { Ending, LockRecord, Meta, Mode } from "./record.js";
+
+/** Ask for the key under a new leaseId, or ask again under one that may hold it. */
+export interface Acquire {
+  readonly type: "acquire";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly meta?: Meta;
+  /** Digest of the parameters above. */
+  readonly params: string;
+}
+
+/** Extend a lease; without `leaseMs` by its own length. */
+export interface Renew {
+  readonly type: "renew";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  readonly leaseMs?: number;
+  readonly meta?: Meta;
+}
+
+/** Release a lease, or cancel an acquire whose outcome is unknown. */
+export interface Release {
+  readonly type: "release";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+}
+
+/** Hand the hold to a new leaseId, with a new token. */
+export interface Transfer {
+  readonly type: "transfer";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  readonly toLeaseId: LeaseId;
+  readonly toOwner?: string;
+  readonly leaseMs?: number;
+}
+
+/** End somebody's hold, named by its token. */
+export interface Break {
+  readonly type: "break";
+  readonly key: string;
+  readonly fencingToken: number;
+  /** Absent: the holder keeps its lease but cannot renew it. Below its remaining time: by force. */
+  readonly drainMs?: number;
+}
+
+/** Every command that may change a record. */
+export type Command = Acquire | Renew | Release | Transfer | Break;
+
+/** A lease as its holder sees it. All times are durations at the moment of the answer. */
+export interface LeaseView {
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly owner: string;
+  readonly mode: Mode;
+  readonly permits: number;
+  readonly holdCount: number;
+  readonly fencingToken: number;
+  readonly leaseMs: number;
+  /** `min(expiresAt − later clock, leaseMs)`: what a client may believe, counted from its send. */
+  readonly remainingMs: number;
+  readonly renewAfterMs: number;
+  readonly version: number;
+  /** The service's clock at the answer, for display and for making ids; never to be subtracted from. */
+  readonly serverTimeMs: number;
+  readonly meta?: Meta;
+}
+
+/** The lease is held. `how` says what this request did about it. */
+export interface Held {
+  readonly ok: true;
+  readonly how: "granted" | "replayed" | "renewed" | "transferred" | "checked";
+  readonly lease: LeaseView;
+}
+
+/** What a release found: see `Lease-State` in the HTTP reference. */
+export type LeaseState = "released" | "expired" | "lost" | "transferred" | "never" | "unknown";
+
+/** The lease is over, now or since earlier. */
+export interface Ended {
+  readonly ok: true;
+  readonly state: LeaseState;
+}
+
+/** The hold is over (0) or will be in `breakInMs`. */
+export interface Breaking {
+  readonly ok: true;
+  readonly breakInMs: number;
+}
+
+/** The answer that belongs to a command. */
+export type AnswerTo<C extends Command> = C extends Acquire | Renew | Transfer
+  ? Held | Refusal
+  : C extends Release
+    ? Ended | Refusal
+    : C extends Break
+      ? Breaking | Refusal
+      : never;
+
+/** A change of who holds, for the log: together they tell who held what when. A renewal changes nobody. */
+export interface LeaseEvent {
+  readonly event: "granted" | "replayed" | "transferred" | "breaking" | "ended";
+  readonly leaseId: LeaseId;
+  readonly owner: string;
+  readonly principal: string;
+  readonly fencingToken?: number;
+  readonly heldMs?: number;
+  readonly reason?: Ending;
+  /** It had happened before; this request only asked again. */
+  readonly repeated?: true;
+}
+
+/** What a command comes to: the answer, the record after it (absent: unchanged) and what to log. */
+export interface Decision<C extends Command = Command> {
+  readonly answer: AnswerTo<C>;
+  readonly next?: LockRecord;
+  readonly events: readonly LeaseEvent[];
+}

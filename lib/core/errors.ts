@@ -1,0 +1,88 @@
+/**
+ * Errors as data: every refusal the service can give, with its status, whether the operation
+ * certainly did not happen, what the caller may do, and one sentence. Problem documents, the client's
+ * behaviour and the docs are made from this table. No retry policy is ever inferred from a status.
+ */
+
+/**
+ * `same`: send the same request again · `later`: try again after `retryAfterMs` · `new-lease`: needs
+ * a new leaseId · `never`: the same request cannot succeed.
+ */
+export type RetryAdvice = "same" | "later" | "new-lease" | "never";
+
+interface ErrorEntry {
+  readonly status: number;
+  /** The operation certainly did not happen. */
+  readonly definite: boolean;
+  readonly retry: RetryAdvice;
+  readonly title: string;
+}
+
+/** The registry. Keys are the `code` on the wire. */
+export const ERRORS = {
+  "invalid-request": { status: 400, definite: true, retry: "never", title: "The request breaks a rule of the API" },
+  forbidden: { status: 403, definite: true, retry: "never", title: "This principal may not do that" },
+  "not-found": { status: 404, definite: true, retry: "never", title: "There is nothing by that name" },
+  "method-not-allowed": { status: 405, definite: true, retry: "never", title: "The path does not take this method" },
+  "limit-mismatch": { status: 409, definite: true, retry: "never", title: "The key is in use with another limit" },
+  "lease-lost": { status: 410, definite: true, retry: "new-lease", title: "The lease is no longer held" },
+  "lease-over": { status: 410, definite: true, retry: "new-lease", title: "This leaseId already had its life" },
+  "other-hold": { status: 412, definite: true, retry: "never", title: "The key is held by another lease by now" },
+  "too-large": { status: 413, definite: true, retry: "never", title: "The request body is too large" },
+  "unsupported-media-type": { status: 415, definite: true, retry: "never", title: "The request body must be JSON" },
+  "lease-reused": { status: 422, definite: true, retry: "new-lease", title: "The leaseId is in use with other parameters" },
+  "lease-id-time": { status: 422, definite: true, retry: "new-lease", title: "The leaseId's time is too far from the service's" },
+  locked: { status: 423, definite: true, retry: "later", title: "The key is held by another lease" },
+  throttled: { status: 429, definite: true, retry: "later", title: "Too many requests" },
+  internal: { status: 500, definite: false, retry: "same", title: "Something went wrong in the service" },
+  "clock-skew": { status: 503, definite: true, retry: "later", title: "The server clocks disagree too much to decide" },
+  "newer-format": { status: 503, definite: true, retry: "later", title: "The record was written by a newer version" },
+  unavailable: { status: 503, definite: false, retry: "same", title: "The table could not be reached" },
+} as const satisfies Record<string, ErrorEntry>;
+
+/** The `code` of a refusal. */
+export type ErrorCode = keyof typeof ERRORS;
+
+/** Why a lease is not held any more. */
+export type LostReason = "expired" | "taken" | "broken" | "released" | "transferred" | "never";
+
+/** A holder as others may see it: never its leaseId, scope or principal. */
+export interface HolderView {
+  readonly owner: string;
+  readonly mode: "exclusive" | "shared";
+  readonly permits: number;
+  readonly fencingToken: number;
+  readonly heldMs: number;
+  readonly remainingMs: number;
+}
+
+/** What a refusal may carry beside its code. */
+export interface RefusalDetails {
+  /** One sentence for a person, about this request. */
+  readonly detail?: string;
+  readonly retryAfterMs?: number;
+  readonly holders?: readonly HolderView[];
+  readonly reason?: LostReason;
+  /** The request's field that broke the rule. */
+  readonly field?: string;
+  readonly serverTimeMs?: number;
+  /** A new leaseId's time must be above this to be taken. */
+  readonly leaseIdAboveMs?: number;
+  /** Overrides the registry, where only the moment knows whether the operation happened. */
+  readonly definite?: boolean;
+}
+
+/** An operation that did not (or, if not `definite`, may not) happen: data, not an exception. */
+export interface Refusal extends RefusalDetails {
+  readonly ok: false;
+  readonly code: ErrorCode;
+  readonly definite: boolean;
+  readonly retry: RetryAdvice;
+  readonly detail: string;
+}
+
+/** Makes a refusal from the registry's entry and what this moment adds to it. */
+export function refuse(code: ErrorCode, details: RefusalDetails = {}): Refusal {
+  const { definite, retry, title } = ERRORS[code];
+  return { definite, retry, detail: title, ...details, ok: false, code };
+}

@@ -1,0 +1,85 @@
+/**
+ * Every limit and default of the protocol, with its unit, in one place. The relations that safety
+ * rests on are asserted when this file loads: a wrong constant never starts.
+ */
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Bounds on what a request may carry. */
+export const LIMITS = {
+  keyChars: 200,
+  ownerChars: 256,
+  metaBytes: 1024,
+  reasonChars: 256,
+  bodyBytes: 16 * 1024,
+  leaseMinMs: 1 * SECOND,
+  leaseMaxMs: 1 * DAY,
+  drainMaxMs: 1 * DAY,
+  /** How far a leaseId's own time may run ahead of, or stay behind, the service's clocks. */
+  leaseIdAheadMs: 10 * SECOND,
+  leaseIdBehindMs: 15 * MINUTE,
+  /**
+   * A leaseId made further ahead than this is not remembered when it is cancelled, nor is the floor
+   * followed further: within it, the memory of a key outlives every id that it remembers.
+   */
+  leaseIdReachMs: 40 * MINUTE,
+  /** LeaseIds that ended and are remembered with how they ended; older ones are known by the floor. */
+  endedRemembered: 8,
+  listMax: 100,
+  /** Decisions of one request that lost the race for the item before it gives up. */
+  decideAttempts: 12,
+} as const;
+
+/** What is assumed when nobody says otherwise. */
+export const DEFAULTS = {
+  leaseMs: 30 * SECOND,
+  waitMs: 30 * SECOND,
+  listMax: 50,
+  /** E: at least one of the two server clocks is this close to true time. */
+  clockErrorMs: 500,
+  /** ρ: how far off the rate of a client's clock may be. */
+  clockRateError: 0.001,
+  /** Server clocks further apart than this refuse to decide. */
+  clockGuardMs: 10 * SECOND,
+  /** How long an item outlives its last use before garbage collection may take it. */
+  retentionMs: 1 * DAY,
+} as const;
+
+/** Retention is never set below this: it must exceed any stalled write plus 2E by far. */
+export const RETENTION_MIN_MS = 1 * HOUR;
+
+/**
+ * How long after `expiresAt` a lease may be taken over: both servers' clock errors, and the drift of
+ * the client's clock over the whole lease on both sides. Less breaks mutual exclusion (E alone does).
+ */
+export function takeoverMarginMs(leaseMs: number, clockErrorMs: number = DEFAULTS.clockErrorMs): number {
+  return Math.ceil(2 * clockErrorMs + 2 * DEFAULTS.clockRateError * leaseMs) + 1;
+}
+
+/** When a holder should renew: two renewals may fail before the third is late. */
+export function renewAfterMs(leaseMs: number): number {
+  return Math.floor(leaseMs / 3);
+}
+
+/** How much earlier than it must a client stops believing: for signalling only, safety is the margin's. */
+export function clientMarginMs(leaseMs: number): number {
+  return Math.max(leaseMs / 100, 50);
+}
+
+const relations: readonly (readonly [rule: string, holds: boolean])[] = [
+  ["the default lease is within its bounds", DEFAULTS.leaseMs >= LIMITS.leaseMinMs && DEFAULTS.leaseMs <= LIMITS.leaseMaxMs],
+  ["a client still believes for most of the shortest lease", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
+  ["the first renewal leaves time for two more", renewAfterMs(LIMITS.leaseMinMs) * 3 <= LIMITS.leaseMinMs],
+  [
+    "an item outlives every late duplicate of its ids",
+    RETENTION_MIN_MS >= LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + LIMITS.leaseIdBehindMs + DEFAULTS.clockGuardMs,
+  ],
+  ["the default retention is not below its minimum", DEFAULTS.retentionMs >= RETENTION_MIN_MS],
+  ["the guard is wider than the error it guards", DEFAULTS.clockGuardMs > 2 * DEFAULTS.clockErrorMs],
+];
+for (const [rule, holds] of relations) {
+  if (!holds) throw new Error(`lib/core/limits.ts: not so: ${rule}`);
+}

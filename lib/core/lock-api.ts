@@ -1,0 +1,103 @@
+/**
+ * The operations, as a caller asks for them. The service implements this interface over a store; the
+ * SDK's HTTP transport implements it over the wire. So a client is the same, wherever the locks live.
+ *
+ * An operation that was answered resolves, refusals included. One that was not answered (a broken
+ * connection, a timeout) rejects with {@link Unanswered}: it may or may not have happened.
+ */
+import type { Breaking, Ended, Held } from "./commands.js";
+import type { Refusal } from "./errors.js";
+import type { LeaseId } from "./lease-id.js";
+import type { Meta } from "./record.js";
+import type { Inspection } from "./views.js";
+
+/** Names one lease of one key. */
+export interface LeaseRef {
+  readonly key: string;
+  readonly leaseId: LeaseId;
+}
+
+/** An acquire; what is left out takes the service's default. */
+export interface AcquireRequest extends LeaseRef {
+  readonly leaseMs?: number | undefined;
+  readonly owner?: string | undefined;
+  readonly meta?: Meta | undefined;
+}
+
+/** A heartbeat; without `leaseMs` the lease's own length. */
+export interface RenewRequest extends LeaseRef {
+  readonly leaseMs?: number | undefined;
+  readonly meta?: Meta | undefined;
+}
+
+/** A hand-over to the lease `to`. */
+export interface TransferRequest extends LeaseRef {
+  readonly to: { readonly leaseId: LeaseId; readonly owner?: string | undefined; readonly leaseMs?: number | undefined };
+}
+
+/** An operator's end to the hold with this token. */
+export interface BreakRequest {
+  readonly key: string;
+  readonly fencingToken: number;
+  readonly reason: string;
+  readonly drainMs?: number | undefined;
+}
+
+/** A look at one key. */
+export interface InspectRequest {
+  readonly key: string;
+  /** The tag of an earlier look: if nothing changed since, the answer says only that. */
+  readonly ifNoneMatch?: string | undefined;
+}
+
+/** What a look found. */
+export type Inspected =
+  | { readonly ok: true; readonly tag: string; readonly inspection: Inspection }
+  | { readonly ok: true; readonly tag: string; readonly unchanged: true };
+
+/** A page of held keys. */
+export interface ListRequest {
+  readonly prefix?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly max?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Held keys in order; `cursor` asks for the next page. A page may be short, even empty, and not the last. */
+export interface Listed {
+  readonly ok: true;
+  readonly items: readonly Inspection[];
+  readonly cursor?: string;
+}
+
+/** The service is up. */
+export interface Health {
+  readonly ok: true;
+  readonly status: "ok";
+  readonly version: string;
+  readonly serverTimeMs: number;
+}
+
+/** How one attempt is bounded. */
+export interface CallOptions {
+  /** Gives the attempt up; the operation may still happen. */
+  readonly signal?: AbortSignal;
+}
+
+/** Every operation of the service. */
+export interface LockApi {
+  acquire(request: AcquireRequest, options?: CallOptions): Promise<Held | Refusal>;
+  renew(request: RenewRequest, options?: CallOptions): Promise<Held | Refusal>;
+  release(request: LeaseRef, options?: CallOptions): Promise<Ended | Refusal>;
+  check(request: LeaseRef, options?: CallOptions): Promise<Held | Refusal>;
+  transfer(request: TransferRequest, options?: CallOptions): Promise<Held | Refusal>;
+  breakHold(request: BreakRequest, options?: CallOptions): Promise<Breaking | Refusal>;
+  inspect(request: InspectRequest, options?: CallOptions): Promise<Inspected | Refusal>;
+  list(request: ListRequest, options?: CallOptions): Promise<Listed | Refusal>;
+  health(request: { readonly deep?: boolean }, options?: CallOptions): Promise<Health | Refusal>;
+}
+
+/** No answer came: the operation may or may not have happened. */
+export class Unanswered extends Error {
+  override readonly name = "Unanswered";
+}

@@ -1,0 +1,53 @@
+/**
+ * Release, and cancel of an acquire whose outcome is unknown: always safe to repeat, and truthful
+ * about how long the hold lasted (S6). An id that never held is remembered, so that a late duplicate
+ * of its acquire is refused (S7).
+ */
+import { endedEvent } from "./acquire.js";
+import { change, touchedTtlAtSec } from "./change.js";
+import type { Decision, LeaseEvent, LeaseState, Release } from "./commands.js";
+import { BLANK, endLease, endingOf, holdOf } from "./ending.js";
+import { refuse } from "./errors.js";
+import type { LeaseId } from "./lease-id.js";
+import type { Ending, LockRecord, LockRules } from "./record.js";
+import type { ClockReading } from "./time.js";
+import { isBeyondReach, isLive, isLongOver } from "./views.js";
+
+const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
+  released: "released",
+  expired: "expired",
+  taken: "lost",
+  broken: "lost",
+  transferred: "transferred",
+  cancelled: "never",
+  forgotten: "unknown",
+};
+
+/** Decides a release or cancel: always an end, and how it came. */
+export function release(record: LockRecord | undefined, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
+  const { leaseId, principal } = command;
+  const before = record ?? BLANK;
+  const hold = holdOf(before, leaseId);
+  if (hold) {
+    if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
+    const ending = isLive(hold, reading) ? "released" : hold.broken === "forced" ? "broken" : "expired";
+    // Its token stays known, so that the break may be repeated.
+    const ended = endLease(before, leaseId, ending, hold.broken && hold.fencingToken);
+    const next = change(ended, reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
+    return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, reading)] };
+  }
+
+  const ending = endingOf(before, leaseId);
+  if (ending) return { answer: { ok: true, state: STATE_OF[ending] }, events: repeatedEnd(leaseId, principal, ending) };
+  // Too old to be granted any more, so there is nothing to keep out: it ended and was collected.
+  if (isLongOver(leaseId, reading)) return { answer: { ok: true, state: "unknown" }, events: [] };
+  // Nor is there if it was made an hour from now; remembered, it would lift the floor out of everybody's reach.
+  if (isBeyondReach(leaseId, reading)) return { answer: { ok: true, state: "never" }, events: [] };
+  const next = change(endLease(before, leaseId, "cancelled"), reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
+  return { answer: { ok: true, state: "never" }, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: "cancelled" }] };
+}
+
+/** Told once more, for a log that missed it: the answer to the write that ended it may have been lost. */
+function repeatedEnd(leaseId: LeaseId, principal: string, ending: Ending | "forgotten"): readonly LeaseEvent[] {
+  return ending === "forgotten" ? [] : [{ event: "ended", leaseId, owner: "", principal, reason: ending, repeated: true }];
+}

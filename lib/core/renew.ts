@@ -1,0 +1,42 @@
+/** Renew: a living lease is extended, never shortened (S5); one that ended stays ended (S7). */
+import { change, ttlAtSec } from "./change.js";
+import type { Decision, Renew } from "./commands.js";
+import { holdOf } from "./ending.js";
+import { refuse } from "./errors.js";
+import type { Hold, LockRecord, LockRules } from "./record.js";
+import type { ClockReading } from "./time.js";
+import { isLive, leaseLost, leaseView } from "./views.js";
+
+/** Decides a renewal: extended, or why the lease is over. */
+export function renew(record: LockRecord | undefined, command: Renew, reading: ClockReading, rules: LockRules): Decision<Renew> {
+  const { key, leaseId, principal, meta } = command;
+  const hold = record && holdOf(record, leaseId);
+  if (!record || !hold) return { answer: leaseLost(record, leaseId, reading), events: [] };
+  if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
+  if (hold.broken) return { answer: refuse("lease-lost", { reason: "broken", detail: "An operator is ending this hold" }), events: [] };
+  if (!isLive(hold, reading)) return { answer: refuse("lease-lost", { reason: "expired" }), events: [] };
+
+  const extended: Hold = { ...hold, principal, ...extension(hold, command.leaseMs ?? hold.leaseMs, reading, rules), ...(meta && { meta }) };
+  const next = change(record, reading, {
+    holds: { ...record.holds, [leaseId]: extended },
+    ttlAtSec: Math.max(record.ttlAtSec, ttlAtSec(extended, rules)),
+  });
+  const lease = leaseView(key, leaseId, extended, next.version, reading);
+  return {
+    answer: { ok: true, how: "renewed", lease },
+    next,
+    events: [],
+  };
+}
+
+/** The times of a renewal. A length that would end sooner than the lease does changes nothing. */
+function extension(
+  hold: Hold,
+  leaseMs: number,
+  reading: ClockReading,
+  rules: LockRules,
+): Pick<Hold, "expiresAtMs" | "leaseMs" | "marginMs"> {
+  const expiresAtMs = reading.laterMs + leaseMs;
+  if (expiresAtMs < hold.expiresAtMs) return hold;
+  return { expiresAtMs, leaseMs, marginMs: Math.max(hold.marginMs, rules.marginMs(leaseMs)) };
+}

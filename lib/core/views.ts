@@ -1,0 +1,128 @@
+/**
+ * What may be said about a record: to a lease's holder, to those who wait for it, and to anyone who
+ * looks. Refusals and inspections never carry a leaseId, a principal or the raw record.
+ */
+import type { LeaseView } from "./commands.js";
+import type { HolderView, LostReason, Refusal } from "./errors.js";
+import { refuse } from "./errors.js";
+import { endingOf } from "./ending.js";
+import type { LeaseId } from "./lease-id.js";
+import { leaseIdTimeMs } from "./lease-id.js";
+import { LIMITS, renewAfterMs } from "./limits.js";
+import type { Hold, LockRecord, Mode } from "./record.js";
+import type { ClockReading } from "./time.js";
+
+/** Whether the lease still counts. With the earlier clock: a fast one must not rob a living holder. */
+export function isLive(hold: Hold, reading: ClockReading): boolean {
+  return hold.expiresAtMs > reading.earlierMs;
+}
+
+/** Whether somebody else may be granted the key. With the earlier clock: a fast one must not take. */
+export function isTakeable(hold: Hold, reading: ClockReading): boolean {
+  return hold.expiresAtMs + hold.marginMs <= reading.earlierMs;
+}
+
+/** Whether an id is too old to be granted for the first time, whatever the key remembers. */
+export function isLongOver(leaseId: LeaseId, reading: ClockReading): boolean {
+  return leaseIdTimeMs(leaseId) < reading.earlierMs - LIMITS.leaseIdBehindMs - LIMITS.leaseIdAheadMs;
+}
+
+/** Whether an id is so far ahead that the key would have forgotten it before it could be granted. */
+export function isBeyondReach(leaseId: LeaseId, reading: ClockReading): boolean {
+  return leaseIdTimeMs(leaseId) > reading.laterMs + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs;
+}
+
+/** The lease as its holder sees it. With the later clock: believing for too short is the safe error. */
+export function leaseView(key: string, leaseId: LeaseId, hold: Hold, version: number, reading: ClockReading): LeaseView {
+  return {
+    key,
+    leaseId,
+    owner: hold.owner,
+    mode: hold.mode,
+    permits: hold.permits,
+    holdCount: 1,
+    fencingToken: hold.fencingToken,
+    leaseMs: hold.leaseMs,
+    remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),
+    renewAfterMs: renewAfterMs(hold.leaseMs),
+    version,
+    serverTimeMs: reading.laterMs,
+    ...(hold.meta && { meta: hold.meta }),
+  };
+}
+
+function holderView(hold: Hold, reading: ClockReading): HolderView {
+  return {
+    owner: hold.owner,
+    mode: hold.mode,
+    permits: hold.permits,
+    fencingToken: hold.fencingToken,
+    heldMs: Math.max(0, reading.laterMs - hold.grantedAtMs),
+    remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),
+  };
+}
+
+/** Those who keep others out now, the oldest grant first. */
+export function holdersOf(record: LockRecord, reading: ClockReading): readonly HolderView[] {
+  return Object.values(record.holds)
+    .filter((hold) => !isTakeable(hold, reading))
+    .sort((a, b) => a.fencingToken - b.fencingToken)
+    .map((hold) => holderView(hold, reading));
+}
+
+/** How long until the first of the present holds may be taken over, if none is released or renewed. */
+export function freeInMs(record: LockRecord, reading: ClockReading): number {
+  const times = Object.values(record.holds).map((hold) => hold.expiresAtMs + hold.marginMs - reading.earlierMs);
+  return Math.max(0, Math.min(...times));
+}
+
+/** The refusal for a lease that is not held any more, and why as far as it is known. */
+export function leaseLost(record: LockRecord | undefined, leaseId: LeaseId, reading: ClockReading): Refusal {
+  const reason = lostReason(record, leaseId, reading);
+  return refuse("lease-lost", { reason, detail: LOST[reason] });
+}
+
+const LOST: Readonly<Record<LostReason, string>> = {
+  expired: "The lease ran out before it was renewed",
+  taken: "The lease ran out and the key was granted to another since",
+  broken: "An operator ended this hold",
+  released: "The lease was released",
+  transferred: "The hold was handed to another lease",
+  never: "This leaseId never held the key",
+};
+
+function lostReason(record: LockRecord | undefined, leaseId: LeaseId, reading: ClockReading): LostReason {
+  const ending = record && endingOf(record, leaseId);
+  if (ending === "cancelled") return "never";
+  // Eight leases of the key have ended since; whatever this one did, others were there after it.
+  if (ending === "forgotten") return "taken";
+  return ending ?? (isLongOver(leaseId, reading) ? "expired" : "never");
+}
+
+/** What anyone in the namespace may know about a key. */
+export interface Inspection {
+  readonly key: string;
+  readonly version: number;
+  readonly mode: Mode;
+  readonly fencingToken: number;
+  readonly holders: readonly HolderView[];
+  readonly waiters: readonly never[];
+}
+
+/** Who holds the key and who waits; a key nobody ever used is free. */
+export function inspection(key: string, record: LockRecord | undefined, reading: ClockReading): Inspection {
+  const holders = record ? holdersOf(record, reading) : [];
+  return {
+    key,
+    version: record?.version ?? 0,
+    mode: holders[0]?.mode ?? "exclusive",
+    fencingToken: record?.fencingToken ?? 0,
+    holders,
+    waiters: [],
+  };
+}
+
+/** An entity tag over who holds and who waits: a heartbeat does not change it. */
+export function inspectionTag({ fencingToken, holders }: Inspection): string {
+  return `"${[fencingToken, ...holders.map((holder) => holder.fencingToken)].join(".")}"`;
+}

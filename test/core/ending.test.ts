@@ -1,0 +1,71 @@
+/** What is remembered of leases that ended: eight of them with how, the others by the floor. */
+import { describe, expect, it } from "vitest";
+import { BLANK, endingOf, endLease } from "../../lib/core/ending.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import { createRules } from "../../lib/core/rules.js";
+import { transition } from "../../lib/core/transition.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+
+const NOW_MS = Date.UTC(2027, 0, 1);
+const READING = { earlierMs: NOW_MS, laterMs: NOW_MS };
+
+function after(leaseIds: readonly string[], from: LockRecord = BLANK): LockRecord {
+  return leaseIds.reduce((record, leaseId) => endLease(record, leaseId, "released"), from);
+}
+
+function ids(count: number, fromMs: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => leaseIdAt(fromMs + index));
+}
+
+describe("the ring of ended leases", () => {
+  it("remembers eight, the latest first, and no floor until one has left", () => {
+    const ended = ids(8, NOW_MS - 1000);
+    const record = after(ended);
+    expect(record.ended.map(({ leaseId }) => leaseId)).toEqual([...ended].reverse());
+    expect(record.floor).toBe("");
+  });
+
+  it("raises the floor to the id that leaves, and never lowers it", () => {
+    const ended = ids(9, NOW_MS - 1000);
+    const record = after(ended);
+    expect(record.floor).toBe(ended[0]);
+    const older = leaseIdAt(NOW_MS - 9000);
+    expect(after([older, ...ids(8, NOW_MS - 500)], record).floor > (ended[8] ?? "")).toBe(false);
+    expect(after([older, ...ids(8, NOW_MS - 500)], record).floor).toBe(ended[8]);
+  });
+
+  it("refuses as forgotten whatever is at or below the floor", () => {
+    const record = after(ids(9, NOW_MS - 1000));
+    expect(endingOf(record, record.floor)).toBe("forgotten");
+    expect(endingOf(record, leaseIdAt(NOW_MS - 5000))).toBe("forgotten");
+    expect(endingOf(record, leaseIdAt(NOW_MS))).toBeUndefined();
+  });
+});
+
+describe("an id that a wrong clock made in the future", () => {
+  const acquireAt = (record: LockRecord | undefined, madeAtMs: number) =>
+    transition(
+      record,
+      { type: "acquire", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me", owner: "", leaseMs: 1000, params: "" },
+      READING,
+      createRules(),
+    ).answer;
+
+  it("lifts the floor when it was cancelled, and the key still takes ids from just above it", () => {
+    const record = { ...after(ids(9, NOW_MS + 1_800_000)), version: 9 };
+    expect(acquireAt(record, NOW_MS)).toMatchObject({ code: "lease-over", leaseIdAboveMs: NOW_MS + 1_800_000 });
+    expect(acquireAt(record, NOW_MS + 1_800_001)).toMatchObject({ ok: true, how: "granted" });
+    expect(acquireAt(record, NOW_MS + 1_800_000 + 10_001)).toMatchObject({ code: "lease-id-time" });
+  });
+
+  it("is not remembered when the key would have forgotten it before its time", () => {
+    const cancel = (madeAtMs: number) =>
+      transition(undefined, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createRules());
+    expect(cancel(NOW_MS + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + 1)).toEqual({
+      answer: { ok: true, state: "never" },
+      events: [],
+    });
+    expect(cancel(NOW_MS + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs).next).toBeDefined();
+  });
+});

@@ -1,0 +1,125 @@
+/** What an acquire finds first decides: each row of lib/core/acquire.ts's list, against every row below it. */
+import { describe, expect, it } from "vitest";
+import type { Acquire } from "../../lib/core/commands.js";
+import { BLANK } from "../../lib/core/ending.js";
+import type { Hold, LockRecord } from "../../lib/core/record.js";
+import { createRules } from "../../lib/core/rules.js";
+import { transition } from "../../lib/core/transition.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+
+const RULES = createRules();
+const NOW_MS = Date.UTC(2027, 0, 1);
+const MINUTE = 60_000;
+const READING = { earlierMs: NOW_MS, laterMs: NOW_MS };
+const OTHER = leaseIdAt(NOW_MS - 5000);
+const LAPSED = leaseIdAt(NOW_MS - 60_000);
+
+function acquire(leaseId: string, over: Partial<Acquire> = {}): Acquire {
+  return { type: "acquire", key: "k", leaseId, principal: "me", owner: "", leaseMs: 30_000, params: "p", ...over };
+}
+
+function hold(over: Partial<Hold> = {}): Hold {
+  return {
+    principal: "me",
+    owner: "",
+    mode: "exclusive",
+    permits: 1,
+    fencingToken: 7,
+    leaseMs: 30_000,
+    grantedAtMs: NOW_MS - 1000,
+    expiresAtMs: NOW_MS + 29_000,
+    marginMs: 1061,
+    params: "p",
+    ...over,
+  };
+}
+
+function record(over: Partial<LockRecord> = {}): LockRecord {
+  return { ...BLANK, version: 3, fencingToken: 7, ttlAtSec: 1, ...over };
+}
+
+interface Fact {
+  readonly fact: string;
+  readonly add: (to: LockRecord, me: string) => LockRecord;
+  readonly answer: string;
+}
+
+/** An id that is in the record holds, one way or another; whatever else is known of it counts for nothing. */
+const ITS_HOLD: readonly Fact[] = [
+  {
+    fact: "holds for another principal",
+    add: (to, me) => ({ ...to, holds: { [me]: hold({ principal: "someone" }) } }),
+    answer: "forbidden",
+  },
+  { fact: "holds no more", add: (to, me) => ({ ...to, holds: { [me]: hold({ expiresAtMs: NOW_MS }) } }), answer: "lease-over" },
+  {
+    fact: "holds with other parameters",
+    add: (to, me) => ({ ...to, holds: { [me]: hold({ params: "others" }) } }),
+    answer: "lease-reused",
+  },
+  { fact: "holds", add: (to, me) => ({ ...to, holds: { [me]: hold() } }), answer: "replayed" },
+];
+
+/** What else an acquire may meet, the weightiest first. */
+const OTHERWISE: readonly Fact[] = [
+  { fact: "ended", add: (to, me) => ({ ...to, ended: [{ leaseId: me, ending: "released" }] }), answer: "lease-over" },
+  { fact: "is at the floor", add: (to, me) => ({ ...to, floor: me }), answer: "lease-over" },
+  {
+    fact: "meets another's hold",
+    add: (to) => ({ ...to, holds: { ...to.holds, [OTHER]: hold({ principal: "someone" }) } }),
+    answer: "locked",
+  },
+  {
+    fact: "meets only leases that ran out, margin included",
+    add: (to) => ({ ...to, holds: { ...to.holds, [LAPSED]: hold({ expiresAtMs: NOW_MS - 1061 }) } }),
+    answer: "granted",
+  },
+  { fact: "meets nobody", add: (to) => to, answer: "granted" },
+];
+
+function answerOf(before: LockRecord | undefined, command: Acquire): string {
+  const { answer } = transition(before, command, READING, RULES);
+  return answer.ok ? answer.how : answer.code;
+}
+
+describe("an acquire", () => {
+  const me = leaseIdAt(NOW_MS);
+  for (const [rank, { fact, add, answer }] of [...ITS_HOLD, ...OTHERWISE].entries()) {
+    it(`by an id that ${fact} answers ${answer}`, () => {
+      expect(answerOf(add(record(), me), acquire(me))).toBe(answer);
+    });
+    const weaker = OTHERWISE.slice(Math.max(0, rank - ITS_HOLD.length + 1), -1);
+    it.each(weaker.map((other) => ({ ...other, and: other.fact })))("... also when it $and", (other) => {
+      expect(answerOf(add(other.add(record(), me), me), acquire(me))).toBe(answer);
+    });
+  }
+
+  it.each([
+    ["over 10 s ahead", NOW_MS + 10_001, "lease-id-time"],
+    ["10 s ahead", NOW_MS + 10_000, "granted"],
+    ["15 min behind", NOW_MS - 15 * MINUTE, "granted"],
+    ["over 15 min behind", NOW_MS - 15 * MINUTE - 1, "lease-id-time"],
+  ])("by an id made %s is answered by its time", (_when, madeAtMs, answer) => {
+    expect(answerOf(undefined, acquire(leaseIdAt(madeAtMs)))).toBe(answer);
+  });
+
+  it("looks at the id's time before it looks at who holds, and only at an id that is new", () => {
+    const old = leaseIdAt(NOW_MS - 16 * MINUTE);
+    expect(answerOf(record({ holds: { [OTHER]: hold() } }), acquire(old))).toBe("lease-id-time");
+    expect(answerOf(record({ holds: { [old]: hold() } }), acquire(old))).toBe("replayed");
+  });
+
+  it("grants with a token above every earlier one, though the clock is behind it", () => {
+    const { next } = transition(record({ fencingToken: NOW_MS + 99 }), acquire(me), READING, RULES);
+    expect(next?.fencingToken).toBe(NOW_MS + 100);
+  });
+
+  it("takes over by the earlier clock and grants by the later", () => {
+    const lapsed = record({ holds: { [OTHER]: hold({ expiresAtMs: NOW_MS - 1061 }) } });
+    const skewed = { earlierMs: NOW_MS - 1, laterMs: NOW_MS + 400 };
+    const early = transition(lapsed, acquire(me), skewed, RULES);
+    expect(early.answer).toMatchObject({ ok: false, code: "locked", retryAfterMs: 1 });
+    const { next } = transition(lapsed, acquire(me), { ...skewed, earlierMs: NOW_MS }, RULES);
+    expect(next?.holds[me]?.expiresAtMs).toBe(NOW_MS + 400 + 30_000);
+  });
+});
