@@ -1,0 +1,54 @@
+/**
+ * The loop that every store runs:
+ *
+ *  1. decide on the record as it was last seen;
+ *  2. nothing to change: answer;
+ *  3. write the change on condition that the version is still the one seen;
+ *  4. lost the race: the newer record comes back; wait a little, with jitter, and decide again.
+ *
+ * Bounded: a request that keeps losing gives up, definitely without a write.
+ */
+import type { Command } from "../core/commands.js";
+import { LIMITS } from "../core/limits.js";
+import type { LockRecord, LockRules } from "../core/record.js";
+import type { Clock } from "../core/time.js";
+import { transition } from "../core/transition.js";
+import type { Applied, ReadClocks } from "./lock-store.js";
+import { StoreUnavailable } from "./lock-store.js";
+
+/** The outcome of a conditional write; a refused one brings the record that refused it. */
+export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
+
+/** What the loop needs of the world. */
+export interface DecideDeps {
+  readonly rules: LockRules;
+  readonly clock: Clock;
+  /** From 0 to 1, for jitter. */
+  readonly random: () => number;
+}
+
+/** Longest pause before a lost race is decided again, growing with the attempts. */
+const BACKOFF_STEP_MS = 4;
+
+/** Decides `command` starting from `seen`, writing through `replace` until a decision stands. */
+export async function decide<C extends Command>(
+  seen: LockRecord | undefined,
+  command: C,
+  clocks: ReadClocks,
+  replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>,
+  { rules, clock, random }: DecideDeps,
+): Promise<Applied<C>> {
+  for (let attempt = 0; attempt < LIMITS.decideAttempts; attempt++) {
+    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    const { answer, next, events } = transition(seen, command, clocks(), rules);
+    if (!next) return { answer, events };
+    const result = await replace(next, seen);
+    if (result.written) return { answer, events };
+    seen = result.seen;
+  }
+  throw new StoreUnavailable(`the key changed ${LIMITS.decideAttempts} times under this request`, true, true);
+}
+
+function pause(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => clock.after(delayMs, resolve));
+}

@@ -1,0 +1,162 @@
+/**
+ * Records in DynamoDB: guess, then decide.
+ *
+ *  1. send the command's common case as one conditional UpdateItem (guesses.ts);
+ *  2. refused: the item comes back with the refusal, at no charge; the core decides on it (decide.ts);
+ *  3. a decision that changes something is written on condition that the version is the one seen.
+ *
+ * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads.
+ * A write that had succeeded and was sent again, by us or by the AWS SDK, is recognised in the item it
+ * brings back. Never a write without a condition, never a delete.
+ */
+import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, GetCommand, QueryCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import type { Command } from "../core/commands.js";
+import type { LockRecord } from "../core/record.js";
+import { transition } from "../core/transition.js";
+import { plainItem } from "./attribute-value.js";
+import type { DecideDeps, WriteResult } from "./decide.js";
+import { decide } from "./decide.js";
+import { guess } from "./guesses.js";
+import type { Write } from "./guesses.js";
+import type { Item } from "./item.js";
+import { fromItem, itemKey, SHARDS, shardKey, toItem } from "./item.js";
+import type { Address, Applied, ListPage, ListQuery, LockStore, ReadClocks } from "./lock-store.js";
+import { NewerFormat } from "./lock-store.js";
+import { TABLE } from "./table.js";
+import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
+
+/** Tries of one write that met a transaction on the same item; the SDK does not retry these. */
+const CONFLICT_ATTEMPTS = 5;
+/** Items one shard's query looks at, found or filtered out. */
+const QUERY_LIMIT = 100;
+
+/** A store on the table `tableName`. */
+export function createDynamoStore({
+  client,
+  tableName,
+  ...deps
+}: DecideDeps & { readonly client: DynamoDBClient; readonly tableName: string }): LockStore {
+  const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+  const table = { TableName: tableName };
+
+  /** One conditional write; a refusal brings the item. */
+  async function write(
+    address: Address,
+    { condition, update, names, values }: Write,
+  ): Promise<WriteResult & { readonly before?: LockRecord | undefined }> {
+    const input = {
+      ...table,
+      Key: itemKey(address),
+      ConditionExpression: condition,
+      UpdateExpression: update,
+      ExpressionAttributeValues: { ...values },
+      ReturnValues: "ALL_OLD" as const,
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
+      ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
+    };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const { Attributes } = await documents.send(new UpdateCommand(input));
+        return { written: true, before: recordIn(Attributes) };
+      } catch (error) {
+        if (error instanceof ConditionalCheckFailedException) return { written: false, seen: seenBy(error) };
+        if (error instanceof NewerFormat) throw error;
+        if (!isTransactionConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
+      }
+    }
+  }
+
+  const replace = (address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult> =>
+    write(address, replacement(next, seen));
+
+  return {
+    async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
+      const reading = clocks();
+      const guessed = guess(command, reading, deps.rules);
+      if (!guessed) return decide(await this.read(address), command, clocks, (next, seen) => replace(address, next, seen), deps);
+      const result = await write(address, guessed);
+      if (result.written) return transition(result.before, command, reading, deps.rules);
+      return decide(result.seen, command, clocks, (next, seen) => replace(address, next, seen), deps);
+    },
+
+    async read(address) {
+      try {
+        const { Item } = await documents.send(new GetCommand({ ...table, Key: itemKey(address), ConsistentRead: true }));
+        return Item && fromItem(Item);
+      } catch (error) {
+        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+      }
+    },
+
+    async list(query) {
+      try {
+        const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => queryShard(shard, query)));
+        return mergeShards(shards, query.max);
+      } catch (error) {
+        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+      }
+    },
+  };
+
+  /** The held keys of one shard, in order, and how far they are known to be complete. */
+  async function queryShard(shard: number, { namespace, prefix, after }: ListQuery): Promise<ListPage> {
+    // Every key character is above " " and below DEL, so the two ends need no other bound.
+    const from = after >= prefix ? `${after} ` : prefix;
+    const to = `${prefix}\u007f`;
+    // A cursor beyond the prefix: nothing is left, and a range that ends before it begins is refused by the table.
+    if (from > to) return { items: [] };
+    const { Items = [], LastEvaluatedKey } = await documents.send(
+      new QueryCommand({
+        ...table,
+        KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
+        FilterExpression: "size(h) > :zero",
+        ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
+        ExpressionAttributeValues: { ":p": shardKey(namespace, shard), ":from": from, ":to": to, ":zero": 0 },
+        Limit: QUERY_LIMIT,
+      }),
+    );
+    const items = Items.map((item: Item) => ({ key: item[TABLE.sortKey] as string, record: fromItem(item) }));
+    const next = LastEvaluatedKey?.[TABLE.sortKey] as string | undefined;
+    return next === undefined ? { items } : { items, next };
+  }
+}
+
+/** The whole record, on condition that nothing changed since it was seen. */
+function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
+  const attributes = Object.entries(toItem(next));
+  const values = Object.fromEntries(attributes.map(([name, value]) => [`:${name}`, value]));
+  return {
+    condition: seen ? "v = :seen" : "attribute_not_exists(v)",
+    update: `SET ${attributes.map(([name]) => `${name} = :${name}`).join(", ")}`,
+    names: {},
+    values: seen ? { ...values, ":seen": seen.version } : values,
+  };
+}
+
+/** lib-dynamodb leaves the refused item in wire form. */
+function seenBy(error: ConditionalCheckFailedException): LockRecord | undefined {
+  return error.Item && recordIn(plainItem(error.Item));
+}
+
+/** Of an item that was not there before, AWS returns nothing and the embedded engine its bare key. */
+function recordIn(item: Item | undefined): LockRecord | undefined {
+  return item?.["v"] === undefined ? undefined : fromItem(item);
+}
+
+/** One ordered page out of one page per shard: only as far as every shard is known. */
+function mergeShards(shards: readonly ListPage[], max: number): ListPage {
+  const horizon = shards.reduce<string | undefined>(
+    (lowest, { next }) => (next !== undefined && (lowest === undefined || next < lowest) ? next : lowest),
+    undefined,
+  );
+  const known = shards
+    .flatMap(({ items }) => items)
+    .filter(({ key }) => horizon === undefined || key <= horizon)
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+  const items = known.slice(0, max);
+  const next = known.length > max ? items.at(-1)?.key : horizon;
+  return next === undefined ? { items } : { items, next };
+}

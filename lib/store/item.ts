@@ -1,0 +1,145 @@
+/**
+ * The item: how a record is written in the table, and the only file that knows the attributes' names.
+ * Short, because a write is paid by size.
+ *
+ *   p  namespace and shard    k  key         h  leaseId → hold       f  token of the latest grant
+ *   v  version                fl floor       r0…r7 ended, latest first   x  ttl (s)   fv format version
+ *
+ * `q` and `qi` are the queue's, empty until there is one: engines differ on removing from a list that
+ * is not there, so they are always present.
+ */
+import { LIMITS } from "../core/limits.js";
+import type { EndedLease, Ending, Hold, LockRecord } from "../core/record.js";
+import type { Address } from "./lock-store.js";
+import { NewerFormat } from "./lock-store.js";
+import { TABLE } from "./table.js";
+
+/** The major version of this layout. A reader refuses a newer one. */
+export const FORMAT_VERSION = 1;
+
+/** Over how many partition keys a namespace's locks are spread. Fixed for the life of a table. */
+export const SHARDS = 16;
+
+/** An item's attributes as plain values, without its key. */
+export type Item = Readonly<Record<string, unknown>>;
+
+/** The ring's attributes, latest first. */
+export const RING: readonly string[] = Array.from({ length: LIMITS.endedRemembered }, (_, index) => `r${index}`);
+
+/** What stands in the ring where nothing ended yet. */
+export const NO_ENDED = { i: "", w: "" } as const;
+
+/** The item's primary key. */
+export function itemKey({ namespace, key }: Address): Record<string, string> {
+  return { [TABLE.partitionKey]: shardKey(namespace, shardOf(key)), [TABLE.sortKey]: key };
+}
+
+/** The partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
+export function shardKey(namespace: string, shard: number): string {
+  return `${namespace}/locks/${shard}`;
+}
+
+/** Which shard a key is in: FNV-1a over its characters, all ASCII. */
+function shardOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
+  return (hash >>> 0) % SHARDS;
+}
+
+/** The attributes that hold `record`. */
+export function toItem(record: LockRecord): Item {
+  const ring = RING.map((name, index) => {
+    const ended = record.ended[index];
+    return [name, ended ? endedToItem(ended) : NO_ENDED] as const;
+  });
+  return {
+    h: Object.fromEntries(Object.entries(record.holds).map(([leaseId, hold]) => [leaseId, holdToItem(hold)])),
+    f: record.fencingToken,
+    v: record.version,
+    fl: record.floor,
+    ...Object.fromEntries(ring),
+    q: [],
+    qi: [],
+    [TABLE.ttlAttribute]: record.ttlAtSec,
+    fv: FORMAT_VERSION,
+  };
+}
+
+/** How an ended lease stands in the ring. */
+export function endedToItem({ leaseId, ending, fencingToken }: EndedLease): Item {
+  return { i: leaseId, w: ending, ...(fencingToken !== undefined && { t: fencingToken }) };
+}
+
+/** How a hold stands in the map. */
+export function holdToItem(hold: Hold): Item {
+  return {
+    p: hold.principal,
+    o: hold.owner,
+    m: hold.mode === "exclusive" ? "x" : "s",
+    n: hold.permits,
+    t: hold.fencingToken,
+    l: hold.leaseMs,
+    a: hold.grantedAtMs,
+    e: hold.expiresAtMs,
+    g: hold.marginMs,
+    ph: hold.params,
+    ...(hold.broken && { b: hold.broken === "forced" ? 2 : 1 }),
+    ...(hold.meta && { mt: metaToItem(hold.meta) }),
+  };
+}
+
+/** As text, because a table knows fewer numbers than JSON, less nesting, and no half of a surrogate pair. */
+export function metaToItem(meta: NonNullable<Hold["meta"]>): string {
+  return JSON.stringify(meta);
+}
+
+/**
+ * The record in `item`.
+ * @throws NewerFormat when a newer major version wrote it.
+ */
+export function fromItem(item: Item): LockRecord {
+  const format = Number(item["fv"] ?? FORMAT_VERSION);
+  if (format > FORMAT_VERSION) {
+    throw new NewerFormat(`the record has format ${format}, this version reads up to ${FORMAT_VERSION}`);
+  }
+  const holds = (item["h"] ?? {}) as Readonly<Record<string, Item>>;
+  const ring = RING.map((name) => item[name] as Item | undefined).filter(
+    (entry): entry is Item => entry !== undefined && entry["i"] !== "",
+  );
+  return {
+    version: safeInteger(item["v"]),
+    fencingToken: safeInteger(item["f"] ?? 0),
+    holds: Object.fromEntries(Object.entries(holds).map(([leaseId, hold]) => [leaseId, holdFromItem(hold)])),
+    ended: ring.map(endedFromItem),
+    floor: (item["fl"] as string | undefined) ?? "",
+    ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
+  };
+}
+
+function endedFromItem(entry: Item): EndedLease {
+  const ended = { leaseId: entry["i"] as string, ending: entry["w"] as Ending };
+  return entry["t"] === undefined ? ended : { ...ended, fencingToken: safeInteger(entry["t"]) };
+}
+
+function holdFromItem(hold: Item): Hold {
+  return {
+    principal: hold["p"] as string,
+    owner: hold["o"] as string,
+    mode: hold["m"] === "s" ? "shared" : "exclusive",
+    permits: safeInteger(hold["n"]),
+    fencingToken: safeInteger(hold["t"]),
+    leaseMs: safeInteger(hold["l"]),
+    grantedAtMs: safeInteger(hold["a"]),
+    expiresAtMs: safeInteger(hold["e"]),
+    marginMs: safeInteger(hold["g"]),
+    params: hold["ph"] as string,
+    ...(hold["b"] !== undefined && { broken: hold["b"] === 2 ? ("forced" as const) : ("drain" as const) }),
+    ...(hold["mt"] !== undefined && { meta: JSON.parse(hold["mt"] as string) as NonNullable<Hold["meta"]> }),
+  };
+}
+
+/** A number that a fencing token or a time may be; anything else in the table is damage. */
+function safeInteger(value: unknown): number {
+  if (!Number.isSafeInteger(value)) throw new Error(`the item holds ${String(value)} where a safe integer belongs`);
+  return value as number;
+}

@@ -1,0 +1,69 @@
+/**
+ * The port behind which records live. A store carries out what the core decides, each change as one
+ * conditional write on the version that was seen; it adds no rule of its own.
+ */
+import type { AnswerTo, Command, LeaseEvent } from "../core/commands.js";
+import type { LockRecord } from "../core/record.js";
+import type { ClockReading } from "../core/time.js";
+
+/** Where a record lives: a tenant's namespace, then the key. */
+export interface Address {
+  readonly namespace: string;
+  readonly key: string;
+}
+
+/** What a command came to, once written. */
+export interface Applied<C extends Command> {
+  readonly answer: AnswerTo<C>;
+  readonly events: readonly LeaseEvent[];
+}
+
+/** A page of keys in order, each strictly after `after`. */
+export interface ListQuery {
+  readonly namespace: string;
+  readonly prefix: string;
+  readonly after: string;
+  readonly max: number;
+}
+
+/** Records found, and the key after which to go on; absent at the end. */
+export interface ListPage {
+  readonly items: readonly { readonly key: string; readonly record: LockRecord }[];
+  readonly next?: string;
+}
+
+/** The clocks a decision is made by; read again for every decision of a request. */
+export type ReadClocks = () => ClockReading;
+
+/** One table of records. */
+export interface LockStore {
+  /**
+   * Decides `command` on the record at `address` and writes the outcome, atomically.
+   * @throws StoreUnavailable when the table can't be reached; the write may have happened if it says so.
+   */
+  apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>>;
+  /** The record, strongly consistent; undefined when the key has none. */
+  read(address: Address): Promise<LockRecord | undefined>;
+  /** Keys whose records have a hold. Shows; never decides who owns what. */
+  list(query: ListQuery): Promise<ListPage>;
+}
+
+/** The table could not be reached, or kept changing under the request. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+  constructor(
+    message: string,
+    /** Whether it is certain that nothing was written. */
+    readonly definite: boolean,
+    /** Whether the table asked for fewer requests. */
+    readonly throttled: boolean,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The record was written by a newer major version of the format: nothing may be decided on it. */
+export class NewerFormat extends Error {
+  override readonly name = "NewerFormat";
+}

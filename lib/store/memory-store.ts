@@ -1,0 +1,73 @@
+/**
+ * Records in memory: the core as it stands, behind the same reads and conditional writes as the table.
+ * For tests, for the simulation (which delays each of the two) and for trying things out.
+ */
+import type { Command } from "../core/commands.js";
+import type { LockRecord, LockRules } from "../core/record.js";
+import type { Clock } from "../core/time.js";
+import { systemClock } from "../core/time.js";
+import type { WriteResult } from "./decide.js";
+import { decide } from "./decide.js";
+import type { Address, LockStore } from "./lock-store.js";
+
+/** Records by address, with the two operations a table offers. Both may be slow; each is atomic. */
+export interface MemoryTable {
+  read(address: Address): Promise<LockRecord | undefined>;
+  /** Writes `next` if the record's version is still `seenVersion` (undefined: no record yet). */
+  replace(address: Address, next: LockRecord, seenVersion: number | undefined): Promise<WriteResult>;
+  entries(): Iterable<readonly [Address, LockRecord]>;
+}
+
+/** A table in this process's memory. */
+export function createMemoryTable(): MemoryTable & { remove(address: Address): void } {
+  const records = new Map<string, readonly [Address, LockRecord]>();
+  const idOf = ({ namespace, key }: Address): string => `${namespace}/${key}`;
+  const get = (address: Address): LockRecord | undefined => records.get(idOf(address))?.[1];
+  return {
+    read: (address) => Promise.resolve(get(address)),
+    replace(address, next, seenVersion) {
+      const current = get(address);
+      if (current?.version !== seenVersion) return Promise.resolve({ written: false, seen: current });
+      records.set(idOf(address), [address, next]);
+      return Promise.resolve({ written: true });
+    },
+    entries: () => records.values(),
+    remove: (address) => void records.delete(idOf(address)),
+  };
+}
+
+/** A store on `table`; everything it decides, the core decided. */
+export function createMemoryStore({
+  rules,
+  table = createMemoryTable(),
+  clock = systemClock,
+  random = () => 0,
+}: {
+  readonly rules: LockRules;
+  readonly table?: MemoryTable;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}): LockStore {
+  return {
+    async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
+      const seen = await table.read(address);
+      return decide(seen, command, clocks, (next, before) => table.replace(address, next, before?.version), { rules, clock, random });
+    },
+    read: (address) => table.read(address),
+    list({ namespace, prefix, after, max }) {
+      const found = [...table.entries()]
+        .filter(
+          ([address, record]) =>
+            address.namespace === namespace &&
+            address.key.startsWith(prefix) &&
+            address.key > after &&
+            Object.keys(record.holds).length > 0,
+        )
+        .map(([{ key }, record]) => ({ key, record }))
+        .sort((a, b) => (a.key < b.key ? -1 : 1));
+      const items = found.slice(0, max);
+      const last = items.at(-1);
+      return Promise.resolve(found.length > max && last ? { items, next: last.key } : { items });
+    },
+  };
+}

@@ -1,0 +1,30 @@
+/** What an AWS SDK failure means: whether a write may have happened, and whether to slow down. */
+import { StoreUnavailable } from "./lock-store.js";
+
+const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
+/** Refused before anything was written: a wrong table, a missing right, an expression the engine rejects. */
+const REFUSED: ReadonlySet<string> = new Set([
+  "ResourceNotFoundException",
+  "ValidationException",
+  "AccessDeniedException",
+  "UnrecognizedClientException",
+]);
+
+interface SdkError {
+  readonly name?: string;
+  readonly message?: string;
+  readonly $metadata?: { readonly attempts?: number };
+}
+
+/** A single write met a transaction on the same item: to be tried again, never reported as lost. */
+export function isTransactionConflict(error: unknown): boolean {
+  return (error as SdkError).name === "TransactionConflictException";
+}
+
+/** `error` as the store's own: definite only if the SDK sent the request once and it was refused. */
+export function storeUnavailable(error: unknown): StoreUnavailable {
+  const { name = "Error", message = "", $metadata } = error as SdkError;
+  const throttled = THROTTLED.has(name) || isTransactionConflict(error);
+  const sentOnce = ($metadata?.attempts ?? 1) === 1;
+  return new StoreUnavailable(`${name}: ${message}`, (throttled || REFUSED.has(name)) && sentOnce, throttled, { cause: error });
+}

@@ -1,0 +1,48 @@
+/**
+ * What every store does. One suite, which each passes whole; an exception would be named here, with its
+ * reason. It turns time by hand and gives every test a key of its own, so it can run on an engine that
+ * others use, too.
+ */
+import { beforeAll, describe, expect, it } from "vitest";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { contends } from "./contending.js";
+import { breaks, releases, transfers } from "./ending.js";
+import { acquires, renews } from "./granting.js";
+import { lists } from "./listing.js";
+import { A, Scene } from "./scene.js";
+import { expected, play, STATES } from "./states.js";
+
+/** Runs the suite for the store that `makeStore` makes. */
+export function lockStoreConformance(name: string, makeStore: () => LockStore | Promise<LockStore>): void {
+  describe(`${name} is a store of locks`, () => {
+    let made: LockStore;
+    const store = (): LockStore => made;
+    beforeAll(async () => {
+      made = await makeStore();
+    });
+
+    describe("in every state, every command, and each sent again", () => {
+      it.each(STATES)("$state", async (state) => {
+        expect(await play(state, () => new Scene(made))).toEqual(expected(state));
+      });
+    });
+    describe("acquire", () => acquires(store));
+    describe("renew", () => renews(store));
+    describe("release", () => releases(store));
+    describe("transfer", () => transfers(store));
+    describe("break", () => breaks(store));
+    describe("list", () => lists(store));
+    describe("many at once", () => contends(store));
+
+    it("reads what was written last, and nothing where nothing was", async () => {
+      const lock = new Scene(made);
+      expect(await lock.read()).toBeUndefined();
+      for (let ms = 0; ms < 20; ms++) {
+        const answer = await lock.at(ms).acquire(A);
+        expect((await lock.read())?.version).toBe(answer.ok && answer.lease.version);
+        await lock.renew(A);
+        expect((await lock.read())?.holds[A]?.expiresAtMs).toBe(lock.clocks.laterMs + 10_000);
+      }
+    });
+  });
+}

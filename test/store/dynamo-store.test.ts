@@ -1,0 +1,201 @@
+/** What only the table has: shards, formats of other versions, transactions, answers that are no answers. */
+import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { FORMAT_VERSION, fromItem, itemKey, SHARDS, toItem } from "../../lib/store/item.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { NewerFormat, StoreUnavailable } from "../../lib/store/lock-store.js";
+import { TABLE } from "../../lib/store/table.js";
+import type { FreshTable } from "../support/engine.js";
+import { freshTable } from "../support/engine.js";
+import { startFaultProxy } from "../support/fault-proxy.js";
+import type { FaultProxy } from "../support/fault-proxy.js";
+import { pagesOf } from "./listing.js";
+import { A, B, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, RULES, Scene } from "./scene.js";
+
+let table: FreshTable;
+let store: LockStore;
+beforeAll(async () => {
+  table = await freshTable();
+  store = storeOn(table.endpoint);
+});
+
+function storeOn(endpoint: string, maxAttempts = 3): LockStore {
+  const client = engineClient(endpoint, { maxAttempts });
+  return createDynamoStore({ client, tableName: table.tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+}
+
+describe("a list over the shards", () => {
+  it("goes on where one shard has more than a query looks at, whether its keys are held or free", async () => {
+    const namespace = freshNamespace();
+    const shard = (key: string): unknown => itemKey({ namespace, key })[TABLE.partitionKey];
+    const everywhere = Array.from({ length: 6_000 }, (_, index) => `ORDER_${index}`);
+    // More than two queries' worth in one shard, of which the first 130 are free; and a few in the others.
+    const crowded = everywhere
+      .filter((key) => shard(key) === shard("ORDER_0"))
+      .sort()
+      .slice(0, 250);
+    const others = everywhere.slice(0, 40).filter((key) => !crowded.includes(key));
+    await Promise.all([...crowded.slice(130), ...others].map((key) => new Scene(store, { namespace, key }).acquire(A)));
+    await Promise.all(crowded.slice(0, 130).map((key) => new Scene(store, { namespace, key }).release(A)));
+
+    const held = [...crowded.slice(130), ...others].sort();
+    for (const max of [10, 1000]) {
+      const pages = await pagesOf(store, { namespace, prefix: "", max });
+      expect(pages.flat()).toEqual(held);
+    }
+  });
+});
+
+describe("a key's shard", () => {
+  const shardOf = (key: string): string => itemKey({ namespace: "acme", key })[TABLE.partitionKey] ?? "";
+
+  it("never moves: a table that exists has its items there", () => {
+    expect(["ORDER_1", "refund:42"].map(shardOf)).toEqual(["acme/locks/11", "acme/locks/9"]);
+  });
+
+  it("is as likely as any other, so that no partition is crowded", () => {
+    const shards = new Map<string, number>();
+    for (let order = 0; order < 100 * SHARDS; order++)
+      shards.set(shardOf(`ORDER_${order}`), (shards.get(shardOf(`ORDER_${order}`)) ?? 0) + 1);
+    expect(shards.size).toBe(SHARDS);
+    expect(Math.max(...shards.values())).toBeLessThan(150);
+  });
+});
+
+describe("a record of a newer format", () => {
+  const newer = async (lock: Scene): Promise<void> => {
+    const documents = DynamoDBDocumentClient.from(table.client);
+    const format = { UpdateExpression: "SET fv = :fv", ExpressionAttributeValues: { ":fv": FORMAT_VERSION + 1 } };
+    await documents.send(new UpdateCommand({ TableName: table.tableName, Key: itemKey(lock.address), ...format }));
+  };
+
+  it.each<[string, (lock: Scene) => Promise<unknown>]>([
+    ["acquire", (lock) => lock.acquire(B)],
+    ["acquire, free", async (lock) => (await lock.release(A), await newer(lock), lock.at(1).acquire(B))],
+    ["renew", (lock) => lock.renew(A, { leaseMs: 60_000 })],
+    ["release", (lock) => lock.release(A)],
+    ["transfer", (lock) => lock.transfer(A, B)],
+    ["break", (lock) => lock.breakHold(1, 0)],
+    ["read", (lock) => lock.read()],
+    ["list", (lock) => lock.store.list({ namespace: lock.address.namespace, prefix: "", after: "", max: 10 })],
+  ])("is refused and left as it is: %s", async (operation, act) => {
+    const lock = new Scene(store);
+    await lock.acquire(A);
+    if (operation !== "acquire, free") await newer(lock);
+    await expect(act(lock)).rejects.toBeInstanceOf(NewerFormat);
+
+    // As this version would read it, if it had the right to.
+    const documents = DynamoDBDocumentClient.from(table.client);
+    const back = { UpdateExpression: "SET fv = :fv", ExpressionAttributeValues: { ":fv": FORMAT_VERSION } };
+    await documents.send(new UpdateCommand({ TableName: table.tableName, Key: itemKey(lock.address), ...back }));
+    expect(await lock.acquire(A)).toMatchObject(operation === "acquire, free" ? { code: "lease-over" } : { how: "replayed" });
+  });
+});
+
+describe("a record and its item", () => {
+  it("are the same in both directions, with all that a record may have", () => {
+    const hold = {
+      principal: "P",
+      owner: "checkout-7",
+      permits: 3,
+      fencingToken: 9_007_199_254_740_991,
+      leaseMs: 1,
+      grantedAtMs: 2,
+      expiresAtMs: 3,
+      marginMs: 0,
+      params: "",
+    };
+    const record = {
+      version: 7,
+      fencingToken: 9_007_199_254_740_991,
+      holds: {
+        [A]: { ...hold, mode: "exclusive" as const, broken: "drain" as const },
+        [B]: { ...hold, mode: "shared" as const, broken: "forced" as const, meta: { step: 1 } },
+      },
+      ended: [
+        { leaseId: "c", ending: "broken" as const, fencingToken: 5 },
+        { leaseId: "d", ending: "taken" as const },
+      ],
+      floor: "b",
+      ttlAtSec: 8,
+    };
+    expect(fromItem(toItem(record))).toEqual(record);
+  });
+
+  it.each(["f", "v", TABLE.ttlAttribute])("are not read where a number is damaged: %s", (name) => {
+    const item = toItem({ version: 1, fencingToken: 1, holds: {}, ended: [], floor: "", ttlAtSec: 1 });
+    for (const value of [1.5, Number.NaN, "1", 2 ** 53])
+      expect(() => fromItem({ ...item, [name]: value }), String(value)).toThrow(/safe integer/);
+  });
+});
+
+describe("an engine that says something else", () => {
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    proxy = await startFaultProxy();
+  });
+  afterAll(() => proxy.close());
+
+  const answers = (errorName: string, status: number, times: number) => proxy.plan({ kind: "answer", errorName, status }, { times });
+
+  it("is asked again when a transaction is on the item, which the SDK does not do", async () => {
+    const lock = new Scene(storeOn(proxy.endpoint));
+    const conflict = answers("TransactionConflictException", 400, 4);
+    expect(await lock.acquire(A)).toMatchObject({ how: "granted" });
+    expect(conflict.struck).toBe(4);
+  });
+
+  it.each([
+    { errorName: "TransactionConflictException", status: 400, times: 5, attempts: 1, definite: true, throttled: true },
+    { errorName: "ThrottlingException", status: 400, times: 1, attempts: 1, definite: true, throttled: true },
+    { errorName: "ProvisionedThroughputExceededException", status: 400, times: 1, attempts: 1, definite: true, throttled: true },
+    { errorName: "ResourceNotFoundException", status: 400, times: 1, attempts: 3, definite: true, throttled: false },
+    { errorName: "ValidationException", status: 400, times: 1, attempts: 3, definite: true, throttled: false },
+    { errorName: "AccessDeniedException", status: 400, times: 1, attempts: 3, definite: true, throttled: false },
+    { errorName: "InternalServerError", status: 500, times: 1, attempts: 1, definite: false, throttled: false },
+    { errorName: "ServiceUnavailable", status: 503, times: 3, attempts: 3, definite: false, throttled: false },
+    // Sent more than once: an earlier one may have been carried out.
+    { errorName: "ThrottlingException", status: 400, times: 2, attempts: 2, definite: false, throttled: true },
+  ])("is unavailable, definitely: $definite, throttled: $throttled, after $errorName × $times in $attempts attempts", async (row) => {
+    const { errorName, status, times, attempts, definite, throttled } = row;
+    const lock = new Scene(storeOn(proxy.endpoint, attempts));
+    const plan = answers(errorName, status, times);
+    const error: unknown = await lock.acquire(A).catch((reason: unknown) => reason);
+    expect(plan.struck).toBe(times);
+    expect(error).toBeInstanceOf(StoreUnavailable);
+    expect(error).toMatchObject({ definite, throttled });
+    expect(await lock.read()).toBeUndefined();
+  });
+
+  it("is no success when a lost reply was followed by a refusal that is none: a throttled second sending", async () => {
+    const lock = new Scene(storeOn(proxy.endpoint, 2));
+    proxy.plan({ kind: "lose-reply" });
+    answers("ThrottlingException", 400, 1);
+    await expect(lock.acquire(A)).rejects.toMatchObject({ definite: false });
+    expect(await lock.acquire(A)).toMatchObject({ how: "replayed" });
+  });
+
+  it("decides on what it lost to, when a write came first", async () => {
+    const lock = new Scene(storeOn(proxy.endpoint));
+    const { fencingToken } = leaseIn(await lock.acquire(A));
+    lock.at(LEASE_MS + MARGIN_MS);
+    const rival = new Scene(store, lock.address).at(LEASE_MS + MARGIN_MS);
+    let go = (): void => undefined;
+    const held = proxy.plan(
+      { kind: "hold-request", until: new Promise<void>((resolve) => (go = resolve)) },
+      { when: ({ body }) => body.ConditionExpression === "v = :seen" },
+    );
+    const late = lock.acquire(B);
+    await held.first;
+    // The holder woke up, released, and somebody else was granted: the takeover that is on its way must not land.
+    expect(outcomeOf(await rival.release(A))).toBe("expired");
+    const next = leaseIn(await rival.acquire("01a2ce8b-d400-7000-8000-0000000000ff"));
+    go();
+    expect(outcomeOf(await late)).toBe("locked");
+    expect(next.fencingToken).toBeGreaterThan(fencingToken);
+    expect((await lock.read())?.fencingToken).toBe(next.fencingToken);
+  });
+});

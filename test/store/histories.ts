@@ -1,0 +1,176 @@
+/**
+ * Random histories of one key: a few leases of a few principals, time that moves on, clocks that
+ * disagree. Drawn so that what is rare in life is common here: commands about the present holder,
+ * times at the edges of leases, ids out of their order, tokens of holds long gone.
+ */
+import * as fc from "fast-check";
+import type { Command } from "../../lib/core/commands.js";
+import type { LeaseId } from "../../lib/core/lease-id.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import type { Ending, Hold, LockRecord } from "../../lib/core/record.js";
+import { toSecondsUp } from "../../lib/core/time.js";
+import type { ClockReading } from "../../lib/core/time.js";
+import { leaseId, RULES, START_MS } from "./scene.js";
+
+const MINUTE_MS = 60_000;
+
+/** Twelve ids that may be granted, one that is too new for it and one that is too old. */
+const IDS: readonly LeaseId[] = [
+  ...Array.from({ length: 12 }, (_, order) => leaseId(order + 1)),
+  leaseId(0, 60 * MINUTE_MS),
+  leaseId(0, -20 * MINUTE_MS),
+];
+const PRINCIPALS = ["P", "Q"] as const;
+/** The default among them, which a renewal guesses; the shortest often, since clocks may be further apart than it lasts. */
+const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
+const MARGINS_MS = LENGTHS_MS.map((leaseMs) => RULES.marginMs(leaseMs));
+
+/** Which lease: the one that holds (or else `to`); the same, but when nobody holds a new one acquires; or one of the pool. */
+type Which = "holder" | "new" | number;
+
+interface Draft {
+  readonly type: Command["type"];
+  readonly which: Which;
+  readonly to: number;
+  /** Whether another principal asks than the one whose lease it is. */
+  readonly intruder: boolean;
+  readonly leaseMs: number | undefined;
+  readonly params: string;
+  readonly meta: string | undefined;
+  /** How many grants ago the hold to break was granted; the present one is 0. */
+  readonly grantsAgo: number;
+  readonly drainMs: number | undefined;
+}
+
+/** Time passes, then somebody asks. */
+export interface Step {
+  readonly passMs: number;
+  /** How far the later clock is ahead of the earlier one. */
+  readonly aheadMs: number;
+  /** Whether what was asked last is asked again instead: a duplicate. */
+  readonly again: boolean;
+  readonly draft: Draft;
+}
+
+const rarely = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
+const perhaps = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
+
+const step: fc.Arbitrary<Step> = fc.record({
+  passMs: fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(0, 1) },
+    { weight: 3, arbitrary: fc.constantFrom(...LENGTHS_MS, ...LENGTHS_MS.map((ms) => ms - 1), ...MARGINS_MS) },
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: 2_500 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 * MINUTE_MS }) },
+  ),
+  aheadMs: fc.constantFrom(0, 0, 0, 1, 500, 1_500, 5_000, 9_999),
+  again: rarely,
+  draft: fc.record<Draft>({
+    type: fc.constantFrom("acquire", "acquire", "renew", "renew", "renew", "release", "release", "transfer", "transfer", "break"),
+    which: fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom<Which[]>("holder", "new", "new") },
+      { weight: 1, arbitrary: fc.nat(IDS.length - 1) },
+    ),
+    to: fc.nat(IDS.length - 1),
+    intruder: rarely,
+    leaseMs: perhaps(fc.constantFrom(...LENGTHS_MS)),
+    params: rarely.map((other) => (other ? "other" : "same")),
+    meta: perhaps(fc.constantFrom("one", "two")),
+    grantsAgo: fc.constantFrom(0, 0, 0, 1, 2),
+    drainMs: perhaps(fc.constantFrom(0, 0, 500, 20_000, 600_000)),
+  }),
+});
+
+/** What the key has been through when the history begins: many leases that ended, perhaps a token of tomorrow, perhaps a holder. */
+const remembered: fc.Arbitrary<LockRecord> = fc
+  .record({
+    ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.endedRemembered + 1 }),
+    ending: fc.constantFrom<Ending[]>("released", "expired", "taken", "broken", "transferred", "cancelled"),
+    floor: fc.constantFrom(...IDS.slice(0, 6)),
+    fencingToken: fc.constantFrom(1, START_MS - 1, START_MS, START_MS + 5_000),
+    held: fc.boolean(),
+    leaseMs: fc.constantFrom(...LENGTHS_MS),
+    broken: fc.constantFrom(undefined, undefined, undefined, "drain" as const),
+    longerUsed: fc.constantFrom(0, 100),
+  })
+  .map(({ ids: [id = "", ...ended], ending, floor, fencingToken, held, leaseMs, broken, longerUsed }) => {
+    const expiresAtMs = START_MS + leaseMs;
+    const marginMs = RULES.marginMs(leaseMs);
+    const times = { fencingToken, leaseMs, grantedAtMs: START_MS, expiresAtMs, marginMs };
+    const hold: Hold = {
+      principal: ownerOf(id),
+      owner: "first",
+      mode: "exclusive",
+      permits: 1,
+      ...times,
+      params: "same",
+      ...(broken && { broken }),
+    };
+    return {
+      version: START_MS - 7,
+      fencingToken,
+      holds: held ? { [id]: hold } : {},
+      ended: ended.map((leaseId) => ({ leaseId, ending })),
+      floor: ended.length === LIMITS.endedRemembered ? floor : "",
+      ttlAtSec: toSecondsUp(expiresAtMs + marginMs + RULES.retentionMs) + longerUsed,
+    };
+  });
+
+/** A history: what the key has been through (undefined: nothing), then the steps. */
+export interface History {
+  readonly remembered: LockRecord | undefined;
+  readonly steps: readonly Step[];
+}
+
+/** Draws histories. */
+export const histories: fc.Arbitrary<History> = fc.record({
+  remembered: perhaps(remembered),
+  steps: fc.array(step, { minLength: 1, maxLength: 30, size: "max" }),
+});
+
+/** The commands of a history with their clocks, each made when the one before has been carried out. */
+export async function* commandsOf(
+  { steps }: History,
+  key: string,
+  read: () => Promise<LockRecord | undefined>,
+): AsyncGenerator<{ readonly command: Command; readonly reading: ClockReading }> {
+  let nowMs = START_MS;
+  const tokens: number[] = [];
+  let unheard = IDS.length;
+  let command: Command | undefined;
+  for (const { passMs, aheadMs, again, draft } of steps) {
+    nowMs += passMs;
+    const record = await read();
+    if (record && record.fencingToken !== tokens[0]) tokens.unshift(record.fencingToken);
+    if (!again || !command) command = resolve(draft, key, record, tokens, leaseId(++unheard));
+    yield { command, reading: { earlierMs: nowMs, laterMs: nowMs + aheadMs } };
+  }
+}
+
+/** Whose lease it is. */
+function ownerOf(id: LeaseId): string {
+  return PRINCIPALS[Number.parseInt(id.at(-1) ?? "0", 16) % 2]!;
+}
+
+function resolve(draft: Draft, key: string, record: LockRecord | undefined, tokens: readonly number[], unheard: LeaseId): Command {
+  const { which, intruder, leaseMs, params, meta, grantsAgo, drainMs } = draft;
+  const [held] = Object.keys(record?.holds ?? {});
+  // Where nobody holds, most commands would only be told so.
+  const type = held === undefined && which !== "holder" ? "acquire" : draft.type;
+  const id = typeof which === "number" ? IDS[which]! : which === "new" && type === "acquire" ? unheard : (held ?? IDS[draft.to]!);
+  const own = ownerOf(id);
+  const principal = intruder ? PRINCIPALS.find((name) => name !== own)! : own;
+  const length = leaseMs !== undefined && { leaseMs };
+  const note = meta !== undefined && { meta: { note: meta } };
+  switch (type) {
+    case "acquire":
+      return { type, key, leaseId: id, principal, owner: "somebody", leaseMs: leaseMs ?? 30_000, params, ...note };
+    case "renew":
+      return { type, key, leaseId: id, principal, ...length, ...note };
+    case "release":
+      return { type, key, leaseId: id, principal };
+    case "transfer":
+      return { type, key, leaseId: id, principal, toLeaseId: IDS[draft.to]!, ...length, ...(meta && { toOwner: meta }) };
+    case "break":
+      return { type, key, fencingToken: tokens[grantsAgo] ?? 1, ...(drainMs !== undefined && { drainMs }) };
+  }
+}

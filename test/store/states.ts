@@ -1,0 +1,147 @@
+/**
+ * Every state of a key × every command, and what comes of it, for each store to reproduce. `A` is the
+ * lease that the states are about; `C` is new. A cell says the outcome, `+` if the record changed, and
+ * who is on it then.
+ */
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf } from "./scene.js";
+import type { Scene } from "./scene.js";
+
+type Step = (lock: Scene, tokenOfA: number) => Promise<unknown>;
+type Answer = Parameters<typeof outcomeOf>[0];
+
+/** What is asked in every state; the columns of the table. */
+const COMMANDS: readonly (readonly [column: string, send: (lock: Scene, tokenOfA: number) => Promise<Answer>])[] = [
+  ["acquire A", (lock) => lock.acquire(A)],
+  ["acquire C", (lock) => lock.acquire(C)],
+  ["renew A", (lock) => lock.renew(A)],
+  ["release A", (lock) => lock.release(A)],
+  ["transfer A to D", (lock) => lock.transfer(A, D)],
+  ["break A", (lock, token) => lock.breakHold(token)],
+  ["break A now", (lock, token) => lock.breakHold(token, 0)],
+];
+
+/** How long a forced break leaves, where it leaves any. */
+const DRAIN_MS = 5_000;
+
+const wait = (ms: number, aheadMs?: number): Step => async (lock) => void lock.at(ms, aheadMs); // prettier-ignore
+const breakA = (drainMs?: number): Step => (lock, token) => lock.breakHold(token, drainMs); // prettier-ignore
+const releaseA: Step = (lock) => lock.release(A);
+const acquireB: Step = (lock) => lock.acquire(B);
+/** Ends eight others, after which A is known by the floor alone. */
+const eightEnd: Step = async (lock) => {
+  for (let order = 0; order < 8; order++) await lock.release(leaseId(1000 + order));
+};
+const EXPIRED = wait(LEASE_MS);
+const TAKEABLE = wait(LEASE_MS + MARGIN_MS);
+
+interface State {
+  readonly state: string;
+  /** Whether A was granted the key first. */
+  readonly granted: boolean;
+  readonly steps: readonly Step[];
+  readonly cells: string;
+}
+
+const granted = (state: string, steps: readonly Step[], cells: string): State => ({ state, granted: true, steps, cells });
+const free = (state: string, steps: readonly Step[], cells: string): State => ({ state, granted: false, steps, cells });
+
+// prettier-ignore
+/** The table. Columns as in COMMANDS. */
+export const STATES: readonly State[] = [
+  free   ("never used",                      [],
+    "granted +A   | granted +C | lease-lost: never       | never +      | lease-lost: never       | not-found   | not-found"),
+  free   ("cancelled before it came",        [releaseA],
+    "lease-over   | granted +C | lease-lost: never       | never        | lease-lost: never       | not-found   | not-found"),
+  granted("held",                            [],
+    "replayed A   | locked A   | renewed +A              | released +   | transferred +D          | breaking +A | broken +"),
+  granted("past its end by the later clock", [wait(LEASE_MS - 1, 5_000)],
+    "replayed A   | locked A   | renewed +A              | released +   | transferred +D          | breaking +A | broken +"),
+  granted("past its end by both clocks",     [EXPIRED],
+    "lease-over A | locked A   | lease-lost: expired A   | expired +    | lease-lost: expired A   | breaking +A | broken +"),
+  granted("past its margin by the later",    [wait(LEASE_MS + MARGIN_MS - 1, 9_000)],
+    "lease-over A | locked A   | lease-lost: expired A   | expired +    | lease-lost: expired A   | breaking +A | broken +"),
+  granted("past its margin by both",         [TAKEABLE],
+    "lease-over A | granted +C | lease-lost: expired A   | expired +    | lease-lost: expired A   | broken +    | broken +"),
+  granted("released",                        [releaseA],
+    "lease-over   | granted +C | lease-lost: released    | released     | lease-lost: released    | not-found   | not-found"),
+  granted("released, B holds",               [releaseA, acquireB],
+    "lease-over B | locked B   | lease-lost: released B  | released B   | lease-lost: released B  | other-hold B| other-hold B"),
+  granted("ended when it had run out",       [EXPIRED, releaseA],
+    "lease-over   | granted +C | lease-lost: expired     | expired      | lease-lost: expired     | not-found   | not-found"),
+  granted("taken over by B",                 [TAKEABLE, acquireB],
+    "lease-over B | locked B   | lease-lost: taken B     | lost B       | lease-lost: taken B     | other-hold B| other-hold B"),
+  granted("taken over by B, who is gone",    [TAKEABLE, acquireB, (lock) => lock.release(B)],
+    "lease-over   | granted +C | lease-lost: taken       | lost         | lease-lost: taken       | other-hold  | other-hold"),
+  granted("breaking",                        [breakA()],
+    "replayed A   | locked A   | lease-lost: broken A    | released +   | lease-lost: broken A    | breaking A  | broken +"),
+  granted("breaking, past its end",          [breakA(), EXPIRED],
+    "lease-over A | locked A   | lease-lost: broken A    | expired +    | lease-lost: broken A    | breaking A  | broken +"),
+  granted("breaking, past its margin",       [breakA(), TAKEABLE],
+    "lease-over A | granted +C | lease-lost: broken A    | expired +    | lease-lost: broken A    | broken +    | broken +"),
+  granted("breaking, then released",         [breakA(), releaseA],
+    "lease-over   | granted +C | lease-lost: released    | released     | lease-lost: released    | broken      | broken"),
+  granted("broken in 5 s",                   [breakA(DRAIN_MS)],
+    "replayed A   | locked A   | lease-lost: broken A    | released +   | lease-lost: broken A    | breaking A  | broken +"),
+  granted("broken since 5 s are over",       [breakA(DRAIN_MS), wait(DRAIN_MS)],
+    "lease-over A | granted +C | lease-lost: broken A    | lost +       | lease-lost: broken A    | broken +    | broken +"),
+  granted("broken now",                      [breakA(0)],
+    "lease-over   | granted +C | lease-lost: broken      | lost         | lease-lost: broken      | broken      | broken"),
+  granted("broken, B holds",                 [breakA(0), acquireB],
+    "lease-over B | locked B   | lease-lost: broken B    | lost B       | lease-lost: broken B    | broken B    | broken B"),
+  granted("handed to B",                     [(lock) => lock.transfer(A, B)],
+    "lease-over B | locked B   | lease-lost: transferred B | transferred B | lease-lost: transferred B | other-hold B | other-hold B"),
+  granted("handed to D",                     [(lock) => lock.transfer(A, D)],
+    "lease-over D | locked D   | lease-lost: transferred D | transferred D | replayed D            | other-hold D| other-hold D"),
+  granted("released, known by the floor",    [releaseA, eightEnd],
+    "lease-over   | granted +C | lease-lost: taken       | unknown      | lease-lost: taken       | not-found   | not-found"),
+];
+
+/** What came of one command in a state: the cell, and whether sending it again is harmless. */
+interface Came {
+  readonly cell: string;
+  readonly again: string;
+}
+
+/** Sends every command to a key of its own in this state; `again` says what a second sending broke, if anything. */
+export async function play({ granted: first, steps }: State, sceneOf: () => Scene): Promise<Readonly<Record<string, Came>>> {
+  const row = await Promise.all(
+    COMMANDS.map(async ([column, send]) => {
+      const lock = sceneOf();
+      const token = first ? leaseIn(await lock.acquire(A)).fencingToken : 1;
+      for (const step of steps) await step(lock, token);
+      const before = await lock.read();
+      const outcome = outcomeOf(await send(lock, token));
+      const after = await lock.read();
+      const again = outcomeOf(await send(lock, token));
+      const names = Object.keys(after?.holds ?? {}).map((id) => NAMES.get(id));
+      const changed = before?.version !== after?.version;
+      const cell = [outcome, [changed ? "+" : "", ...names].join("")].filter(Boolean).join(" ");
+      const wanted = column.startsWith("release") ? outcome : (AGAIN[outcome] ?? outcome);
+      return [column, { cell, again: again === wanted ? whatChanged(outcome, after, await lock.read()) : `sent again: ${again}` }] as const;
+    }),
+  );
+  return Object.fromEntries(row);
+}
+
+/** The row as the table has it. */
+export function expected({ cells }: State): Readonly<Record<string, Came>> {
+  const columns = cells.split("|").map((cell) => cell.trim());
+  return Object.fromEntries(COMMANDS.map(([column], index) => [column, { cell: columns[index] ?? "", again: "" }]));
+}
+
+const NAMES = new Map([
+  [A, "A"],
+  [B, "B"],
+  [C, "C"],
+  [D, "D"],
+]);
+
+type MaybeRecord = Awaited<ReturnType<Scene["read"]>>;
+
+/** What a second sending says, where it is another word; all else says the same again. */
+const AGAIN: Readonly<Record<string, string>> = { granted: "replayed", transferred: "replayed" };
+
+/** A command that is sent again changes nothing; only a renewal may extend again. */
+function whatChanged(outcome: string, after: MaybeRecord, afterAgain: MaybeRecord): string {
+  return outcome === "renewed" || after?.version === afterAgain?.version ? "" : "sent again: the record changed";
+}

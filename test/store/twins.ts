@@ -1,0 +1,54 @@
+/**
+ * Two stores that are told the same, and must say and keep the same: the core behind conditional writes
+ * in memory, and the table with its guesses.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { expect } from "vitest";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { itemKey, toItem } from "../../lib/store/item.js";
+import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { commandsOf } from "./histories.js";
+import type { History } from "./histories.js";
+import { freshNamespace, outcomeOf, RULES } from "./scene.js";
+
+/** A table on an engine. */
+export interface EngineTable {
+  readonly client: DynamoDBClient;
+  readonly tableName: string;
+}
+
+/** Plays a history through both, told of each outcome. @throws an assertion when they differ. */
+export type Play = (history: History, told: (outcome: string) => void) => Promise<void>;
+
+/** The two of them, on this table of an engine. */
+export function twins({ client, tableName }: EngineTable): Play {
+  const table = createMemoryTable();
+  const memory = createMemoryStore({ rules: RULES, table });
+  const dynamo = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  const documents = DynamoDBDocumentClient.from(client);
+
+  return async (history, told) => {
+    const address = { namespace: freshNamespace(), key: "ORDER_1" };
+    if (history.remembered) {
+      await table.replace(address, history.remembered, undefined);
+      await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(history.remembered) } }));
+    }
+    const asked: unknown[] = [history.remembered];
+    let version = history.remembered?.version;
+    for await (const { command, reading } of commandsOf(history, address.key, () => memory.read(address))) {
+      asked.push([reading, command]);
+      const wanted = await memory.apply(address, command, () => reading);
+      const came = await dynamo.apply(address, command, () => reading);
+      told(`${command.type}: ${outcomeOf(wanted.answer)}`);
+      expect({ answer: came.answer, events: came.events }, JSON.stringify(asked)).toEqual(wanted);
+      const record = await memory.read(address);
+      // Where the one has not changed, a change of the other shows in its next record: versions only rise.
+      if (record?.version === version) continue;
+      version = record?.version;
+      expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(record);
+    }
+    expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * One engine for a whole test run: vitest's globalSetup starts it, or takes the one `DYNAMODB_ENDPOINT`
+ * names, and says which; every test then makes a table of its own on it.
+ */
+import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import { randomUUID } from "node:crypto";
+import { inject } from "vitest";
+import type { TestProject } from "vitest/node";
+import { createTable } from "../../infra/local/create-table.js";
+import { engineClient } from "../../infra/local/engine-client.js";
+import type { Engine } from "../../infra/local/engine.js";
+import { startEngine } from "../../infra/local/engine.js";
+
+declare module "vitest" {
+  /** What globalSetup hands to the tests. */
+  export interface ProvidedContext {
+    engineKind: Engine["kind"];
+    engineEndpoint: string;
+  }
+}
+
+/** vitest's globalSetup. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Inherited by the workers and by what they start: the SDK's news about Node versions is none of a test's.
+  process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
+  const named = process.env["DYNAMODB_ENDPOINT"];
+  const engine = await startEngine({ endpoint: named === "" ? undefined : named });
+  project.provide("engineKind", engine.kind);
+  project.provide("engineEndpoint", engine.endpoint);
+  project.vitest.logger.log(`engine: ${engine.kind === "external" ? engine.endpoint : engine.kind}`);
+  return () => engine.stop();
+}
+
+/** A table of a test's own. */
+export interface FreshTable {
+  readonly client: DynamoDBClient;
+  readonly tableName: string;
+  readonly endpoint: string;
+}
+
+/**
+ * Creates a table with a name of its own, and a client for it. Given the address of a proxy in front of
+ * the engine, the table is made directly and the client goes through the proxy.
+ */
+export async function freshTable(endpoint = inject("engineEndpoint"), config: DynamoDBClientConfig = {}): Promise<FreshTable> {
+  const tableName = `test-${randomUUID()}`;
+  const direct = engineClient(inject("engineEndpoint"));
+  await createTable(direct, tableName);
+  direct.destroy();
+  return { client: engineClient(endpoint, config), tableName, endpoint };
+}

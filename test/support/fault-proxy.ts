@@ -1,0 +1,148 @@
+/**
+ * What may happen between a client and DynamoDB, on demand: an HTTP proxy in front of an engine that
+ * loses replies after the write, loses or holds up requests, answers for the engine; and that counts
+ * what reaches the engine, in requests and in capacity units.
+ */
+import { once } from "node:events";
+import { Agent, createServer, request as httpRequest } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { inject } from "vitest";
+import { createLedger, withCapacity } from "./ledger.js";
+import type { Ledger } from "./ledger.js";
+
+/** A request to DynamoDB: its operation, such as `UpdateItem`, and its input on the wire. */
+export interface DynamoRequest {
+  readonly target: string;
+  // Whatever the operation takes.
+  readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it sent
+}
+
+/** What happens to a request that is not simply forwarded. */
+export type Fault =
+  /** The engine carries it out and the client never hears: its connection breaks. */
+  | { readonly kind: "lose-reply" }
+  /** The engine never sees it, the client's connection breaks. */
+  | { readonly kind: "lose-request" }
+  /** The engine never sees it, the client is answered with this. @default InternalServerError, 500 */
+  | { readonly kind: "answer"; readonly status?: number; readonly errorName?: string; readonly headers?: Readonly<Record<string, string>> }
+  /** It reaches the engine only when `until` settles: the late write. */
+  | { readonly kind: "hold-request"; readonly until: Promise<unknown> }
+  /** The engine carries it out; its reply reaches the client only when `until` settles. */
+  | { readonly kind: "hold-reply"; readonly until: Promise<unknown> };
+
+/** Which requests a fault meets. */
+export interface FaultRule {
+  /** @default every request */
+  readonly when?: (request: DynamoRequest) => boolean;
+  /** How many of them, the next ones first. @default 1 */
+  readonly times?: number;
+}
+
+/** A fault that was ordered. */
+export interface PlannedFault {
+  /** How many requests it has met. */
+  readonly struck: number;
+  /** Settles when it first meets a request; a fault of the reply, once the engine has replied. */
+  readonly first: Promise<void>;
+}
+
+/** A running proxy. */
+export interface FaultProxy {
+  readonly endpoint: string;
+  /** What reached the engine since the start, or since `ledger.clear()`. */
+  readonly ledger: Ledger;
+  /** Orders a fault. Of several that fit a request, the one ordered first meets it. */
+  plan(fault: Fault, rule?: FaultRule): PlannedFault;
+  close(): Promise<void>;
+}
+
+interface Plan extends PlannedFault {
+  readonly fault: Fault;
+  readonly when: (request: DynamoRequest) => boolean;
+  left: number;
+  struck: number;
+  readonly strike: () => void;
+}
+
+const FORWARD = { kind: "forward" } as const;
+const REPLY_FAULTS: readonly string[] = ["lose-reply", "hold-reply"];
+
+/** Starts a proxy in front of `target`, by default the engine of this test run. */
+export async function startFaultProxy(target = inject("engineEndpoint")): Promise<FaultProxy> {
+  const plans: Plan[] = [];
+  const ledger = createLedger();
+  const agent = new Agent({ keepAlive: true });
+
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = {
+      target: String(incoming.headers["x-amz-target"]).split(".").at(-1) ?? "",
+      body: JSON.parse(await text(incoming)) as unknown,
+    };
+    const plan = plans.find(({ left, when }) => left > 0 && when(request));
+    if (plan) {
+      plan.left -= 1;
+      plan.struck += 1;
+    }
+    const fault = plan?.fault ?? FORWARD;
+    const meetsReply = REPLY_FAULTS.includes(fault.kind);
+    if (!meetsReply) plan?.strike();
+    if (fault.kind === "lose-request") {
+      incoming.socket.destroy();
+      return;
+    }
+    if (fault.kind === "answer") {
+      answer(response, fault);
+      return;
+    }
+    if (fault.kind === "hold-request") await fault.until;
+
+    const reply = await forward(incoming, request);
+    ledger.record(request.target, reply.status, reply.body);
+    if (meetsReply) plan?.strike();
+    if (fault.kind === "hold-reply") await fault.until;
+    if (fault.kind === "lose-reply") incoming.socket.destroy();
+    else response.writeHead(reply.status, reply.headers).end(reply.body);
+  }
+
+  async function forward(incoming: IncomingMessage, request: DynamoRequest) {
+    const body = JSON.stringify(withCapacity(request.target, request.body));
+    const headers = { ...incoming.headers, "content-length": Buffer.byteLength(body) };
+    const outgoing = httpRequest(target, { agent, method: "POST", path: incoming.url, headers }).end(body);
+    const [reply] = (await once(outgoing, "response")) as [IncomingMessage];
+    return { status: reply.statusCode ?? 502, headers: reply.headers, body: await text(reply) };
+  }
+
+  const server = createServer((incoming, response) => {
+    // A client that went away, or an engine that did: the connection says it all.
+    serve(incoming, response).catch(() => incoming.socket.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ledger,
+    plan(fault, { when = () => true, times = 1 } = {}) {
+      let strike = (): void => undefined;
+      const first = new Promise<void>((resolve) => (strike = resolve));
+      const plan: Plan = { fault, when, left: times, struck: 0, first, strike };
+      plans.push(plan);
+      return plan;
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      agent.destroy();
+      await once(server, "close");
+    },
+  };
+}
+
+function answer(
+  response: ServerResponse,
+  { status = 500, errorName = "InternalServerError", headers = {} }: Fault & { kind: "answer" },
+): void {
+  const body = JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${errorName}`, message: "Answered by the test" });
+  response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers }).end(body);
+}

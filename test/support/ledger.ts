@@ -1,0 +1,106 @@
+/**
+ * What an engine was asked to do, in requests and capacity units. Engines report the units of what
+ * succeeded. Of a conditional write that was refused they report nothing; AWS charges it like a write of
+ * the item that is there, so it is counted here by that item's size.
+ */
+
+/** Operations that report what they consumed when they are asked to. */
+const READS = ["GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"];
+const WRITES = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
+const WRITE_UNIT_BYTES = 1024;
+
+/** Counts at the engine. */
+export interface Ledger {
+  /** Requests carried out or refused by the engine, by operation. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Units of writes, refused ones included; indexes included. */
+  readonly writeUnits: number;
+  readonly readUnits: number;
+  /** Writes whose condition did not hold. */
+  readonly refusedWrites: number;
+  clear(): void;
+}
+
+interface Consumed {
+  readonly CapacityUnits?: number;
+}
+
+interface Reply {
+  readonly __type?: string;
+  readonly ConsumedCapacity?: Consumed | readonly Consumed[];
+  readonly Item?: Item;
+}
+
+type Item = Readonly<Record<string, AttributeValue>>;
+
+/** An attribute as it is on the wire, such as `{"S": "text"}`. */
+type AttributeValue = Readonly<Record<string, unknown>>;
+
+/** The request's input, asking for the capacity it consumes. */
+export function withCapacity(target: string, input: unknown): unknown {
+  return READS.includes(target) || WRITES.includes(target) ? { ReturnConsumedCapacity: "INDEXES", ...(input as object) } : input;
+}
+
+/** A ledger with nothing in it. */
+export function createLedger(): Ledger & { record(target: string, status: number, body: string): void } {
+  const blank = () => ({ requests: new Map<string, number>(), writeUnits: 0, readUnits: 0, refusedWrites: 0 });
+  let counts = blank();
+  return {
+    get requests() {
+      return Object.fromEntries(counts.requests);
+    },
+    get writeUnits() {
+      return counts.writeUnits;
+    },
+    get readUnits() {
+      return counts.readUnits;
+    },
+    get refusedWrites() {
+      return counts.refusedWrites;
+    },
+    clear() {
+      counts = blank();
+    },
+    record(target, status, body) {
+      counts.requests.set(target, (counts.requests.get(target) ?? 0) + 1);
+      const reply = (body === "" ? {} : JSON.parse(body)) as Reply;
+      if (status === 400 && reply.__type?.endsWith("#ConditionalCheckFailedException")) {
+        counts.refusedWrites += 1;
+        counts.writeUnits += writeUnitsOf(reply.Item ?? {});
+      }
+      const units = [reply.ConsumedCapacity ?? []].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
+      counts[WRITES.includes(target) ? "writeUnits" : "readUnits"] += units;
+    },
+  };
+}
+
+/** What AWS charges for a write to this item: a unit for each KB begun, at least one. */
+function writeUnitsOf(item: Item): number {
+  return Math.max(1, Math.ceil(mapBytes(item) / WRITE_UNIT_BYTES));
+}
+
+function mapBytes(item: Item): number {
+  return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);
+}
+
+/** By the rules of the DynamoDB developer guide; numbers are rounded up to a byte for each two digits, and one. */
+function valueBytes(value: AttributeValue): number {
+  const [[type, content] = ["NULL", true]] = Object.entries(value);
+  switch (type) {
+    case "S":
+      return Buffer.byteLength(content as string);
+    case "N":
+      return Math.ceil((content as string).replaceAll(/[^\d]/g, "").length / 2) + 1;
+    case "B":
+      return Buffer.from(content as string, "base64").length;
+    case "L":
+      return (content as AttributeValue[]).reduce((sum, entry) => sum + 1 + valueBytes(entry), 3);
+    case "M":
+      return 3 + Object.keys(content as Item).length + mapBytes(content as Item);
+    case "SS":
+    case "NS":
+      return (content as string[]).reduce((sum, entry) => sum + valueBytes({ [type.slice(0, 1)]: entry }), 0);
+    default:
+      return 1;
+  }
+}
