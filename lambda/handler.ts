@@ -1,0 +1,48 @@
+/**
+ * The function behind the HTTP API (payload format 2.0). The only file that knows API Gateway: route
+ * key and path parameters in, never the raw path; who calls, from the authorizer; the gateway's clock.
+ */
+import { refuse } from "../lib/core/errors.js";
+import type { Clock } from "../lib/core/time.js";
+import { gatewayClocks } from "../lib/service/clocks.js";
+import type { LockServiceDeps } from "../lib/service/lock-service.js";
+import { lockService } from "../lib/service/lock-service.js";
+import { callerOf } from "./caller.js";
+import { problem } from "./http.js";
+import type { HttpEvent, HttpResult } from "./http.js";
+import { instanceOf, OPERATIONS } from "./operations.js";
+import type { RouteKey } from "./routes.js";
+import { methodsOf, ROUTES } from "./routes.js";
+
+/** What the handler is made of. */
+export interface HandlerDeps extends LockServiceDeps {
+  readonly clock: Clock;
+  /** Told of every failure that is answered with 500; the answer itself says nothing of it. */
+  readonly onFailure: (error: unknown, requestId: string) => void;
+}
+
+/** A handler for every route of the API. Never throws: what goes wrong inside is a 500 without a word of it. */
+export function createHandler({ clock, onFailure, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
+  return async (event) => {
+    const instance = instanceOf(event);
+    try {
+      const { routeKey } = event;
+      if (!Object.hasOwn(ROUTES, routeKey)) return unrouted(routeKey, instance);
+      const caller = callerOf(event);
+      if (!caller) return problem(refuse("forbidden", { detail: "No authorizer vouches for the caller" }), instance);
+      const api = lockService(deps, caller, gatewayClocks(clock, event.requestContext.timeEpoch));
+      const result = await OPERATIONS[ROUTES[routeKey as RouteKey]](event, api);
+      return "code" in result ? problem(result, instance) : result;
+    } catch (error) {
+      onFailure(error, event.requestContext.requestId);
+      return problem(refuse("internal"), instance);
+    }
+  };
+}
+
+/** The stack's `ANY` routes end here for a method the path doesn't take, and `$default` for any other path. */
+function unrouted(routeKey: string, instance: string | undefined): HttpResult {
+  const path = routeKey.startsWith("ANY ") ? routeKey.slice(4) : undefined;
+  if (path === undefined) return problem(refuse("not-found", { detail: "The API has no such path" }), instance);
+  return problem(refuse("method-not-allowed"), instance, { allow: methodsOf(path).join(", ") });
+}

@@ -1,0 +1,47 @@
+/** What the handler speaks with API Gateway: an event of payload format 2.0 in, a structured result out. */
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+import type { Refusal } from "../lib/core/errors.js";
+import { ERRORS } from "../lib/core/errors.js";
+import { toSecondsUp } from "../lib/core/time.js";
+import { PROBLEM_TYPE, toProblem } from "../lib/wire/problem.js";
+
+/** An event of an HTTP API; `authorizer` is whatever the route's authorizer put there. */
+export type HttpEvent = APIGatewayProxyEventV2 & { readonly requestContext: { readonly authorizer?: unknown } };
+
+/** A response. Always has a status code: without one the gateway would make it a 200. */
+export type HttpResult = APIGatewayProxyStructuredResultV2 & { readonly statusCode: number };
+
+/** A JSON answer. */
+export function json(statusCode: number, body: object, headers: Readonly<Record<string, string>> = {}): HttpResult {
+  return {
+    statusCode,
+    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
+    body: JSON.stringify(body),
+  };
+}
+
+/** An answer without a body. */
+export function empty(statusCode: number, headers: Readonly<Record<string, string>>): HttpResult {
+  return { statusCode, headers: { "cache-control": "no-store", ...headers } };
+}
+
+/** A refusal as a problem document, with `Retry-After` where there is a `retryAfterMs`. */
+export function problem(refusal: Refusal, instance: string | undefined, headers: Readonly<Record<string, string>> = {}): HttpResult {
+  const { retryAfterMs } = refusal;
+  return json(ERRORS[refusal.code].status, toProblem(refusal, instance), {
+    "content-type": PROBLEM_TYPE,
+    ...(retryAfterMs !== undefined && { "retry-after": String(toSecondsUp(retryAfterMs)) }),
+    ...headers,
+  });
+}
+
+/** Whether an `If-None-Match` names `tag`: alone, in a list, by `*`, or weakened by a proxy on the way. */
+export function namesTag(ifNoneMatch: string | undefined, tag: string): boolean {
+  const named = (ifNoneMatch ?? "").split(",").map((one) => one.trim().replace(/^W\//, ""));
+  return named.includes(tag) || named.includes("*");
+}
+
+/** The body as text, whether or not the gateway encoded it. */
+export function bodyOf({ body, isBase64Encoded }: HttpEvent): string | undefined {
+  return body !== undefined && isBase64Encoded ? Buffer.from(body, "base64").toString("utf8") : body;
+}

@@ -1,0 +1,6 @@
+/** `holdfast/lambda`: the API's handler, to mount in a function of one's own. */
+export type { Environment } from "./compose.js";
+export { compose } from "./compose.js";
+export type { HandlerDeps } from "./handler.js";
+export { createHandler } from "./handler.js";
+export type { HttpEvent, HttpResult } from "./http.js";

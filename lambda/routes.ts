@@ -1,0 +1,32 @@
+/** Every route of the API, once: the handler dispatches by route key, and the stack deploys the same list. */
+
+/** The operations, by the HTTP API's route key. */
+export const ROUTES = {
+  "PUT /v1/locks/{key}/leases/{leaseId}": "acquire",
+  "GET /v1/locks/{key}/leases/{leaseId}": "check",
+  "DELETE /v1/locks/{key}/leases/{leaseId}": "release",
+  "POST /v1/locks/{key}/leases/{leaseId}/renew": "renew",
+  "POST /v1/locks/{key}/leases/{leaseId}/transfer": "transfer",
+  "GET /v1/locks/{key}": "inspect",
+  "POST /v1/locks/{key}/break": "break",
+  "GET /v1/locks": "list",
+  "GET /v1/health": "health",
+  "GET /v1/openapi.json": "openapi",
+} as const;
+
+/** `METHOD /path/{parameter}` as the gateway names a route. */
+export type RouteKey = keyof typeof ROUTES;
+
+/** What a route does. */
+export type RouteName = (typeof ROUTES)[RouteKey];
+
+/** The methods a path takes, for 405 and its `Allow`. */
+export function methodsOf(path: string): readonly string[] {
+  return Object.keys(ROUTES)
+    .map((routeKey) => routeKey.split(" ", 2) as [string, string])
+    .filter(([, routed]) => routed === path)
+    .map(([method]) => method);
+}
+
+/** Every path, once. Each also has an `ANY` route, so that the service itself answers 405. */
+export const PATHS: readonly string[] = [...new Set(Object.keys(ROUTES).map((routeKey) => routeKey.slice(routeKey.indexOf(" ") + 1)))];

@@ -1,0 +1,80 @@
+/**
+ * The log: one line per change of who holds a key, and per refusal, from which one can rebuild who held
+ * what when, and why the others did not. Never a whole leaseId, a scope or a request body.
+ */
+import { createHash } from "node:crypto";
+import type { LeaseEvent } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import { leaseIdTimeMs } from "../core/lease-id.js";
+import { partsOfKey } from "../core/key.js";
+import type { Caller } from "./caller.js";
+
+/** One line. `lease` is a hash of the leaseId: the same lease has the same hash, and it proves nothing. */
+export interface LogLine {
+  readonly event: LeaseEvent["event"] | "refused";
+  readonly namespace: string;
+  readonly model: string;
+  readonly id: string;
+  readonly operateAtMs: number;
+  readonly owner?: string;
+  /** Of the lease; of a refusal, who asked. */
+  readonly principal: string;
+  /** Who asked, where the lease is somebody else's: who took it over, broke it, or holds what was handed on. */
+  readonly by?: string;
+  readonly requestId: string;
+  readonly lease?: string;
+  readonly fencingToken?: number;
+  /** From the making of the leaseId to its grant. */
+  readonly waitedMs?: number;
+  readonly heldMs?: number;
+  readonly reason?: string;
+  /** It had happened before; this request only asked again, as one does whose answer was lost. */
+  readonly repeated?: true;
+}
+
+/** Nobody knows what an engine quotes in its errors. */
+const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** Where lines go. Must not throw; called after the write. */
+export type Log = (line: LogLine) => void;
+
+/** The line for something that happened to a lease of `key`. */
+export function eventLine(key: string, event: LeaseEvent, caller: Caller, operateAtMs: number, reason?: string): LogLine {
+  const { leaseId, event: name, ...rest } = event;
+  return {
+    event: name,
+    ...common(key, caller, operateAtMs),
+    ...rest,
+    lease: hashLeaseId(leaseId),
+    ...(name === "granted" && { waitedMs: Math.max(0, operateAtMs - leaseIdTimeMs(leaseId)) }),
+    ...(caller.principal !== event.principal && { by: caller.principal }),
+    ...(reason !== undefined && { reason: [event.reason, reason].filter(Boolean).join(": ") }),
+  };
+}
+
+/** The line for a refusal. */
+export function refusalLine(
+  request: { readonly key: string; readonly leaseId?: string; readonly owner?: string | undefined },
+  refusal: Refusal,
+  caller: Caller,
+  operateAtMs: number,
+  cause?: string,
+): LogLine {
+  return {
+    event: "refused",
+    ...common(request.key, caller, operateAtMs),
+    principal: caller.principal,
+    ...(request.owner !== undefined && { owner: request.owner }),
+    ...(request.leaseId !== undefined && { lease: hashLeaseId(request.leaseId) }),
+    reason: [refusal.code, refusal.reason, cause?.replace(LEASE_ID, hashLeaseId)].filter(Boolean).join(": "),
+  };
+}
+
+function common(key: string, caller: Caller, operateAtMs: number) {
+  return { namespace: caller.namespace, ...partsOfKey(key), operateAtMs, requestId: caller.requestId };
+}
+
+/** Tells leases apart without telling what they are. */
+function hashLeaseId(leaseId: string): string {
+  return createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
+}

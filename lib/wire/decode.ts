@@ -1,0 +1,53 @@
+/** From what arrived to what was meant: schema applied, or one refusal naming the field and the rule. */
+import * as v from "valibot";
+import type { Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
+import { LIMITS } from "../core/limits.js";
+
+/** A message that passed its schema, or why not. */
+export type Decoded<T> = { readonly ok: true; readonly value: T } | Refusal;
+
+/** What a message must be. */
+export type Schema<T = unknown> = v.GenericSchema<unknown, T>;
+
+/** What a message that passed `S` means. */
+export type Meant<S extends Schema> = v.InferOutput<S>;
+
+/** `input` as `schema` means it. */
+export function decode<S extends Schema>(schema: S, input: unknown): Decoded<Meant<S>> {
+  const result = v.safeParse(schema, input, { abortEarly: true, abortPipeEarly: true });
+  if (result.success) return { ok: true, value: result.output };
+  return invalid(result.issues[0]);
+}
+
+/** The JSON in `body`, as `schema` means it. No body is `{}`. */
+export function decodeBody<S extends Schema>(schema: S, body: string | undefined, contentType: string | undefined): Decoded<Meant<S>> {
+  if (body === undefined) return decode(schema, {});
+  if (new TextEncoder().encode(body).length > LIMITS.bodyBytes)
+    return refuse("too-large", { detail: `The body is over ${LIMITS.bodyBytes} bytes` });
+  if (body.trim() === "") return decode(schema, {});
+  if (contentType !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
+    return refuse("unsupported-media-type", { detail: "The body must be sent as content-type: application/json" });
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    return refuse("invalid-request", { detail: "The body is not JSON" });
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json))
+    return refuse("invalid-request", { detail: "The body must be a JSON object" });
+  return decode(schema, json);
+}
+
+function invalid(issue: v.BaseIssue<unknown>): Refusal {
+  const field = v.getDotPath(issue) ?? undefined;
+  const rule = ruleOf(issue, field);
+  return refuse("invalid-request", { detail: field === undefined ? rule : `${field}: ${rule}`, ...(field !== undefined && { field }) });
+}
+
+function ruleOf(issue: v.BaseIssue<unknown>, field: string | undefined): string {
+  if (field !== undefined && issue.type === "strict_object")
+    return issue.received === "undefined" ? "is required" : "is not a field of this request";
+  return issue.message;
+}

@@ -1,0 +1,162 @@
+/**
+ * Every message of the API, defined once: what is accepted, what its type is and how the OpenAPI
+ * document describes it all come from these schemas. Unknown members are refused, by name.
+ */
+import * as v from "valibot";
+import { ERRORS } from "../core/errors.js";
+import { isKey } from "../core/key.js";
+import { isLeaseId } from "../core/lease-id.js";
+import { LIMITS } from "../core/limits.js";
+
+const encoder = new TextEncoder();
+
+/** The rule of a key, as a person reads it. */
+export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..";
+const LEASE_ID_RULE = "must be a UUIDv7 in lower case";
+
+function integer(min: number, max: number) {
+  const rule = `must be a whole number from ${min} to ${max}`;
+  return v.pipe(v.number(rule), v.safeInteger(rule), v.minValue(min, rule), v.maxValue(max, rule));
+}
+
+function text(maxChars: number, minChars = 0) {
+  const rule = `must be text of ${minChars} to ${maxChars} characters`;
+  // Half of a surrogate pair is no text: neither UTF-8 nor the table has it.
+  return v.pipe(
+    v.string(rule),
+    v.minLength(minChars, rule),
+    v.maxLength(maxChars, rule),
+    v.check((value) => value.isWellFormed(), rule),
+  );
+}
+
+/** The size of `value` as JSON; what is nested too deeply to be written is beyond any limit. */
+function jsonBytes(value: unknown): number {
+  try {
+    return encoder.encode(JSON.stringify(value)).length;
+  } catch {
+    return Infinity;
+  }
+}
+
+/** The name of what is locked. */
+export const Key = v.pipe(v.string(KEY_RULE), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._:~-]{1,200}$/, KEY_RULE), v.check(isKey, KEY_RULE));
+
+/** One caller's lease, named by itself. */
+export const LeaseId = v.pipe(
+  v.string(LEASE_ID_RULE),
+  v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, LEASE_ID_RULE),
+  v.check(isLeaseId, LEASE_ID_RULE),
+);
+
+const leaseMs = v.pipe(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), v.description("The lease's length in ms."));
+const owner = v.pipe(text(LIMITS.ownerChars), v.description("A label for people. Proves nothing."));
+const metaRule = `must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
+const meta = v.pipe(
+  v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === "object" && value !== null && !Array.isArray(value), metaRule),
+  v.check((value) => jsonBytes(value) <= LIMITS.metaBytes, metaRule),
+);
+const fencingToken = v.pipe(integer(0, Number.MAX_SAFE_INTEGER), v.description("Strictly increases with every new grant of the key."));
+const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
+const mode = v.picklist(["exclusive", "shared"]);
+
+/** `PUT /v1/locks/{key}/leases/{leaseId}` */
+export const AcquireBody = v.strictObject({
+  leaseMs: v.optional(leaseMs),
+  owner: v.optional(owner),
+  mode: v.optional(v.literal("exclusive", 'must be "exclusive"')),
+  permits: v.optional(v.literal(1, "must be 1")),
+  meta: v.optional(meta),
+});
+
+/** `POST …/renew` */
+export const RenewBody = v.strictObject({ leaseMs: v.optional(leaseMs), meta: v.optional(meta) });
+
+/** `POST …/transfer` */
+export const TransferBody = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
+
+/** `POST /v1/locks/{key}/break` */
+export const BreakBody = v.strictObject({
+  reason: text(LIMITS.reasonChars, 1),
+  fencingToken,
+  drainMs: v.optional(integer(0, LIMITS.drainMaxMs)),
+});
+
+/** The query of `GET /v1/locks`. */
+export const ListQuery = v.strictObject({
+  prefix: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{0,200}$/, "must be the beginning of a key"))),
+  owner: v.optional(owner),
+  max: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[0-9]{1,3}$/, `must be a whole number from 1 to ${LIMITS.listMax}`),
+      v.transform(Number),
+      integer(1, LIMITS.listMax),
+    ),
+  ),
+  cursor: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,200}$/, "must be the cursor of an earlier page"))),
+});
+
+/** The query of `GET /v1/health`. */
+export const HealthQuery = v.strictObject({ deep: v.optional(v.picklist(["0", "1"], "must be 0 or 1")) });
+
+/** A lease, as its holder is shown it. */
+export const Lease = v.strictObject({
+  key: Key,
+  leaseId: LeaseId,
+  owner,
+  mode,
+  permits: integer(1, 1000),
+  holdCount: integer(1, 1000),
+  fencingToken,
+  leaseMs,
+  remainingMs: v.pipe(durationMs, v.description("Believe the lease this long, counted from when this request was sent.")),
+  renewAfterMs: durationMs,
+  version: durationMs,
+  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),
+  meta: v.optional(meta),
+});
+
+const Holder = v.strictObject({ owner, mode, permits: integer(1, 1000), fencingToken, heldMs: durationMs, remainingMs: durationMs });
+
+/** What anyone may know about a key. */
+export const Inspection = v.strictObject({
+  key: Key,
+  version: durationMs,
+  mode,
+  fencingToken,
+  holders: v.array(Holder),
+  waiters: v.array(v.strictObject({ owner, mode, priority: integer(0, 9), position: integer(1, 1000), waitingMs: durationMs })),
+});
+
+/** A page of held keys. */
+export const List = v.strictObject({ items: v.array(Inspection), cursor: v.optional(v.string()) });
+
+/** The answer to a break: over now, or in `breakInMs`. */
+export const Break = v.strictObject({ breakInMs: durationMs });
+
+/** The service is up. */
+export const Health = v.strictObject({ status: v.literal("ok"), version: v.string(), serverTimeMs: durationMs });
+
+/** `application/problem+json`, RFC 9457. */
+export const Problem = v.strictObject({
+  type: v.string(),
+  title: v.string(),
+  status: integer(400, 599),
+  code: v.picklist(Object.keys(ERRORS) as [keyof typeof ERRORS]),
+  detail: v.string(),
+  instance: v.optional(v.string()),
+  definite: v.pipe(v.boolean(), v.description("The operation certainly did not happen.")),
+  retry: v.picklist(["same", "later", "new-lease", "never"]),
+  retryAfterMs: v.optional(durationMs),
+  holders: v.optional(v.array(Holder)),
+  reason: v.optional(v.picklist(["expired", "taken", "broken", "released", "transferred", "never"])),
+  field: v.optional(v.string()),
+  serverTimeMs: v.optional(durationMs),
+  leaseIdAboveMs: v.optional(durationMs),
+});
+
+/** The body of a problem document. */
+export type ProblemBody = v.InferOutput<typeof Problem>;
+/** The body of a lease. */
+export type LeaseBody = v.InferOutput<typeof Lease>;

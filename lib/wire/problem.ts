@@ -1,0 +1,55 @@
+/** A refusal as a problem document (RFC 9457), and back. */
+import type { ErrorCode, Refusal, RetryAdvice } from "../core/errors.js";
+import { ERRORS, refuse } from "../core/errors.js";
+import type { ProblemBody } from "./messages.js";
+
+/** The media type of every error. */
+export const PROBLEM_TYPE = "application/problem+json";
+
+/** The problem document of `refusal`; `instance` is the key's path, never the leaseId. */
+export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: Refusal, instance: string | undefined): ProblemBody {
+  const { status, title } = ERRORS[code];
+  const { holders, ...details } = rest;
+  return {
+    type: `/problems/${code}`,
+    title,
+    status,
+    code,
+    detail,
+    ...(instance !== undefined && { instance }),
+    definite,
+    retry,
+    ...details,
+    ...(holders && { holders: holders.map((holder) => ({ ...holder })) }),
+  };
+}
+
+/**
+ * The refusal in an error answer; one of a code that this version doesn't know still says by itself
+ * whether it is definite and what to do. A gateway's own errors have no problem body: 401, 403, 404, 413
+ * and 429 came before the service, so they are definite; anything else may have happened, and is undefined.
+ */
+export function fromProblem(status: number, body: unknown): Refusal | undefined {
+  if (isProblem(body)) {
+    const { type: _type, title: _title, status: _status, instance: _instance, ...refusal } = body;
+    return { ...refusal, ok: false } as Refusal;
+  }
+  const code = GATEWAY_ERRORS[status];
+  return code && refuse(code, { detail: `The gateway answered ${status} before the service was reached` });
+}
+
+const GATEWAY_ERRORS: Readonly<Record<number, ErrorCode>> = {
+  401: "forbidden",
+  403: "forbidden",
+  404: "not-found",
+  413: "too-large",
+  429: "throttled",
+};
+
+const ADVICE: readonly unknown[] = ["same", "later", "new-lease", "never"] satisfies readonly RetryAdvice[];
+
+function isProblem(body: unknown): body is ProblemBody {
+  if (typeof body !== "object" || body === null) return false;
+  const { code, detail, definite, retry } = body as { readonly [member in keyof ProblemBody]?: unknown };
+  return typeof code === "string" && typeof detail === "string" && typeof definite === "boolean" && ADVICE.includes(retry);
+}

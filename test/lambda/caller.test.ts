@@ -1,0 +1,107 @@
+/** Who a request is from: what the route's authorizer vouched for, and nothing that the request says itself. */
+import { describe, expect, it } from "vitest";
+import { callerOf } from "../../lambda/caller.js";
+import { ACQUIRE, directService, RELEASE, RENEW } from "../support/direct-service.js";
+import { ALICE, BOB, httpEvent } from "../support/http-event.js";
+
+const caller = (authorizer: unknown) => callerOf(httpEvent(ACQUIRE, { authorizer, timeEpoch: 0 }));
+
+describe("the principal", () => {
+  it.each<[what: string, authorizer: unknown, principal: string, namespace: string]>([
+    ["a role, without its session", ALICE, "111122223333/AROAALICE", "111122223333"],
+    [
+      "a user",
+      { iam: { accountId: "111122223333", userId: "AIDACKCEVSQ6C2EXAMPLE" } },
+      "111122223333/AIDACKCEVSQ6C2EXAMPLE",
+      "111122223333",
+    ],
+    [
+      "a federated user, whole",
+      { iam: { accountId: "111122223333", userId: "111122223333:zoe" } },
+      "111122223333/111122223333%3Azoe",
+      "111122223333",
+    ],
+    [
+      "a token's issuer and subject",
+      { jwt: { claims: { iss: "https://id.example.com/", sub: "user|7" } } },
+      "https%3A%2F%2Fid.example.com%2F/user%7C7",
+      "https%3A%2F%2Fid.example.com%2F",
+    ],
+    ["a role before a token", { ...ALICE, jwt: { claims: { iss: "i", sub: "s" } } }, "111122223333/AROAALICE", "111122223333"],
+  ])("is %s", (_what, authorizer, principal, namespace) => {
+    expect(caller(authorizer)).toEqual({ principal, namespace, requestId: "request-1" });
+  });
+
+  it.each<[what: string, authorizer: unknown]>([
+    ["no authorizer", null],
+    ["an authorizer that says nothing", {}],
+    ["a Lambda authorizer", { lambda: { accountId: "111122223333", userId: "AROAALICE" } }],
+    ["an account alone", { iam: { accountId: "111122223333" } }],
+    ["an empty user", { iam: { accountId: "111122223333", userId: "" } }],
+    ["a session of no role", { iam: { accountId: "111122223333", userId: ":session" } }],
+    ["a token without a subject", { jwt: { claims: { iss: "https://id.example.com" } } }],
+    ["a token with an empty issuer", { jwt: { claims: { iss: "", sub: "s" } } }],
+    ["a subject that is no text", { jwt: { claims: { iss: "i", sub: 7 } } }],
+  ])("is nobody with %s", (_what, authorizer) => {
+    expect(caller(authorizer)).toBeUndefined();
+  });
+
+  it("is another for every other pair of account and user, however they are written", () => {
+    const pairs = [
+      ["a", "b/c"],
+      ["a/b", "c"],
+      ["a%2Fb", "c"],
+      ["a", "b%2Fc"],
+    ];
+    const principals = pairs.map(([iss, sub]) => caller({ jwt: { claims: { iss, sub } } })?.principal);
+    expect(new Set(principals).size).toBe(pairs.length);
+  });
+});
+
+describe("a request", () => {
+  it("that no authorizer vouches for is 403 and reaches nothing", async () => {
+    const { ask, newId, lines } = directService();
+    for (const routeKey of [ACQUIRE, RELEASE, "GET /v1/locks/{key}", "GET /v1/locks", "GET /v1/health", "GET /v1/openapi.json"]) {
+      const { status, body } = await ask(routeKey, { leaseId: newId(), authorizer: null });
+      expect([routeKey, status, body.code]).toEqual([routeKey, 403, "forbidden"]);
+    }
+    expect(lines).toEqual([]);
+  });
+
+  it("is by whom the authorizer says, whatever the header x-holdfast-principal says", async () => {
+    const { ask, newId, lines } = directService();
+    const [leaseId, header] = [newId(), { "x-holdfast-principal": "111122223333/AROAALICE" }];
+    expect((await ask(ACQUIRE, { leaseId, authorizer: null, headers: header })).status).toBe(403);
+    expect((await ask(ACQUIRE, { leaseId, headers: { "x-holdfast-principal": "mallory" } })).status).toBe(201);
+    expect(lines.at(-1)?.principal).toBe("111122223333/AROAALICE");
+    for (const name of ["x-holdfast-principal", "X-Holdfast-Principal"]) {
+      for (const principal of ["AROAALICE", "111122223333/AROAALICE", "AROAALICE:session-1"]) {
+        expect((await ask(RELEASE, { leaseId, authorizer: BOB, headers: { [name]: principal } })).status).toBe(403);
+      }
+    }
+  });
+
+  it("of another session of the same role goes on with the lease", async () => {
+    const { ask, newId } = directService();
+    const leaseId = newId();
+    await ask(ACQUIRE, { leaseId });
+    const refreshed = { iam: { accountId: "111122223333", userId: "AROAALICE:session-2" } };
+    expect((await ask(RENEW, { leaseId, authorizer: refreshed })).status).toBe(200);
+    expect((await ask(ACQUIRE, { leaseId, authorizer: refreshed })).status).toBe(200);
+  });
+
+  it("of another account meets other keys, by the same names", async () => {
+    const { ask, newId } = directService();
+    const other = { iam: { accountId: "444455556666", userId: "AROAALICE:session-1" } };
+    const [mine, theirs] = [newId(), newId()];
+    expect((await ask(ACQUIRE, { leaseId: mine })).status).toBe(201);
+    expect((await ask("GET /v1/locks/{key}", { authorizer: other })).body.holders).toEqual([]);
+    expect((await ask("GET /v1/locks", { authorizer: other })).body.items).toEqual([]);
+    expect((await ask(RELEASE, { leaseId: mine, authorizer: other })).headers["lease-state"]).toBe("never");
+    expect((await ask(ACQUIRE, { leaseId: theirs, authorizer: other })).status).toBe(201);
+    expect(
+      (await ask("POST /v1/locks/{key}/break", { body: { reason: "x", fencingToken: 1, drainMs: 0 }, authorizer: other })).status,
+    ).toBe(412);
+    expect((await ask(RENEW, { leaseId: mine })).status).toBe(200);
+  });
+});

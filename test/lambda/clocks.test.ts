@@ -1,0 +1,127 @@
+/**
+ * The two clocks of a request, the function's and the gateway's: each decision takes the one whose
+ * error is safe. A control beside each shows that the other clock would have decided otherwise.
+ */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
+
+const LEASE_MS = 10_000;
+const MARGIN_MS = takeoverMarginMs(LEASE_MS);
+const OFF_MS = 5_000;
+/** Which of the two clocks is ahead by {@link OFF_MS}. */
+const AHEAD = [["the function's"], ["the gateway's"]] as const;
+
+/** A service whose clocks are apart; both stand at `nowMs` and, the one that is ahead, `OFF_MS` later. */
+function apart(ahead: (typeof AHEAD)[number][0]) {
+  const service = directService();
+  const { clock } = service;
+  const gatewayMs = (): number => clock.wallMs() + (ahead === "the gateway's" ? OFF_MS : -OFF_MS);
+  const earlierMs = (): number => Math.min(clock.wallMs(), gatewayMs());
+  return {
+    ...service,
+    earlierMs,
+    laterMs: () => earlierMs() + OFF_MS,
+    askBoth: (routeKey: string, leaseId: string, body?: object) => service.ask(routeKey, { leaseId, body, timeEpoch: gatewayMs() }),
+  };
+}
+
+describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
+  it("a lease is granted and renewed by the later clock", async () => {
+    const { askBoth, ask, newId, clock, laterMs } = apart(ahead);
+    const leaseId = newId();
+    const granted = await askBoth(ACQUIRE, leaseId, { leaseMs: LEASE_MS });
+    expect([granted.status, granted.body.serverTimeMs, granted.body.fencingToken]).toEqual([201, laterMs(), laterMs()]);
+    const untilMs = laterMs() + LEASE_MS;
+    const byTheLater = await ask(CHECK, { leaseId, timeEpoch: clock.wallMs() });
+    expect(byTheLater.body.remainingMs).toBe(Math.min(untilMs - clock.wallMs(), LEASE_MS));
+    await clock.advance(1_000);
+    const renewed = await askBoth(RENEW, leaseId);
+    expect([renewed.body.remainingMs, renewed.body.serverTimeMs]).toEqual([LEASE_MS, laterMs()]);
+  });
+
+  it("a lease is taken over, and refused as expired, by the earlier clock", async () => {
+    const { askBoth, newId, clock, laterMs } = apart(ahead);
+    const leaseId = newId();
+    const first = await askBoth(ACQUIRE, leaseId, { leaseMs: LEASE_MS });
+    const untilMs = laterMs() + LEASE_MS;
+
+    // By the later clock it is over.
+    await clock.advance(LEASE_MS);
+    expect(laterMs()).toBe(untilMs);
+    const still = await askBoth(CHECK, leaseId);
+    expect([still.status, still.body.remainingMs]).toEqual([200, 0]);
+    // By the earlier clock it is over, too; and by the later one its margin.
+    await clock.advance(OFF_MS);
+    expect((await askBoth(RENEW, leaseId)).body.reason).toBe("expired");
+    const refused = await askBoth(ACQUIRE, newId());
+    expect([refused.status, refused.body.retryAfterMs]).toEqual([423, MARGIN_MS]);
+    await clock.advance(MARGIN_MS);
+    const taken = await askBoth(ACQUIRE, newId());
+    expect(taken.status).toBe(201);
+    expect(taken.body.fencingToken).toBeGreaterThan(first.body.fencingToken);
+  });
+
+  it("a renewal is granted as long as the earlier clock is not past the lease", async () => {
+    const { askBoth, newId, clock } = apart(ahead);
+    const leaseId = newId();
+    await askBoth(ACQUIRE, leaseId, { leaseMs: LEASE_MS });
+    await clock.advance(LEASE_MS + OFF_MS - 1);
+    const renewed = await askBoth(RENEW, leaseId);
+    expect([renewed.status, renewed.body.remainingMs]).toEqual([200, LEASE_MS]);
+  });
+});
+
+describe("clocks that disagree too much", () => {
+  const guardMs = DEFAULTS.clockGuardMs;
+
+  it.each([guardMs + 1, -guardMs - 1, 3_600_000])("decide nothing: 503 clock-skew, definite (%i ms apart)", async (offMs) => {
+    const { ask, newId, clock, lines } = directService();
+    const leaseId = newId();
+    await ask(ACQUIRE, { leaseId });
+    const skewed = { leaseId, timeEpoch: clock.wallMs() + offMs };
+    const asked: readonly (readonly [string, object?])[] = [
+      [ACQUIRE],
+      [RENEW],
+      [CHECK],
+      ["POST /v1/locks/{key}/leases/{leaseId}/transfer", { leaseId: newId() }],
+      ["POST /v1/locks/{key}/break", { reason: "x", fencingToken: 1 }],
+      ["GET /v1/locks/{key}"],
+      ["GET /v1/locks"],
+      ["GET /v1/health"],
+    ];
+    for (const [routeKey, body] of asked) {
+      const reply = await ask(routeKey, { ...skewed, body });
+      expect([routeKey, reply.status, reply.body.code, reply.body.definite, reply.body.retry, reply.headers["retry-after"]]).toEqual([
+        routeKey,
+        503,
+        "clock-skew",
+        true,
+        "later",
+        "1",
+      ]);
+    }
+    expect(lines.filter(({ event }) => event !== "refused")).toHaveLength(1);
+  });
+
+  it.each([guardMs + 1, -guardMs - 1, 3_600_000, -3_600_000])("release and cancel all the same (%i ms apart)", async (offMs) => {
+    const { ask, newId, clock } = directService();
+    const [leaseId, late] = [newId(), newId()];
+    await ask(ACQUIRE, { leaseId });
+    const timeEpoch = clock.wallMs() + offMs;
+    for (const _time of [1, 2]) expect((await ask(RELEASE, { leaseId, timeEpoch })).headers["lease-state"]).toBe("released");
+    expect((await ask(RELEASE, { leaseId: late, timeEpoch })).status).toBe(204);
+    expect((await ask("GET /v1/locks/{key}")).body.holders).toEqual([]);
+  });
+
+  it.each([guardMs, -guardMs, 0])("still decide at the guard (%i ms apart)", async (offMs) => {
+    const { ask, newId, clock } = directService();
+    expect((await ask(ACQUIRE, { leaseId: newId(), timeEpoch: clock.wallMs() + offMs })).status).toBe(201);
+  });
+});
+
+it("one clock has to do where there is no gateway", async () => {
+  const { ask, newId, clock } = directService();
+  const { status, body } = await ask(ACQUIRE, { leaseId: newId(), timeEpoch: null });
+  expect([status, body.serverTimeMs]).toEqual([201, clock.wallMs()]);
+});

@@ -1,0 +1,80 @@
+/** The function, put together: what it takes from its environment, and where its lines go. */
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { compose } from "../../lambda/compose.js";
+import type { Environment } from "../../lambda/compose.js";
+import { createRules } from "../../lib/core/rules.js";
+import type { LogLine } from "../../lib/service/log.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import { ACQUIRE } from "../support/direct-service.js";
+import { freshTable } from "../support/engine.js";
+import { httpEvent } from "../support/http-event.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+
+describe("the environment", () => {
+  it.each<[env: Environment, message: string]>([
+    [{}, "HOLDFAST_TABLE is not set"],
+    [{ HOLDFAST_TABLE: "" }, "HOLDFAST_TABLE is not set"],
+    [{ HOLDFAST_TABLE: "locks", HOLDFAST_RETENTION_MS: "a day" }, 'HOLDFAST_RETENTION_MS: "a day" is not a number'],
+    [{ HOLDFAST_TABLE: "locks", HOLDFAST_RETENTION_MS: "1000" }, "retentionMs: must be at least 3600000"],
+    [{ HOLDFAST_TABLE: "locks", HOLDFAST_CLOCK_ERROR_MS: "10000" }, "clockErrorMs: must be 0 to 10000"],
+    [{ HOLDFAST_TABLE: "locks", HOLDFAST_LOG_REFUSALS: "some" }, 'HOLDFAST_LOG_REFUSALS: "some" is not a number'],
+  ])("%j does not start: %s", (env, message) => {
+    expect(() => compose(env)).toThrow(message);
+  });
+
+  it("may leave out everything but the table", () => {
+    expect(compose({ HOLDFAST_TABLE: "locks", HOLDFAST_RETENTION_MS: "", HOLDFAST_LOG_REFUSALS: "0.5" })).toBeTypeOf("function");
+  });
+
+  it("sets the margin of a takeover", async () => {
+    const clock = new VirtualClock();
+    const { client, tableName } = await freshTable();
+    const handler = compose({ HOLDFAST_TABLE: tableName, HOLDFAST_CLOCK_ERROR_MS: "0" }, { client, clock, log: () => undefined });
+    const put = () =>
+      handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), body: { leaseMs: 1_000 }, timeEpoch: clock.wallMs() }));
+    await put();
+    expect(JSON.parse((await put()).body ?? "")).toMatchObject({ code: "locked", retryAfterMs: 1_000 + 2 + 1 });
+    client.destroy();
+  });
+});
+
+describe("refusals", () => {
+  it.each([
+    [undefined, ["granted", "refused", "refused"]],
+    ["1", ["granted", "refused", "refused"]],
+    ["0", ["granted"]],
+  ])("are logged in the share HOLDFAST_LOG_REFUSALS=%s, grants always", async (HOLDFAST_LOG_REFUSALS, events) => {
+    const clock = new VirtualClock();
+    const lines: LogLine[] = [];
+    const store = createMemoryStore({ rules: createRules(), clock });
+    const handler = compose({ HOLDFAST_LOG_REFUSALS }, { store, clock, log: (line) => void lines.push(line) });
+    for (let attempt = 0; attempt < 3; attempt++)
+      await handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() }));
+    expect(lines.map(({ event }) => event)).toEqual(events);
+  });
+});
+
+it("prints one JSON object a line, and what went wrong inside, which the answer hasn't", () => {
+  const module = (path: string): string => JSON.stringify(new URL(`../../${path}`, import.meta.url).href);
+  const program = `
+    import { compose } from ${module("lambda/compose.ts")};
+    import { httpEvent } from ${module("test/support/http-event.ts")};
+    let calls = 0;
+    const apply = () => calls++ === 0
+      ? Promise.resolve({ answer: { ok: true, state: "never" }, events: [{ event: "ended", leaseId: "x", owner: "", principal: "p", reason: "cancelled" }] })
+      : Promise.reject(new Error("inside"));
+    const handler = compose({}, { store: { apply } });
+    const leaseId = "01a1fadb-2b13-71b0-b423-0517604dd9ad";
+    for (let n = 0; n < 2; n++) await handler(httpEvent("DELETE /v1/locks/{key}/leases/{leaseId}", { key: "ORDER_1", leaseId, timeEpoch: null }));
+  `;
+  const printed = execFileSync(process.execPath, ["--import", "tsx", "--input-type=module", "--eval", program], {
+    encoding: "utf8",
+    cwd: new URL("../..", import.meta.url),
+  });
+  const [ended, failed, ...rest] = printed.split("\n").map((line) => (line === "" ? undefined : (JSON.parse(line) as unknown)));
+  expect(ended).toMatchObject({ event: "ended", model: "ORDER", id: "1", requestId: "request-1" });
+  expect(failed).toEqual({ event: "failed", requestId: "request-1", error: expect.stringMatching(/^Error: inside\n/) });
+  expect(rest).toEqual([undefined]);
+});

@@ -1,0 +1,193 @@
+/**
+ * Junk, by the hundreds: whatever arrives, the answer is a small JSON document, no answer is a failure
+ * of ours, and none names a lease that the request didn't name (all of it checked in support/reply.ts).
+ */
+import fc from "fast-check";
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { matchRoute } from "../../infra/local/gateway-routes.js";
+import { PATHS, ROUTES } from "../../lambda/routes.js";
+import { ACQUIRE, directService } from "../support/direct-service.js";
+import { serve } from "../support/http-service.js";
+import type { HttpService } from "../support/http-service.js";
+import { leaseIdFrom } from "../../lib/core/lease-id.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+import { checkReply, replyFrom } from "../support/reply.js";
+import type { Reply } from "../support/reply.js";
+
+let service: HttpService;
+beforeAll(async () => {
+  service = await serve();
+  // Somebody's lease, which no answer may name.
+  await service.send("PUT", `/v1/locks/ORDER_1/leases/${leaseIdAt(service.clock.wallMs())}`, {
+    body: { leaseMs: 86_400_000 },
+    as: "holder",
+  });
+});
+afterAll(() => service.close());
+
+const ascii = (maxLength: number) => fc.string({ unit: "binary-ascii", maxLength });
+const anyText = (maxLength: number) =>
+  fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)), maxLength });
+const junkKey = fc.oneof(
+  fc.constantFrom("ORDER_1", "ORDER_2", ".", "..", "%", "%2e%2e", "%00", "x".repeat(300), "__proto__"),
+  ascii(20).map(encodeURIComponent),
+  fc.webPath(),
+);
+const junkLeaseId = fc.oneof(
+  fc.uuid({ version: 7 }),
+  fc.uuid(),
+  fc.nat(2_000_000).map((ms) => leaseIdAt(service.clock.wallMs() - 1_000_000 + ms)),
+  ascii(40).map(encodeURIComponent),
+);
+const junkPath = fc.oneof(
+  fc
+    .tuple(fc.constantFrom(...PATHS), junkKey, junkLeaseId)
+    .map(([path, key, leaseId]) => path.replace("{key}", () => key).replace("{leaseId}", () => leaseId)),
+  fc.webUrl({ withQueryParameters: true }).map((url) => new URL(url).pathname + new URL(url).search),
+  fc.webQueryParameters().map((query) => `/v1/locks?${query}`),
+);
+const member = fc.constantFrom(
+  "leaseMs",
+  "owner",
+  "meta",
+  "mode",
+  "permits",
+  "leaseId",
+  "reason",
+  "fencingToken",
+  "drainMs",
+  "scope",
+  "__proto__",
+  "constructor",
+  "",
+);
+const value = fc.oneof(
+  fc.jsonValue(),
+  fc.double(),
+  fc.maxSafeInteger(),
+  fc.integer({ min: 1_000, max: 90_000 }),
+  anyText(300),
+  fc.constant({ __proto__: null, a: [1e300] }),
+);
+const junkBody = fc.oneof(
+  fc.constant(undefined),
+  fc.dictionary(member, value).map((body) => JSON.stringify(body)),
+  fc.json({ maxDepth: 5 }),
+  anyText(200),
+  fc.constantFrom(
+    "{",
+    "[".repeat(9_000),
+    `{"meta":${'{"a":'.repeat(2_000)}1${"}".repeat(2_001)}`,
+    `{"owner":"${"é".repeat(9_000)}"}`,
+    '{"leaseMs":1e999}',
+    "\u0000",
+    "﻿{}",
+  ),
+);
+const junkType = fc.oneof(
+  { weight: 4, arbitrary: fc.constant("application/json") },
+  { weight: 1, arbitrary: fc.constantFrom("text/plain", "application/json;", "a/b+json", "json", "multipart/form-data; boundary=x") },
+);
+const headerText = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)), maxLength: 100 });
+const junkHeaders = fc.dictionary(
+  fc.constantFrom("if-none-match", "x-holdfast-principal", "prefer", "accept", "authorization", "x-forwarded-for", "cookie"),
+  headerText,
+);
+const method = fc.constantFrom("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS");
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string | undefined;
+}
+/** What nobody would send. */
+const junk = fc.record<Sent>({ method, path: junkPath, body: junkBody });
+/** Ids of leases that may come to hold something: few that are met often, and many that are new. */
+const usedLeaseId = fc
+  .oneof(fc.nat(5), fc.nat(1_000))
+  .map((order) => leaseIdFrom(service.clock.wallMs(), Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, order >> 8, order)));
+/** What somebody might send who means it, or nearly. */
+const nearlyRight = fc
+  .record({
+    routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, ...Object.keys(ROUTES)),
+    key: fc.constantFrom("ORDER_1", "ORDER_2"),
+    leaseId: usedLeaseId,
+    to: usedLeaseId,
+    body: fc.record(
+      { leaseMs: fc.integer({ min: 900, max: 60_000 }), owner: anyText(10), meta: fc.dictionary(anyText(5), fc.jsonValue()) },
+      { requiredKeys: [] },
+    ),
+    token: fc.nat(),
+  })
+  .map(({ routeKey, key, leaseId, to, body, token }): Sent => {
+    const [verb = "", path = ""] = routeKey.split(" ", 2);
+    const own = routeKey.endsWith("transfer")
+      ? { leaseId: to }
+      : routeKey.endsWith("break")
+        ? { reason: "stuck", fencingToken: token }
+        : body;
+    const sent = verb === "PUT" || verb === "POST" ? JSON.stringify(own) : undefined;
+    return { method: verb, path: path.replace("{key}", key).replace("{leaseId}", leaseId), body: sent };
+  });
+
+/** Sends the path as it is: `fetch` would put it right. */
+async function sendRaw(to: string, { method, path, body }: Sent, headers: Readonly<Record<string, string>>): Promise<Reply> {
+  const { hostname, port } = new URL(to);
+  const sent = request({ hostname, port, path, method, headers });
+  const answered = new Promise<Reply>((resolve, reject) => {
+    sent.on("error", reject);
+    sent.on("response", (response) => {
+      const named = Object.entries(response.headers).map(([name, said]) => [name, String(said)]);
+      text(response).then(
+        (said) => resolve(replyFrom(response.statusCode ?? 0, Object.fromEntries(named) as Record<string, string>, said)),
+        reject,
+      );
+    });
+  });
+  sent.end(body);
+  return answered;
+}
+
+describe("junk over HTTP", () => {
+  it("is answered, never with a 5xx", async () => {
+    const statuses = new Set<number>();
+    const property = fc.asyncProperty(fc.oneof(junk, nearlyRight), junkHeaders, junkType, async (sent, headers, type) => {
+      const { path, body } = sent;
+      const contentType = body === undefined ? {} : { "content-type": type, "content-length": String(Buffer.byteLength(body)) };
+      const reply = await sendRaw(service.url, sent, { ...headers, ...contentType });
+      statuses.add(reply.status);
+      expect(reply.status).toBeLessThan(500);
+      const encodedPath = path.split("?", 1)[0] ?? "";
+      const route = matchRoute(sent.method, encodedPath);
+      // What can't be decoded is refused by the gateway itself, before the service.
+      if (route) checkReply(route.routeKey, reply, `${decodeURIComponent(encodedPath)} ${path} ${body ?? ""}`);
+    });
+    await fc.assert(property, { numRuns: 600 });
+    // What was sent got everywhere, and not only to the first check.
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 204, 400, 404, 405, 410, 415, 423]));
+  });
+});
+
+describe("junk in events", () => {
+  it("is answered, never with a 5xx, and never told as a failure", async () => {
+    const { ask, clock, failures } = directService();
+    const routeKey = fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...Object.keys(ROUTES)) }, { weight: 1, arbitrary: anyText(30) });
+    const property = fc.asyncProperty(
+      routeKey,
+      fc.oneof(junkKey, anyText(250)),
+      fc.oneof(junkLeaseId, anyText(50)),
+      junkBody,
+      fc.boolean(),
+      fc.dictionary(anyText(10), anyText(100)),
+      fc.dictionary(fc.oneof(anyText(10), fc.constantFrom("max", "prefix", "owner", "cursor", "deep")), anyText(50)),
+      async (route, key, leaseId, body, base64, headers, query) => {
+        const reply = await ask(route, { key, leaseId, body, base64, headers: { ...headers }, query, timeEpoch: clock.wallMs() });
+        expect(reply.status).toBeLessThan(500);
+      },
+    );
+    await fc.assert(property, { numRuns: 400 });
+    expect(failures).toEqual([]);
+  });
+});

@@ -1,0 +1,130 @@
+/** The handler on its own: which part of an event counts, and what becomes of what goes wrong inside. */
+import { describe, expect, it } from "vitest";
+import { PATHS } from "../../lambda/routes.js";
+import { NewerFormat, StoreUnavailable } from "../../lib/store/lock-store.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
+
+/** A store that throws `error`, whatever it is asked. */
+function failing(error: unknown): LockStore {
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
+  const fail = (): Promise<never> => Promise.reject(error);
+  return { apply: fail, read: fail, list: fail };
+}
+
+const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
+  [ACQUIRE],
+  [RENEW],
+  [RELEASE],
+  [CHECK],
+  ["POST /v1/locks/{key}/leases/{leaseId}/transfer", { leaseId: "01a1fadb-2b13-71b0-b423-0517604dd9ad" }],
+  ["POST /v1/locks/{key}/break", { reason: "x", fencingToken: 1 }],
+  ["GET /v1/locks/{key}"],
+  ["GET /v1/locks"],
+];
+
+describe("an event", () => {
+  it("is taken by its route key and path parameters; what its raw path says is ignored", async () => {
+    const { ask, newId } = directService();
+    const leaseId = newId();
+    const { status, body } = await ask(ACQUIRE, { key: "RIGHT", leaseId, rawPath: `/v1/locks/WRONG/leases/${newId()}/transfer` });
+    expect([status, body.key, body.leaseId]).toEqual([201, "RIGHT", leaseId]);
+    const refused = await ask(ACQUIRE, { key: "RIGHT", leaseId: newId(), rawPath: "/v1/locks/WRONG" });
+    expect([refused.status, refused.body.instance]).toEqual([423, "/v1/locks/RIGHT"]);
+  });
+
+  it("has its path parameters decoded by the gateway", async () => {
+    const { ask, newId } = directService();
+    const reply = await ask(ACQUIRE, { key: "refund:42~a", leaseId: newId() });
+    expect([reply.status, reply.body.key]).toEqual([201, "refund:42~a"]);
+    expect((await ask(ACQUIRE, { key: "refund:42~a", leaseId: newId() })).body.instance).toBe("/v1/locks/refund:42~a");
+  });
+
+  it.each(["", ".", "..", "%", "%41", "%zz", "%00", "a%2F..", "é", "x".repeat(201), undefined])("with the key %j is 400", async (key) => {
+    const { ask, newId } = directService();
+    const reply = await ask(ACQUIRE, { leaseId: newId(), ...{ key: key! } });
+    expect([reply.status, reply.body.field]).toEqual([400, "key"]);
+  });
+
+  it("may have its body in base64", async () => {
+    const { ask, newId } = directService();
+    const reply = await ask(ACQUIRE, { leaseId: newId(), body: { owner: "Zoë" }, base64: true });
+    expect([reply.status, reply.body.owner]).toEqual([201, "Zoë"]);
+    const large = await ask(ACQUIRE, { leaseId: newId(), body: { owner: "x".repeat(16 * 1024) }, base64: true });
+    expect(large.status).toBe(413);
+  });
+
+  it.each(PATHS.map((path) => [`ANY ${path}`, 405]).concat([["$default", 404]]) as [string, number][])(
+    "of %s is %i",
+    async (routeKey, status) => {
+      const { ask, lines } = directService();
+      const reply = await ask(routeKey, { leaseId: "any" });
+      expect([reply.status, reply.headers["allow"] !== undefined]).toEqual([status, status === 405]);
+      expect(lines).toEqual([]);
+    },
+  );
+
+  it.each(["constructor", "toString", "__proto__", ""])("of the route key %j is 404", async (routeKey) => {
+    expect((await directService().ask(routeKey)).status).toBe(404);
+  });
+});
+
+describe("a store that fails", () => {
+  const cases: readonly (readonly [what: string, error: Error, expected: object])[] = [
+    [
+      "before it wrote",
+      new StoreUnavailable("refused", true, false),
+      { code: "unavailable", status: 503, definite: true, retryAfterMs: 500 },
+    ],
+    [
+      "and may have written",
+      new StoreUnavailable("broken pipe", false, false),
+      { code: "unavailable", status: 503, definite: false, retryAfterMs: 500 },
+    ],
+    [
+      "because it is asked too much",
+      new StoreUnavailable("slow down", true, true),
+      { code: "throttled", status: 429, definite: true, retry: "later" },
+    ],
+    [
+      "throttled after a try that may have written",
+      new StoreUnavailable("slow down", false, true),
+      { code: "unavailable", status: 503, definite: false },
+    ],
+    ["on a record of a newer version", new NewerFormat("format 2"), { code: "newer-format", status: 503, definite: true, retry: "later" }],
+  ];
+  it.each(cases)("%s is told as such, by every operation", async (_what, error, expected) => {
+    const { ask, newId, failures } = directService({ store: failing(error) });
+    for (const [routeKey, body] of EVERYTHING) {
+      const reply = await ask(routeKey, { leaseId: newId(), ...(body && { body }) });
+      expect(reply.body, routeKey).toMatchObject(expected);
+      expect(reply.text).not.toContain(error.message);
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it("fails the deep health check, and not the plain one", async () => {
+    const { ask } = directService({ store: failing(new StoreUnavailable("gone", false, false)) });
+    expect((await ask("GET /v1/health", { query: { deep: "1" } })).status).toBe(503);
+    expect((await ask("GET /v1/health")).status).toBe(200);
+  });
+});
+
+describe("an unexpected error", () => {
+  it("is 500 without a word of it, indefinite, and reported with its request", async () => {
+    const error = new Error("secret at /var/task/index.mjs");
+    const { ask, newId, failures } = directService({ store: failing(error) });
+    for (const [routeKey, body] of EVERYTHING) {
+      const reply = await ask(routeKey, { leaseId: newId(), ...(body && { body }) });
+      expect([reply.status, reply.body.code, reply.body.definite, reply.body.retry]).toEqual([500, "internal", false, "same"]);
+      expect(JSON.stringify(reply)).not.toMatch(/secret|var|index|Error:/);
+    }
+    expect(failures).toEqual(EVERYTHING.map(() => [error, "request-1"]));
+  });
+
+  it.each([undefined, null, "text", { code: "E" }])("may be anything that can be thrown: %j", async (thrown) => {
+    const { ask, newId, failures } = directService({ store: failing(thrown) });
+    expect((await ask(ACQUIRE, { leaseId: newId() })).status).toBe(500);
+    expect(failures).toEqual([[thrown, "request-1"]]);
+  });
+});

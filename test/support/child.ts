@@ -1,0 +1,66 @@
+/** A process of its own that reports in lines of JSON: to be frozen, to be left alone, to see it end. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+/** One line that a child wrote. */
+export interface Report {
+  readonly event: string;
+  // Whatever the script reports.
+  readonly [member: string]: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it wrote
+}
+
+/** A running script. */
+export interface Child {
+  /** The line with this event, once it was written. @throws Error when the child ends without it. */
+  reported(event: string): Promise<Report>;
+  /** Sends a signal, such as SIGSTOP. */
+  signal(name: NodeJS.Signals): void;
+  /** How it ended, and everything that it wrote to stderr. */
+  readonly ended: Promise<{ readonly code: number | null; readonly stderr: string }>;
+  /** Ends it, frozen or not. */
+  kill(): Promise<void>;
+}
+
+/** Runs a TypeScript file, named relative to `from` (an import.meta.url), with `argument` as JSON. */
+export function startChild(script: string, from: string, argument: unknown, env: Readonly<Record<string, string>> = {}): Child {
+  const path = fileURLToPath(new URL(script, from));
+  const child = spawn(process.execPath, ["--import", "tsx", path, JSON.stringify(argument)], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
+  const reports: Report[] = [];
+  let unfinished = "";
+  let stderr = "";
+  const waiting = new Set<() => void>();
+  const changed = (): void => waiting.forEach((wake) => wake());
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (unfinished + text).split("\n");
+    unfinished = lines.pop() ?? "";
+    reports.push(...lines.map((line) => JSON.parse(line) as Report));
+    changed();
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  let over = false;
+  const ended = once(child, "close").then(([code]) => {
+    over = true;
+    changed();
+    return { code: code as number | null, stderr };
+  });
+  return {
+    async reported(event) {
+      for (;;) {
+        const report = reports.find((one) => one.event === event);
+        if (report) return report;
+        if (over) throw new Error(`the child ended without reporting ${event}: ${JSON.stringify(reports)} ${stderr}`);
+        await new Promise<void>((resolve) => waiting.add(resolve));
+      }
+    },
+    signal: (name) => void child.kill(name),
+    ended,
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * The whole service on loopback: real requests, the local gateway, the real handler, and a table of its
+ * own on the engine. One clock stands behind all of it and moves when it is turned.
+ */
+import { compose } from "../../lambda/compose.js";
+import type { LogLine } from "../../lib/service/log.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import { matchRoute } from "../../infra/local/gateway-routes.js";
+import { startGateway } from "../../infra/local/gateway.js";
+import { freshTable } from "./engine.js";
+import { checkReply, replyFrom } from "./reply.js";
+import type { Reply } from "./reply.js";
+
+/** What a request may carry. */
+export interface RequestParts {
+  /** Sent as it is when it is text, otherwise as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Who calls. @default "local" */
+  readonly as?: string;
+}
+
+/** A service that serves. */
+export interface HttpService {
+  readonly url: string;
+  readonly clock: VirtualClock;
+  /** What was logged. */
+  readonly lines: readonly LogLine[];
+  /** Sends a request; the reply is held to what is promised of every reply. */
+  send(method: string, path: string, parts?: RequestParts): Promise<Reply>;
+  close(): Promise<void>;
+}
+
+/** Serves on a free port. */
+export async function serve(): Promise<HttpService> {
+  const clock = new VirtualClock();
+  const lines: LogLine[] = [];
+  const { client, tableName } = await freshTable();
+  const handler = compose({ HOLDFAST_TABLE: tableName }, { client, clock, log: (line) => void lines.push(line) });
+  const gateway = await startGateway({ handler, port: 0, clock });
+  return {
+    url: gateway.url,
+    clock,
+    lines,
+    async send(method, path, { body, headers = {}, as } = {}) {
+      const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+      const response = await fetch(gateway.url + path, {
+        method,
+        headers: {
+          ...(text !== undefined && { "content-type": "application/json" }),
+          ...(as !== undefined && { "x-holdfast-principal": as }),
+          ...headers,
+        },
+        ...(text !== undefined && { body: text }),
+      });
+      const reply = replyFrom(response.status, Object.fromEntries(response.headers), await response.text());
+      const routeKey = matchRoute(method, path.split("?", 1)[0] ?? "")?.routeKey ?? "$default";
+      checkReply(routeKey, reply, `${path} ${text ?? ""}`);
+      return reply;
+    },
+    async close() {
+      await gateway.close();
+      client.destroy();
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * What a JSON Schema says of a value, for the few keywords that the API's document uses. A keyword that
+ * it doesn't know is an error: what isn't checked must not look as if it were.
+ */
+
+/** A schema, as far as it is known here. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+type Check = (value: unknown, rule: never, schema: JsonSchema) => boolean;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const propertiesOf = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> =>
+  (schema["properties"] ?? {}) as Readonly<Record<string, JsonSchema>>;
+
+const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  object: isObject,
+  array: Array.isArray,
+  string: (value) => typeof value === "string",
+  boolean: (value) => typeof value === "boolean",
+  integer: Number.isInteger,
+};
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  type: (value, rule: string) => TYPES[rule]?.(value) ?? unknownRule(`type ${rule}`),
+  const: (value, rule: unknown) => value === rule,
+  enum: (value, rule: readonly unknown[]) => rule.includes(value),
+  minimum: (value, rule: number) => typeof value !== "number" || value >= rule,
+  maximum: (value, rule: number) => typeof value !== "number" || value <= rule,
+  minLength: (value, rule: number) => typeof value !== "string" || value.length >= rule,
+  maxLength: (value, rule: number) => typeof value !== "string" || value.length <= rule,
+  pattern: (value, rule: string) => typeof value !== "string" || new RegExp(rule, "u").test(value),
+  required: (value, rule: readonly string[]) => !isObject(value) || rule.every((name) => Object.hasOwn(value, name)),
+  properties: (value, rule: Readonly<Record<string, JsonSchema>>) =>
+    !isObject(value) || Object.entries(rule).every(([name, schema]) => !Object.hasOwn(value, name) || fits(schema, value[name])),
+  additionalProperties: (value, rule: boolean, schema) =>
+    rule || !isObject(value) || Object.keys(value).every((name) => Object.hasOwn(propertiesOf(schema), name)),
+  items: (value, rule: JsonSchema) => !Array.isArray(value) || value.every((item) => fits(rule, item)),
+  description: () => true,
+};
+
+/** Whether `value` is what `schema` describes. @throws Error at a keyword that isn't known here. */
+export function fits(schema: JsonSchema, value: unknown): boolean {
+  return Object.entries(schema).every(([keyword, rule]) => (CHECKS[keyword] ?? unknownRule(keyword))(value, rule as never, schema));
+}
+
+function unknownRule(keyword: string): never {
+  throw new Error(`test/support/json-schema.ts doesn't know ${keyword}`);
+}

@@ -1,0 +1,75 @@
+/**
+ * A reply, and what is promised of every one of them whatever was asked: it is one that the OpenAPI
+ * document has, it fits its schema, it is small, and it names no lease that the request didn't name.
+ */
+import * as v from "valibot";
+import { expect } from "vitest";
+import type { HttpResult } from "../../lambda/http.js";
+import { ERRORS } from "../../lib/core/errors.js";
+import * as messages from "../../lib/wire/messages.js";
+import { OPERATION_DOCS, openapi } from "../../lib/wire/openapi.js";
+import { LEASE_ID } from "./lease-ids.js";
+
+/** What came back. */
+export interface Reply {
+  readonly status: number;
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** The JSON in `text`; undefined without a body. */
+  readonly body: ReturnType<JSON["parse"]>;
+}
+
+/** A reply can be this long: the names of a request's own fields come back in a refusal of them. */
+const MAX_REPLY_CHARS = 64 * 1024;
+const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = {
+  Lease: messages.Lease,
+  Inspection: messages.Inspection,
+  List: messages.List,
+  Break: messages.Break,
+  Health: messages.Health,
+};
+const DOCUMENT = openapi() as { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>> };
+
+/** The reply in what the handler returned. */
+export function replyOf({ statusCode, headers = {}, body = "" }: HttpResult): Reply {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
+  return replyFrom(statusCode, Object.fromEntries(named) as Record<string, string>, body);
+}
+
+/** The reply of these parts. @throws SyntaxError when its body is not JSON. */
+export function replyFrom(status: number, headers: Readonly<Record<string, string>>, text: string): Reply {
+  return { status, headers, text, body: text === "" ? undefined : JSON.parse(text) };
+}
+
+/** Holds `reply` to what is promised of all replies of `routeKey`; `asked` is all that the request said. */
+export function checkReply(routeKey: string, reply: Reply, asked: string): void {
+  const { status, headers, text, body } = reply;
+  const said = `${JSON.stringify(headers)} ${text}`;
+  expect(said.length).toBeLessThan(MAX_REPLY_CHARS);
+  for (const [leaseId] of said.matchAll(LEASE_ID))
+    expect(asked.toLowerCase(), "a lease that the request didn't name").toContain(leaseId.toLowerCase());
+
+  if (status !== 405 && routeKey !== "$default") {
+    const [method = "", path = ""] = routeKey.split(" ", 2);
+    expect(Object.keys(DOCUMENT.paths[path]?.[method.toLowerCase()]?.responses ?? {}), `${routeKey} answers ${status}`).toContain(
+      String(status),
+    );
+  }
+  if (status >= 400) return checkProblem(reply);
+  const schema = OPERATION_DOCS[routeKey]?.answers[status] ?? "";
+  if (status === 204 || status === 304) expect(text).toBe("");
+  else expect(headers["content-type"]).toBe("application/json");
+  const fits = SCHEMAS[schema] && v.safeParse(SCHEMAS[schema], body);
+  expect(fits?.issues, `${routeKey} ${status} ${text}`).toBeUndefined();
+}
+
+function checkProblem({ status, headers, text, body }: Reply): void {
+  expect(headers["content-type"]).toBe("application/problem+json");
+  expect(v.safeParse(messages.Problem, body).issues, text).toBeUndefined();
+  const { code, instance = "", retryAfterMs } = body as messages.ProblemBody;
+  expect(body).toMatchObject({ status, type: `/problems/${code}`, title: ERRORS[code].title });
+  expect(ERRORS[code].status).toBe(status);
+  expect(instance).toMatch(/^(?:\/v1\/locks\/[A-Za-z0-9._:~-]+)?$/);
+  expect(headers["retry-after"]).toBe(retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1000)));
+}

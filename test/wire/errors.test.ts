@@ -1,0 +1,86 @@
+/** Errors on the wire: every refusal survives the way to the client, and a gateway's own words are understood. */
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import type { ErrorCode, RefusalDetails } from "../../lib/core/errors.js";
+import { ERRORS, refuse } from "../../lib/core/errors.js";
+import { Problem } from "../../lib/wire/messages.js";
+import { fromProblem, toProblem } from "../../lib/wire/problem.js";
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
+/** Everything that a refusal may carry. */
+const EVERYTHING: Required<RefusalDetails> = {
+  detail: "One sentence.",
+  retryAfterMs: 1_871,
+  holders: [{ owner: "checkout-7", mode: "exclusive", permits: 1, fencingToken: 7, heldMs: 1_160, remainingMs: 840 }],
+  reason: "taken",
+  field: "leaseMs",
+  serverTimeMs: 1_795_177_821_463,
+  leaseIdAboveMs: 1_795_177_821_000,
+  definite: false,
+};
+
+const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
+
+describe.each(CODES)("the refusal %s", (code) => {
+  it.each<[what: string, details: RefusalDetails]>([
+    ["bare", {}],
+    ["with all that it may carry", EVERYTHING],
+  ])("goes out as a problem document and comes back the same, %s", (_what, details) => {
+    const refusal = refuse(code, details);
+    const body = overTheWire(toProblem(refusal, "/v1/locks/ORDER_1"));
+    expect(v.safeParse(Problem, body).issues).toBeUndefined();
+    expect(body).toMatchObject({
+      type: `/problems/${code}`,
+      status: ERRORS[code].status,
+      title: ERRORS[code].title,
+      instance: "/v1/locks/ORDER_1",
+    });
+    expect(fromProblem(ERRORS[code].status, body)).toEqual(refusal);
+  });
+
+  it("is told by its code alone, whatever status it came with", () => {
+    const refusal = refuse(code);
+    for (const status of [400, 404, 500, 502]) expect(fromProblem(status, overTheWire(toProblem(refusal, undefined)))).toEqual(refusal);
+  });
+});
+
+describe("the registry", () => {
+  it("has statuses of errors, and says of each what to do", () => {
+    for (const [code, { status, definite, retry, title }] of Object.entries(ERRORS)) {
+      expect([code, status >= 400 && status < 600, title.length > 0]).toEqual([code, true, true]);
+      // What may have happened may only be asked again as it was.
+      if (!definite) expect([code, retry]).toEqual([code, "same"]);
+    }
+  });
+
+  it("leaves out what a refusal doesn't carry", () => {
+    expect(Object.keys(toProblem(refuse("locked"), undefined)).sort()).toEqual([
+      "code",
+      "definite",
+      "detail",
+      "retry",
+      "status",
+      "title",
+      "type",
+    ]);
+  });
+});
+
+describe("an error without a problem document", () => {
+  it.each([
+    [401, "forbidden", "never"],
+    [403, "forbidden", "never"],
+    [404, "not-found", "never"],
+    [413, "too-large", "never"],
+    [429, "throttled", "later"],
+  ])("of status %i is the gateway's, and definite", (status, code, retry) => {
+    for (const body of [undefined, { message: "Forbidden" }, "text", null, [], { code: "nonsense" }, { code: "toString" }]) {
+      expect(fromProblem(status, body)).toMatchObject({ ok: false, code, definite: true, retry });
+    }
+  });
+
+  it.each([500, 502, 503, 504, 400, 410, 418, 423])("of status %i says nothing about what happened", (status) => {
+    for (const body of [undefined, { message: "Internal Server Error" }, "text", null, { code: 7 }])
+      expect(fromProblem(status, body)).toBeUndefined();
+  });
+});

@@ -1,0 +1,169 @@
+/** The OpenAPI document: of exactly the routes that are served, and as strict as the service itself. */
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import { ROUTES } from "../../lambda/routes.js";
+import { VERSION } from "../../lib/core/version.js";
+import { decodeBody } from "../../lib/wire/decode.js";
+import * as messages from "../../lib/wire/messages.js";
+import { openapi } from "../../lib/wire/openapi.js";
+import type { JsonSchema } from "../support/json-schema.js";
+import { fits } from "../support/json-schema.js";
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly schema: JsonSchema;
+}
+interface Operation {
+  readonly operationId: string;
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, { readonly schema: { readonly $ref: string } }>>;
+  };
+  readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>;
+}
+interface Document {
+  readonly openapi: string;
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+}
+
+const document = openapi() as unknown as Document;
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ routeKey: `${method.toUpperCase()} ${path}`, path, operation })),
+);
+const byId = new Map(operations.map(({ operation }) => [operation.operationId, operation]));
+
+describe("the document", () => {
+  it("is OpenAPI 3.1 of this version, and plain JSON", () => {
+    expect([document.openapi, document.info.version]).toEqual(["3.1.0", VERSION]);
+    expect(JSON.parse(JSON.stringify(document))).toEqual(document);
+  });
+
+  it("has exactly the routes that are served, each by the name of its operation", () => {
+    expect(Object.fromEntries(operations.map(({ routeKey, operation }) => [routeKey, operation.operationId]))).toEqual(ROUTES);
+    expect(byId.size).toBe(operations.length);
+  });
+
+  it("names nothing that it doesn't have", () => {
+    const names = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) expect(document.components.schemas, name).toHaveProperty([name.replace("#/components/schemas/", "")]);
+    for (const name of Object.keys(document.components.schemas)) expect(names).toContain(`#/components/schemas/${name}`);
+  });
+
+  it.each(operations)("describes each parameter of $routeKey, and a success and its refusals", ({ path, operation }) => {
+    const inPath = operation.parameters.filter((parameter) => parameter.in === "path");
+    expect(inPath.map(({ name, required }) => `${name} ${required}`)).toEqual(
+      [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => `${name} true`),
+    );
+    const statuses = Object.keys(operation.responses);
+    expect(statuses.some((status) => status.startsWith("2"))).toBe(true);
+    expect(statuses).toEqual(expect.arrayContaining(["400", "403", "500", "503"]));
+  });
+
+  it("needs a body exactly where the service does", () => {
+    const needed = operations.filter(({ operation }) => operation.requestBody?.required).map(({ operation }) => operation.operationId);
+    expect(needed).toEqual(["transfer", "break"]);
+    expect(v.is(messages.TransferBody, {}) || v.is(messages.BreakBody, {})).toBe(false);
+    expect(v.is(messages.AcquireBody, {}) && v.is(messages.RenewBody, {})).toBe(true);
+  });
+
+  it("tells of the headers that carry an answer", () => {
+    const headersOf = (id: string, status: string): readonly string[] => Object.keys(byId.get(id)?.responses[status]?.headers ?? {});
+    expect(headersOf("release", "204")).toEqual(["Lease-State"]);
+    expect(headersOf("acquire", "200")).toEqual(["ETag", "Idempotent-Replayed"]);
+    expect(headersOf("acquire", "423")).toEqual(["Retry-After"]);
+    expect(headersOf("acquire", "410")).toEqual([]);
+    expect(byId.get("inspect")?.parameters.map(({ name }) => name)).toContain("If-None-Match");
+  });
+});
+
+const TO = "01a1fadb-2b13-71b0-b423-0517604dd9ad";
+const BREAK = { reason: "stuck", fencingToken: 7 };
+const SCHEMAS = {
+  acquire: messages.AcquireBody,
+  renew: messages.RenewBody,
+  transfer: messages.TransferBody,
+  break: messages.BreakBody,
+} as const;
+/** Bodies, and whether the service takes them. */
+const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean, body: object])[] = [
+  ["acquire", true, {}],
+  ["acquire", true, { leaseMs: 1_000, owner: "x".repeat(256), mode: "exclusive", permits: 1, meta: { a: [{ b: null }] } }],
+  ["acquire", true, { leaseMs: 86_400_000, owner: "" }],
+  ["acquire", false, { leaseMs: 999 }],
+  ["acquire", false, { leaseMs: 86_400_001 }],
+  ["acquire", false, { leaseMs: 5_000.5 }],
+  ["acquire", false, { leaseMs: "5000" }],
+  ["acquire", false, { leaseMs: null }],
+  ["acquire", false, { owner: 7 }],
+  ["acquire", false, { owner: "x".repeat(257) }],
+  ["acquire", false, { mode: "shared" }],
+  ["acquire", false, { permits: 2 }],
+  ["acquire", false, { meta: [] }],
+  ["acquire", false, { meta: "text" }],
+  ["acquire", false, { meta: null }],
+  ["acquire", false, { leaseMS: 5_000 }],
+  ["acquire", false, JSON.parse('{"__proto__":1}') as object],
+  ["renew", true, { leaseMs: 5_000, meta: {} }],
+  ["renew", false, { owner: "x" }],
+  ["transfer", true, { leaseId: TO, owner: "x", leaseMs: 5_000 }],
+  ["transfer", false, {}],
+  ["transfer", false, { leaseId: TO.toUpperCase() }],
+  ["transfer", false, { leaseId: TO.replace("-7", "-4") }],
+  ["transfer", false, { leaseId: `${TO}\n` }],
+  ["transfer", false, { leaseId: TO, meta: {} }],
+  ["break", true, { ...BREAK, drainMs: 0 }],
+  ["break", true, { ...BREAK, fencingToken: Number.MAX_SAFE_INTEGER }],
+  ["break", false, { ...BREAK, reason: "" }],
+  ["break", false, { ...BREAK, fencingToken: 2 ** 53 }],
+  ["break", false, { ...BREAK, fencingToken: -1 }],
+  ["break", false, { reason: "stuck" }],
+  ["break", false, { fencingToken: 7 }],
+  ["break", false, { ...BREAK, drainMs: 86_400_001 }],
+];
+
+describe("the document and the service", () => {
+  it.each(BODIES)("agree on a body of %s (%s): %j", (id, good, body) => {
+    const name = byId.get(id)?.requestBody?.content["application/json"]?.schema.$ref.replace("#/components/schemas/", "") ?? "";
+    expect(fits(document.components.schemas[name]!, body)).toBe(good);
+    expect(decodeBody(SCHEMAS[id] as v.GenericSchema, JSON.stringify(body), "application/json").ok).toBe(good);
+  });
+
+  it.each([
+    ["ORDER_1231", true],
+    ["refund:42", true],
+    ["...", true],
+    ["x".repeat(200), true],
+    ["x".repeat(201), false],
+    ["", false],
+    [".", false],
+    ["..", false],
+    ["a b", false],
+    ["a/b", false],
+    ["a\n", false],
+    ["é", false],
+  ])("agree on the key %j", (key, good) => {
+    const { schema } = byId.get("inspect")!.parameters[0]!;
+    expect([fits(schema, key), v.is(messages.Key, key)]).toEqual([good, good]);
+  });
+
+  it("agree on what a list's query may be", () => {
+    const parameters = byId.get("list")?.parameters.map(({ name, schema }) => [name, schema] as const) ?? [];
+    expect(parameters.map(([name]) => name)).toEqual(Object.keys(messages.ListQuery.entries));
+    const max = Object.fromEntries(parameters)["max"]!;
+    for (const [value, good] of [
+      [0, false],
+      [1, true],
+      [100, true],
+      [101, false],
+    ] as const) {
+      // prettier-ignore
+      expect([fits(max, value), v.is(messages.ListQuery, { max: String(value) })]).toEqual([good, good]);
+    }
+  });
+});
