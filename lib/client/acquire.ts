@@ -1,0 +1,152 @@
+/**
+ * Acquiring, whatever becomes of the messages:
+ *
+ *  1. a new leaseId for every try; the same id for every attempt of a try;
+ *  2. granted, now or by an attempt whose reply was lost: the lease;
+ *  3. locked: an answer. An id with an attempt that was never answered is cancelled first, so that no
+ *     late duplicate of it becomes a ghost;
+ *  4. a try that ends without an answer is cancelled, and reported as unavailable.
+ */
+import type { Held } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
+import { leaseIdFrom } from "../core/lease-id.js";
+import type { LeaseId } from "../core/lease-id.js";
+import type { LeaseRef, LockApi } from "../core/lock-api.js";
+import type { Meta } from "../core/record.js";
+import type { Clock } from "../core/time.js";
+import { elapsedMs, instantOf } from "../core/time.js";
+import { believe, beliefLeftMs } from "./belief.js";
+import type { Answered, CallBounds, World } from "./call.js";
+import { attemptMsFor, call, pause } from "./call.js";
+import { errorOf, LockError, LockTimeoutError } from "./errors.js";
+
+/** What an acquire needs of the world. */
+export interface Acquiring extends World {
+  readonly api: LockApi;
+  readonly ids: LeaseIds;
+  /** What a cancel is worth, in ms, where that is less than usual. */
+  readonly cancelBudgetMs?: number;
+}
+
+/** One try's parameters, defaults filled in. */
+export interface Wanted {
+  readonly key: string;
+  readonly leaseMs: number;
+  readonly owner: string;
+  readonly meta?: Meta | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Tries whose leaseId the service would not take as new before the error is the caller's. */
+export const NEW_ID_TRIES = 5;
+/** A cancel is worth this long; the lease it may leave behind ends by itself. */
+const CANCEL_BUDGET_MS = 2000;
+/** Polling: the first pause, doubled each time up to the longest, with jitter. */
+const FIRST_POLL_MS = 40;
+const LONGEST_POLL_MS = 1000;
+
+/** Makes leaseIds by this process's clock, corrected by what the service said of its own. */
+export class LeaseIds {
+  readonly #clock: Clock;
+  readonly #randomBytes: (count: number) => Uint8Array;
+  #correctionMs = 0;
+
+  constructor(clock: Clock, randomBytes: (count: number) => Uint8Array) {
+    this.#clock = clock;
+    this.#randomBytes = randomBytes;
+  }
+
+  /** A new id, made after `aboveMs`. */
+  next(aboveMs = 0): LeaseId {
+    return leaseIdFrom(Math.max(this.#clock.wallMs() + this.#correctionMs, aboveMs + 1), this.#randomBytes(10));
+  }
+
+  /** Learns the service's time from a refused id. */
+  correct({ serverTimeMs }: Refusal): void {
+    if (serverTimeMs !== undefined) this.#correctionMs = serverTimeMs - this.#clock.wallMs();
+  }
+}
+
+/** Asks once: the lease's reply and when its request was sent, or the refusal: `locked`, or nearly over. */
+export async function tryOnce(wanted: Wanted, budgetMs: number, deps: Acquiring): Promise<Answered<Held | Refusal>> {
+  const { key, leaseMs, owner, meta, signal } = wanted;
+  let aboveMs = 0;
+  for (let tries = 1; ; tries++) {
+    if (signal?.aborted) throw abortError(signal);
+    const leaseId = deps.ids.next(aboveMs);
+    const bounds = { attemptMs: attemptMsFor(leaseMs), budgetMs, signal };
+    const answered = await call((options) => deps.api.acquire({ key, leaseId, leaseMs, owner, meta }, options), bounds, deps);
+    const { answer, doubted } = answered;
+    if (answer.ok) {
+      const fresh = await refreshed({ ...answered, answer }, bounds, deps);
+      if (fresh.answer.ok && signal?.aborted) {
+        await cancel(fresh.answer.lease, deps);
+        throw abortError(signal);
+      }
+      if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
+      continue;
+    }
+    if (doubted) await cancel({ key, leaseId }, deps);
+    if (answer.code === "locked") return answered;
+    if (answer.retry !== "new-lease" || tries === NEW_ID_TRIES) {
+      if (signal?.aborted) throw abortError(signal);
+      throw errorOf(answer, `acquire ${key}`);
+    }
+    deps.ids.correct(answer);
+    aboveMs = answer.leaseIdAboveMs ?? aboveMs;
+  }
+}
+
+/** Asks until the key is granted or `waitMs` has passed; polls, for as long as there is no queue. */
+export async function untilGranted(wanted: Wanted, waitMs: number, deps: Acquiring): Promise<Answered<Held>> {
+  const { key, signal } = wanted;
+  const { clock, random } = deps;
+  const began = instantOf(clock);
+  const leftMs = (): number => waitMs - elapsedMs(began, instantOf(clock));
+  for (let polls = 0; ; polls++) {
+    const answered = await tryOnce(wanted, Math.max(leftMs(), attemptMsFor(wanted.leaseMs)), deps);
+    const { answer } = answered;
+    if (answer.ok) return { ...answered, answer };
+    if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
+    if (leftMs() <= 0) {
+      throw new LockTimeoutError(`acquire ${key}: still held by another after ${waitMs} ms`, {
+        code: "wait-timeout",
+        definite: true,
+        retry: "later",
+        retryAfterMs: answer.retryAfterMs,
+      });
+    }
+    const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
+    // Jitter on both: those who wait for one lease's end must not all come at that instant.
+    const freeMs = (answer.retryAfterMs ?? pollMs) + FIRST_POLL_MS * random();
+    await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), leftMs()), clock, signal);
+  }
+}
+
+/**
+ * A grant with at least one renewal interval left. One whose answer took too long is renewed before
+ * anyone gets it; if that fails too, it is given back and nobody ever held it.
+ */
+export async function refreshed(answered: Answered<Held>, bounds: CallBounds, deps: Acquiring): Promise<Answered<Held | Refusal>> {
+  const { key, leaseId, leaseMs, renewAfterMs } = answered.answer.lease;
+  const isFresh = ({ answer, sentAt }: Answered<Held>): boolean => beliefLeftMs(believe(answer.lease, sentAt), deps.clock) >= renewAfterMs;
+  if (isFresh(answered)) return answered;
+  const renewed = await call((options) => deps.api.renew({ key, leaseId, leaseMs }, options), bounds, deps);
+  if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
+  await cancel({ key, leaseId }, deps);
+  return { ...renewed, answer: refuse("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
+}
+
+/** Makes sure that this id holds nothing, now or by a late duplicate; best effort, bounded. */
+export async function cancel({ key, leaseId }: LeaseRef, deps: Acquiring): Promise<void> {
+  const { cancelBudgetMs: budgetMs = CANCEL_BUDGET_MS } = deps;
+  await call((options) => deps.api.release({ key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
+}
+
+/** An AbortError, with the signal's reason as its cause; or the client's own reason to give up. */
+export function abortError(signal: AbortSignal): Error {
+  const { reason } = signal as { readonly reason: unknown };
+  if (reason instanceof LockError || (reason instanceof Error && reason.name === "AbortError")) return reason;
+  return Object.assign(new DOMException("The acquire was aborted", "AbortError"), { cause: reason });
+}

@@ -1,0 +1,134 @@
+/**
+ * One logical operation as bounded attempts. The same request is sent again after silence or an answer
+ * that says so: the leaseId in it makes that safe. Each attempt notes when it was sent, for that is
+ * what the reply's remaining time counts from.
+ */
+import type { Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
+import { Unanswered } from "../core/lock-api.js";
+import type { CallOptions } from "../core/lock-api.js";
+import type { Clock, Instant } from "../core/time.js";
+import { elapsedMs, instantOf } from "../core/time.js";
+
+/** What an attempt needs of the world. */
+export interface World {
+  readonly clock: Clock;
+  /** From 0 to 1, for jitter. */
+  readonly random: () => number;
+}
+
+/** The bounds of an operation. */
+export interface CallBounds {
+  /** One attempt's longest, in ms. */
+  readonly attemptMs: number;
+  /** All attempts and pauses together, in ms. */
+  readonly budgetMs: number;
+  /** Gives the whole operation up. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told of each attempt that brought no answer to go by. */
+  readonly onSetback?: (() => void) | undefined;
+}
+
+/** An answer, and when the attempt that it answers was sent. */
+export interface Answered<A> {
+  readonly answer: A;
+  readonly sentAt: Instant;
+  /** An earlier attempt of this operation stayed without an answer. */
+  readonly doubted: boolean;
+}
+
+/** One attempt's longest: well below the lease, so that several fit before the deadline. */
+export function attemptMsFor(leaseMs: number): number {
+  return Math.min(leaseMs / 6, 3000);
+}
+
+/** First pause between attempts; doubles, with full jitter. */
+const FIRST_PAUSE_MS = 50;
+/** Longest pause between attempts. */
+const LONGEST_PAUSE_MS = 1000;
+
+/**
+ * Sends `attempt` until it is answered for good or the bounds are met; then the answer is the refusal
+ * `unavailable`, definite only if every attempt was definitely refused.
+ */
+export async function call<A extends { readonly ok: boolean }>(
+  attempt: (options: CallOptions) => Promise<A | Refusal>,
+  { attemptMs, budgetMs, signal, onSetback }: CallBounds,
+  { clock, random }: World,
+): Promise<Answered<A | Refusal>> {
+  const began = instantOf(clock);
+  let doubted = false;
+  for (let tries = 0; ; tries++) {
+    const sentAt = instantOf(clock);
+    const leftMs = budgetMs - elapsedMs(began, sentAt);
+    const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
+    if (outcome instanceof Unanswered) doubted = true;
+    else if (!isAgain(outcome)) return { answer: honest(outcome, doubted), sentAt, doubted };
+    else if (!outcome.definite) doubted = true;
+    onSetback?.();
+
+    const pauseMs = Math.max(retryAfterMs(outcome), random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
+    if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
+      const answer = outcome instanceof Unanswered ? refuse("unavailable", { detail: outcome.message }) : outcome;
+      return { answer: honest(answer, doubted), sentAt, doubted };
+    }
+    await pause(pauseMs, clock, signal);
+  }
+}
+
+/** A refusal is definite only if no earlier attempt may have happened. */
+function honest<A extends { readonly ok: boolean }>(answer: A | Refusal, doubted: boolean): A | Refusal {
+  return doubted && !answer.ok ? { ...answer, definite: false } : answer;
+}
+
+/** Resolves after `delayMs`, or at once when `signal` aborts. */
+export function pause(delayMs: number, clock: Clock, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel();
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = clock.after(delayMs, done);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}
+
+/** The service's own word that the same request should be sent again, or that it could not decide just now. */
+function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
+  if (answer.ok) return false;
+  const { code, retry } = answer as Refusal;
+  return retry === "same" || code === "throttled" || code === "clock-skew";
+}
+
+function retryAfterMs(outcome: Unanswered | { readonly ok: boolean }): number {
+  return outcome instanceof Unanswered ? 0 : ((outcome as Refusal).retryAfterMs ?? 0);
+}
+
+/** One attempt, given up after `attemptMs`: then nobody knows whether it happened. */
+async function bounded<A>(
+  attempt: (options: CallOptions) => Promise<A>,
+  attemptMs: number,
+  signal: AbortSignal | undefined,
+  clock: Clock,
+): Promise<A | Unanswered> {
+  const giveUp = new AbortController();
+  const abandon = (): void => giveUp.abort();
+  const abandoned = new Promise<Unanswered>((resolve) =>
+    giveUp.signal.addEventListener("abort", () => resolve(new Unanswered("no answer in time")), { once: true }),
+  );
+  const timer = clock.after(Math.max(0, attemptMs), abandon);
+  signal?.addEventListener("abort", abandon, { once: true });
+  if (signal?.aborted) abandon();
+  try {
+    const answered = attempt({ signal: giveUp.signal }).catch((error: unknown) => {
+      if (error instanceof Unanswered) return error;
+      throw error;
+    });
+    return await Promise.race([answered, abandoned]);
+  } finally {
+    timer.cancel();
+    signal?.removeEventListener("abort", abandon);
+  }
+}

@@ -1,0 +1,74 @@
+/** The SDK's errors. `code`, `definite` and `retry` come from the service's registry where it answered. */
+import type { LostReason, Refusal, RetryAdvice } from "../core/errors.js";
+
+/** What every error of the SDK tells. */
+export interface LockErrorDetails {
+  readonly code: string;
+  /** The operation certainly did not happen. */
+  readonly definite: boolean;
+  readonly retry: RetryAdvice;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** The base of the SDK's errors. A lock that is held is an answer (`null`), not an error. */
+export class LockError extends Error {
+  override readonly name: string = "LockError";
+  readonly code: string;
+  readonly definite: boolean;
+  readonly retry: RetryAdvice;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, { code, definite, retry, retryAfterMs, cause }: LockErrorDetails) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.definite = definite;
+    this.retry = retry;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The key did not become free within `waitMs`. Nothing is held and nothing is left behind. */
+export class LockTimeoutError extends LockError {
+  override readonly name = "LockTimeoutError";
+}
+
+/** The lease is not held any more: stop, and don't trust what was done since it was last checked. */
+export class LockLostError extends LockError {
+  override readonly name = "LockLostError";
+  /** Why, as far as it is known; `deadline` when no renewal landed in time. */
+  readonly reason: LostReason | "deadline" | "max-hold" | "invocation-ends" | "closed";
+
+  constructor(message: string, reason: LockLostError["reason"], cause?: unknown) {
+    super(message, { code: "lease-lost", definite: true, retry: "new-lease", cause });
+    this.reason = reason;
+  }
+}
+
+/** The service or the table could not be reached, or could not decide. */
+export class LockUnavailableError extends LockError {
+  override readonly name = "LockUnavailableError";
+}
+
+/** The call breaks a rule: a bad key, an option out of range. Nothing was sent, or the service refused it. */
+export class InvalidRequestError extends LockError {
+  override readonly name = "InvalidRequestError";
+  /** The option or field that broke the rule. */
+  readonly field: string | undefined;
+
+  constructor(message: string, field?: string) {
+    super(message, { code: "invalid-request", definite: true, retry: "never" });
+    this.field = field;
+  }
+}
+
+const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "newer-format", "internal"]);
+
+/** The error for a refusal that is not an answer. */
+export function errorOf(refusal: Refusal, what: string): LockError {
+  const message = `${what}: ${refusal.detail}`;
+  if (refusal.code === "invalid-request") return new InvalidRequestError(message, refusal.field);
+  if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken");
+  const details = { code: refusal.code, definite: refusal.definite, retry: refusal.retry, retryAfterMs: refusal.retryAfterMs };
+  return UNAVAILABLE.has(refusal.code) ? new LockUnavailableError(message, details) : new LockError(message, details);
+}

@@ -1,0 +1,33 @@
+/**
+ * Handing a hold to a new lease: the one way of detaching and attaching. The new id is made, corrected
+ * and cancelled as an acquire's is; a refusal of the id is no refusal of the hand-over.
+ */
+import type { Held } from "../core/commands.js";
+import type { ErrorCode, Refusal } from "../core/errors.js";
+import type { LeaseRef } from "../core/lock-api.js";
+import type { Acquiring } from "./acquire.js";
+import { cancel, NEW_ID_TRIES } from "./acquire.js";
+import type { Answered, CallBounds } from "./call.js";
+import { call } from "./call.js";
+
+const ID_REFUSED: ReadonlySet<ErrorCode> = new Set(["lease-id-time", "lease-over"]);
+
+/** The hold of `from` under a new id and with a new token; or why not, and then the new id holds nothing. */
+export async function handOver(
+  { key, leaseId }: LeaseRef,
+  to: { readonly owner?: string; readonly leaseMs: number },
+  bounds: CallBounds,
+  deps: Acquiring,
+): Promise<Answered<Held | Refusal>> {
+  let aboveMs = 0;
+  for (let tries = 1; ; tries++) {
+    const toLeaseId = deps.ids.next(aboveMs);
+    const answered = await call((options) => deps.api.transfer({ key, leaseId, to: { leaseId: toLeaseId, ...to } }, options), bounds, deps);
+    const { answer, doubted } = answered;
+    if (answer.ok) return answered;
+    if (doubted) await cancel({ key, leaseId: toLeaseId }, deps);
+    if (!ID_REFUSED.has(answer.code) || tries === NEW_ID_TRIES) return answered;
+    deps.ids.correct(answer);
+    aboveMs = answer.leaseIdAboveMs ?? aboveMs;
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The operations over HTTP: one attempt each, one answer or {@link Unanswered}. It never sends anything
+ * twice: who retries must know what the request was. Needs `fetch` and nothing else.
+ */
+import type { Held, LeaseState, LeaseView } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
+import type { CallOptions, Inspected, Listed, LockApi } from "../core/lock-api.js";
+import { Unanswered } from "../core/lock-api.js";
+import type { Inspection } from "../core/views.js";
+import { fromProblem } from "../wire/problem.js";
+
+/** Signs a request in place of the caller: gets the plain request, gives the headers to send. */
+export type Sign = (request: {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}) => Promise<Readonly<Record<string, string>>>;
+
+/** Where and how to send. */
+export interface HttpOptions {
+  /** The API's URL, with its stage if it has one. */
+  readonly url: string;
+  /** Signs each request; see `holdfast/sigv4`. */
+  readonly sign?: Sign | undefined;
+  /** A bearer token, or a function that gives a fresh one. */
+  readonly token?: string | (() => string | Promise<string>) | undefined;
+  /** Headers for every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** @default the global `fetch` */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+/** The operations of the service at `options.url`. */
+export function httpApi(options: HttpOptions): LockApi {
+  const { sign, token, fetch: send = fetch } = options;
+  const base = options.url.replace(/\/+$/, "");
+
+  async function call(
+    method: string,
+    path: string,
+    body: object | undefined,
+    { signal }: CallOptions = {},
+    extra: Record<string, string> = {},
+  ): Promise<Reply> {
+    const url = base + path;
+    const text = body && JSON.stringify(body);
+    const plain = { ...options.headers, ...extra, ...(text !== undefined && { "content-type": "application/json" }) };
+    const headers: Record<string, string> = { ...plain };
+    try {
+      Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
+      if (token !== undefined) headers["authorization"] = `Bearer ${typeof token === "string" ? token : await token()}`;
+    } catch (cause) {
+      // Worth another attempt, for credentials are fetched too; and nothing was sent.
+      const why = (cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base);
+      const notSent = refuse("unavailable", { definite: true, detail: `The request could not be signed: ${why}` });
+      return { status: 503, headers: new Headers(), body: notSent };
+    }
+    try {
+      // Credentials are for this URL: a redirect is an error, not another place to send them to.
+      const response = await send(url, {
+        method,
+        headers,
+        redirect: "error",
+        ...(text !== undefined && { body: text }),
+        ...(signal && { signal }),
+      });
+      return { status: response.status, headers: response.headers, body: parse(await response.text()) };
+    } catch (cause) {
+      throw new Unanswered(`${method} ${base}: no answer (${describe(cause)})`, { cause });
+    }
+  }
+
+  return {
+    async acquire({ key, leaseId, ...body }, options) {
+      return held(await call("PUT", leasePath(key, leaseId), body, options), (reply) => (reply.status === 201 ? "granted" : "replayed"));
+    },
+    async renew({ key, leaseId, ...body }, options) {
+      return held(await call("POST", `${leasePath(key, leaseId)}/renew`, body, options), () => "renewed");
+    },
+    async check({ key, leaseId }, options) {
+      return held(await call("GET", leasePath(key, leaseId), undefined, options), () => "checked");
+    },
+    async transfer({ key, leaseId, to }, options) {
+      return held(await call("POST", `${leasePath(key, leaseId)}/transfer`, to, options), () => "transferred");
+    },
+    async release({ key, leaseId }, options) {
+      const reply = await call("DELETE", leasePath(key, leaseId), undefined, options);
+      return reply.status === 204 ? { ok: true, state: (reply.headers.get("lease-state") ?? "unknown") as LeaseState } : refusal(reply);
+    },
+    async breakHold({ key, ...body }, options) {
+      const reply = await call("POST", `${keyPath(key)}/break`, body, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as { breakInMs: number }) } : refusal(reply);
+    },
+    async inspect({ key, ifNoneMatch }, options): Promise<Inspected | Refusal> {
+      const reply = await call("GET", keyPath(key), undefined, options, ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch });
+      const tag = reply.headers.get("etag") ?? "";
+      if (reply.status === 304) return { ok: true, tag, unchanged: true };
+      return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
+    },
+    async list(query, options) {
+      // Not by URLSearchParams: its `+` for a space is not what signatures are made of.
+      const given = Object.entries(query as Readonly<Record<string, string | number | undefined>>);
+      const text = given.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])).join("&");
+      const reply = await call("GET", `/v1/locks${text && `?${text}`}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<Listed, "ok">) } : refusal(reply);
+    },
+    async health({ deep = false }, options) {
+      const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as { status: "ok"; version: string; serverTimeMs: number }) } : refusal(reply);
+    },
+  };
+}
+
+/** Keys need no escaping in a path: their alphabet was chosen for it. */
+function keyPath(key: string): string {
+  return `/v1/locks/${key}`;
+}
+
+function leasePath(key: string, leaseId: string): string {
+  return `${keyPath(key)}/leases/${leaseId}`;
+}
+
+function isSuccess({ status, body }: Reply): boolean {
+  return status >= 200 && status < 300 && typeof body === "object" && body !== null;
+}
+
+/** A lease, if the reply is one: an answer that doesn't say what a holder must know is no answer. */
+function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal {
+  if (!isSuccess(reply)) return refusal(reply);
+  const lease = reply.body as LeaseView;
+  if (![lease.fencingToken, lease.remainingMs, lease.leaseMs, lease.version].every(Number.isSafeInteger)) {
+    throw new Unanswered(`the answer ${reply.status} is not a lease`);
+  }
+  return { ok: true, how: how(reply), lease };
+}
+
+function refusal({ status, body }: Reply): Refusal {
+  const refused = status >= 400 ? fromProblem(status, body) : undefined;
+  if (!refused) throw new Unanswered(`the answer was ${status}, not from the service`);
+  return refused;
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A failure by its code or name: its message may quote the URL, and the URL has the leaseId. */
+function describe(cause: unknown): string {
+  if (!(cause instanceof Error)) return typeof cause;
+  const inner = cause.cause instanceof Error ? cause.cause : cause;
+  return (inner as NodeJS.ErrnoException).code ?? inner.name;
+}

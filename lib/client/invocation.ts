@@ -1,0 +1,29 @@
+/**
+ * Lambda: one invocation's time bounds everything that happens in it. Zero remaining is an edge, not
+ * an unknown; a sandbox that is frozen and thawed holds nothing of an earlier invocation.
+ */
+import { LIMITS } from "../core/limits.js";
+
+/** The part of a Lambda context that matters here. */
+export interface InvocationContext {
+  getRemainingTimeInMillis(): number;
+}
+
+/** A lease may outlive its invocation by this: the function is killed a little after its deadline. */
+const KILL_GRACE_MS = 2000;
+/** What an invocation keeps for itself after a wait that failed. */
+const RESERVED_MS = 1000;
+/** A cancel after such a wait ends within what is kept. */
+export const CANCEL_IN_INVOCATION_MS = 800;
+
+/** A lease no longer than what is left of the invocation, and never below the shortest lease. */
+export function capLeaseMs(leaseMs: number, context: InvocationContext | undefined): number {
+  if (!context) return leaseMs;
+  return Math.max(LIMITS.leaseMinMs, Math.min(leaseMs, Math.floor(context.getRemainingTimeInMillis()) + KILL_GRACE_MS));
+}
+
+/** A wait that ends while the invocation can still do something about it. */
+export function capWaitMs(waitMs: number, context: InvocationContext | undefined): number {
+  if (!context) return waitMs;
+  return Math.max(0, Math.min(waitMs, Math.floor(context.getRemainingTimeInMillis()) - RESERVED_MS));
+}

@@ -1,0 +1,250 @@
+/**
+ * A lease as its holder uses it. Whether it is held is computed at every call from what the service
+ * last answered and both clocks, and once it is not, it never is again. Belief ends, and the signal
+ * fires, before anything is sent that lets somebody else have the key.
+ */
+import type { Held, LeaseState, LeaseView } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import type { LeaseId } from "../core/lease-id.js";
+import type { CallOptions } from "../core/lock-api.js";
+import type { Acquiring } from "./acquire.js";
+import { cancel } from "./acquire.js";
+import type { Meta, Mode } from "../core/record.js";
+import type { Instant } from "../core/time.js";
+import { backgroundClock } from "../core/time.js";
+import type { Belief } from "./belief.js";
+import { believe, beliefLeftMs } from "./belief.js";
+import type { World } from "./call.js";
+import { attemptMsFor, call } from "./call.js";
+import { errorOf, LockLostError } from "./errors.js";
+import { handOver } from "./hand-over.js";
+import { toHandle } from "./handle.js";
+import { checkLease, checkMs, checkNames } from "./options.js";
+import { LIMITS } from "../core/limits.js";
+
+/** `unknown`: still held by the clock, but the last renewal was not answered. */
+export type State = "held" | "unknown" | "lost" | "released";
+
+/** A hold on a key. Release it, or let `await using` do so. */
+export interface Lease extends AsyncDisposable {
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly owner: string;
+  readonly mode: Mode;
+  readonly permits: number;
+  readonly holdCount: number;
+  /** Strictly increases with every grant of the key: hand it to what you write to (see `fencedWrite`). */
+  readonly fencingToken: number;
+  readonly state: State;
+  /** Aborts with {@link LockLostError} before anyone else can be granted the key, and when it is released. */
+  readonly signal: AbortSignal;
+  /** For how long the lease may still be believed without a renewal, in ms; 0 when it is not held. */
+  remainingMs(): number;
+  /** Whether the key is held, computed now. */
+  isHeld(): boolean;
+  /** @throws LockLostError when the key is not held. Call it before each side effect. */
+  assertHeld(): void;
+  /**
+   * Extends the lease now; never shortens it. Heartbeats do so by themselves.
+   * @throws LockLostError when it is over; LockUnavailableError when nobody answered before the deadline.
+   */
+  renew(options?: { readonly leaseMs?: number; readonly meta?: Meta }): Promise<void>;
+  /**
+   * Frees the key. Safe to repeat; tells how the hold ended: `lost` means that somebody was granted the
+   * key before, so what it guarded must be rolled back.
+   * @throws LockUnavailableError when nobody answered: the key is free after its lease at the latest.
+   */
+  release(): Promise<LeaseState>;
+  /**
+   * Hands the hold to whoever attaches with the returned handle, in `leaseMs` at the latest; this side
+   * stops. The handle is a secret, and works once. @default leaseMs: the lease's own
+   */
+  detach(options?: { readonly leaseMs?: number }): Promise<string>;
+}
+
+/** What a lease needs beside its service. */
+export interface LeaseDeps extends Acquiring {
+  /** Told when the lease stops being one, whatever the way. */
+  readonly onEnd: (lease: HeldLease) => void;
+}
+
+/** A release or hand-over is worth this long; after it, the lease's own end frees the key. */
+const RELEASE_BUDGET_MS = 5000;
+
+/** The lease behind the interface; the keep-alive drives it. */
+export class HeldLease implements Lease {
+  readonly #deps: LeaseDeps;
+  readonly #lost = new AbortController();
+  #view: LeaseView;
+  #belief: Belief;
+  #doubted = false;
+  #over: "lost" | "released" | undefined;
+  #released: Promise<LeaseState> | undefined;
+
+  constructor(view: LeaseView, sentAt: Instant, deps: LeaseDeps) {
+    this.#deps = deps;
+    this.#view = view;
+    this.#belief = believe(view, sentAt);
+  }
+
+  get key(): string {
+    return this.#view.key;
+  }
+  get leaseId(): LeaseId {
+    return this.#view.leaseId;
+  }
+  get owner(): string {
+    return this.#view.owner;
+  }
+  get mode(): Mode {
+    return this.#view.mode;
+  }
+  get permits(): number {
+    return this.#view.permits;
+  }
+  get holdCount(): number {
+    return this.#view.holdCount;
+  }
+  get fencingToken(): number {
+    return this.#view.fencingToken;
+  }
+  get leaseMs(): number {
+    return this.#view.leaseMs;
+  }
+  get renewAfterMs(): number {
+    return this.#view.renewAfterMs;
+  }
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get state(): State {
+    if (this.isHeld()) return this.#doubted ? "unknown" : "held";
+    return this.#over ?? "lost";
+  }
+
+  remainingMs(): number {
+    return this.isHeld() ? Math.max(0, beliefLeftMs(this.#belief, this.#deps.clock)) : 0;
+  }
+
+  isHeld(): boolean {
+    if (this.#over) return false;
+    if (beliefLeftMs(this.#belief, this.#deps.clock) > 0) return true;
+    this.lose(new LockLostError(`${this.key}: no renewal landed before the lease's deadline`, "deadline"));
+    return false;
+  }
+
+  assertHeld(): void {
+    if (!this.isHeld()) throw this.#lossError();
+  }
+
+  async renew(options: { readonly leaseMs?: number; readonly meta?: Meta } = {}): Promise<void> {
+    checkNames("renew", options, ["leaseMs", "meta"]);
+    checkLease(options);
+    this.assertHeld();
+    const { key, leaseId } = this;
+    const request = { key, leaseId, leaseMs: options.leaseMs ?? this.leaseMs, meta: options.meta };
+    await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
+  }
+
+  /** A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed. */
+  async beat(leaseMs: number, thawed: boolean): Promise<void> {
+    this.assertHeld();
+    const { key, leaseId } = this;
+    const { api, random } = this.#deps;
+    const world = { clock: backgroundClock(this.#deps.clock), random };
+    if (thawed) await this.#confirm((attempt) => api.check({ key, leaseId }, attempt), world);
+    await this.#confirm((attempt) => api.renew({ key, leaseId, leaseMs }, attempt), world);
+  }
+
+  release(): Promise<LeaseState> {
+    this.#released ??= this.#release().catch((error: unknown) => {
+      this.#released = undefined; // Asked again, it is sent again.
+      throw error;
+    });
+    return this.#released;
+  }
+
+  async detach(options: { readonly leaseMs?: number } = {}): Promise<string> {
+    checkNames("detach", options, ["leaseMs"]);
+    checkMs("leaseMs", options.leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
+    this.assertHeld();
+    const { key, leaseId, owner, leaseMs } = this;
+    const to = { owner, leaseMs: options.leaseMs ?? leaseMs };
+    this.#end("released", new LockLostError(`${key}: detached`, "transferred"));
+    const { answer } = await handOver({ key, leaseId }, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
+    if (answer.ok) return toHandle({ key, leaseId: answer.lease.leaseId, leaseMs: to.leaseMs });
+    // Nobody has it now: better free at once than after its lease.
+    await cancel({ key, leaseId }, this.#deps);
+    throw errorOf(answer, `detach ${key}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** Whether the hold ended otherwise than by a release or a hand-over of its own: whoever works under it must know. */
+  get wasLost(): boolean {
+    const reason: unknown = this.signal.reason;
+    return !this.isHeld() && !(reason instanceof LockLostError && (reason.reason === "released" || reason.reason === "transferred"));
+  }
+
+  /** Gives the hold up because its client ends; the release is still to be sent. */
+  abandon(): void {
+    this.#end("released", new LockLostError(`${this.key}: the client was closed`, "closed"));
+  }
+
+  /** Stops believing, for this reason. The keep-alive and every reader of the signal learn it now. */
+  lose(error: LockLostError): void {
+    this.#end("lost", error);
+  }
+
+  #end(over: "lost" | "released", error: LockLostError): void {
+    if (this.#over) return;
+    this.#over = over;
+    this.#lost.abort(error);
+    this.#deps.onEnd(this);
+  }
+
+  async #release(): Promise<LeaseState> {
+    this.#end("released", new LockLostError(`${this.key}: released`, "released"));
+    const { key, leaseId } = this;
+    const { answer } = await call(
+      (attempt) => this.#deps.api.release({ key, leaseId }, attempt),
+      this.#bounds(RELEASE_BUDGET_MS),
+      this.#deps,
+    );
+    if (!answer.ok) throw errorOf(answer, `release ${key}`);
+    return answer.state;
+  }
+
+  /** Sends until answered or the deadline; the answer decides, silence only raises a doubt. */
+  async #confirm(attempt: (options: CallOptions) => Promise<Held | Refusal>, world: World): Promise<void> {
+    const onSetback = (): void => void (this.#doubted = true);
+    const { answer, sentAt } = await call(attempt, { ...this.#bounds(this.remainingMs()), signal: this.signal, onSetback }, world);
+    if (answer.ok) return void this.#heard(answer.lease, sentAt);
+    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
+    this.#doubted = true;
+    this.assertHeld();
+    throw errorOf(answer, `renew ${this.key}`);
+  }
+
+  /** A reply that says held: of two, the one with the higher version decides. A lease that ended stays so. */
+  #heard(view: LeaseView, sentAt: Instant): void {
+    this.assertHeld();
+    this.#doubted = false;
+    if (view.version < this.#belief.version) return;
+    const belief = believe(view, sentAt);
+    this.#view = view;
+    this.#belief = belief;
+  }
+
+  #bounds(budgetMs: number): { attemptMs: number; budgetMs: number } {
+    return { attemptMs: attemptMsFor(this.leaseMs), budgetMs };
+  }
+
+  #lossError(): LockLostError {
+    const reason: unknown = this.signal.reason;
+    return reason instanceof LockLostError ? reason : new LockLostError(`${this.key}: not held`, "never");
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Everything a client has under way or holds. Acquires can be given up by their caller's signal, and
+ * all of it by the end of the client, which waits until nothing is left behind. What a view of the
+ * client has, the client has too.
+ */
+import type { HeldLease } from "./lease.js";
+
+/** The leases and acquires of one client. */
+export class Registry {
+  readonly #whole: Registry | undefined;
+  readonly #leases = new Set<HeldLease>();
+  readonly #acquires = new Map<AbortController, Promise<unknown>>();
+  #closed = false;
+
+  /** @param whole the registry of the client that this one's is a view of */
+  constructor(whole?: Registry) {
+    this.#whole = whole;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed || (this.#whole?.isClosed ?? false);
+  }
+
+  add(lease: HeldLease): void {
+    this.#leases.add(lease);
+    this.#whole?.add(lease);
+  }
+
+  /** Whether it was there. */
+  delete(lease: HeldLease): boolean {
+    this.#whole?.delete(lease);
+    return this.#leases.delete(lease);
+  }
+
+  /** Runs `acquire` with a signal that aborts with the caller's, or when everything is given up. */
+  async run<T>(signal: AbortSignal | undefined, acquire: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const giveUp = new AbortController();
+    const forward = (): void => giveUp.abort(signal?.reason);
+    signal?.addEventListener("abort", forward, { once: true });
+    if (signal?.aborted) forward();
+    const acquired = this.#whole ? this.#whole.run(giveUp.signal, acquire) : acquire(giveUp.signal);
+    this.#acquires.set(giveUp, acquired);
+    try {
+      return await acquired;
+    } finally {
+      this.#acquires.delete(giveUp);
+      signal?.removeEventListener("abort", forward);
+    }
+  }
+
+  /**
+   * Takes nothing more, gives every acquire up for `reason` and returns the leases that are to be ended;
+   * `cleaned` resolves when the last acquire has cleaned up after itself.
+   */
+  close(reason: Error): { readonly leases: readonly HeldLease[]; readonly cleaned: Promise<unknown> } {
+    this.#closed = true;
+    for (const controller of this.#acquires.keys()) controller.abort(reason);
+    return { leases: [...this.#leases], cleaned: Promise.allSettled(this.#acquires.values()) };
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * `holdfast/dynamodb`: the same client straight on the table. The service runs in this process: same
+ * core, same store, one network hop less; what protects the table then is IAM on its leading keys.
+ */
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { ClientOptions, LockClient } from "./client/client.js";
+import { createClient } from "./client/client.js";
+import { fromEnvironment, givenOrSet } from "./client/environment.js";
+import { InvalidRequestError } from "./client/errors.js";
+import { checkNames } from "./client/options.js";
+import { realWorld, secureRandom } from "./client/world.js";
+import type { RuleOptions } from "./core/rules.js";
+import { createRules } from "./core/rules.js";
+import { systemClock } from "./core/time.js";
+import { tableClocks } from "./service/clocks.js";
+import { lockService } from "./service/lock-service.js";
+import type { Log } from "./service/log.js";
+import { createDynamoStore } from "./store/dynamo-store.js";
+import { watchTableClock } from "./store/table-clock.js";
+
+export * from "./index.js";
+export type { LogLine } from "./service/log.js";
+export type { RuleOptions } from "./core/rules.js";
+
+/** Options of a client straight on the table. `tableName` falls back to `HOLDFAST_TABLE`. */
+export interface DynamoClientOptions extends ClientOptions, RuleOptions {
+  readonly tableName?: string;
+  /**
+   * Whose keys these are: clients of one namespace meet, others never do. To meet callers of the HTTP
+   * service, the id of their AWS account. @default HOLDFAST_NAMESPACE, else "default"
+   */
+  readonly namespace?: string;
+  /** @default a client for the environment's region and credentials, with bounded attempts */
+  readonly client?: DynamoDBClient;
+  /** Told one line per change of who holds a key and per refusal. @default nobody */
+  readonly log?: Log;
+}
+
+const NAMESPACE = /^[A-Za-z0-9._:~%-]{1,200}$/;
+const OPTIONS = ["tableName", "namespace", "client", "log", "clockErrorMs", "retentionMs", "prefix", "owner", "onEvent"];
+
+/**
+ * A client on the table. Sends nothing until it is asked for a lock.
+ * @throws InvalidRequestError when there is no table's name or an option does not exist.
+ */
+export function createLockClient(options: DynamoClientOptions = {}): LockClient {
+  checkNames("createLockClient", options, OPTIONS);
+  const tableName = givenOrSet("tableName", options.tableName, "HOLDFAST_TABLE");
+  const namespace = options.namespace ?? fromEnvironment("HOLDFAST_NAMESPACE") ?? "default";
+  if (!NAMESPACE.test(namespace))
+    throw new InvalidRequestError("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -", "namespace");
+  const client =
+    options.client ?? new DynamoDBClient({ maxAttempts: 3, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } });
+  const rules = createRules({
+    ...(options.clockErrorMs !== undefined && { clockErrorMs: options.clockErrorMs }),
+    ...(options.retentionMs !== undefined && { retentionMs: options.retentionMs }),
+  });
+  const clocks = tableClocks(systemClock, watchTableClock(client, systemClock));
+  const store = createDynamoStore({ client, tableName, rules, clock: systemClock, random: secureRandom });
+  const caller = { principal: `${namespace}/direct`, namespace, requestId: "direct" };
+  return createClient(realWorld(lockService({ store, log: options.log ?? (() => undefined) }, caller, clocks)), options);
+}

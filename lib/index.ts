@@ -1,0 +1,39 @@
+/** `holdfast`: locks over HTTP. Needs `fetch` and nothing else. */
+import type { ClientOptions, LockClient } from "./client/client.js";
+import { createClient } from "./client/client.js";
+import { givenOrSet } from "./client/environment.js";
+import { InvalidRequestError } from "./client/errors.js";
+import type { HttpOptions } from "./client/http-transport.js";
+import { httpApi } from "./client/http-transport.js";
+import { checkNames } from "./client/options.js";
+import { realWorld } from "./client/world.js";
+
+export type { ClientOptions, LockClient, LockClientEvent } from "./client/client.js";
+export { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "./client/errors.js";
+export type { FencedWrite } from "./client/fenced-write.js";
+export { fencedWrite } from "./client/fenced-write.js";
+export type { HttpOptions, Sign } from "./client/http-transport.js";
+export type { InvocationContext } from "./client/invocation.js";
+export type { Lease, State } from "./client/lease.js";
+export type { AcquireOptions, LeaseOptions } from "./client/options.js";
+export type { LeaseState } from "./core/commands.js";
+export type { HolderView } from "./core/errors.js";
+export type { KeyPart } from "./core/key.js";
+export { key } from "./core/key.js";
+export type { Inspection } from "./core/views.js";
+
+/** Options of a client over HTTP. `url` falls back to `HOLDFAST_URL`. */
+export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;
+
+/**
+ * A client of the service at `url`. Sends nothing until it is asked for a lock.
+ * @throws InvalidRequestError when there is no URL, it is not one, or an option does not exist.
+ */
+export function createLockClient(options: HttpClientOptions = {}): LockClient {
+  checkNames("createLockClient", options, ["url", "sign", "token", "headers", "fetch", "prefix", "owner", "onEvent"]);
+  const url = givenOrSet("url", options.url, "HOLDFAST_URL");
+  if (!URL.canParse(url)) throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL`, "url");
+  if (new URL(url).username !== "" || new URL(url).password !== "")
+    throw new InvalidRequestError("url: takes no user or password; give sign or token", "url");
+  return createClient(realWorld(httpApi({ ...options, url })), options);
+}

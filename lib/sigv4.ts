@@ -1,0 +1,73 @@
+/** `holdfast/sigv4`: signs requests for an HTTP API with IAM, with credentials as the AWS SDK finds them. */
+import { createHash, createHmac } from "node:crypto";
+import { defaultProvider } from "@aws-sdk/credential-provider-node";
+import { SignatureV4 } from "@smithy/signature-v4";
+import { fromEnvironment } from "./client/environment.js";
+import type { Sign } from "./client/http-transport.js";
+
+/** AWS credentials, as every credential provider of the AWS SDK gives them. */
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** Where the API is and who calls it. */
+export interface SigV4Options {
+  /** @default AWS_REGION or AWS_DEFAULT_REGION, else the region in an `execute-api` host name */
+  readonly region?: string;
+  /** @default the AWS SDK's chain: environment, profile, container, instance; refreshed as they expire */
+  readonly credentials?: Credentials | (() => Promise<Credentials>);
+}
+
+const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/;
+
+/**
+ * A signer for `createLockClient({ sign: sigv4() })`. Each attempt is signed anew, so that one sent
+ * after a thaw doesn't carry an old signature.
+ * @throws Error at the first request when no region or no credentials can be found.
+ */
+export function sigv4({ region, credentials = defaultProvider() }: SigV4Options = {}): Sign {
+  return async ({ method, url, headers, body }) => {
+    const { hostname, host, pathname, searchParams, protocol, port } = new URL(url);
+    const where = region ?? fromEnvironment("AWS_REGION") ?? fromEnvironment("AWS_DEFAULT_REGION") ?? EXECUTE_API_HOST.exec(hostname)?.[1];
+    if (where === undefined) throw new Error("sigv4: no region; give one or set AWS_REGION");
+    const signer = new SignatureV4({ service: "execute-api", region: where, credentials, sha256: Sha256 });
+    const signed = await signer.sign({
+      method,
+      protocol,
+      hostname,
+      ...(port !== "" && { port: Number(port) }),
+      path: pathname,
+      query: Object.fromEntries(searchParams),
+      headers: { ...headers, host },
+      ...(body !== undefined && { body }),
+    });
+    const { host: _host, ...toSend } = signed.headers;
+    return toSend;
+  };
+}
+
+type Bytes = string | ArrayBuffer | ArrayBufferView;
+
+/** SHA-256 and its HMAC, as the signer wants them. */
+class Sha256 {
+  readonly #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
+  constructor(secret?: Bytes) {
+    this.#hash = secret === undefined ? createHash("sha256") : createHmac("sha256", toBuffer(secret));
+  }
+  update(data: Bytes): void {
+    this.#hash.update(toBuffer(data));
+  }
+  digest(): Promise<Uint8Array> {
+    return Promise.resolve(this.#hash.digest());
+  }
+  reset(): void {
+    throw new Error("a digest is taken once");
+  }
+}
+
+function toBuffer(data: Bytes): Buffer {
+  if (typeof data === "string") return Buffer.from(data, "utf8");
+  return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
+}

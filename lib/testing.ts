@@ -1,0 +1,65 @@
+/**
+ * `holdfast/testing`: the same client in memory, for users' own tests. The real service and the real
+ * core, with a clock to turn and faults to inject; nothing waits and nothing is random.
+ */
+import { LeaseIds } from "./client/acquire.js";
+import type { ClientOptions, LockClient } from "./client/client.js";
+import { createClient } from "./client/client.js";
+import { checkNames } from "./client/options.js";
+import { randomBytes } from "./client/world.js";
+import { createRules } from "./core/rules.js";
+import type { Clock } from "./core/time.js";
+import { backgroundClock } from "./core/time.js";
+import { gatewayClocks } from "./service/clocks.js";
+import { lockService } from "./service/lock-service.js";
+import type { Log } from "./service/log.js";
+import type { LockStore } from "./store/lock-store.js";
+import { createMemoryStore } from "./store/memory-store.js";
+import { Faults } from "./testing/faults.js";
+import { VirtualClock } from "./testing/virtual-clock.js";
+
+export * from "./index.js";
+export type { Operation } from "./testing/faults.js";
+export { Faults } from "./testing/faults.js";
+export { VirtualClock } from "./testing/virtual-clock.js";
+
+/** Options of a client in memory. Clients with the same `store` and `clock` contend with each other. */
+export interface TestClientOptions extends ClientOptions {
+  readonly clock?: VirtualClock;
+  readonly store?: LockStore;
+  readonly principal?: string;
+  readonly log?: Log;
+}
+
+/** The client, with what a test turns. */
+export interface TestLockClient extends LockClient {
+  readonly clock: VirtualClock;
+  readonly faults: Faults;
+  /** Give it to another client, to contend with this one. */
+  readonly store: LockStore;
+}
+
+/** A client whose locks are in memory and whose time stands still until `clock` is turned. */
+export function createLockClient(options: TestClientOptions = {}): TestLockClient {
+  checkNames("createLockClient", options, ["clock", "store", "principal", "log", "prefix", "owner", "onEvent"]);
+  const { clock = new VirtualClock(), principal = "test/client", log = () => undefined } = options;
+  const { store = createMemoryStore({ rules: createRules(), clock }) } = options;
+  const faults = new Faults();
+  const caller = { principal, namespace: "test", requestId: "test" };
+  const api = faults.inFrontOf(onEachCall((now) => lockService({ store, log }, caller, now), clock));
+  const client = createClient({ api, clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes) }, options);
+  return Object.assign(client, { clock, faults, store });
+}
+
+type Service = ReturnType<typeof lockService>;
+
+/**
+ * A service whose clocks are read once for every call, as a function's are. They show true time: a wall
+ * that jumps is the client's machine's.
+ */
+function onEachCall(serve: (clocks: ReturnType<typeof gatewayClocks>) => Service, virtual: VirtualClock): Service {
+  const clock: Clock = { ...backgroundClock(virtual), wallMs: () => virtual.monotonicMs() };
+  const operations = Object.keys(serve(gatewayClocks(clock, undefined))) as (keyof Service)[];
+  const call = (operation: keyof Service) => (request: never) => serve(gatewayClocks(clock, undefined))[operation](request);
+  return Object.fromEntries(operations.map((operation) => [operation, call(operation)])) as unknown as Service;
+}

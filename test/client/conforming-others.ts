@@ -1,0 +1,89 @@
+/** Looking at others' locks and ending them, as with every client. */
+import { describe, expect, it } from "vitest";
+import type { LockClient } from "../../lib/index.js";
+import { LockLostError } from "../../lib/index.js";
+import type { Scene } from "./conformance.js";
+
+/** Defines the tests. */
+export function describeOthers(scene: Scene): void {
+  describe("shows", () => {
+    it("who holds a key, and nothing that proves a hold", async () => {
+      const name = scene.fresh();
+      expect(await scene.rival.inspect(name)).toMatchObject({ key: name, holders: [], waiters: [] });
+      const lease = await scene.locks.acquire(name, { leaseMs: 5000 });
+      const { leaseId, fencingToken } = lease;
+      const found = await scene.rival.inspect(name);
+      expect(found).toMatchObject({ fencingToken, holders: [{ owner: "checkout-7", mode: "exclusive", permits: 1, fencingToken }] });
+      expect(found.holders[0]!.remainingMs).toBeGreaterThan(0);
+      expect(JSON.stringify(found)).not.toContain(leaseId);
+      await lease.release();
+    });
+
+    it("held keys by prefix and owner, a page at a time", async () => {
+      const within = `${scene.fresh()}:`;
+      const names = ["a", "b", "c", "d"].map((letter) => within + letter);
+      const leases = [];
+      for (const name of names) leases.push(await (name.endsWith("c") ? scene.rival : scene.locks).acquire(name));
+      await (await scene.locks.acquire(`${within}e`)).release();
+
+      expect(await pages(scene.locks, { prefix: within, max: 2 })).toEqual(names);
+      expect(await pages(scene.locks, { prefix: within, owner: "rival" })).toEqual([names[2]]);
+      expect(await pages(scene.locks, { prefix: `${within}zz` })).toEqual([]);
+      for (const lease of leases) await lease.release();
+    });
+
+    it("its health", async () => {
+      const { status, version, serverTimeMs } = await scene.locks.health();
+      expect(status).toBe("ok");
+      expect(version).toMatch(/^\d+\.\d+\.\d+/);
+      expect(serverTimeMs).toBeGreaterThan(1_600_000_000_000);
+    });
+  });
+
+  describe("ends somebody's hold", () => {
+    it("by force at once, named by its token; a repeat spares the next holder", async () => {
+      const name = scene.fresh();
+      const lease = await scene.locks.acquire(name);
+      const order = { reason: "conformance", fencingToken: lease.fencingToken, drainMs: 0 };
+      expect(await scene.rival.forceRelease(name, order)).toEqual({ breakInMs: 0 });
+      const next = (await scene.rival.tryAcquire(name))!;
+      expect(await scene.rival.forceRelease(name, order)).toEqual({ breakInMs: 0 });
+      await next.renew();
+      await expect(lease.renew()).rejects.toMatchObject({ name: "LockLostError", reason: "broken" });
+      expect(await lease.release()).toBe("lost");
+      await next.release();
+    });
+
+    it("gently: what was promised is kept, and not renewed", async () => {
+      const name = scene.fresh();
+      const lease = await scene.locks.acquire(name, { leaseMs: 5000 });
+      const { breakInMs } = await scene.rival.forceRelease(name, { reason: "conformance", fencingToken: lease.fencingToken });
+      expect(breakInMs).toBeGreaterThan(3000);
+      expect(await scene.rival.tryAcquire(name)).toBeNull();
+      await expect(lease.renew()).rejects.toBeInstanceOf(LockLostError);
+      await lease.release();
+    });
+
+    it("only the one that was meant", async () => {
+      const name = scene.fresh();
+      const lease = await scene.locks.acquire(name);
+      const other = { reason: "conformance", fencingToken: lease.fencingToken - 1 };
+      await expect(scene.rival.forceRelease(name, other)).rejects.toMatchObject({ code: "other-hold", definite: true });
+      await expect(scene.rival.forceRelease(scene.fresh(), other)).rejects.toMatchObject({ code: "not-found" });
+      await lease.renew();
+      await lease.release();
+    });
+  });
+}
+
+/** The keys of all pages. */
+async function pages(locks: LockClient, query: NonNullable<Parameters<LockClient["list"]>[0]>): Promise<readonly string[]> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await locks.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.items.map((item) => item.key));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}

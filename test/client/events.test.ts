@@ -1,0 +1,101 @@
+/** onEvent: every lease that somebody got is told of once at its beginning and once at its end, and no leaseId ever. */
+import { describe, expect, it } from "vitest";
+import { refuse } from "../../lib/core/errors.js";
+import { createLockClient, LockLostError } from "../../lib/testing.js";
+import { createRig } from "./rig.js";
+
+const KEY = "ORDER_1231";
+const LEASE_MS = 9000;
+
+describe("onEvent", () => {
+  it("tells of a lease that was acquired and released", async () => {
+    const { locks, events } = createRig({ prefix: "shop:" });
+    const { fencingToken, release } = await acquired(locks.acquire(KEY));
+    expect(events).toEqual([{ type: "acquired", key: `shop:${KEY}`, fencingToken }]);
+    await release();
+    await release();
+    expect(events.slice(1)).toEqual([{ type: "released", key: `shop:${KEY}`, fencingToken }]);
+  });
+
+  it("tells of a lease that was lost, and why, once", async () => {
+    const { clock, locks, events } = createRig();
+    const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS, heartbeat: false });
+    await clock.advance(2 * LEASE_MS);
+    await clock.settle(lease.release());
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
+    expect(events[1]).toMatchObject({ key: KEY, fencingToken: lease.fencingToken });
+    expect(events[1]?.error).toBe(lease.signal.reason);
+    expect(events[1]?.error).toBeInstanceOf(LockLostError);
+  });
+
+  it("tells of a lease that was handed over as released, and of the one that it became", async () => {
+    const { clock, locks, events } = createRig();
+    const handle = await (await locks.acquire(KEY)).detach();
+    const attached = await clock.settle(locks.attach(handle));
+    expect(events.map(({ type, fencingToken }) => [type, fencingToken === attached.fencingToken])).toEqual([
+      ["acquired", false],
+      ["released", false],
+      ["acquired", true],
+    ]);
+  });
+
+  it("tells of a renewal that failed while the lease lives on", async () => {
+    const { clock, locks, wire, events } = createRig();
+    await locks.acquire(KEY, { leaseMs: LEASE_MS });
+    wire.next("renew", { instead: refuse("newer-format") });
+    await clock.advance(LEASE_MS);
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "renew-failed"]);
+    expect(events[1]).toMatchObject({ error: { name: "LockUnavailableError", code: "newer-format" } });
+  });
+
+  it("tells of a release that nobody answered when the client is closed", async () => {
+    const { clock, locks, wire, events } = createRig();
+    await locks.acquire(KEY);
+    wire.always("release", { lost: "reply", silently: true });
+    await clock.settle(locks.close());
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "released", "release-failed"]);
+  });
+
+  it("may fail: no key stays held and no release fails because a listener did", async () => {
+    const clumsy = (): never => {
+      throw new Error("the metrics are down");
+    };
+    const locks = createLockClient({ onEvent: clumsy });
+    const lease = await locks.acquire(KEY);
+    expect(await lease.release()).toBe("released");
+    expect(await locks.withLock(KEY, () => "done")).toBe("done");
+    expect((await locks.inspect(KEY)).holders).toEqual([]);
+  });
+
+  it("tells of nothing that nobody got", async () => {
+    const { clock, locks, rival, events } = createRig();
+    await rival.acquire(KEY);
+    expect(await locks.tryAcquire(KEY)).toBeNull();
+    await expect(clock.settle(locks.acquire(KEY, { waitMs: 500 }))).rejects.toThrow();
+    expect(events).toEqual([]);
+  });
+
+  it("never carries a leaseId, nor does any error", async () => {
+    const { clock, locks, wire, events } = createRig();
+    const lost = await locks.acquire("lost", { leaseMs: LEASE_MS });
+    const released = await locks.acquire("released");
+    wire.always("renew", { lost: "reply" });
+    wire.always("release", { instead: refuse("forbidden") });
+    await clock.advance(3 * LEASE_MS);
+    const error: unknown = await clock.settle(released.release().catch((reason: unknown) => reason));
+    await clock.settle(locks.close());
+    const told = [...events, error].map((one) => JSON.stringify(one, stringOf));
+    for (const { leaseId } of [lost, released]) expect(told.join("\n")).not.toContain(leaseId);
+    expect(told.length).toBeGreaterThan(4);
+  });
+});
+
+async function acquired(asked: Promise<{ readonly fencingToken: number; release(): Promise<unknown> }>) {
+  const lease = await asked;
+  return { fencingToken: lease.fencingToken, release: () => lease.release() };
+}
+
+/** Everything that an error says, stack included. */
+function stringOf(_name: string, value: unknown): unknown {
+  return value instanceof Error ? { ...(value as object), message: value.message, stack: value.stack, cause: value.cause } : value;
+}

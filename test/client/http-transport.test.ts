@@ -1,0 +1,255 @@
+/** One attempt over HTTP: what is sent, once, and what each kind of answer or silence means. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { httpApi } from "../../lib/client/http-transport.js";
+import { refuse } from "../../lib/core/errors.js";
+import type { LockApi } from "../../lib/core/lock-api.js";
+import { Unanswered } from "../../lib/core/lock-api.js";
+import { toProblem } from "../../lib/wire/problem.js";
+import type { StubServer } from "./stub-server.js";
+import { startStubServer } from "./stub-server.js";
+
+const REF = { key: "refund:42~x", leaseId: "01a2ce8b-d400-7145-b733-952723412670" };
+const PATH = `/v1/locks/${REF.key}/leases/${REF.leaseId}`;
+const LEASE = {
+  ...REF,
+  owner: "",
+  mode: "exclusive",
+  permits: 1,
+  holdCount: 1,
+  fencingToken: 7,
+  leaseMs: 3000,
+  remainingMs: 2990,
+  renewAfterMs: 1000,
+  version: 4,
+  serverTimeMs: 1,
+};
+
+let server: StubServer;
+let api: LockApi;
+
+beforeEach(async () => {
+  server = await startStubServer();
+  api = httpApi({ url: server.url });
+});
+afterEach(() => server.close());
+
+type Asked = readonly [name: string, ask: (api: LockApi) => Promise<unknown>, method: string, path: string, body: object | undefined];
+
+const OPERATIONS: readonly Asked[] = [
+  ["acquire", (to) => to.acquire({ ...REF, leaseMs: 3000, owner: "me" }), "PUT", PATH, { leaseMs: 3000, owner: "me" }],
+  ["renew", (to) => to.renew({ ...REF, leaseMs: 3000 }), "POST", `${PATH}/renew`, { leaseMs: 3000 }],
+  ["check", (to) => to.check(REF), "GET", PATH, undefined],
+  ["release", (to) => to.release(REF), "DELETE", PATH, undefined],
+  [
+    "transfer",
+    (to) => to.transfer({ ...REF, to: { leaseId: "x", owner: "you" } }),
+    "POST",
+    `${PATH}/transfer`,
+    { leaseId: "x", owner: "you" },
+  ],
+  [
+    "breakHold",
+    (to) => to.breakHold({ key: REF.key, fencingToken: 7, reason: "stuck" }),
+    "POST",
+    `/v1/locks/${REF.key}/break`,
+    { fencingToken: 7, reason: "stuck" },
+  ],
+  ["inspect", (to) => to.inspect({ key: REF.key }), "GET", `/v1/locks/${REF.key}`, undefined],
+  [
+    "list",
+    (to) => to.list({ prefix: "a:", owner: "one & two+three", max: 5 }),
+    "GET",
+    "/v1/locks?prefix=a%3A&owner=one%20%26%20two%2Bthree&max=5",
+    undefined,
+  ],
+  ["list of all", (to) => to.list({}), "GET", "/v1/locks", undefined],
+  ["health", (to) => to.health({}), "GET", "/v1/health", undefined],
+  ["deep health", (to) => to.health({ deep: true }), "GET", "/v1/health?deep=1", undefined],
+];
+
+describe("every operation", () => {
+  it.each(OPERATIONS)("%s is one request, as the API has it", async (_name, ask, method, path, body) => {
+    server.answer({ status: 200, body: LEASE });
+    await ask(api).catch(() => undefined);
+    expect(server.received).toMatchObject([{ method, url: path, body: body ? JSON.stringify(body) : "" }]);
+    expect(server.received[0]?.headers["content-type"]).toBe(body && "application/json");
+  });
+
+  it.each(OPERATIONS)("%s is sent once, whatever becomes of it", async (_name, ask) => {
+    for (const status of [500, 502, 503, 504, 429, 408, 301, 200, "broken", "cut"] as const) {
+      server.answer({ status });
+      const before = server.received.length;
+      await ask(api).catch(() => undefined);
+      expect(server.received.length - before, String(status)).toBe(1);
+    }
+  });
+
+  it.each(OPERATIONS)("%s brings back a refusal as it was made, whatever its status", async (_name, ask) => {
+    const refusal = refuse("clock-skew", { retryAfterMs: 700, detail: "Apart" });
+    server.answer({ status: 503, headers: { "content-type": "application/problem+json" }, body: toProblem(refusal, "/v1/locks/x") });
+    expect(await ask(api)).toEqual(refusal);
+  });
+
+  it.each(OPERATIONS)("%s is unanswered when nobody can be reached", async (_name, ask) => {
+    await server.close();
+    await expect(ask(api)).rejects.toThrow(Unanswered);
+    server = await startStubServer();
+  });
+});
+
+describe("an answer without a problem document", () => {
+  it.each([
+    [401, "forbidden"],
+    [403, "forbidden"],
+    [404, "not-found"],
+    [413, "too-large"],
+    [429, "throttled"],
+  ])("%d came from a gateway before the service, so it is definite: %s", async (status, code) => {
+    for (const body of [undefined, { message: "Forbidden" }, "<html>"]) {
+      server.answer({ status, body });
+      expect(await api.acquire(REF)).toMatchObject({ ok: false, code, definite: true });
+    }
+  });
+
+  it.each([400, 408, 409, 500, 502, 503, 504])("%d may have happened", async (status) => {
+    for (const body of [
+      undefined,
+      { message: "Internal Server Error" },
+      "<html>",
+      { code: "internal" },
+      { code: "internal", detail: "", retry: "same" },
+    ]) {
+      server.answer({ status, body });
+      await expect(api.acquire(REF)).rejects.toThrow(Unanswered);
+    }
+  });
+
+  it.each(["broken", "cut"] as const)("because the connection is %s may have happened", async (status) => {
+    server.answer({ status });
+    await expect(api.release(REF)).rejects.toThrow(Unanswered);
+  });
+
+  it.each([200, 201, 202, 204])("%d that is not a lease is no answer", async (status) => {
+    for (const body of [undefined, {}, "<html>", [], { ...LEASE, remainingMs: "2990" }, { ...LEASE, fencingToken: undefined }]) {
+      server.answer({ status, ...(status !== 204 && { body }) });
+      await expect(api.acquire(REF)).rejects.toThrow(Unanswered);
+    }
+  });
+});
+
+describe("a problem that this version doesn't know", () => {
+  it("keeps what it says of itself: no policy is inferred from its status", async () => {
+    const problem = {
+      type: "/problems/queue-full",
+      title: "…",
+      status: 429,
+      code: "queue-full",
+      detail: "Full",
+      definite: true,
+      retry: "never",
+    };
+    server.answer({ status: 429, headers: { "content-type": "application/problem+json" }, body: problem });
+    expect(await api.acquire(REF)).toMatchObject({ ok: false, code: "queue-full", definite: true, retry: "never", detail: "Full" });
+  });
+});
+
+describe("what an answer says", () => {
+  it.each([
+    [201, "granted"],
+    [200, "replayed"],
+  ])("%d to an acquire is a lease: %s", async (status, how) => {
+    server.answer({ status, body: LEASE });
+    expect(await api.acquire(REF)).toEqual({ ok: true, how, lease: LEASE });
+  });
+
+  it("to a release is in its header", async () => {
+    server.answer({ status: 204, headers: { "lease-state": "lost" } });
+    expect(await api.release(REF)).toEqual({ ok: true, state: "lost" });
+    server.answer({ status: 204 });
+    expect(await api.release(REF)).toEqual({ ok: true, state: "unknown" });
+  });
+
+  it("to a conditional look may be that nothing changed", async () => {
+    server.answer({ status: 304, headers: { etag: '"7"' } });
+    expect(await api.inspect({ key: REF.key, ifNoneMatch: '"7"' })).toEqual({ ok: true, tag: '"7"', unchanged: true });
+    expect(server.received[0]?.headers["if-none-match"]).toBe('"7"');
+  });
+});
+
+describe("a redirect", () => {
+  it.each([301, 302, 307, 308])("%d is refused: credentials are for this URL", async (status) => {
+    const elsewhere = await startStubServer();
+    elsewhere.answer({ status: 201, body: LEASE });
+    server.answer({ status, headers: { location: `${elsewhere.url}${PATH}` } });
+    await expect(httpApi({ url: server.url, token: "secret" }).acquire(REF)).rejects.toThrow(Unanswered);
+    expect(elsewhere.received).toEqual([]);
+    await elsewhere.close();
+  });
+});
+
+describe("headers", () => {
+  it("are the caller's, the signer's and the token's", async () => {
+    const signed: unknown[] = [];
+    const sign = async (request: { readonly headers: Readonly<Record<string, string>> }) => {
+      signed.push(request);
+      return { ...request.headers, "x-signed": "yes" };
+    };
+    await httpApi({ url: `${server.url}/stage/`, sign, headers: { "x-team": "shop" } })
+      .renew({ ...REF, leaseMs: 3000 })
+      .catch(() => undefined);
+    const headers = { "x-team": "shop", "content-type": "application/json" };
+    const body = '{"leaseMs":3000}';
+    expect(signed).toEqual([{ method: "POST", url: `${server.url}/stage${PATH}/renew`, headers, body }]);
+    expect(server.received[0]).toMatchObject({ url: `/stage${PATH}/renew`, headers: { ...headers, "x-signed": "yes" }, body });
+  });
+
+  it("carry a token, or a fresh one for each attempt", async () => {
+    let issued = 0;
+    const clients = [httpApi({ url: server.url, token: "secret" }), httpApi({ url: server.url, token: async () => `secret-${++issued}` })];
+    for (const client of [clients[0]!, clients[1]!, clients[1]!]) await client.check(REF).catch(() => undefined);
+    expect(server.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer secret", "Bearer secret-1", "Bearer secret-2"]);
+  });
+
+  it.each(["sign", "token"])("that can't be made (%s): definitely nothing was sent, and it says why", async (option) => {
+    const failing = () => Promise.reject(new Error("no credentials"));
+    const answer = await httpApi({ url: server.url, [option]: failing }).acquire(REF);
+    expect(answer).toMatchObject({ ok: false, code: "unavailable", definite: true });
+    expect((answer as { detail: string }).detail).toContain("no credentials");
+    expect(server.received).toEqual([]);
+  });
+});
+
+describe("what is said of a failure", () => {
+  it.each(["broken", "cut"] as const)("(%s) carries no leaseId: it proves the hold", async (status) => {
+    server.answer({ status });
+    const error = (await api.acquire(REF).catch((reason: unknown) => reason)) as Error;
+    expect(error.message).not.toContain(REF.leaseId);
+    const unsendable: typeof fetch = (url) => Promise.reject(new TypeError(`can't send to ${url as string}`));
+    const other = (await httpApi({ url: server.url, fetch: unsendable })
+      .acquire(REF)
+      .catch((reason: unknown) => reason)) as Error;
+    expect(other.message).not.toContain(REF.leaseId);
+  });
+});
+
+describe("an attempt", () => {
+  it("is given up by its signal, and is unanswered then", async () => {
+    server.answer({ status: "silent" });
+    const giveUp = new AbortController();
+    const asked = api.acquire(REF, { signal: giveUp.signal });
+    const failed = expect(asked).rejects.toThrow(Unanswered);
+    giveUp.abort();
+    await failed;
+  });
+
+  it("goes through the fetch that it was given", async () => {
+    const urls: string[] = [];
+    const send: typeof fetch = (url, init) => {
+      urls.push(url as string);
+      return fetch(url, init);
+    };
+    server.answer({ status: 200, body: LEASE });
+    await httpApi({ url: server.url, fetch: send }).check(REF);
+    expect(urls).toEqual([server.url + PATH]);
+  });
+});

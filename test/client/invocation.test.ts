@@ -1,0 +1,127 @@
+/** Inside of a Lambda invocation: its remaining time bounds leases, waits and heartbeats, zero included. */
+import { describe, expect, it } from "vitest";
+import type { VirtualClock } from "../../lib/testing.js";
+import { LockLostError, LockTimeoutError } from "../../lib/testing.js";
+import { createRig } from "./rig.js";
+
+const KEY = "ORDER_1231";
+
+/** An invocation that is cut off `leftMs` from now. */
+function invocation(clock: VirtualClock, leftMs: number) {
+  const endsAtMs = clock.wallMs() + leftMs;
+  return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
+}
+
+describe("forInvocation", () => {
+  it.each([
+    [60_000, undefined, 30_000],
+    [10_000, undefined, 12_000],
+    [10_000, 5000, 5000],
+    [10_000, 3_600_000, 12_000],
+    [900.7, undefined, 2900],
+  ])("with %d ms left a lease of %s ms becomes one of %d ms", async (leftMs, leaseMs, expectedMs) => {
+    const { clock, locks, wire } = createRig();
+    await locks.forInvocation(invocation(clock, leftMs)).acquire(KEY, leaseMs === undefined ? {} : { leaseMs });
+    expect(wire.of("acquire")[0]?.request.leaseMs).toBe(expectedMs);
+  });
+
+  it.each([
+    [10_000, undefined, 9000],
+    [60_000, undefined, 30_000],
+    [10_000, 4000, 4000],
+    [800, 5000, 0],
+    [800, undefined, 0],
+  ])("with %d ms left a wait of %s ms ends after %d ms", async (leftMs, waitMs, expectedMs) => {
+    const { clock, locks, rival } = createRig();
+    await rival.acquire(KEY);
+    const began = clock.monotonicMs();
+    const view = locks.forInvocation(invocation(clock, leftMs));
+    await expect(clock.settle(view.acquire(KEY, waitMs === undefined ? {} : { waitMs }))).rejects.toBeInstanceOf(LockTimeoutError);
+    expect(clock.monotonicMs() - began).toBe(expectedMs);
+  });
+
+  it.each([0, 400, -5000])("with %d ms left gives nobody a lease, and leaves nothing behind", async (leftMs) => {
+    const { clock, locks, rival, events } = createRig();
+    const view = locks.forInvocation(invocation(clock, leftMs));
+    await expect(clock.settle(view.tryAcquire(KEY))).rejects.toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
+    await expect(clock.settle(view.acquire(KEY))).rejects.toBeInstanceOf(LockLostError);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    expect(events).toEqual([]);
+  });
+
+  it("ends its leases and their heartbeats while a release can still go out", async () => {
+    const { clock, locks, rival, wire } = createRig();
+    const lease = await locks.forInvocation(invocation(clock, 20_000)).acquire(KEY, { leaseMs: 6000 });
+    await clock.advance(19_499);
+    expect(lease.state).toBe("held");
+    await clock.advance(1);
+    expect(lease.state).toBe("lost");
+    expect(lease.signal.reason).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
+    expect(wire.of("release")).toHaveLength(1);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    const requests = wire.sent.length;
+    await clock.advance(60_000);
+    expect(wire.sent).toHaveLength(requests);
+  });
+
+  it("renews for no longer than the invocation may need", async () => {
+    const { clock, locks, wire } = createRig();
+    const endsAtMs = clock.monotonicMs() + 40_000;
+    await locks.forInvocation(invocation(clock, 40_000)).acquire(KEY);
+    await clock.advance(39_000);
+    expect(wire.of("renew").length).toBeGreaterThanOrEqual(3);
+    for (const { atMs, request } of wire.of("renew")) expect(atMs + request.leaseMs!).toBeLessThanOrEqual(endsAtMs + 2000);
+  });
+
+  it("holds nothing of an earlier invocation after a thaw, and sends nothing for it but the release", async () => {
+    const { clock, locks, wire } = createRig();
+    const lease = await locks.forInvocation(invocation(clock, 10_000)).acquire(KEY, { leaseMs: 60_000 });
+    const requests = wire.sent.length;
+    await clock.freeze(11_000);
+    expect(lease.isHeld()).toBe(false);
+    await clock.advance(60_000);
+    expect(wire.sent.slice(requests).map(({ operation }) => operation)).toEqual(["release"]);
+  });
+
+  it("releases what is held when it is closed, and nothing of the client that it came from", async () => {
+    const { clock, locks } = createRig();
+    const outer = await locks.acquire("outer");
+    const view = locks.forInvocation(invocation(clock, 60_000));
+    const inner = await view.acquire("inner");
+    await view.close();
+    expect(inner.state).toBe("released");
+    expect(outer.state).toBe("held");
+    await expect(view.acquire("inner")).rejects.toMatchObject({ code: "closed" });
+    expect(await locks.tryAcquire("inner")).not.toBeNull();
+  });
+
+  it("ends with the client that it came from", async () => {
+    const { clock, locks, rival } = createRig();
+    const view = locks.forInvocation(invocation(clock, 60_000));
+    const lease = await view.acquire(KEY);
+    const theirs = await rival.acquire("another");
+    const waiting = expect(view.acquire("another")).rejects.toMatchObject({ code: "closed" });
+    await clock.advance(100);
+    await clock.settle(locks.close());
+    await waiting;
+    expect(lease.state).toBe("released");
+    await expect(view.acquire("third")).rejects.toMatchObject({ code: "closed" });
+    await theirs.release();
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("closes at the end of its block", async () => {
+    const { clock, locks, rival } = createRig();
+    {
+      await using view = locks.forInvocation(invocation(clock, 60_000));
+      await view.acquire(KEY);
+    }
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("keeps the client's prefix and owner", async () => {
+    const { clock, locks } = createRig({ prefix: "billing:", owner: "worker-7" });
+    const lease = await locks.forInvocation(invocation(clock, 60_000)).acquire(KEY);
+    expect(lease).toMatchObject({ key: `billing:${KEY}`, owner: "worker-7" });
+  });
+});

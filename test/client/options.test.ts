@@ -1,0 +1,191 @@
+/** What is asked wrongly is refused before anything is sent, by an error that names the option and the rule. */
+import { describe, expect, it } from "vitest";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import { createLockClient as createHttpClient } from "../../lib/index.js";
+import type { LockClient } from "../../lib/testing.js";
+import { createLockClient, InvalidRequestError } from "../../lib/testing.js";
+import { createRig } from "./rig.js";
+
+const KEY = "ORDER_1231";
+/** Options as a program without types gives them. */
+type Loose = Record<string, unknown>;
+interface LooseClient {
+  acquire(key: unknown, options?: Loose): Promise<unknown>;
+  tryAcquire(key: unknown, options?: Loose): Promise<unknown>;
+  withLock(key: unknown, options: unknown, work?: unknown): Promise<unknown>;
+  attach(handle: unknown, options?: Loose): Promise<unknown>;
+  inspect(key: unknown): Promise<unknown>;
+  list(options?: Loose): Promise<unknown>;
+  forceRelease(key: unknown, options: Loose): Promise<unknown>;
+}
+const loosely = (locks: LockClient): LooseClient => locks;
+
+const BAD_LEASES: readonly (readonly [option: string, value: unknown])[] = [
+  ["leaseMs", 999],
+  ["leaseMs", 86_400_001],
+  ["leaseMs", 1000.5],
+  ["leaseMs", "5000"],
+  ["leaseMs", Number.NaN],
+  ["leaseMs", Number.POSITIVE_INFINITY],
+  ["owner", 7],
+  ["owner", "x".repeat(257)],
+  ["meta", []],
+  ["meta", "text"],
+  ["meta", { text: "ü".repeat(600) }],
+  ["heartbeat", "no"],
+  ["heartbeat", 0],
+  ["maxHoldMs", 0],
+  ["maxHoldMs", -1],
+  ["maxHoldMs", "1h"],
+  ["signal", {}],
+  ["signal", "abort"],
+  ["leaseMS", 5000],
+  ["ttl", 30],
+];
+
+describe("an acquire", () => {
+  it.each(BAD_LEASES)("refuses %s: %j", async (option, value) => {
+    const { locks, wire } = createRig();
+    for (const asking of [loosely(locks).acquire(KEY, { [option]: value }), loosely(locks).tryAcquire(KEY, { [option]: value })]) {
+      const error: unknown = await asking.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(InvalidRequestError);
+      expect(error).toMatchObject({ field: option, code: "invalid-request", definite: true, retry: "never" });
+      expect((error as Error).message).toMatch(new RegExp(`^${option}: `));
+    }
+    await expect(loosely(locks).withLock(KEY, { [option]: value }, () => 1)).rejects.toMatchObject({ field: option });
+    expect(wire.sent).toEqual([]);
+  });
+
+  it.each([-1, 0.5, "1s", Number.NaN])("refuses waitMs: %j", async (waitMs) => {
+    const { locks } = createRig();
+    await expect(loosely(locks).acquire(KEY, { waitMs })).rejects.toMatchObject({ field: "waitMs" });
+  });
+
+  it("that asks once doesn't take waitMs: it would be ignored", async () => {
+    const { locks } = createRig();
+    await expect(loosely(locks).tryAcquire(KEY, { waitMs: 1000 })).rejects.toThrow(
+      "waitMs: is not an option of tryAcquire; these are: leaseMs, owner",
+    );
+  });
+
+  it.each(["", ".", "..", "a b", "a/b", "ä", "x".repeat(201), undefined, null, 7, {}])("refuses the key %j", async (key) => {
+    const { locks, wire } = createRig();
+    for (const asking of [loosely(locks).acquire(key), loosely(locks).tryAcquire(key), loosely(locks).inspect(key)]) {
+      await expect(asking).rejects.toMatchObject({ name: "InvalidRequestError", field: "key" });
+    }
+    expect(wire.sent).toEqual([]);
+  });
+
+  it("refuses a key that its client's prefix makes too long", async () => {
+    const { locks } = createRig({ prefix: "billing:" });
+    await expect(locks.acquire("x".repeat(195))).rejects.toMatchObject({ field: "key" });
+  });
+
+  it.each([
+    { leaseMs: 1000 },
+    { leaseMs: 86_400_000 },
+    { owner: "" },
+    { owner: "x".repeat(256) },
+    { meta: { job: 7 } },
+    { maxHoldMs: 1 },
+    { heartbeat: false },
+    { leaseMs: undefined },
+  ])("takes %j", async (options) => {
+    const { locks } = createRig();
+    expect(await loosely(locks).tryAcquire(KEY, options)).not.toBeNull();
+  });
+});
+
+describe("other operations", () => {
+  it.each([
+    ["leaseMs", 999],
+    ["leaseMs", 1.5],
+    ["ttl", 5000],
+  ])("renew and detach refuse %s: %j, and the lease is none the worse", async (option, value) => {
+    const { locks, wire } = createRig();
+    const lease = await locks.acquire(KEY);
+    const loose = lease as unknown as { renew(options: Loose): Promise<void>; detach(options: Loose): Promise<string> };
+    await expect(loose.renew({ [option]: value })).rejects.toMatchObject({ field: option });
+    await expect(loose.detach({ [option]: value })).rejects.toMatchObject({ field: option });
+    expect(lease.state).toBe("held");
+    expect(wire.sent).toHaveLength(1);
+  });
+
+  it.each([
+    ["waitMs", 5],
+    ["meta", {}],
+    ["maxHoldMs", 0],
+    ["heartbeat", "yes"],
+    ["owner", 7],
+    ["leaseMs", 1],
+  ])("attach refuses %s: %j", async (option, value) => {
+    const { locks, wire } = createRig();
+    const handle = await (await locks.acquire(KEY)).detach();
+    const requests = wire.sent.length;
+    await expect(loosely(locks).attach(handle, { [option]: value })).rejects.toMatchObject({ name: "InvalidRequestError", field: option });
+    expect(wire.sent).toHaveLength(requests);
+  });
+
+  it.each([
+    "",
+    "hf1",
+    "hf2/ORDER_1231/01a2ce8b-d400-7145-b733-952723412670/5000",
+    "hf1/a b/01a2ce8b-d400-7145-b733-952723412670/5000",
+    "hf1/ORDER_1231/not-an-id/5000",
+    "hf1/ORDER_1231/01a2ce8b-d400-7145-b733-952723412670/",
+    "hf1/ORDER_1231/01a2ce8b-d400-7145-b733-952723412670/-5000",
+    "hf1/ORDER_1231/01a2ce8b-d400-7145-b733-952723412670/1e9",
+    undefined,
+    7,
+  ])("attach refuses the handle %j", async (handle) => {
+    const { locks, wire } = createRig();
+    await expect(loosely(locks).attach(handle)).rejects.toMatchObject({ name: "InvalidRequestError", field: "handle" });
+    expect(wire.sent).toEqual([]);
+  });
+
+  it.each([
+    ["reason", { reason: "", fencingToken: 1 }],
+    ["reason", { fencingToken: 1 }],
+    ["reason", { reason: "x".repeat(257), fencingToken: 1 }],
+    ["fencingToken", { reason: "stuck" }],
+    ["fencingToken", { reason: "stuck", fencingToken: -1 }],
+    ["fencingToken", { reason: "stuck", fencingToken: "7" }],
+    ["drainMs", { reason: "stuck", fencingToken: 1, drainMs: -1 }],
+    ["force", { reason: "stuck", fencingToken: 1, force: true }],
+  ])("forceRelease refuses a wrong %s: %j", async (option, options) => {
+    const { locks, wire } = createRig();
+    await expect(loosely(locks).forceRelease(KEY, options)).rejects.toMatchObject({ name: "InvalidRequestError", field: option });
+    expect(wire.sent).toEqual([]);
+  });
+
+  it.each([
+    ["max", 0],
+    ["max", 101],
+    ["limit", 5],
+  ])("list refuses %s: %j", async (option, value) => {
+    const { locks, wire } = createRig();
+    await expect(loosely(locks).list({ [option]: value })).rejects.toMatchObject({ name: "InvalidRequestError", field: option });
+    expect(wire.sent).toEqual([]);
+  });
+});
+
+describe("createLockClient", () => {
+  const create = { http: createHttpClient, table: createTableClient, testing: createLockClient } as unknown as Record<
+    string,
+    (options: Loose) => unknown
+  >;
+
+  it.each<[string, Loose, string]>([
+    ["http", { url: "http://localhost", uri: 1 }, "uri: is not an option of createLockClient"],
+    ["http", { url: "not a url" }, "url: "],
+    ["http", { url: "" }, "url: give createLockClient the option or set HOLDFAST_URL"],
+    ["http", {}, "url: give createLockClient the option or set HOLDFAST_URL"],
+    ["table", { tableName: "locks", table: 1 }, "table: is not an option of createLockClient"],
+    ["table", {}, "tableName: give createLockClient the option or set HOLDFAST_TABLE"],
+    ["table", { tableName: "locks", namespace: "a/b" }, "namespace: "],
+    ["testing", { url: "http://localhost" }, "url: is not an option of createLockClient"],
+  ])("over %s refuses %j", (kind, options, message) => {
+    expect(() => create[kind]!(options)).toThrow(message);
+    expect(() => create[kind]!(options)).toThrow(InvalidRequestError);
+  });
+});

@@ -1,0 +1,113 @@
+/** What keeps a program alive: somebody who waits for a lock does, a lock that is held does not. Real processes. */
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Gateway } from "../../infra/local/gateway.js";
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose } from "../../lambda/compose.js";
+import type { Clock } from "../../lib/core/time.js";
+import type { LockClient } from "../../lib/dynamodb.js";
+import { createLockClient } from "../../lib/dynamodb.js";
+import { startChild } from "../support/child.js";
+import type { FreshTable } from "../support/engine.js";
+import { freshTable } from "../support/engine.js";
+import type { FaultProxy } from "../support/fault-proxy.js";
+import { startFaultProxy } from "../support/fault-proxy.js";
+import type { ProgramOrder } from "./program.js";
+import { createRig } from "./rig.js";
+
+const REACHES = ["service", "table"] as const;
+
+/** Tries of one that waits: after so many it has been through as many pauses. */
+const TRIES = 4;
+
+let proxy: FaultProxy;
+let table: FreshTable;
+let gateway: Gateway;
+let locks: LockClient;
+
+beforeAll(async () => {
+  proxy = await startFaultProxy();
+  table = await freshTable(proxy.endpoint);
+  gateway = await startGateway({
+    handler: compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: () => undefined }),
+    port: 0,
+  });
+  locks = createLockClient({ client: table.client, tableName: table.tableName, namespace: "local" });
+});
+
+afterAll(async () => {
+  await locks.close();
+  await gateway.close();
+  table.client.destroy();
+  await proxy.close();
+});
+
+function start(order: ProgramOrder) {
+  const aws = {
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
+  };
+  return startChild("program.ts", import.meta.url, order, {
+    ...aws,
+    HOLDFAST_URL: gateway.url,
+    HOLDFAST_TABLE: table.tableName,
+    HOLDFAST_NAMESPACE: "local",
+  });
+}
+
+describe.each(REACHES)("a program that reaches the %s", (reaches) => {
+  it("and holds a lease for a minute ends by itself: its timers and sockets don't keep it", async () => {
+    const key = `forgotten:${reaches}`;
+    const program = start({ reaches, does: "holds", key });
+    expect(await program.reported("acquired")).toMatchObject({ held: true });
+    expect(await program.ended).toEqual({ code: 0, stderr: "" });
+    expect((await locks.inspect(key)).holders).toHaveLength(1);
+  });
+
+  it("and waits for a lock stays until it has it", async () => {
+    const key = `awaited:${reaches}`;
+    const theirs = await locks.acquire(key);
+    proxy.ledger.clear();
+    const program = start({ reaches, does: "waits", key });
+    const tries = async (): Promise<void> => {
+      while (proxy.ledger.refusedWrites < TRIES) await delay(20);
+    };
+    await Promise.race([tries(), program.ended]);
+    expect(proxy.ledger.refusedWrites).toBeGreaterThanOrEqual(TRIES);
+    await theirs.release();
+    expect(await program.reported("acquired")).toMatchObject({ held: true });
+    expect(await program.ended).toEqual({ code: 0, stderr: "" });
+  });
+});
+
+describe("timers", () => {
+  it("that keep a process alive are those of somebody who waits: a heartbeat sets none, however often it fails", async () => {
+    let keeping = 0;
+    const counted = (clock: Clock): Clock => ({
+      wallMs: () => clock.wallMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      inBackground: (delayMs, task) => clock.inBackground(delayMs, task),
+      after(delayMs, task) {
+        keeping++;
+        return clock.after(delayMs, task);
+      },
+    });
+    const { clock, locks: counting, wire } = createRig({ clientClock: counted });
+    const lease = await counting.acquire("k", { leaseMs: 9000 });
+    const before = keeping;
+    await clock.advance(30_000);
+    wire.always("renew", { lost: "request" });
+    await clock.advance(4000);
+    wire.always("renew", undefined);
+    await clock.advance(30_000);
+    expect(lease.state).toBe("held");
+    await clock.freeze(1000);
+    wire.always("renew", { lost: "reply", silently: true });
+    await clock.advance(30_000);
+    expect(lease.state).toBe("lost");
+    expect(keeping).toBe(before);
+    expect(before).toBeGreaterThan(0);
+  });
+});

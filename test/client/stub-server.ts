@@ -1,0 +1,61 @@
+/** An HTTP server on loopback that answers as a test says, and keeps what it was sent. */
+import { once } from "node:events";
+import type { IncomingHttpHeaders } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+
+/** A request as it arrived. */
+export interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** What is answered; `broken`: the connection ends without a word, `cut`: in the middle of the answer. */
+export interface Scripted {
+  readonly status: number | "broken" | "cut" | "silent";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** A running server. */
+export interface StubServer {
+  readonly url: string;
+  readonly received: readonly Received[];
+  /** How every request is answered from now on. */
+  answer(scripted: Scripted): void;
+  close(): Promise<void>;
+}
+
+/** Starts one. */
+export async function startStubServer(): Promise<StubServer> {
+  const received: Received[] = [];
+  let scripted: Scripted = { status: 500 };
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body });
+      const { status, headers = {}, body: answer } = scripted;
+      if (status === "silent") return;
+      if (status === "broken") return request.socket.destroy();
+      if (status === "cut") {
+        response.writeHead(200, { "content-length": "1000" });
+        return response.write("{", () => request.socket.destroy());
+      }
+      response.writeHead(status, headers).end(answer === undefined || typeof answer === "string" ? answer : JSON.stringify(answer));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    answer: (next) => void (scripted = next),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** Straight on the table, the second clock is what DynamoDB's answers say: every client of it must hear them. */
+import { ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import { expect, it } from "vitest";
+import { systemClock } from "../../lib/core/time.js";
+import { watchTableClock } from "../../lib/store/table-clock.js";
+import { VirtualClock } from "../../lib/testing.js";
+import { freshTable } from "../support/engine.js";
+
+it("lock clients that share a DynamoDB client all know the table's time", async () => {
+  const { client } = await freshTable();
+  const times = [
+    watchTableClock(client, systemClock),
+    watchTableClock(client, new VirtualClock(systemClock.wallMs())),
+    watchTableClock(client, systemClock),
+  ];
+  expect(times.map((time) => time())).toEqual([undefined, undefined, undefined]);
+  await client.send(new ListTablesCommand({}));
+  for (const time of times) {
+    const { lowMs, highMs } = time()!;
+    expect(lowMs).toBeLessThanOrEqual(highMs);
+    expect(Math.abs(lowMs - systemClock.wallMs())).toBeLessThan(10_000);
+  }
+  client.destroy();
+});
+
+it("one that is made late knows at once what the others heard", async () => {
+  const { client } = await freshTable();
+  watchTableClock(client, systemClock);
+  await client.send(new ListTablesCommand({}));
+  expect(watchTableClock(client, systemClock)()).toBeDefined();
+  client.destroy();
+});

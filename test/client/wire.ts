@@ -1,0 +1,79 @@
+/**
+ * The network between a client and its service, as a test wants it: messages that are slow, lost,
+ * repeated or answered by somebody else, and a record of everything that was sent.
+ */
+import type { Refusal } from "../../lib/core/errors.js";
+import type { LeaseRef, LockApi } from "../../lib/core/lock-api.js";
+import { Unanswered } from "../../lib/core/lock-api.js";
+import type { Clock } from "../../lib/core/time.js";
+import type { Operation } from "../../lib/testing.js";
+
+/** What becomes of one request and its answer. */
+export interface Fate {
+  /** How long the request, and then the answer, are under way. */
+  readonly requestMs?: number;
+  readonly replyMs?: number;
+  /** `request`: it never arrives; `reply`: it is carried out, and nobody hears of it. */
+  readonly lost?: "request" | "reply";
+  /** Lost without a sign, rather than with a broken connection. */
+  readonly silently?: boolean;
+  /** Answered with this, and not carried out. */
+  readonly instead?: Refusal;
+}
+
+/** A request, when it left. */
+export interface Sent {
+  readonly operation: Operation;
+  readonly request: Partial<LeaseRef> & { readonly leaseMs?: number };
+  readonly atMs: number;
+}
+
+/** The wire, with its controls. */
+export interface Wire {
+  readonly api: LockApi;
+  readonly sent: readonly Sent[];
+  /** The requests sent for `operation`, in order. */
+  of(operation: Operation): readonly Sent[];
+  /** The next requests of `operation` meet these fates, in this order; later ones are undisturbed. */
+  next(operation: Operation, ...fates: readonly Fate[]): void;
+  /** Every request of `operation` meets this fate; undefined: none does any more. */
+  always(operation: Operation, fate: Fate | undefined): void;
+  /** Called at the moment when a request leaves the client. */
+  onSend: (sent: Sent) => void;
+}
+
+/** A wire in front of `api`. */
+export function createWire(api: LockApi, clock: Clock): Wire {
+  const sent: Sent[] = [];
+  const planned = new Map<Operation, Fate[]>();
+  const standing = new Map<Operation, Fate>();
+  const passes = (delayMs = 0): Promise<void> | undefined =>
+    delayMs > 0 ? new Promise((resolve) => clock.after(delayMs, resolve)) : undefined;
+  const wire: Wire = {
+    api: Object.fromEntries((Object.keys(api) as Operation[]).map((operation) => [operation, through(operation)])) as unknown as LockApi,
+    sent,
+    of: (operation) => sent.filter((one) => one.operation === operation),
+    next: (operation, ...fates) => void planned.set(operation, [...(planned.get(operation) ?? []), ...fates]),
+    always: (operation, fate) => void (fate ? standing.set(operation, fate) : standing.delete(operation)),
+    onSend: () => undefined,
+  };
+  return wire;
+
+  function through(operation: Operation) {
+    return async (request: never): Promise<unknown> => {
+      const one: Sent = { operation, request, atMs: clock.monotonicMs() };
+      sent.push(one);
+      wire.onSend(one);
+      const { requestMs, replyMs, lost, silently, instead } = planned.get(operation)?.shift() ?? standing.get(operation) ?? {};
+      await passes(requestMs);
+      if (lost === "request") return noAnswer(operation, silently);
+      const answer = instead ?? (await api[operation](request));
+      await passes(replyMs);
+      return lost === "reply" ? noAnswer(operation, silently) : answer;
+    };
+  }
+}
+
+function noAnswer(operation: Operation, silently = false): Promise<never> {
+  return silently ? new Promise(() => undefined) : Promise.reject(new Unanswered(`${operation}: the connection broke`));
+}

@@ -1,0 +1,121 @@
+/**
+ * Ids that ended, over the whole life of a key's record. Once, an id cancelled nearly an hour ahead of
+ * the clock was remembered, its record was collected at the shortest retention before its time had
+ * passed, and a late duplicate of its acquire was granted: a lease that holds again.
+ */
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
+import { LIMITS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import { createRules } from "../../lib/core/rules.js";
+import { transition } from "../../lib/core/transition.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+
+const NOW_MS = Date.UTC(2027, 0, 1);
+const HOUR_MS = 3_600_000;
+const REACH_MS = LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs;
+const RULES = createRules({ retentionMs: RETENTION_MIN_MS });
+const at = (ms: number) => ({ earlierMs: ms, laterMs: ms });
+
+const cancel = (record: LockRecord | undefined, leaseId: string, atMs: number) =>
+  transition(record, { type: "release", key: "k", leaseId, principal: "me" }, at(atMs), RULES);
+const acquire = (record: LockRecord | undefined, leaseId: string, atMs: number) =>
+  transition(record, { type: "acquire", key: "k", leaseId, principal: "me", owner: "", leaseMs: 1000, params: "" }, at(atMs), RULES);
+
+/** From hours behind to hours ahead, and the bounds themselves. */
+const madeByMs = fc.oneof(
+  fc.integer({ min: -2 * HOUR_MS, max: 2 * HOUR_MS }),
+  fc.constantFrom(REACH_MS, REACH_MS + 1, LIMITS.leaseIdReachMs, 58 * 60_000, RETENTION_MIN_MS),
+);
+
+describe("an id that was cancelled", () => {
+  it.each([
+    [REACH_MS, true],
+    [REACH_MS + 1, false],
+    [58 * 60_000, false],
+    [HOUR_MS, false],
+    [24 * HOUR_MS, false],
+  ])("%d ms ahead of the clock is remembered: %s", (aheadMs, isRemembered) => {
+    const { answer, next } = cancel(undefined, leaseIdAt(NOW_MS + aheadMs), NOW_MS);
+    expect(answer).toMatchObject({ ok: true, state: "never" });
+    expect(next !== undefined).toBe(isRemembered);
+  });
+
+  it("is refused until its record is collected, and its time has passed by then", () => {
+    const property = fc.property(madeByMs, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(48 * HOUR_MS), (byMs, share, afterMs) => {
+      const leaseId = leaseIdAt(NOW_MS + byMs);
+      const { next } = cancel(undefined, leaseId, NOW_MS);
+      fc.pre(next !== undefined);
+      const collectedAtMs = next.ttlAtSec * 1000;
+      expect(acquire(next, leaseId, NOW_MS + share * (collectedAtMs - NOW_MS)).answer).toMatchObject({ code: "lease-over" });
+      expect(acquire(undefined, leaseId, collectedAtMs + afterMs).answer).toMatchObject({ code: "lease-id-time" });
+    });
+    fc.assert(property, { numRuns: 500 });
+  });
+});
+
+describe("every id that a key remembers or ever granted", () => {
+  interface Step {
+    readonly byMs: number;
+    readonly passMs: number;
+    readonly isAcquire: boolean;
+  }
+  const steps = fc.array(fc.record<Step>({ byMs: madeByMs, passMs: fc.nat(600_000), isAcquire: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 30,
+  });
+
+  it("is never granted again once the record is collected, also where a floor ahead of the clock let it in", () => {
+    let granted = 0;
+    const property = fc.property(steps, (history) => {
+      let record: LockRecord | undefined;
+      let nowMs = NOW_MS;
+      const known: string[] = [];
+      for (const { byMs, passMs, isAcquire } of history) {
+        nowMs += passMs;
+        const leaseId = leaseIdAt(nowMs + byMs);
+        if (isAcquire) {
+          const { answer, next } = acquire(record, leaseId, nowMs);
+          if (!answer.ok) continue;
+          granted++;
+          record = next;
+        }
+        const { next } = cancel(record, leaseId, nowMs);
+        if (!next) continue;
+        record = next;
+        known.push(leaseId);
+      }
+      const collectedAtMs = (record?.ttlAtSec ?? 0) * 1000;
+      for (const leaseId of known) {
+        expect(leaseIdTimeMs(leaseId)).toBeLessThan(collectedAtMs);
+        expect(acquire(undefined, leaseId, collectedAtMs).answer).toMatchObject({ code: "lease-id-time" });
+      }
+    });
+    fc.assert(property, { numRuns: 500 });
+    expect(granted).toBeGreaterThan(0);
+  });
+
+  it("and neither is one that a floor an hour ahead let in: no floor is followed that far", () => {
+    let record: LockRecord | undefined;
+    for (let id = 0; id < 9; id++) record = cancel(record, leaseIdAt(NOW_MS + 58 * 60_000 + id), NOW_MS + id).next ?? record;
+    expect(acquire(record, leaseIdAt(NOW_MS + 58 * 60_000 + 5000), NOW_MS + 100).answer).toMatchObject({ code: "lease-id-time" });
+  });
+
+  it("nor one that a floor climbed to, lease by lease, each made as far above it as is allowed", () => {
+    let record: LockRecord | undefined;
+    let latestMs = 0;
+    const end = (leaseId: string): void => void (record = cancel(record, leaseId, NOW_MS).next ?? record);
+    for (let lease = 0; lease <= LIMITS.endedRemembered; lease++) end(leaseIdAt(NOW_MS + REACH_MS - 1000 + lease));
+    for (let round = 0; round < 50; round++) {
+      const madeAtMs = leaseIdTimeMs(record?.floor ?? "") + LIMITS.leaseIdAheadMs - (round % 10) * 1000;
+      const { answer, next } = acquire(record, leaseIdAt(madeAtMs), NOW_MS);
+      if (!answer.ok) continue;
+      record = next;
+      latestMs = Math.max(latestMs, madeAtMs);
+      end(answer.lease.leaseId);
+    }
+    expect(latestMs).toBeGreaterThan(NOW_MS);
+    expect(latestMs).toBeLessThanOrEqual(NOW_MS + REACH_MS);
+  });
+});
