@@ -1,0 +1,142 @@
+/**
+ * Which DynamoDB the local service runs on:
+ *
+ *  1. the one that was named by its address (DYNAMODB_ENDPOINT);
+ *  2. dynoxide, a native engine that npm installs by itself on linux-x64;
+ *  3. elsewhere AWS's DynamoDB Local, where there is Java to run it;
+ *  4. none: the caller may keep its records in memory, and says so.
+ *
+ * On linux-x64 an engine that isn't there is a broken installation, and an error.
+ */
+import { ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { engineClient } from "./engine-client.js";
+import { startProcess } from "./engine-process.js";
+import type { EngineCommand } from "./engine-process.js";
+import { NoEngineHere, StartError } from "./start-error.js";
+
+const { resolve } = createRequire(import.meta.url);
+
+/** The engines that can be started here. */
+export const EMBEDDED_ENGINES = ["dynoxide", "dynamodb-local"] as const;
+
+/** An engine that this process starts and ends. */
+export type EmbeddedEngine = (typeof EMBEDDED_ENGINES)[number];
+
+/** What to run on; nothing: what this machine has. */
+export interface EngineChoice {
+  /** The address of an engine that runs already; goes before `kind`. */
+  readonly endpoint?: string | undefined;
+  /** The engine to start, and no other in its place. */
+  readonly kind?: EmbeddedEngine | undefined;
+}
+
+/** A DynamoDB that answers. */
+export interface Engine {
+  readonly kind: EmbeddedEngine | "external";
+  /** `http://host:port`. */
+  readonly endpoint: string;
+  /** The process group of an engine that was started here. */
+  readonly groupId?: number;
+  /** Ends an engine that was started here, with all it keeps; leaves an external one alone. */
+  stop(): Promise<void>;
+}
+
+/** How long an external engine may take to answer, in ms. */
+const EXTERNAL_ANSWER_MS = 5_000;
+/** A native program: it answers in a moment even on a loaded machine. */
+const DYNOXIDE_START_MS = 15_000;
+/** A Java program that is downloaded when it is started for the first time. */
+const DYNAMODB_LOCAL_START_MS = 180_000;
+
+/**
+ * Starts or finds an engine.
+ * @throws NoEngineHere when none was asked for by name and this machine has none.
+ * @throws StartError when the one that should run doesn't.
+ */
+export async function startEngine({ endpoint, kind }: EngineChoice): Promise<Engine> {
+  if (endpoint !== undefined) return externalEngine(endpoint);
+  if (kind !== undefined) return embeddedEngine(kind);
+  if (process.platform === "linux" && process.arch === "x64") return embeddedEngine("dynoxide");
+  try {
+    return await embeddedEngine("dynamodb-local");
+  } catch (error) {
+    throw error instanceof StartError ? new NoEngineHere(error.message) : error;
+  }
+}
+
+async function embeddedEngine(kind: EmbeddedEngine): Promise<Engine> {
+  const { port, groupId, stop } = await startProcess(kind === "dynoxide" ? dynoxide() : dynamodbLocal());
+  return { kind, endpoint: `http://127.0.0.1:${port}`, groupId, stop };
+}
+
+/** In memory and without streams, which slow it down as records pile up. */
+function dynoxide(): EngineCommand {
+  const manifest = installed("@dynoxide/linux-x64/package.json");
+  if (manifest === undefined) {
+    throw new StartError(
+      "The embedded engine @dynoxide/linux-x64 is not installed: run npm ci without --omit=optional, or set HOLDFAST_ENGINE=memory",
+    );
+  }
+  const args = (port: number): readonly string[] => ["--host", "127.0.0.1", "--port", String(port)];
+  return { name: "dynoxide", command: join(dirname(manifest), "dynoxide"), args, startMs: DYNOXIDE_START_MS };
+}
+
+/** AWS's own, which the package of that name downloads; a Node process launches it and ends with it. */
+function dynamodbLocal(): EngineCommand {
+  const launcher = installed("dynamodb-local");
+  if (launcher === undefined) throw new StartError("AWS's DynamoDB Local (npm package dynamodb-local) is not installed");
+  if (spawnSync("java", ["-version"]).status !== 0) throw new StartError("AWS's DynamoDB Local needs Java, and there is none on the path");
+  const args = (port: number): readonly string[] => ["-e", LAUNCH_DYNAMODB_LOCAL, launcher, String(port)];
+  return { name: "dynamodb-local", command: process.execPath, args, startMs: DYNAMODB_LOCAL_START_MS };
+}
+
+const LAUNCH_DYNAMODB_LOCAL = `
+  const [, launcher, port] = process.argv;
+  require(launcher).launch(Number(port), null, ["-sharedDb", "-disableTelemetry"]).catch((error) => {
+    console.error(error.message);
+    process.exit(1);
+  });
+`;
+
+function installed(specifier: string): string | undefined {
+  try {
+    return resolve(specifier);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asks once, as a client would: a wrong address is told at the start, not by the first request. */
+async function externalEngine(endpoint: string): Promise<Engine> {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new StartError(`DYNAMODB_ENDPOINT is not a URL: ${endpoint} (it should look like http://127.0.0.1:8000)`);
+  }
+  const client = engineClient(endpoint, { maxAttempts: 1 });
+  try {
+    await client.send(new ListTablesCommand({ Limit: 1 }), { abortSignal: AbortSignal.timeout(EXTERNAL_ANSWER_MS) });
+  } catch (error) {
+    throw new StartError(`No DynamoDB answers at DYNAMODB_ENDPOINT ${endpoint}: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    client.destroy();
+  }
+  return { kind: "external", endpoint, stop: async () => undefined };
+}
+
+/** What went wrong, in a few words: Node puts a refused connection's code, the SDK a status, the name says the rest. */
+function reasonOf(error: unknown): string {
+  const { code, name, message, $metadata } = error as {
+    code?: string;
+    name?: string;
+    message?: string;
+    $metadata?: { httpStatusCode?: number };
+  };
+  if (code === "ECONNREFUSED") return "nothing listens there";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "its host is not known";
+  if (name === "AbortError" || name === "TimeoutError") return `no answer within ${EXTERNAL_ANSWER_MS / 1000} s`;
+  if ($metadata?.httpStatusCode !== undefined) return `what answers there is not DynamoDB (HTTP ${$metadata.httpStatusCode})`;
+  return code ?? (message ?? String(error)).split("\n", 1)[0] ?? "";
+}

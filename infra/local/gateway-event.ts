@@ -1,0 +1,120 @@
+/**
+ * What API Gateway's HTTP API hands to a function: a request as an event of payload format 2.0, the
+ * shape and the oddities included. Who calls is taken from a header that AWS knows nothing of, and that
+ * the function never sees.
+ */
+import type { APIGatewayProxyEventV2WithIAMAuthorizer } from "aws-lambda";
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { RouteMatch } from "./gateway-routes.js";
+
+/** Names the caller, on localhost alone. */
+export const PRINCIPAL_HEADER = "x-holdfast-principal";
+
+const DEFAULT_PRINCIPAL = "local";
+/** All local callers are of one account, so of one namespace. */
+const ACCOUNT = "local";
+const STAGE = "$default";
+
+/** A body of any other type, and one without a type, reaches the function in base64. */
+const TEXT_BODY = /^(?:text\/.*|application\/(?:json|javascript|xml))$/;
+
+/** The event of `request`, which arrived at `timeEpoch` and met `route`. */
+export function eventOf(
+  request: IncomingMessage,
+  body: Buffer,
+  route: RouteMatch,
+  timeEpoch: number,
+): APIGatewayProxyEventV2WithIAMAuthorizer {
+  const { encodedPath, rawQueryString } = splitUrl(request);
+  const rawPath = decodeURIComponent(encodedPath);
+  const { cookie, [PRINCIPAL_HEADER]: principal, ...headers } = headersOf(request);
+  const method = request.method ?? "";
+  const query = queryOf(rawQueryString);
+  const domainName = headers["host"] ?? "";
+  return {
+    version: "2.0",
+    routeKey: route.routeKey,
+    rawPath,
+    rawQueryString,
+    ...(cookie !== undefined && { cookies: cookie.split(/;\s*/) }),
+    headers,
+    ...(query && { queryStringParameters: query }),
+    requestContext: {
+      accountId: ACCOUNT,
+      apiId: "local",
+      authorizer: { iam: identityOf(principal) },
+      domainName,
+      domainPrefix: domainName.split(".", 1)[0] ?? "",
+      http: {
+        method,
+        path: rawPath,
+        protocol: `HTTP/${request.httpVersion}`,
+        sourceIp: request.socket.remoteAddress ?? "",
+        userAgent: headers["user-agent"] ?? "",
+      },
+      requestId: randomUUID(),
+      routeKey: route.routeKey,
+      stage: STAGE,
+      time: logTime(timeEpoch),
+      timeEpoch,
+    },
+    ...(route.pathParameters && { pathParameters: route.pathParameters }),
+    ...bodyOf(body, headers["content-type"]),
+  };
+}
+
+/** The path as it was sent, still percent-encoded, and the query string without its question mark. */
+export function splitUrl({ url = "/" }: IncomingMessage): { encodedPath: string; rawQueryString: string } {
+  const mark = url.indexOf("?");
+  return mark < 0 ? { encodedPath: url, rawQueryString: "" } : { encodedPath: url.slice(0, mark), rawQueryString: url.slice(mark + 1) };
+}
+
+/** Lower-case names; one that was sent several times is joined with commas, in the order sent. */
+function headersOf({ rawHeaders }: IncomingMessage): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? "";
+    const value = rawHeaders[at + 1] ?? "";
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : `${before}${name === "cookie" ? "; " : ","}${value}`);
+  }
+  return Object.fromEntries(headers);
+}
+
+/** Decoded; a parameter that was sent several times is joined with commas. */
+function queryOf(rawQueryString: string): Record<string, string> | undefined {
+  if (rawQueryString === "") return undefined;
+  const query = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(rawQueryString)) {
+    const before = query.get(name);
+    query.set(name, before === undefined ? value : `${before},${value}`);
+  }
+  return Object.fromEntries(query);
+}
+
+/** A colon would begin a role's session, which doesn't count; a caller's name is meant whole. */
+function identityOf(named: string | undefined) {
+  const principal = named === undefined || named === "" ? DEFAULT_PRINCIPAL : named.replaceAll(/[%:]/g, encodeURIComponent);
+  return {
+    accessKey: "local",
+    accountId: ACCOUNT,
+    callerId: principal,
+    cognitoIdentity: null,
+    principalOrgId: "",
+    userArn: `arn:aws:iam::${ACCOUNT}:user/${principal}`,
+    userId: principal,
+  };
+}
+
+function bodyOf(body: Buffer, contentType = ""): { body?: string; isBase64Encoded: boolean } {
+  if (body.length === 0) return { isBase64Encoded: false };
+  const isText = TEXT_BODY.test((contentType.split(";", 1)[0] ?? "").trim().toLowerCase());
+  return { body: body.toString(isText ? "utf8" : "base64"), isBase64Encoded: !isText };
+}
+
+/** `20/Nov/2026:21:08:54 +0000`, as web servers' logs have it. */
+function logTime(timeEpoch: number): string {
+  const [, day, month, year, time] = new Date(timeEpoch).toUTCString().split(" ");
+  return `${day}/${month}/${year}:${time} +0000`;
+}

@@ -1,0 +1,143 @@
+/**
+ * API Gateway on localhost: an HTTP server in front of the handler, with the gateway's own routes,
+ * limits and answers, so that what works here works deployed. It adds nothing to what the service says.
+ */
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Clock } from "../../lib/core/time.js";
+import { systemClock } from "../../lib/core/time.js";
+import { eventOf, splitUrl } from "./gateway-event.js";
+import { matchRoute } from "./gateway-routes.js";
+import { StartError } from "./start-error.js";
+
+/** What to serve, and where. */
+export interface GatewayOptions {
+  readonly handler: (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
+  /** 0: a free one. */
+  readonly port: number;
+  /** @default "127.0.0.1" */
+  readonly host?: string;
+  /** What `timeEpoch` and the integration's timeout are read from. @default the machine's clocks */
+  readonly clock?: Clock;
+  /** Told what the handler threw; the caller hears "Internal Server Error" and no more. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A gateway that serves. */
+export interface Gateway {
+  readonly url: string;
+  readonly port: number;
+  /** Takes no new requests, answers those in flight as long as its grace lasts, then ends. */
+  close(): Promise<void>;
+}
+
+/** API Gateway's largest body. The service's own limit is far below. */
+const MAX_BODY_BYTES = 10 * 1024 * 1024;
+/** API Gateway's patience with a function. */
+const INTEGRATION_TIMEOUT_MS = 30_000;
+/** How long a request in flight may hold up the end. */
+const CLOSE_GRACE_MS = 5_000;
+
+/** Starts to serve. @throws StartError when the port is taken or not allowed. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { port, host = "127.0.0.1", clock = systemClock } = options;
+  const server = createServer((request, response) => void serve(request, response, options));
+  server.on("request", (_request, response) => {
+    response.on("finish", () => !server.listening && server.closeIdleConnections());
+  });
+  await listen(server, port, host);
+  const actual = (server.address() as AddressInfo).port;
+  return {
+    url: `http://${host}:${actual}`,
+    port: actual,
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      const grace = clock.inBackground(CLOSE_GRACE_MS, () => server.closeAllConnections());
+      await closed;
+      grace.cancel();
+    },
+  };
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EADDRINUSE") throw new StartError(`Port ${port} is in use: set PORT to another, or PORT=0 for any free one`);
+    if (code === "EACCES") throw new StartError(`Port ${port} is not allowed here: set PORT to one above 1023`);
+    throw new StartError(`Can't listen on ${host}:${port}: ${message}`, { cause: error });
+  }
+}
+
+/** One request. Never rejects: whatever happens, the caller has an answer or is gone. */
+async function serve(request: IncomingMessage, response: ServerResponse, options: GatewayOptions): Promise<void> {
+  try {
+    writeResult(response, await answer(request, options));
+  } catch (error) {
+    if (request.errored) return; // The caller went away before its request was whole.
+    options.onError?.(error);
+    if (response.headersSent) response.destroy();
+    else writeResult(response, gatewayAnswer(500, "Internal Server Error"));
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  { handler, clock = systemClock }: GatewayOptions,
+): Promise<APIGatewayProxyStructuredResultV2> {
+  const timeEpoch = clock.wallMs();
+  const body = await readBody(request);
+  if (!body) return gatewayAnswer(413, "Request Entity Too Large");
+  const route = matchRoute(request.method ?? "", splitUrl(request).encodedPath);
+  if (!route) return gatewayAnswer(400, "Bad Request");
+  const event = eventOf(request, body, route, timeEpoch);
+  const result = await withTimeout(handler(event), clock);
+  if (!result) return gatewayAnswer(503, "Service Unavailable");
+  return { ...result, headers: { ...result.headers, "apigw-requestid": event.requestContext.requestId } };
+}
+
+/** The body; undefined when it is too large. What is beyond the limit is read, so that the answer arrives, and not kept. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+    else chunks.length = 0;
+  }
+  return bytes > MAX_BODY_BYTES ? undefined : Buffer.concat(chunks);
+}
+
+async function withTimeout<T>(answer: Promise<T>, clock: Clock): Promise<T | undefined> {
+  let cancel = (): void => undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    const timer = clock.inBackground(INTEGRATION_TIMEOUT_MS, () => resolve(undefined));
+    cancel = () => timer.cancel();
+  });
+  try {
+    return await Promise.race([answer, timeout]);
+  } finally {
+    cancel();
+  }
+}
+
+function writeResult(response: ServerResponse, result: APIGatewayProxyStructuredResultV2): void {
+  const body = Buffer.from(result.body ?? "", result.isBase64Encoded === true ? "base64" : "utf8");
+  for (const name of response.getHeaderNames()) response.removeHeader(name); // Of a result that could not be written.
+  response.statusCode = result.statusCode ?? 200;
+  for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, String(value));
+  if (result.cookies) response.setHeader("set-cookie", result.cookies);
+  if (body.length > 0 && !response.hasHeader("content-type")) response.setHeader("content-type", "text/plain; charset=utf-8");
+  response.end(body);
+}
+
+/** What API Gateway says by itself, before or instead of the function. */
+function gatewayAnswer(statusCode: number, message: string): APIGatewayProxyStructuredResultV2 {
+  return { statusCode, headers: { "content-type": "application/json" }, body: JSON.stringify({ message }) };
+}

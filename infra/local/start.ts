@@ -1,0 +1,147 @@
+/**
+ * `npm start`: the whole service on localhost. The real handler behind a local gateway, on an embedded
+ * DynamoDB, an external one (`DYNAMODB_ENDPOINT`) or memory (`HOLDFAST_ENGINE=memory`). Whatever keeps
+ * it from starting is one line on stderr; Ctrl-C ends all of it.
+ */
+import { randomBytes } from "node:crypto";
+import { compose, rulesOf, TABLE_CALLS } from "../../lambda/compose.js";
+import { leaseIdFrom } from "../../lib/core/lease-id.js";
+import { systemClock } from "../../lib/core/time.js";
+import { VERSION } from "../../lib/core/version.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createTable } from "./create-table.js";
+import { engineClient } from "./engine-client.js";
+import type { EmbeddedEngine, Engine } from "./engine.js";
+import { EMBEDDED_ENGINES, startEngine } from "./engine.js";
+import { startGateway } from "./gateway.js";
+import type { GatewayOptions } from "./gateway.js";
+import { NoEngineHere, StartError } from "./start-error.js";
+
+const DEFAULT_PORT = 8787;
+const DEFAULT_TABLE = "holdfast";
+const ENGINE_NAMES: readonly string[] = [...EMBEDDED_ENGINES, "memory"];
+/** In the examples: time enough to paste the next one. */
+const EXAMPLE_LEASE_MS = 120_000;
+/** How often it is looked whether npm is still there. */
+const PARENT_POLL_MS = 250;
+
+// Node 20 is what this project supports; that the SDK will leave it one day is no news for who starts it.
+process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
+
+/** What stands behind the gateway, and what to call it. */
+interface Service {
+  readonly handler: GatewayOptions["handler"];
+  readonly runsOn: string;
+  readonly engine?: Engine;
+}
+
+async function main(env: NodeJS.ProcessEnv): Promise<void> {
+  const port = portOf(env["PORT"]);
+  let close = (): Promise<void> => Promise.resolve();
+  endWhenAsked(env, () => close());
+
+  const { handler, runsOn, engine } = await startService(env);
+  try {
+    const gateway = await startGateway({ handler, port, onError: (error) => console.error(firstLine(error)) });
+    close = async () => {
+      await gateway.close();
+      await engine?.stop();
+    };
+    console.log(greeting(gateway.url, runsOn));
+  } catch (error) {
+    await engine?.stop();
+    throw error;
+  }
+}
+
+/**
+ * Ctrl-C and SIGTERM end all of it, once: under npm a Ctrl-C comes from the terminal and from npm. And a
+ * shell or an npm that was killed passes nothing on; so that the port is not left taken, their end counts too.
+ */
+function endWhenAsked(env: NodeJS.ProcessEnv, close: () => Promise<void>): void {
+  let ending: Promise<void> | undefined;
+  const end = (): void => void (ending ??= close().finally(() => process.exit(0)));
+  process.on("SIGINT", end);
+  process.on("SIGTERM", end);
+  if (env["npm_lifecycle_event"] === undefined) return;
+  const parent = process.ppid;
+  const look = (): void => {
+    if (process.ppid === parent) systemClock.inBackground(PARENT_POLL_MS, look);
+    else end();
+  };
+  look();
+}
+
+async function startService(env: NodeJS.ProcessEnv): Promise<Service> {
+  const choice = given(env["HOLDFAST_ENGINE"]);
+  if (choice !== undefined && !ENGINE_NAMES.includes(choice)) {
+    throw new StartError(`HOLDFAST_ENGINE=${choice} is not an engine: it may be ${ENGINE_NAMES.join(", ")}`);
+  }
+  if (choice === "memory") return inMemory(env, "memory");
+  try {
+    const engine = await startEngine({ endpoint: given(env["DYNAMODB_ENDPOINT"]), kind: choice as EmbeddedEngine | undefined });
+    return await onEngine(env, engine);
+  } catch (error) {
+    if (error instanceof NoEngineHere) return inMemory(env, `memory, for want of an engine: ${error.message}`);
+    throw error;
+  }
+}
+
+function inMemory(env: NodeJS.ProcessEnv, runsOn: string): Service {
+  return { handler: compose(env, { store: createMemoryStore({ rules: rulesOf(env) }) }), runsOn };
+}
+
+async function onEngine(env: NodeJS.ProcessEnv, engine: Engine): Promise<Service> {
+  const tableName = given(env["HOLDFAST_TABLE"]) ?? DEFAULT_TABLE;
+  try {
+    await createTable(engineClient(engine.endpoint), tableName);
+    const handler = compose({ ...env, HOLDFAST_TABLE: tableName }, { client: engineClient(engine.endpoint, TABLE_CALLS) });
+    const kind = engine.kind === "external" ? "your own DynamoDB" : engine.kind;
+    return { handler, engine, runsOn: `${kind} at ${engine.endpoint}, table ${tableName}` };
+  } catch (error) {
+    await engine.stop();
+    throw error;
+  }
+}
+
+/** A variable that is set to nothing is not set. */
+function given(variable: string | undefined): string | undefined {
+  return variable === "" ? undefined : variable;
+}
+
+function portOf(variable: string | undefined): number {
+  const text = given(variable);
+  if (text === undefined) return DEFAULT_PORT;
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new StartError(`PORT=${text} is not a port: it may be 0 (any free one) to 65535`);
+  return port;
+}
+
+function greeting(url: string, runsOn: string): string {
+  const key = `${url}/v1/locks/ORDER_1231`;
+  const lease = `${key}/leases/${leaseIdFrom(systemClock.wallMs(), randomBytes(10))}`;
+  const body = JSON.stringify({ owner: "me", leaseMs: EXAMPLE_LEASE_MS });
+  return [
+    `holdfast ${VERSION} serves ${url}`,
+    `engine: ${runsOn}`,
+    "",
+    "Acquire a lock, see who holds it, release it:",
+    "",
+    `  curl -i -X PUT ${lease} -H 'content-type: application/json' -d '${body}'`,
+    `  curl -i ${key}`,
+    `  curl -i -X DELETE ${lease}`,
+    "",
+    "Ctrl-C ends it.",
+  ].join("\n");
+}
+
+function firstLine(error: unknown): string {
+  return `holdfast: ${(error instanceof Error ? error.message : String(error)).split("\n", 1)[0]}`;
+}
+
+try {
+  await main(process.env);
+} catch (error) {
+  console.error(firstLine(error));
+  process.exitCode = 1;
+}
