@@ -1,0 +1,100 @@
+/** What clients do with locks: short and long holds, fenced writes, hand-overs, breaks, crashes, negligence. */
+import type { Lease } from "../../lib/client/lease.js";
+import type { Actor, Stage } from "./history.js";
+
+const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];
+
+/** Starts the client `index`: sessions until the spell ends, through pauses, jumps and crashes. */
+export function live(stage: Stage, index: number): void {
+  const { world, random } = stage;
+  const { mix } = stage.weather;
+  const actor = stage.actor(index);
+  void sessions(stage, actor);
+  disturb();
+
+  function disturb(): void {
+    if (actor.process.isDead || world.nowMs >= stage.busyUntilMs) return;
+    if (random.chance(mix.pause)) actor.process.pause(random.chance(0.5) ? random.between(0, 3000) : random.between(0, mix.pauseMs));
+    if (mix.clientJumpMs > 0 && random.chance(0.1)) actor.process.wallErrorMs += random.between(-mix.clientJumpMs, mix.clientJumpMs);
+    if (random.chance(mix.crash)) {
+      actor.process.crash();
+      world.in(random.between(0, 5000), () => live(stage, index));
+      return;
+    }
+    world.in(random.between(1000, 12_000), disturb);
+  }
+}
+
+async function sessions(stage: Stage, actor: Actor): Promise<void> {
+  const { world, random } = stage;
+  while (world.nowMs < stage.busyUntilMs) {
+    await sleep(actor, random.between(0, 4000));
+    try {
+      const lease = await obtain(stage, actor);
+      if (!lease) continue;
+      stage.oracle.handed(lease);
+      await use(stage, actor, lease);
+      await finish(stage, actor, lease);
+    } catch {
+      // Timeouts, losses and outages are what the client reports; the oracle judges what happened.
+    }
+  }
+  await actor.client.close();
+}
+
+async function obtain({ random, weather, keys, handles }: Stage, actor: Actor): Promise<Lease | null> {
+  const handle = random.chance(0.5) ? handles.pop() : undefined;
+  if (handle !== undefined) return actor.client.attach(handle);
+  const key = random.pick(keys);
+  const leaseMs = random.pick(LEASES_MS);
+  const heartbeat = random.chance(weather.mix.heartbeats);
+  if (random.chance(0.4)) return actor.client.tryAcquire(key, { leaseMs, heartbeat });
+  const giveUp = new AbortController();
+  if (random.chance(0.1)) actor.process.after(random.between(0, 5000), () => giveUp.abort());
+  return actor.client.acquire(key, { leaseMs, heartbeat, waitMs: random.whole(0, 40_000), signal: giveUp.signal });
+}
+
+async function use({ world, random, weather, oracle }: Stage, actor: Actor, lease: Lease): Promise<void> {
+  const steps = random.whole(0, 5);
+  for (let step = 0; step < steps; step++) {
+    const isShort = random.chance(0.6);
+    await sleep(actor, isShort ? random.between(0, 300) : random.between(0, 25_000));
+    if (lease.isHeld()) {
+      const { key, fencingToken } = lease;
+      const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
+      world.in(random.between(1, slowMs), () => oracle.resourceWrite(key, fencingToken));
+    }
+    if (random.chance(0.15)) await lease.renew({ leaseMs: random.pick(LEASES_MS) });
+    if (random.chance(0.03)) await breakSomebody(actor, lease.key, random.chance(0.5) ? random.whole(0, 3000) : undefined, oracle);
+  }
+}
+
+async function breakSomebody(actor: Actor, key: string, drainMs: number | undefined, oracle: Stage["oracle"]): Promise<void> {
+  const { holders } = await actor.client.inspect(key);
+  const [victim] = holders;
+  if (!victim) return;
+  oracle.askedToBreak(victim.fencingToken, drainMs !== undefined);
+  await actor.client.forceRelease(key, {
+    reason: "simulated",
+    fencingToken: victim.fencingToken,
+    ...(drainMs !== undefined && { drainMs }),
+  });
+}
+
+async function finish({ random, oracle, handles }: Stage, actor: Actor, lease: Lease): Promise<void> {
+  const { key, leaseId } = lease;
+  if (random.chance(0.08)) {
+    handles.push(await lease.detach({ leaseMs: random.pick(LEASES_MS) }));
+    return;
+  }
+  // Forgotten: nobody releases it. With heartbeats that would be for ever, so its process goes.
+  if (random.chance(0.1)) {
+    actor.process.crash();
+    return;
+  }
+  oracle.toldEnding(key, leaseId, await lease.release());
+}
+
+function sleep(actor: Actor, ms: number): Promise<void> {
+  return new Promise((resolve) => void actor.process.after(ms, resolve));
+}

@@ -1,0 +1,85 @@
+/**
+ * The must-fail switches: each is one plausible mistake, made in the production source while it is
+ * bundled for the simulation. If a simulation with one of them switched on finds nothing, the
+ * simulation is broken. A patch whose text is not found exactly once is an error: the code moved on.
+ */
+
+/** One mistake. */
+export interface Bug {
+  readonly name: string;
+  /** Why somebody might do it, and what it breaks. */
+  readonly why: string;
+  readonly file: string;
+  /** What is written instead of what. */
+  readonly edits: readonly (readonly [find: string, replace: string])[];
+}
+
+/** All of them, by name. */
+export const BUGS: readonly Bug[] = [
+  {
+    name: "release-without-owner-check",
+    why: "a release frees whatever holds the key, as an unconditional unlock does",
+    file: "lib/core/release.ts",
+    edits: [
+      ["const { leaseId, principal } = command;", "const { principal } = command;"],
+      ["const hold = holdOf(before, leaseId);", "const [leaseId, hold] = Object.entries(before.holds)[0] ?? [command.leaseId, undefined];"],
+      ['if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };', ""],
+    ],
+  },
+  {
+    name: "token-from-a-counter",
+    why: "a counter kept in the item starts again when garbage collection removes it",
+    file: "lib/core/acquire.ts",
+    edits: [["return Math.max(record.fencingToken + 1, reading.laterMs);", "return record.fencingToken + 1;"]],
+  },
+  {
+    name: "margin-of-e",
+    why: "one clock's error as the margin, forgetting that the other may be off the other way",
+    file: "lib/core/limits.ts",
+    edits: [["return Math.ceil(2 * clockErrorMs + 2 * DEFAULTS.clockRateError * leaseMs) + 1;", "return clockErrorMs;"]],
+  },
+  {
+    name: "deadline-from-receipt",
+    why: "the lease counted from when its reply arrived: a slow reply stretches it",
+    file: "lib/client/call.ts",
+    edits: [["honest(outcome, doubted), sentAt, doubted", "honest(outcome, doubted), sentAt: instantOf(clock), doubted"]],
+  },
+  {
+    name: "lease-ms-for-remaining-ms",
+    why: "the whole length believed again when an earlier grant is told once more",
+    file: "lib/client/belief.ts",
+    edits: [["lastsMs: lease.remainingMs - clientMarginMs", "lastsMs: lease.leaseMs - clientMarginMs"]],
+  },
+  {
+    name: "remaining-by-the-earlier-clock",
+    why: "a slow server clock tells the holder that more is left than is",
+    file: "lib/core/views.ts",
+    edits: [
+      [
+        "remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),\n    renewAfterMs",
+        "remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.earlierMs, hold.leaseMs)),\n    renewAfterMs",
+      ],
+    ],
+  },
+  {
+    name: "ring-without-floor",
+    why: "the last eight ends remembered and nothing of those before: a late duplicate is granted as new",
+    file: "lib/core/ending.ts",
+    edits: [["ended: all.slice(0, LIMITS.endedRemembered), floor };", "ended: all.slice(0, LIMITS.endedRemembered), floor: '' };"]],
+  },
+  {
+    name: "renewal-that-shortens",
+    why: "a renewal sets the expiry, whatever it was: a shorter or late one takes time away",
+    file: "lib/core/renew.ts",
+    edits: [["if (expiresAtMs < hold.expiresAtMs) return hold;", ""]],
+  },
+  {
+    name: "release-before-belief-ends",
+    why: "the holder believes until the release is answered: the next one holds before",
+    file: "lib/client/lease.ts",
+    edits: [
+      ['this.#end("released", new LockLostError(`${this.key}: released`, "released"));', ""],
+      ["return answer.state;", 'this.#end("released", new LockLostError(`${this.key}: released`, "released"));\n    return answer.state;'],
+    ],
+  },
+];

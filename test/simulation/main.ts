@@ -1,0 +1,67 @@
+/**
+ * `npm run sim -- --seeds N [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core.
+ * A seed replays exactly. Exits 1 on a violation, or when what must be seen was not.
+ */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { Worker } from "node:worker_threads";
+import { bugNamed, bundleSimulation } from "./bundle.js";
+import type { Campaign } from "./campaign.js";
+import { emptyCampaign, merge, unseen } from "./campaign.js";
+import type { Share } from "./worker.js";
+
+await main();
+
+async function main(): Promise<void> {
+  const { seeds, first, bug } = options();
+  const { url, remove } = await bundleSimulation(bug === undefined ? undefined : bugNamed(bug));
+  const cores = Math.max(1, Math.min(availableParallelism(), seeds));
+  const total = emptyCampaign();
+  const parts = await Promise.all(
+    Array.from({ length: cores }, (_, core) => share(url, { first: first + core, seeds: Math.ceil((seeds - core) / cores), step: cores })),
+  );
+  await remove();
+  for (const part of parts) merge(total, part);
+  report(total, bug);
+}
+
+function options(): { readonly seeds: number; readonly first: number; readonly bug: string | undefined } {
+  try {
+    const { values } = parseArgs({
+      options: { seeds: { type: "string", default: "1000" }, seed: { type: "string", default: "1" }, bug: { type: "string" } },
+    });
+    const [seeds, first] = [Number(values.seeds), Number(values.seed)];
+    if (!Number.isSafeInteger(seeds) || seeds < 1) throw new Error("--seeds takes a whole number from 1");
+    if (!Number.isSafeInteger(first) || first < 0) throw new Error("--seed takes a whole number from 0");
+    if (values.bug !== undefined) bugNamed(values.bug);
+    return { seeds, first, bug: values.bug };
+  } catch (error) {
+    console.error(`sim: ${(error as Error).message}`);
+    process.exit(2);
+  }
+}
+
+function share(url: string, workerData: Share): Promise<Campaign> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(url), { workerData });
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+}
+
+function report(total: Campaign, bug: string | undefined): void {
+  for (const { seed, property, what } of total.failures.sort((a, b) => a.seed - b.seed)) {
+    console.log(
+      `seed ${seed}: ${property} broken: ${what}   (replay: npm run sim -- --seeds 1 --seed ${seed}${bug === undefined ? "" : ` --bug ${bug}`})`,
+    );
+  }
+  console.log(
+    `saw ${Object.entries(total.coverage)
+      .map(([what, times]) => `${times} ${what}`)
+      .join(", ")}; ${total.requests} requests, ${total.events} events`,
+  );
+  const missing = total.histories > 1 ? unseen(total) : [];
+  if (missing.length > 0) console.log(`not seen, so this run proves too little: ${missing.join(", ")}`);
+  console.log(`${total.histories} histories, ${total.violatingHistories} violations${bug === undefined ? "" : ` (bug: ${bug})`}`);
+  process.exitCode = total.violatingHistories > 0 || missing.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,108 @@
+/**
+ * The way from a client to the service and back: the SDK's real HTTP transport on one side, the real
+ * handler on the other, and between them requests that are lost, late and delivered twice.
+ */
+import type { HttpEvent, HttpResult } from "../../lambda/http.js";
+import { PATHS } from "../../lambda/routes.js";
+import type { Weather } from "./faults.js";
+import type { Random } from "./random.js";
+import type { Process, World } from "./world.js";
+
+/** One handler: a process with a clock of its own. */
+export interface HandlerProcess {
+  readonly process: Process;
+  readonly handle: (event: HttpEvent) => Promise<HttpResult>;
+}
+
+/** The network in front of these handlers. */
+export class Network {
+  requests = 0;
+  duplicatesDelivered = 0;
+  /** Told of every request as it reaches a handler. */
+  onDelivered: (path: string, method: string, isDuplicate: boolean) => void = () => undefined;
+
+  constructor(
+    private readonly world: World,
+    private readonly random: Random,
+    private readonly weather: Weather,
+    private readonly gateways: readonly Process[],
+    private readonly handlers: readonly HandlerProcess[],
+  ) {}
+
+  /** `fetch` as `client` would use it, authenticated as `principal`. */
+  fetchFor(client: Process, principal: string): typeof fetch {
+    return ((url: string, init: { method: string; body?: string; headers: Record<string, string> }) =>
+      new Promise((resolve) => {
+        this.requests++;
+        const sentInTrouble = this.weather.isFoul;
+        const send = (delayMs: number, reply: (result: HttpResult) => void, isDuplicate: boolean): void => {
+          this.world.in(delayMs, () => {
+            // What was under way when the network healed is gone: liveness is judged without its ghosts.
+            if (sentInTrouble === this.weather.isFoul) void this.#deliver(url, init, principal, isDuplicate).then(reply);
+          });
+        };
+        if (!this.#strikes(this.weather.mix.loseRequest)) {
+          send(this.#legMs(), (result) => this.#reply(client, result, resolve), false);
+        }
+        if (this.#strikes(this.weather.mix.duplicate)) {
+          const lateMs = this.random.chance(0.5) ? this.random.between(0, this.weather.mix.lateMs) : this.#legMs();
+          send(lateMs, () => undefined, true);
+        }
+      })) as unknown as typeof fetch;
+  }
+
+  async #deliver(
+    url: string,
+    init: { method: string; body?: string; headers: Record<string, string> },
+    principal: string,
+    isDuplicate: boolean,
+  ): Promise<HttpResult> {
+    const path = new URL(url).pathname;
+    if (isDuplicate) this.duplicatesDelivered++;
+    this.onDelivered(path, init.method, isDuplicate);
+    const event = eventOf(path, init, principal, this.random.pick(this.gateways).wallMs());
+    return this.random.pick(this.handlers).handle(event);
+  }
+
+  #reply(client: Process, result: HttpResult, resolve: (response: unknown) => void): void {
+    if (this.#strikes(this.weather.mix.loseReply)) return;
+    const headers = new Map(Object.entries(result.headers ?? {}).map(([name, value]) => [name, String(value)]));
+    const response = {
+      status: result.statusCode,
+      headers: { get: (name: string) => headers.get(name) ?? null },
+      text: () => Promise.resolve(result.body ?? ""),
+    };
+    this.world.in(this.#legMs(), () => client.deliver(() => resolve(response)));
+  }
+
+  #strikes(probability: number): boolean {
+    return this.weather.isFoul && this.random.chance(probability);
+  }
+
+  /** One way: mostly quick, sometimes slower than any timeout. */
+  #legMs(): number {
+    return this.weather.isFoul && this.random.chance(0.15) ? this.random.between(1, this.weather.mix.slowMs) : this.random.between(1, 20);
+  }
+}
+
+const TEMPLATES = PATHS.map((template) => ({ template, pattern: new RegExp(`^${template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`) }));
+
+/** The event that the gateway makes of a request. */
+function eventOf(
+  path: string,
+  { method, body, headers }: { method: string; body?: string; headers: Record<string, string> },
+  principal: string,
+  timeEpoch: number,
+): HttpEvent {
+  const found = TEMPLATES.find(({ pattern }) => pattern.test(path));
+  const parameters = found?.pattern.exec(path)?.groups ?? {};
+  return {
+    version: "2.0",
+    routeKey: found ? `${method} ${found.template}` : "$default",
+    headers,
+    pathParameters: { ...parameters },
+    ...(body !== undefined && { body }),
+    isBase64Encoded: false,
+    requestContext: { requestId: "simulated", timeEpoch, authorizer: { iam: { accountId: "simulation", userId: principal } } },
+  } as unknown as HttpEvent;
+}

@@ -1,0 +1,61 @@
+/** Seeded randomness (sfc32, seeded by splitmix32): a seed replays a history exactly. */
+
+/** Draws for one history. */
+export class Random {
+  readonly #state: Uint32Array;
+
+  constructor(seed: number) {
+    let mixed = seed >>> 0;
+    this.#state = Uint32Array.from({ length: 4 }, () => {
+      mixed = (mixed + 0x9e3779b9) >>> 0;
+      let z = mixed;
+      z = Math.imul(z ^ (z >>> 16), 0x85ebca6b);
+      z = Math.imul(z ^ (z >>> 13), 0xc2b2ae35);
+      return (z ^ (z >>> 16)) >>> 0;
+    });
+    for (let i = 0; i < 12; i++) this.#next();
+  }
+
+  /** From 0 to 1. */
+  unit(): number {
+    return this.#next() / 2 ** 32;
+  }
+
+  /** From `low` to `high`. */
+  between(low: number, high: number): number {
+    return low + (high - low) * this.unit();
+  }
+
+  /** A whole number from `low` to `high`, both included. */
+  whole(low: number, high: number): number {
+    return Math.floor(this.between(low, high + 1));
+  }
+
+  /** True with probability `p`. */
+  chance(p: number): boolean {
+    return this.unit() < p;
+  }
+
+  /** One of these. */
+  pick<T>(items: readonly T[]): T {
+    const item = items[this.whole(0, items.length - 1)];
+    if (item === undefined) throw new Error("nothing to pick from");
+    return item;
+  }
+
+  /** Random bytes, for leaseIds. */
+  bytes(count: number): Uint8Array {
+    return Uint8Array.from({ length: count }, () => this.#next() & 0xff);
+  }
+
+  #next(): number {
+    const s = this.#state;
+    const [a = 0, b = 0, c = 0, d = 0] = s;
+    const t = (((a + b) >>> 0) + d) >>> 0;
+    s[3] = d + 1;
+    s[0] = b ^ (b >>> 9);
+    s[1] = c + (c << 3);
+    s[2] = ((c << 21) | (c >>> 11)) + t;
+    return t;
+  }
+}

@@ -1,0 +1,27 @@
+/** What is bundled: the simulation, and a share of a campaign when it runs as a worker. */
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { campaign } from "./campaign.js";
+import { simulate } from "./history.js";
+
+export { simulate } from "./history.js";
+
+/** Which seeds a worker simulates. */
+export interface Share {
+  readonly first: number;
+  readonly seeds: number;
+  readonly step: number;
+}
+
+if (!isMainThread && isShare(workerData)) {
+  const { first, seeds, step } = workerData;
+  parentPort?.postMessage(
+    await campaign(
+      simulate,
+      Array.from({ length: seeds }, (_, index) => first + index * step),
+    ),
+  );
+}
+
+function isShare(data: unknown): data is Share {
+  return typeof data === "object" && data !== null && "step" in data;
+}
