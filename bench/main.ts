@@ -1,0 +1,37 @@
+/**
+ * `npm run bench`: all benchmarks, or those that are named (`npm run bench -- locks`). Each prints a table
+ * that says when and where it was made. Nothing fails for being slow: figures are for comparing.
+ */
+import { locks } from "./locks.js";
+import { schemas } from "./schemas.js";
+import { provenance } from "./table.js";
+
+// Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
+process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
+
+const BENCHES = new Map([
+  ["schemas", schemas],
+  ["locks", locks],
+]);
+
+async function main(names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const bench = BENCHES.get(name);
+    if (bench) console.log(`\n${name}, ${provenance()}\n\n${await bench()}`);
+  }
+}
+
+const known = [...BENCHES.keys()];
+const asked = process.argv.slice(2);
+const unknown = asked.find((name) => !BENCHES.has(name));
+if (unknown === undefined) {
+  try {
+    await main(asked.length > 0 ? asked : known);
+  } catch (error) {
+    console.error(`bench: ${(error instanceof Error ? error.message : String(error)).split("\n", 1)[0]}`);
+    process.exitCode = 1;
+  }
+} else {
+  console.error(`bench: there is no ${JSON.stringify(unknown)}, only ${known.join(" and ")}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,35 @@
+/** The books of a sale: what the table says after it, and whether that can be true. Pure. */
+import type { Shelf } from "./stock.js";
+
+/** What a sale came to, all products together. */
+export interface Books {
+  /** Pieces before the sale. */
+  readonly stocked: number;
+  readonly left: number;
+  readonly sold: number;
+  /** By how many pieces more were sold than the stock fell. */
+  readonly oversold: number;
+  /** Sales of a piece that somebody else had bought already. */
+  readonly soldTwice: number;
+  /** Sales to a buyer who had been served already. */
+  readonly servedTwice: number;
+}
+
+/** The books of `shelves` that held `piecesEach` before the sale. */
+export function booksOf(shelves: readonly Shelf[], piecesEach: number): Books {
+  const stocked = piecesEach * shelves.length;
+  const left = sum(shelves.map((shelf) => shelf.left));
+  const sold = sum(shelves.map(({ sales }) => sales.length));
+  const pieces = sum(shelves.map(({ sales }) => new Set(sales.map(({ piece }) => piece)).size));
+  const buyers = new Set(shelves.flatMap(({ sales }) => sales.map(({ buyer }) => buyer))).size;
+  return { stocked, left, sold, oversold: sold - (stocked - left), soldTwice: sold - pieces, servedTwice: sold - buyers };
+}
+
+/** Whether everything was sold, each piece once, to as many buyers. */
+export function isExact({ stocked, left, sold, oversold, soldTwice, servedTwice }: Books): boolean {
+  return left === 0 && sold === stocked && oversold === 0 && soldTwice === 0 && servedTwice === 0;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

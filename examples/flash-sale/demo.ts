@@ -1,0 +1,114 @@
+/**
+ * `npm run demo`: the flash sale. Two products, as many pieces as buyers, three times: without a lock,
+ * with a lock per product, with one lock for everything. Fails if a sale with a lock isn't exact, and
+ * no less if the one without is: then it would prove nothing.
+ */
+import { cpus } from "node:os";
+import { booksOf } from "./books.js";
+import type { Locking, Orders, Spectator } from "./crowd.js";
+import { send } from "./crowd.js";
+import type { Plan } from "./plan.js";
+import { planOf } from "./plan.js";
+import type { Result } from "./report.js";
+import { tableOf, verdictOn, worthOf } from "./report.js";
+import type { Progress, Screen } from "./screen.js";
+import { screenOn } from "./screen.js";
+import type { Shop } from "./shop.js";
+import { openShop } from "./shop.js";
+
+const PRODUCTS = ["camera", "console"];
+const SALES: readonly (readonly [locking: Locking, title: string])[] = [
+  ["nothing", "Without a lock: read the stock, think, write it back."],
+  ["the product", "The same code within withLock, a lock per product."],
+  ["the shop", "The same again, with one lock for everything."],
+];
+
+// Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
+process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
+
+async function main(plan: Plan, screen: Screen, signal: AbortSignal): Promise<boolean> {
+  const { colors, say } = screen;
+  const each = plan.buyers / PRODUCTS.length;
+  const shop = await openShop(process.env["DYNAMODB_ENDPOINT"] || undefined);
+  try {
+    say(
+      colors.bold(`Flash sale: ${plan.buyers} buyers in ${plan.processes} processes, ${PRODUCTS.length} products with ${each} pieces each`),
+    );
+    say(`At most ${plan.atOnce} of a process try at a time: they wait by polling, and more would mostly spend requests.`);
+    say(`The lock service: ${shop.url}, on ${shop.engineName === "external" ? shop.endpoint : shop.engineName}`);
+    const results: Result[] = [];
+    for (const [at, [locking, title]] of SALES.entries()) {
+      signal.throwIfAborted();
+      say();
+      say(title);
+      const products = PRODUCTS.map((product) => `${product}-${at + 1}`); // Each sale starts with a full stock of its own.
+      results.push(await holdSale(locking, products, plan, shop, screen, signal));
+    }
+    return show(results, screen);
+  } finally {
+    await shop.close();
+  }
+}
+
+async function holdSale(
+  locking: Locking,
+  products: readonly string[],
+  plan: Plan,
+  { url, endpoint, tableName, stock }: Shop,
+  screen: Screen,
+  signal: AbortSignal,
+): Promise<Result> {
+  const { buyers, processes, atOnce } = plan;
+  const piecesEach = buyers / products.length;
+  await Promise.all(products.map((product) => stock.fill(product, piecesEach)));
+
+  const edges = Array.from({ length: processes + 1 }, (_, at) => Math.round((buyers * at) / processes));
+  const orders = edges
+    .slice(1)
+    .map((last, at): Orders => ({ locking, url, endpoint, tableName, products, first: edges[at] ?? 0, last, atOnce }));
+  let progress: Progress | undefined;
+  const spectator: Spectator = {
+    opened: () => (progress = screen.progress(buyers)),
+    left: ({ requests }) => progress?.step(requests),
+  };
+  try {
+    const crowd = await send(orders, signal, spectator);
+    const books = booksOf(await Promise.all(products.map(stock.audit)), piecesEach);
+    return { locking, ...crowd, ...books };
+  } finally {
+    progress?.stop();
+  }
+}
+
+/** The table and the verdicts; whether all is as it must be. */
+function show(results: readonly Result[], { say, colors }: Screen): boolean {
+  say();
+  tableOf(results).forEach((line, at) => say(`  ${at === 0 ? colors.bold(line) : line}`));
+  say();
+  const verdicts = results.map(verdictOn);
+  for (const { ok, text } of verdicts) say(`${ok ? colors.green("✓") : colors.red("✗")} ${text}`);
+  const [, perProduct, forAll] = results;
+  if (perProduct && forAll) say(`  ${worthOf(perProduct, forAll)}`);
+  say();
+  const machine = cpus();
+  say(colors.dim(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${machine.length} × ${machine[0]?.model.trim()}`));
+  return verdicts.every(({ ok }) => ok);
+}
+
+const interruption = new AbortController();
+const EXIT_STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
+for (const name of ["SIGINT", "SIGTERM"] as const) {
+  process.on(name, () => {
+    process.exitCode = EXIT_STATUS[name];
+    interruption.abort();
+  });
+}
+try {
+  const exact = await main(planOf(process.argv.slice(2)), screenOn(process.stdout), interruption.signal);
+  if (!exact) process.exitCode = 1;
+} catch (error) {
+  if (!interruption.signal.aborted) {
+    console.error(`demo: ${(error instanceof Error ? error.message : String(error)).split("\n", 1)[0]}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,39 @@
+/** What was asked for on the command line. Pure. */
+import { parseArgs } from "node:util";
+
+/** The size of the sale. */
+export interface Plan {
+  /** As many as there are pieces. */
+  readonly buyers: number;
+  readonly processes: number;
+  /** How many buyers of a process try at a time. */
+  readonly atOnce: number;
+}
+
+/** Unless something else is asked for. */
+export const DEFAULTS: Plan = { buyers: 1000, processes: 4, atOnce: 10 };
+
+/** Fewer might not meet, and then the sale without a lock would come out right by luck. */
+const BUYERS_MIN = 40;
+const PROCESSES_MAX = 16;
+
+const OPTIONS = { buyers: { type: "string" }, processes: { type: "string" }, "at-once": { type: "string" } } as const;
+
+/** The plan that `args` ask for. @throws TypeError naming the option that is wrong, and its rule. */
+export function planOf(args: readonly string[]): Plan {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  const buyers = wholeNumber("--buyers", values.buyers, BUYERS_MIN) ?? DEFAULTS.buyers;
+  if (buyers % 2 !== 0) throw new TypeError("--buyers: must be even, half of them for each product");
+  return {
+    buyers,
+    processes: wholeNumber("--processes", values.processes, 1, PROCESSES_MAX) ?? DEFAULTS.processes,
+    atOnce: wholeNumber("--at-once", values["at-once"], 1) ?? DEFAULTS.atOnce,
+  };
+}
+
+function wholeNumber(name: string, text: string | undefined, min: number, max = Infinity): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new TypeError(`${name}: must be a whole number from ${min}${max === Infinity ? "" : ` to ${max}`}`);
+}

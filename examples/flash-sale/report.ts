@@ -1,0 +1,74 @@
+/** What the sales came to: a table with a column for each, and one sentence of judgement for each. Pure. */
+import type { Books } from "./books.js";
+import { isExact } from "./books.js";
+import type { Crowd, Locking } from "./crowd.js";
+
+/** A sale that is over. */
+export interface Result extends Crowd, Books {
+  readonly locking: Locking;
+}
+
+/** What is thought of a sale. */
+export interface Verdict {
+  /** As it must be: exact with a lock, and without one certainly not. */
+  readonly ok: boolean;
+  readonly text: string;
+}
+
+const ROWS: readonly (readonly [label: string, cell: (result: Result) => string])[] = [
+  ["sold", ({ sold }) => count(sold)],
+  ["left in stock", ({ left }) => count(left)],
+  ["oversold", ({ oversold }) => count(oversold)],
+  ["a piece sold again", ({ soldTwice }) => count(soldTwice)],
+  ["a buyer served again", ({ servedTwice }) => count(servedTwice)],
+  ["total time", ({ tookMs }) => seconds(tookMs)],
+  ["sales per second", ({ sold, tookMs }) => count(Math.round((sold * 1000) / tookMs))],
+  ["longest wait", (result) => (result.locking === "nothing" ? "-" : seconds(result.longestWaitMs))],
+  ["gave up", ({ gaveUp }) => count(gaveUp)],
+  ["failed", ({ failures }) => count(failures.length)],
+  ["lock requests spent", ({ requests }) => count(requests)],
+  ["lock requests per sale", ({ requests, sold }) => (sold === 0 ? "-" : (requests / sold).toFixed(1))],
+];
+
+const TITLES: Record<Locking, string> = { nothing: "no lock", "the product": "a lock per product", "the shop": "one lock for all" };
+
+/** The table, line by line: the head first. */
+export function tableOf(results: readonly Result[]): readonly string[] {
+  const cells = [["", ...results.map(({ locking }) => TITLES[locking])], ...ROWS.map(([label, cell]) => [label, ...results.map(cell)])];
+  const widths = cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? [];
+  return cells.map((row) =>
+    row.map((text, column) => (column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0))).join("   "),
+  );
+}
+
+/** What is to be thought of `result`. */
+export function verdictOn(result: Result): Verdict {
+  const { locking, stocked, left, sold, oversold, soldTwice, servedTwice, gaveUp, failures } = result;
+  const fell = stocked - left;
+  const what = `${count(sold)} sold, ${count(left)} left of ${count(stocked)}`;
+  if (locking === "nothing") {
+    if (oversold <= 0)
+      return { ok: false, text: `No lock: ${what}. It did not oversell, so this sale shows nothing: more buyers, please.` };
+    const text = `${count(sold)} sold, but the stock fell by ${count(fell)}: oversold by ${count(oversold)}. ${count(soldTwice)} buyers paid for a piece that was gone.`;
+    return { ok: true, text: `No lock: ${text}` };
+  }
+  const name = locking === "the product" ? "A lock per product" : "One lock for all";
+  if (isExact(result)) return { ok: true, text: `${name}: exact. ${what}, no piece sold twice, nobody served twice.` };
+  const wrong = `oversold by ${count(oversold)}, ${count(soldTwice)} pieces sold again, ${count(servedTwice)} buyers served again`;
+  const missed = `${count(gaveUp)} gave up, ${count(failures.length)} failed${failures[0] === undefined ? "" : ` (${failures[0]})`}`;
+  return { ok: false, text: `${name}: NOT exact. ${what}, ${wrong}; ${missed}.` };
+}
+
+/** What a lock per product is worth, in one sentence. */
+export function worthOf(perProduct: Result, forAll: Result): string {
+  const times = (forAll.tookMs / perProduct.tookMs).toFixed(1);
+  return `With one lock for all, the same sale took ${times} times as long: ${seconds(forAll.tookMs)} in place of ${seconds(perProduct.tookMs)}.`;
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en-US");
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,63 @@
+/**
+ * How a sale is drawn: a bar that moves in a terminal (cli-progress), and where there is none a plain
+ * line at every quarter of the way. Colours and escape codes are for terminals alone.
+ */
+import { SingleBar } from "cli-progress";
+import pc from "picocolors";
+
+/** What is shown while a sale goes on. */
+export interface Progress {
+  /** One buyer more has come and gone, and this many requests were spent on it. */
+  step(requests: number): void;
+  /** Leaves the last state on the screen, and the cursor where it was. Safe to repeat. */
+  stop(): void;
+}
+
+/** Where the demo draws. */
+export interface Screen {
+  readonly colors: ReturnType<typeof pc.createColors>;
+  say(text?: string): void;
+  progress(buyers: number): Progress;
+}
+
+/** Lines of progress where there is no terminal. */
+const PLAIN_LINES = 4;
+
+/** The screen on `stream`. */
+export function screenOn(stream: NodeJS.WriteStream): Screen {
+  const { isTTY: isTerminal = false } = stream as { isTTY?: boolean }; // Absent where there is none.
+  // picocolors alone would also colour where CI is set, terminal or not.
+  const colors = pc.createColors(isTerminal && pc.isColorSupported);
+  const say = (text = ""): void => void stream.write(`${text}\n`);
+  return { colors, say, progress: (buyers) => (isTerminal ? bar(stream, buyers, colors.cyan) : lines(say, buyers)) };
+}
+
+function bar(stream: NodeJS.WriteStream, buyers: number, colored: (text: string) => string): Progress {
+  const format = `  ${colored("{bar}")} {value}/{total} buyers · {duration} s · {requests} requests to the lock service`;
+  const options = { stream, format, barCompleteChar: "█", barIncompleteChar: "░", barsize: 30, fps: 10, hideCursor: true };
+  const drawn = new SingleBar({ ...options, gracefulExit: false, linewrap: true });
+  let requests = 0;
+  drawn.start(buyers, 0, { requests });
+  return {
+    step(spent) {
+      requests += spent;
+      drawn.increment(1, { requests });
+    },
+    stop: () => drawn.isActive && drawn.stop(),
+  };
+}
+
+function lines(say: Screen["say"], buyers: number): Progress {
+  const beganAtMs = performance.now();
+  let done = 0;
+  let requests = 0;
+  return {
+    step(spent) {
+      done++;
+      requests += spent;
+      const isQuarter = Math.floor((done * PLAIN_LINES) / buyers) > Math.floor(((done - 1) * PLAIN_LINES) / buyers);
+      if (isQuarter) say(`  ${done}/${buyers} buyers, ${((performance.now() - beganAtMs) / 1000).toFixed(1)} s, ${requests} requests`);
+    },
+    stop: () => undefined,
+  };
+}

@@ -1,0 +1,140 @@
+/** The flash sale, run as a reader runs it: its output, its exit status, and that nothing stays behind. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { booksOf, isExact } from "../../examples/flash-sale/books.js";
+import type { Locking } from "../../examples/flash-sale/crowd.js";
+import { DEFAULTS, planOf } from "../../examples/flash-sale/plan.js";
+import type { Result } from "../../examples/flash-sale/report.js";
+import { verdictOn } from "../../examples/flash-sale/report.js";
+import type { Sale, Shelf } from "../../examples/flash-sale/stock.js";
+
+/** A sale takes real time: three of them, and a dozen processes to start, on a machine that others use. */
+const TIMEOUT_MS = 120_000;
+const SMALL = ["--buyers", "80", "--processes", "2", "--at-once", "10"];
+const ESCAPE = "\u001B";
+
+interface Run {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the demo; `interruptAt`: Ctrl-C as soon as it has written this. */
+async function runDemo(args: readonly string[], interruptAt?: string): Promise<Run> {
+  const child = spawn(process.execPath, ["--import", "tsx", "examples/flash-sale/demo.ts", ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, CI: "true" }, // Where some libraries colour whatever they write to.
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    if (interruptAt !== undefined && stdout.includes(interruptAt)) child.kill("SIGINT");
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stdout, stderr };
+}
+
+describe("the flash sale", () => {
+  it("oversells without a lock and is exact with one", { timeout: TIMEOUT_MS }, async () => {
+    const { code, stdout, stderr } = await runDemo(SMALL);
+    expect(stderr).toBe("");
+    expect(stdout).toContain("80 buyers in 2 processes, 2 products with 40 pieces each");
+    expect(stdout).toMatch(/^✓ No lock: 80 sold, but the stock fell by \d+: oversold by [1-9]\d*\. /m);
+    for (const name of ["A lock per product", "One lock for all"]) {
+      expect(stdout).toContain(`✓ ${name}: exact. 80 sold, 0 left of 80, no piece sold twice, nobody served twice.`);
+    }
+    for (const row of ["total time", "longest wait", "gave up", "lock requests spent", "left in stock"]) {
+      expect(stdout).toMatch(new RegExp(`^ {2}${row}( +[\\d.,]+( s)?| +-){3}$`, "m"));
+    }
+    expect(stdout).toContain("80/80 buyers");
+    expect(stdout).not.toContain(ESCAPE);
+    expect(code).toBe(0);
+  });
+
+  it("ends with all that it started on Ctrl-C", { timeout: TIMEOUT_MS }, async () => {
+    const { code, stdout, stderr } = await runDemo(SMALL, "lock per product.");
+    expect({ code, stderr }).toEqual({ code: 130, stderr: "" });
+    const url = /http:\/\/127\.0\.0\.1:(\d+)/.exec(stdout)!;
+    await expect(fetch(url[0])).rejects.toThrow("fetch failed");
+    const { stdout: processes } = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" });
+    expect(processes).not.toContain(`"url":"${url[0]}"`);
+    expect(processes).not.toContain(`PORT=${url[1]}`);
+  });
+
+  it("tells what it can't do in one line", { timeout: TIMEOUT_MS }, async () => {
+    const { code, stdout, stderr } = await runDemo(["--bargains"]);
+    expect(stderr).toMatch(/^demo: .*--bargains.*\n$/);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  });
+});
+
+describe("its options", () => {
+  it.each([
+    ["--buyers", "81"],
+    ["--buyers", "38"],
+    ["--buyers", "lots"],
+    ["--processes", "0"],
+    ["--processes", "17"],
+    ["--at-once", "1.5"],
+  ])("refuse %s %s by name", (name, value) => {
+    expect(() => planOf([name, value])).toThrow(`${name}: must be`);
+  });
+
+  it("are in the README, with their defaults", () => {
+    const readme = readFileSync("examples/flash-sale/README.md", "utf8");
+    const rows = [...readme.matchAll(/^\| `(--[\w-]+)` .*\| (\d+) +\|$/gm)].flatMap(([, name = "", value = ""]) => [name, value]);
+    expect(rows).toHaveLength(2 * Object.keys(DEFAULTS).length);
+    expect(planOf(rows)).toEqual(DEFAULTS);
+    expect(planOf([])).toEqual(DEFAULTS);
+  });
+});
+
+/** Two products that held two pieces each; every piece sold once is what the books should say. */
+const A: readonly Sale[] = [
+  { buyer: "1", piece: 2 },
+  { buyer: "2", piece: 1 },
+];
+const B: readonly Sale[] = [
+  { buyer: "3", piece: 2 },
+  { buyer: "4", piece: 1 },
+];
+const EXACT: readonly Shelf[] = [
+  { left: 0, sales: A },
+  { left: 0, sales: B },
+];
+
+function verdict(locking: Locking, shelves: readonly Shelf[]) {
+  const crowd = { tookMs: 1, longestWaitMs: 1, gaveUp: 0, requests: 1, failures: [] };
+  const result: Result = { locking, ...crowd, ...booksOf(shelves, 2) };
+  return verdictOn(result);
+}
+
+describe("the books", () => {
+  it("are exact when every piece was sold once, to somebody else each", () => {
+    expect(isExact(booksOf(EXACT, 2))).toBe(true);
+    expect(verdict("the product", EXACT)).toMatchObject({ ok: true });
+  });
+
+  it.each<[what: string, shelf: Shelf, text: string]>([
+    ["a piece is left", { left: 1, sales: [B[0]!] }, "3 sold, 1 left of 4, oversold by 0"],
+    ["a piece was sold again", { left: 1, sales: [B[0]!, { buyer: "4", piece: 2 }] }, "oversold by 1, 1 pieces sold again"],
+    ["the stock came out right by luck", { left: 0, sales: [B[0]!, { buyer: "4", piece: 2 }] }, "oversold by 0, 1 pieces sold again"],
+    ["a buyer was served again", { left: 0, sales: [B[0]!, { buyer: "1", piece: 1 }] }, "1 buyers served again"],
+    ["a sale was not noted", { left: 0, sales: [B[0]!] }, "3 sold, 0 left of 4, oversold by -1"],
+    ["the stock is not there", { left: NaN, sales: B }, "NaN left"],
+  ])("are not exact when %s, and the sale with a lock fails", (_what, shelf, text) => {
+    const shelves = [EXACT[0]!, shelf];
+    expect(isExact(booksOf(shelves, 2))).toBe(false);
+    expect(verdict("the product", shelves)).toEqual({ ok: false, text: expect.stringContaining(text) as string });
+    expect(verdict("the shop", shelves).ok).toBe(false);
+  });
+
+  it("control: a sale without a lock fails unless it oversold", () => {
+    expect(verdict("nothing", EXACT)).toMatchObject({ ok: false });
+    expect(verdict("nothing", [EXACT[0]!, { left: 1, sales: [B[0]!, { buyer: "4", piece: 2 }] }])).toMatchObject({ ok: true });
+  });
+});
