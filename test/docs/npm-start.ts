@@ -1,0 +1,55 @@
+/** `npm start` as a person has it: in a terminal of its own, on a free port, until somebody presses Ctrl-C. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { ROOT } from "../tidy/tree.js";
+
+/** A service that a person started. */
+export interface NpmStart {
+  /** What it printed until it served. */
+  readonly greeting: string;
+  readonly url: string;
+  /** Where its DynamoDB answers; `""` when this machine has none, and it keeps its records in memory. */
+  readonly engineEndpoint: string;
+  /** Sends what the terminal sends, npm and the shell between included. Resolves when nothing of it runs any more. */
+  pressCtrlC(): Promise<{ readonly code: number | null; readonly stderr: string }>;
+  /** Whatever state it is in. */
+  kill(): void;
+}
+
+/** The environment of a person who has set nothing but this. */
+export function plainEnvironment(set: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const inherited = ["PATH", "HOME", "TMPDIR"].map((name) => [name, process.env[name]] as const);
+  return { ...Object.fromEntries(inherited.filter(([, value]) => value !== undefined)), ...set };
+}
+
+/** Runs it. @throws Error when it ends instead of serving. */
+export async function npmStart(): Promise<NpmStart> {
+  const env = plainEnvironment({ PORT: "0", npm_config_update_notifier: "false" });
+  const npm = spawn("npm", ["start"], { cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  let greeting = "";
+  let stderr = "";
+  npm.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const closed = once(npm, "close").then(([code]) => code as number | null);
+  const signalGroup = (name: NodeJS.Signals): void => void process.kill(-(npm.pid ?? 0), name);
+  await new Promise<void>((resolve, reject) => {
+    npm.stdout.setEncoding("utf8").on("data", (text: string) => {
+      greeting += text;
+      if (greeting.includes("Ctrl-C")) resolve();
+    });
+    void closed.then(() => reject(new Error(`npm start ended: ${greeting} ${stderr}`)));
+  });
+  const [, url = ""] = /^holdfast \S+ serves (\S+)$/m.exec(greeting) ?? [];
+  const [, engineEndpoint = ""] = /^engine: .* at ([^\s,]+)/m.exec(greeting) ?? [];
+  return {
+    greeting,
+    url,
+    engineEndpoint,
+    async pressCtrlC() {
+      signalGroup("SIGINT");
+      return { code: await closed, stderr };
+    },
+    kill() {
+      if (npm.exitCode === null && npm.signalCode === null) signalGroup("SIGKILL");
+    },
+  };
+}

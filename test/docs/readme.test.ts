@@ -1,0 +1,171 @@
+/**
+ * Whoever pastes what the README says gets what the README says: `npm start` is started once as it stands
+ * there, and every snippet then runs against it, word for word but for the port.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { GetCommand } from "@aws-sdk/lib-dynamodb";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import { createLockClient } from "../../lib/index.js";
+import { ROOT } from "../tidy/tree.js";
+import type { NpmStart } from "./npm-start.js";
+import { npmStart, plainEnvironment } from "./npm-start.js";
+import { blockUnder } from "./readme.js";
+
+const run = promisify(execFile);
+const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
+const README_URL = "http://127.0.0.1:8787";
+const KEY = "ORDER_1231";
+/** The README's imports, and the sources that are published under these names. */
+const ENTRIES = { '"holdfast"': join(ROOT, "lib/index.js"), '"holdfast/dynamodb"': join(ROOT, "lib/dynamodb.js") };
+const SNIPPETS = { http: "With the SDK, over HTTP", table: "With the SDK, straight on the table" };
+/** Starting a compiler takes its time on a loaded machine. */
+const COMPILER_MS = 120_000;
+
+let service: NpmStart;
+let directory: string;
+
+beforeAll(async () => {
+  service = await npmStart();
+  // Below node_modules, so that the snippets find their packages and git does not find the snippets.
+  const cache = join(ROOT, "node_modules/.cache");
+  await mkdir(cache, { recursive: true });
+  directory = await mkdtemp(join(cache, "readme-"));
+  for (const [name, heading] of Object.entries(SNIPPETS)) await writeFile(join(directory, `${name}.mts`), snippet(heading));
+  const files = Object.keys(SNIPPETS).map((name) => `${name}.mts`);
+  await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ extends: join(ROOT, "tsconfig.json"), files, include: [] }));
+});
+
+afterAll(async () => {
+  service.kill();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function snippet(heading: string): string {
+  const names = Object.entries(ENTRIES);
+  return names
+    .reduce((text, [name, file]) => text.replaceAll(`from ${name}`, `from ${JSON.stringify(file)}`), blockUnder(heading, "ts"))
+    .replace(README_URL, service.url);
+}
+
+/** Runs a snippet to its end; rejects unless it ends well. */
+async function runSnippet(name: keyof typeof SNIPPETS, env: Readonly<Record<string, string>> = {}) {
+  const file = join(directory, `${name}.mts`);
+  return run(process.execPath, ["--import", "tsx", file], { cwd: ROOT, env: plainEnvironment(env) });
+}
+
+/** Runs lines of shell one after another, and then gives what each of them printed. */
+async function bash(lines: readonly string[]): Promise<readonly string[]> {
+  const end = "\n---end of the line---\n";
+  const script = lines.map((line) => `${line}\nprintf '%s' '${end}'`).join("\n");
+  const { stdout } = await run("bash", ["-c", `set -euo pipefail\n${script}`], { env: plainEnvironment({}) });
+  return stdout.split(end).slice(0, -1);
+}
+
+/** The table that the snippet writes to, as an application would have it. */
+async function createOrders(client: DynamoDBClient): Promise<void> {
+  await client.send(
+    new CreateTableCommand({
+      TableName: "orders",
+      BillingMode: "PAY_PER_REQUEST",
+      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
+      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+    }),
+  );
+  await waitUntilTableExists({ client, maxWaitTime: 60 }, { TableName: "orders" });
+}
+
+const statusOf = (printed: string | undefined): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(printed ?? "")?.[1]);
+
+describe("the README's npm start", () => {
+  it("serves, and nothing warns", async () => {
+    expect((await fetch(`${service.url}/v1/health?deep=1`)).status).toBe(200);
+    expect(service.greeting).not.toMatch(/warn/i);
+  });
+
+  it.runIf(HAS_CURL)("prints three curl lines to paste", async () => {
+    const lines = service.greeting.split("\n").filter((line) => line.trim().startsWith("curl"));
+    expect((await bash(lines)).map(statusOf)).toEqual([201, 200, 204]);
+  });
+});
+
+describe("the README's first lease with curl", () => {
+  const lines = blockUnder("With curl", "sh").split("\n");
+  const curls = lines.flatMap((line, at) => (line.startsWith("curl ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
+  const printed: string[] = [];
+
+  beforeAll(async () => {
+    if (!HAS_CURL) return;
+    // Each curl line twice: the comments say what the same line does again.
+    const twice = lines.flatMap((line) => (line.startsWith("curl ") ? [line, line] : [line]));
+    const all = await bash(twice.map((line) => line.replace(README_URL, service.url)));
+    printed.push(...all.filter((_, at) => twice[at]?.startsWith("curl ")));
+  });
+
+  it.runIf(HAS_CURL).each(curls.map((curl, at) => ({ ...curl, at })))("answers as said above it: $comment", ({ comment, at }) => {
+    const [first = 200, again = first] = (comment.match(/\b\d{3}\b/g) ?? []).map(Number);
+    expect([statusOf(printed[2 * at]), statusOf(printed[2 * at + 1])], printed.join("\n")).toEqual([first, again]);
+  });
+
+  it.runIf(HAS_CURL)("acquires once, shows no leaseId, renews, and releases", () => {
+    const [acquired = "", repeated = "", inspected = "", , renewed = "", , ...released] = printed;
+    const [, token = "none"] = /"fencingToken":(\d+)/.exec(acquired) ?? [];
+    const [, leaseId = "none"] = /"leaseId":"([^"]+)"/.exec(acquired) ?? [];
+    expect(acquired).not.toMatch(/^idempotent-replayed:/im);
+    expect(repeated).toMatch(/^idempotent-replayed: true\r$/im);
+    expect(repeated).toContain(`"fencingToken":${token},`);
+    expect(inspected).toContain(`"owner":"checkout-7"`);
+    expect(inspected).not.toContain(leaseId);
+    expect(renewed).toMatch(/"leaseMs":30000,"remainingMs":(30000|29\d{3}),/);
+    expect(released).toEqual(Array(2).fill(expect.stringMatching(/^lease-state: released\r$/im)));
+  });
+});
+
+describe("the README's snippets", () => {
+  it("have the types that they use", { timeout: COMPILER_MS }, async () => {
+    await expect(run("npx", ["tsc", "--noEmit", "-p", directory], { cwd: ROOT })).resolves.toMatchObject({ stdout: "" });
+  });
+
+  it("hold a lease over HTTP while they run, and no longer", async () => {
+    const { stdout, stderr } = await runSnippet("http");
+    expect(stderr).toBe("");
+    const [, token] = /^paid under token (\d+)\n$/.exec(stdout) ?? [];
+    const locks = createLockClient({ url: service.url });
+    expect(await locks.inspect(KEY)).toMatchObject({ holders: [], fencingToken: Number(token) });
+  });
+
+  it("write under the token of a lease straight on the table", async ({ skip }) => {
+    skip(service.engineEndpoint === "", "records in memory have no table");
+    const client = engineClient(service.engineEndpoint);
+    await createOrders(client);
+    const { stderr } = await runSnippet("table", {
+      AWS_ENDPOINT_URL_DYNAMODB: service.engineEndpoint,
+      AWS_REGION: "us-east-1",
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+    });
+    expect(stderr).toBe("");
+    const { holders, fencingToken } = await createTableClient({ tableName: "holdfast", client }).inspect(KEY);
+    expect(holders).toEqual([]);
+    const { Item } = await client.send(new GetCommand({ TableName: "orders", Key: { id: "1231" }, ConsistentRead: true }));
+    expect(Item).toEqual({ id: "1231", status: "PAID", fencingToken });
+    client.destroy();
+  });
+});
+
+describe("Ctrl-C", () => {
+  it("ends npm start and all that it started", async () => {
+    const { code, stderr } = await service.pressCtrlC();
+    expect(code).toBe(0);
+    expect(stderr.split("\n").filter((line) => line !== "" && !line.startsWith("npm "))).toEqual([]);
+    for (const url of [service.url, service.engineEndpoint].filter((one) => one !== ""))
+      await expect(fetch(url)).rejects.toThrow("fetch failed");
+  });
+});

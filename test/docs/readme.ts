@@ -1,0 +1,47 @@
+/** The README as the tests read it: its text, and its blocks of code with the heading that each stands under. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../tidy/tree.js";
+
+/** All of it. */
+export const README = readFileSync(join(ROOT, "README.md"), "utf8");
+
+/** A block of code, word for word. */
+interface Block {
+  readonly heading: string;
+  /** `""` when it names none. */
+  readonly language: string;
+  readonly text: string;
+}
+
+const FENCE = "```";
+
+/** The blocks under the heading in this language, in order. @throws Error when there is none. */
+export function blocksUnder(heading: string, language: string): readonly string[] {
+  const found = blocksOf(README).filter((block) => block.heading === heading && block.language === language);
+  if (found.length === 0) throw new Error(`The README has no block of ${language || "plain text"} under "${heading}"`);
+  return found.map(({ text }) => text);
+}
+
+/** The block under the heading in this language. @throws Error when there is not exactly one. */
+export function blockUnder(heading: string, language: string): string {
+  const [block = "", ...others] = blocksUnder(heading, language);
+  if (others.length > 0) throw new Error(`The README has several blocks of ${language || "plain text"} under "${heading}"`);
+  return block;
+}
+
+/** A `#` at the start of a line is a heading outside of blocks, and a comment of the shell within. */
+function blocksOf(text: string): readonly Block[] {
+  const blocks: Block[] = [];
+  let heading = "";
+  let open: { readonly language: string; readonly lines: string[] } | undefined;
+  for (const line of text.split("\n")) {
+    if (line.startsWith(FENCE) && open) {
+      blocks.push({ heading, language: open.language, text: open.lines.join("\n") });
+      open = undefined;
+    } else if (line.startsWith(FENCE)) open = { language: line.slice(FENCE.length), lines: [] };
+    else if (open) open.lines.push(line);
+    else heading = /^#+ (.*)$/.exec(line)?.[1] ?? heading;
+  }
+  return blocks;
+}
