@@ -43,7 +43,8 @@ async function work(lease: Lease): Promise<string> {
     report("woke", { held, remainingMs: lease.remainingMs(), state: lease.state, asserted: thrownBy(() => lease.assertHeld()) });
   } else {
     await sleepUntilFrozen(sinceMs);
-    const aborted = await new Promise((resolve) => setImmediate(() => resolve(lease.signal.aborted)));
+    // It may have been stopped within a timer turn, whose time is from before: the first one after that counts.
+    const aborted = await new Promise((resolve) => setTimeout(() => resolve(lease.signal.aborted), 0));
     report("woke", { aborted, reason: (lease.signal.reason as { name?: string } | undefined)?.name });
   }
   report("wrote", {
@@ -58,7 +59,7 @@ function spinUntilFrozen(sinceMs: number): void {
   for (let before = sinceMs, now = Date.now(); now - before < FROZEN_MS; now = Date.now()) before = now;
 }
 
-/** Asleep until the process was stopped, heartbeats and all; resolves in the first timer turn after it wakes. */
+/** Asleep until the process was stopped, heartbeats and all; resolves in the timer turn that it wakes in. */
 async function sleepUntilFrozen(sinceMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     let before = sinceMs;
