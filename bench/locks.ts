@@ -8,7 +8,7 @@ import { engineClient } from "../infra/local/engine-client.js";
 import { startProcess } from "../infra/local/engine-process.js";
 import type { Engine } from "../infra/local/engine.js";
 import { startEngine } from "../infra/local/engine.js";
-import type { LockClient } from "../lib/client/client.js";
+import type { LockClient } from "../lib/client/lock-client.js";
 import { createClient } from "../lib/client/client.js";
 import { realWorld } from "../lib/client/world.js";
 import { createRules } from "../lib/core/rules.js";

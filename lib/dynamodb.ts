@@ -3,7 +3,7 @@
  * core, same store, one network hop less; what protects the table then is IAM on its leading keys.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { ClientOptions, LockClient } from "./client/client.js";
+import type { ClientOptions, LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";

@@ -1,5 +1,5 @@
 /** `holdfast`: locks over HTTP. Needs `fetch` and nothing else. */
-import type { ClientOptions, LockClient } from "./client/client.js";
+import type { ClientOptions, LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
@@ -8,7 +8,7 @@ import { httpApi } from "./client/http-transport.js";
 import { checkNames } from "./client/options.js";
 import { realWorld } from "./client/world.js";
 
-export type { ClientOptions, LockClient, LockClientEvent } from "./client/client.js";
+export type { ClientOptions, LockClient, LockClientEvent } from "./client/lock-client.js";
 export { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "./client/errors.js";
 export type { FencedWrite } from "./client/fenced-write.js";
 export { fencedWrite } from "./client/fenced-write.js";

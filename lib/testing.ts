@@ -3,7 +3,7 @@
  * core, with a clock to turn and faults to inject; nothing waits and nothing is random.
  */
 import { LeaseIds } from "./client/acquire.js";
-import type { ClientOptions, LockClient } from "./client/client.js";
+import type { ClientOptions, LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { checkNames } from "./client/options.js";
 import { randomBytes } from "./client/world.js";

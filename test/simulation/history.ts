@@ -5,7 +5,7 @@
  */
 import { createHandler } from "../../lambda/handler.js";
 import { LeaseIds } from "../../lib/client/acquire.js";
-import type { LockClient } from "../../lib/client/client.js";
+import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/http-transport.js";
 import { DEFAULTS, RETENTION_MIN_MS, takeoverMarginMs } from "../../lib/core/limits.js";

@@ -1,0 +1,63 @@
+/** The lock client as its users see it: the one interface that every `createLockClient` returns. */
+import type { Health, Listed } from "../core/lock-api.js";
+import type { Inspection } from "../core/views.js";
+import type { InvocationContext } from "./invocation.js";
+import type { Lease } from "./lease.js";
+import type { AcquireOptions, LeaseOptions } from "./options.js";
+
+/** Something the client did or met, for metrics and logs. Never carries a leaseId. */
+export interface LockClientEvent {
+  readonly type: "acquired" | "released" | "lost" | "renew-failed" | "release-failed";
+  readonly key: string;
+  readonly fencingToken: number;
+  readonly error?: unknown;
+}
+
+/** Options of every client. */
+export interface ClientOptions {
+  /** Put before every key as it is, e.g. `"billing:"`. */
+  readonly prefix?: string | undefined;
+  /** The owner of leases that don't say otherwise: a label for people. */
+  readonly owner?: string | undefined;
+  /** Told of everything that happens to the client's leases. Must not throw. */
+  readonly onEvent?: ((event: LockClientEvent) => void) | undefined;
+}
+
+/** Locks for one application. Made by `createLockClient`. */
+export interface LockClient extends AsyncDisposable {
+  /** Asks for the key at once: the lease, or null when it is held by another. */
+  tryAcquire(key: string, options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
+  /**
+   * Waits for the key.
+   * @throws LockTimeoutError after `waitMs`; AbortError when `signal` aborts. Either way nothing is held.
+   */
+  acquire(key: string, options?: AcquireOptions): Promise<Lease>;
+  /**
+   * Acquires, keeps the lease alive, runs `work` and releases.
+   * @throws LockLostError if the lease was lost while `work` ran, whatever it returned.
+   */
+  withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T): Promise<T>;
+  withLock<T>(key: string, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T): Promise<T>;
+  /** Takes over what another process detached. The handle works once; the token is a new one. */
+  attach(handle: string, options?: Omit<LeaseOptions, "meta">): Promise<Lease>;
+  /** A view for one Lambda invocation: caps leases and waits by its remaining time; close it at the end. */
+  forInvocation(context: InvocationContext): LockClient;
+  /** Who holds the key, and who waits. */
+  inspect(key: string): Promise<Inspection>;
+  /** Held keys in order, a page at a time. */
+  list(options?: {
+    readonly prefix?: string;
+    readonly owner?: string;
+    readonly max?: number;
+    readonly cursor?: string;
+  }): Promise<Omit<Listed, "ok">>;
+  /** Ends the hold with this token: it can't be renewed; with `drainMs` below its remaining time, by force. */
+  forceRelease(
+    key: string,
+    options: { readonly reason: string; readonly fencingToken: number; readonly drainMs?: number },
+  ): Promise<{ readonly breakInMs: number }>;
+  /** Whether the service is up. */
+  health(): Promise<Omit<Health, "ok">>;
+  /** Stops heartbeats and releases what is held. The client grants nothing after it. */
+  close(): Promise<void>;
+}
