@@ -82,4 +82,41 @@ export const BUGS: readonly Bug[] = [
       ["return answer.state;", 'this.#end("released", new LockLostError(`${this.key}: released`, "released"));\n    return answer.state;'],
     ],
   },
+  {
+    name: "takeover-by-the-later-clock",
+    why: "a server clock that is fast takes over from a holder who still believes",
+    file: "lib/core/views.ts",
+    edits: [["hold.expiresAtMs + hold.marginMs <= reading.earlierMs;", "hold.expiresAtMs + hold.marginMs <= reading.laterMs;"]],
+  },
+  {
+    name: "monotonic-clock-alone",
+    why: "a frozen sandbox stops it: the holder wakes up and believes",
+    file: "lib/core/time.ts",
+    edits: [
+      ["return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);", "return now.monotonicMs - since.monotonicMs;"],
+    ],
+  },
+  {
+    name: "wall-clock-alone",
+    why: "a correction of the machine's time gives the holder the lease a second time",
+    file: "lib/core/time.ts",
+    edits: [["return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);", "return now.wallMs - since.wallMs;"]],
+  },
+  {
+    name: "acquire-again-extends",
+    why: "a late duplicate of an acquire lengthens a lease that nobody renewed",
+    file: "lib/core/acquire.ts",
+    edits: [
+      [
+        'hold.principal === "" ? change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal } } }) : undefined;',
+        "change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal, expiresAtMs: reading.laterMs + hold.leaseMs } } });",
+      ],
+    ],
+  },
+  {
+    name: "version-from-nothing",
+    why: "a collected item starts its versions again, and a write that saw the old one finds it",
+    file: "lib/core/change.ts",
+    edits: [["(record.version === 0 ? reading.laterMs : record.version) + 1", "record.version + 1"]],
+  },
 ];
