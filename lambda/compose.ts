@@ -6,14 +6,12 @@ import { systemClock } from "../lib/core/time.js";
 import type { LogLine } from "../lib/service/log.js";
 import { createDynamoStore } from "../lib/store/dynamo-store.js";
 import type { LockStore } from "../lib/store/lock-store.js";
+import { TABLE_CALLS } from "../lib/store/table.js";
 import type { HandlerDeps } from "./handler.js";
 import { createHandler } from "./handler.js";
 
 /** The environment of a function. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Bounds on a call to the table: all its attempts together end well before the function does. */
-export const TABLE_CALLS = { maxAttempts: 3, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } } as const;
 
 /**
  * A handler for `env`: `HOLDFAST_TABLE` names the table, `HOLDFAST_RETENTION_MS` and

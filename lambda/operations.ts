@@ -1,7 +1,7 @@
 /** One entry per operation: the request decoded, the service asked, the answer given its status and headers. */
 import type { Held } from "../lib/core/commands.js";
 import type { Refusal } from "../lib/core/errors.js";
-import type { CallOptions, LockApi } from "../lib/core/lock-api.js";
+import type { LockApi } from "../lib/core/lock-api.js";
 import type { Decoded, Meant, Schema } from "../lib/wire/decode.js";
 import { decode, decodeBody } from "../lib/wire/decode.js";
 import { AcquireBody, BreakBody, HealthQuery, Key, LeaseId, ListQuery, RenewBody, TransferBody } from "../lib/wire/messages.js";
@@ -11,7 +11,7 @@ import type { HttpEvent, HttpResult } from "./http.js";
 import type { RouteName } from "./routes.js";
 
 /** Answers `event`, or refuses it. */
-export type Operation = (event: HttpEvent, api: LockApi, options?: CallOptions) => Promise<HttpResult | Refusal>;
+export type Operation = (event: HttpEvent, api: LockApi) => Promise<HttpResult | Refusal>;
 
 /** What each route does. */
 export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {

@@ -16,6 +16,7 @@ import { tableClocks } from "./service/clocks.js";
 import { lockService } from "./service/lock-service.js";
 import type { Log } from "./service/log.js";
 import { createDynamoStore } from "./store/dynamo-store.js";
+import { TABLE_CALLS } from "./store/table.js";
 import { watchTableClock } from "./store/table-clock.js";
 
 export * from "./index.js";
@@ -49,8 +50,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const namespace = options.namespace ?? fromEnvironment("HOLDFAST_NAMESPACE") ?? "default";
   if (!NAMESPACE.test(namespace))
     throw new InvalidRequestError("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -", "namespace");
-  const client =
-    options.client ?? new DynamoDBClient({ maxAttempts: 3, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } });
+  const client = options.client ?? new DynamoDBClient(TABLE_CALLS);
   const rules = createRules({
     ...(options.clockErrorMs !== undefined && { clockErrorMs: options.clockErrorMs }),
     ...(options.retentionMs !== undefined && { retentionMs: options.retentionMs }),

@@ -4,11 +4,12 @@
  * it from starting is one line on stderr; Ctrl-C ends all of it.
  */
 import { randomBytes } from "node:crypto";
-import { compose, rulesOf, TABLE_CALLS } from "../../lambda/compose.js";
+import { compose, rulesOf } from "../../lambda/compose.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import { systemClock } from "../../lib/core/time.js";
 import { VERSION } from "../../lib/core/version.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { TABLE_CALLS } from "../../lib/store/table.js";
 import { createTable } from "./create-table.js";
 import { engineClient } from "./engine-client.js";
 import type { EmbeddedEngine, Engine } from "./engine.js";

@@ -5,7 +5,7 @@
 import type { Held, LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import type { CallOptions } from "../core/lock-api.js";
-import { LIMITS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Acquiring, Wanted } from "./acquire.js";
 import { abortError, cancel, refreshed, tryOnce, untilGranted } from "./acquire.js";
 import type { Answered } from "./call.js";
@@ -21,7 +21,7 @@ import type { Lease } from "./lease.js";
 import { HeldLease } from "./lease.js";
 import type { ClientOptions, LockClient, LockClientEvent } from "./lock-client.js";
 import type { AcquireOptions, LeaseOptions } from "./options.js";
-import { checkAcquire, checkKey, checkLease, checkMs, checkNames, checkTryAcquire, DEFAULT_LEASE_MS, DEFAULT_WAIT_MS } from "./options.js";
+import { checkAcquire, checkKey, checkLease, checkMs, checkNames, checkTryAcquire } from "./options.js";
 import { Registry } from "./registry.js";
 
 /** What a release says of a hold that did not last until then. Who was granted treats `unknown` and `never` as lost. */
@@ -56,7 +56,7 @@ function createView(deps: Acquiring, options: ClientOptions, registry: Registry,
     return key;
   }
 
-  function wantedOf(key: string, { leaseMs = DEFAULT_LEASE_MS, owner = defaultOwner, meta }: LeaseOptions): Wanted {
+  function wantedOf(key: string, { leaseMs = DEFAULTS.leaseMs, owner = defaultOwner, meta }: LeaseOptions): Wanted {
     if (registry.isClosed) throw closedError();
     return { key, leaseMs: capLeaseMs(leaseMs, context), owner, meta };
   }
@@ -129,7 +129,7 @@ function createView(deps: Acquiring, options: ClientOptions, registry: Registry,
       const key = keyOf(name);
       checkAcquire(options);
       const wanted = wantedOf(key, options);
-      const waitMs = capWaitMs(options.waitMs ?? DEFAULT_WAIT_MS, context);
+      const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
       return registry.run(options.signal, async (signal) => hand(await untilGranted({ ...wanted, signal }, waitMs, deps), options));
     },
 

@@ -1,6 +1,6 @@
 /** What callers may ask for, and the checks that name the option and the rule before anything is sent. */
 import { isKey } from "../core/key.js";
-import { DEFAULTS, LIMITS } from "../core/limits.js";
+import { LIMITS } from "../core/limits.js";
 import type { Meta } from "../core/record.js";
 import { InvalidRequestError } from "./errors.js";
 
@@ -99,8 +99,3 @@ function isSmallObject(meta: unknown): boolean {
     new TextEncoder().encode(JSON.stringify(meta)).length <= LIMITS.metaBytes
   );
 }
-
-/** The default wait for a key in ms. */
-export const DEFAULT_WAIT_MS = DEFAULTS.waitMs;
-/** The default length of a lease in ms. */
-export const DEFAULT_LEASE_MS = DEFAULTS.leaseMs;

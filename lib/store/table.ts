@@ -11,3 +11,6 @@ export const TABLE = {
   /** Epoch seconds. Garbage collection only: a lease's own deadline decides when it ends. */
   ttlAttribute: "x",
 } as const;
+
+/** Bounds on a call to the table, for the AWS SDK's client: all its attempts together end well before a function does. */
+export const TABLE_CALLS = { maxAttempts: 3, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } } as const;
