@@ -16,7 +16,7 @@ import { systemClock } from "../lib/core/time.js";
 import { createLockClient as createTableClient } from "../lib/dynamodb.js";
 import { createLockClient as createHttpClient, key } from "../lib/index.js";
 import { tableClocks } from "../lib/service/clocks.js";
-import { lockService } from "../lib/service/lock-service.js";
+import { lockService } from "../lib/service/service.js";
 import { createMemoryStore } from "../lib/store/memory-store.js";
 import { markdownTable, median, milliseconds } from "./table.js";
 
@@ -109,7 +109,7 @@ function memoryClient(): LockClient {
   return createClient(
     realWorld(
       lockService(
-        { store, log: () => undefined },
+        { store, log: () => undefined, clock: systemClock },
         caller,
         tableClocks(systemClock, () => ({ lowMs: systemClock.wallMs(), highMs: systemClock.wallMs() })),
       ),

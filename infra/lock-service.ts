@@ -95,8 +95,8 @@ function createFunction(scope: Construct, table: Table): LambdaFunction {
     },
     // A first value, to be measured: memory also buys CPU, and the SDK is most of a request's CPU.
     memorySize: 512,
-    // Far above any request, far below the gateway's 30 s: a stuck write is cut off before a caller has long moved on.
-    timeout: Duration.seconds(10),
+    // Above the longest wait for a run's outcome and all attempts of a call to the table after it; far below the gateway's 30 s.
+    timeout: Duration.seconds(15),
     // Source maps are read only when a stack trace is, so a refusal, which is an exception of the SDK, pays nothing for them.
     environment: { HOLDFAST_TABLE: table.tableName, NODE_OPTIONS: "--enable-source-maps" },
     logGroup,

@@ -3,10 +3,9 @@
  * key and path parameters in, never the raw path; who calls, from the authorizer; the gateway's clock.
  */
 import { refuse } from "../lib/core/errors.js";
-import type { Clock } from "../lib/core/time.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
-import type { LockServiceDeps } from "../lib/service/lock-service.js";
-import { lockService } from "../lib/service/lock-service.js";
+import type { ServiceDeps } from "../lib/service/request.js";
+import { lockService } from "../lib/service/service.js";
 import { callerOf } from "./caller.js";
 import { problem } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
@@ -15,14 +14,13 @@ import type { RouteKey } from "./routes.js";
 import { methodsOf, ROUTES } from "./routes.js";
 
 /** What the handler is made of. */
-export interface HandlerDeps extends LockServiceDeps {
-  readonly clock: Clock;
+export interface HandlerDeps extends ServiceDeps {
   /** Told of every failure that is answered with 500; the answer itself says nothing of it. */
   readonly onFailure: (error: unknown, requestId: string) => void;
 }
 
 /** A handler for every route of the API. Never throws: what goes wrong inside is a 500 without a word of it. */
-export function createHandler({ clock, onFailure, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
+export function createHandler({ onFailure, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
   return async (event) => {
     const instance = instanceOf(event);
     try {
@@ -30,7 +28,7 @@ export function createHandler({ clock, onFailure, ...deps }: HandlerDeps): (even
       if (!Object.hasOwn(ROUTES, routeKey)) return unrouted(routeKey, instance);
       const caller = callerOf(event);
       if (!caller) return problem(refuse("forbidden", { detail: "No authorizer vouches for the caller" }), instance);
-      const api = lockService(deps, caller, gatewayClocks(clock, event.requestContext.timeEpoch));
+      const api = lockService(deps, caller, gatewayClocks(deps.clock, event.requestContext.timeEpoch));
       const result = await OPERATIONS[ROUTES[routeKey as RouteKey]](event, api);
       return "code" in result ? problem(result, instance) : result;
     } catch (error) {

@@ -35,10 +35,10 @@ export function problem(refusal: Refusal, instance: string | undefined, headers:
   });
 }
 
-/** Whether an `If-None-Match` names `tag`: alone, in a list, by `*`, or weakened by a proxy on the way. */
-export function namesTag(ifNoneMatch: string | undefined, tag: string): boolean {
-  const named = (ifNoneMatch ?? "").split(",").map((one) => one.trim().replace(/^W\//, ""));
-  return named.includes(tag) || named.includes("*");
+/** The seconds of a `Prefer: wait=N` (RFC 7240 §4.3), among whatever else is preferred; 0 without one. */
+export function secondsToWait(prefer: string | undefined): number {
+  const [, quoted, seconds = "0"] = /(?:^|[,;])\s*wait\s*=\s*(?:"(\d+)"|(\d+))\s*(?=[,;]|$)/i.exec(prefer ?? "") ?? [];
+  return Number(quoted ?? seconds);
 }
 
 /** The body as text, whether or not the gateway encoded it. */

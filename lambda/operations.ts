@@ -1,17 +1,44 @@
 /** One entry per operation: the request decoded, the service asked, the answer given its status and headers. */
 import type { Held } from "../lib/core/commands.js";
+import { namesTag } from "../lib/core/entity-tag.js";
 import type { Refusal } from "../lib/core/errors.js";
-import type { LockApi } from "../lib/core/lock-api.js";
+import { LIMITS } from "../lib/core/limits.js";
+import type { LeaseRef } from "../lib/core/lock-api.js";
+import type { ServiceApi } from "../lib/core/run-api.js";
 import type { Decoded, Meant, Schema } from "../lib/wire/decode.js";
 import { decode, decodeBody } from "../lib/wire/decode.js";
-import { AcquireBody, BreakBody, HealthQuery, Key, LeaseId, ListQuery, RenewBody, TransferBody } from "../lib/wire/messages.js";
+import {
+  AcquireBody,
+  BreakBody,
+  HealthQuery,
+  Key,
+  LeaseId,
+  ListQuery,
+  OutcomeBody,
+  RenewBody,
+  RenewRunBody,
+  ResetBody,
+  RunListQuery,
+  StartBody,
+  TransferBody,
+} from "../lib/wire/messages.js";
 import { openapi } from "../lib/wire/openapi.js";
-import { bodyOf, empty, json, namesTag } from "./http.js";
+import { bodyOf, empty, json, secondsToWait } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
 import type { RouteName } from "./routes.js";
 
+/** Said of an answer to a request that had been carried out before. */
+const REPLAYED = { "idempotent-replayed": "true" };
+
+/** What a route's lease is of, and how long its body may be. */
+interface RouteOfLease {
+  readonly kind?: LeaseRef["kind"];
+  readonly maxBytes?: number;
+}
+const RUN: RouteOfLease = { kind: "runs" };
+
 /** Answers `event`, or refuses it. */
-export type Operation = (event: HttpEvent, api: LockApi) => Promise<HttpResult | Refusal>;
+export type Operation = (event: HttpEvent, api: ServiceApi) => Promise<HttpResult | Refusal>;
 
 /** What each route does. */
 export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
@@ -46,13 +73,60 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
       json(200, { status, version, serverTimeMs }),
     );
   },
+  start: withLease(
+    StartBody,
+    async (api, ref, body, event) =>
+      answer(await api.start({ ...ref, ...body, waitMs: waitMsOf(event) }), (started) => {
+        if (started.state !== "running") return json(200, fieldsOf(started), REPLAYED);
+        const { ok: _ok, how, lease, ...run } = started;
+        const tag = { etag: `"v${lease.version}"` };
+        return how === "granted" ? json(201, { ...run, ...lease }, tag) : json(200, { ...run, ...lease }, { ...tag, ...REPLAYED });
+      }),
+    RUN,
+  ),
+  checkRun: withLease(undefined, async (api, ref) => answer(await api.check(ref), (held) => leaseResult(200, held)), RUN),
+  giveUpRun: withLease(
+    undefined,
+    async (api, ref) => answer(await api.release(ref), ({ state }) => empty(204, { "lease-state": state })),
+    RUN,
+  ),
+  renewRun: withLease(
+    RenewRunBody,
+    async (api, ref, body) => answer(await api.renew({ ...ref, ...body }), (held) => leaseResult(200, held)),
+    RUN,
+  ),
+  conclude: withLease(
+    OutcomeBody,
+    async (api, ref, outcome) =>
+      answer(await api.conclude({ ...ref, outcome }), ({ how }) => json(200, { recorded: true }, how === "replayed" ? REPLAYED : {})),
+    { ...RUN, maxBytes: LIMITS.outcomeBodyBytes },
+  ),
+  run: withKey(async (event, api, key) => {
+    const ifNoneMatch = event.headers["if-none-match"];
+    return answer(await api.run({ key, ifNoneMatch, waitMs: waitMsOf(event) }), (found) =>
+      "unchanged" in found || namesTag(ifNoneMatch, found.tag)
+        ? empty(304, { etag: found.tag })
+        : json(200, found.run, { etag: found.tag }),
+    );
+  }),
+  resetRun: withKey(async (event, api, key) => {
+    const body = bodyAs(ResetBody, event);
+    if (!body.ok) return body;
+    return answer(await api.resetRun({ key, ...body.value }), () => json(200, { reset: true }));
+  }),
+  async runs(event, api) {
+    const query = decode(RunListQuery, event.queryStringParameters ?? {});
+    if (!query.ok) return query;
+    return answer(await api.runs(query.value), (listed) => json(200, fieldsOf(listed)));
+  },
   openapi: () => Promise.resolve(json(200, openapi())),
 };
 
 /** The key's own path: what a problem document names, without the leaseId. */
 export function instanceOf(event: HttpEvent): string | undefined {
   const key = decode(Key, event.pathParameters?.["key"]);
-  return key.ok ? `/v1/locks/${key.value}` : undefined;
+  const kind = event.routeKey.includes(" /v1/runs/") ? "runs" : "locks";
+  return key.ok ? `/v1/${kind}/${key.value}` : undefined;
 }
 
 function answer<A extends { readonly ok: true }>(result: A | Refusal, respond: (result: A) => HttpResult): HttpResult | Refusal {
@@ -60,10 +134,20 @@ function answer<A extends { readonly ok: true }>(result: A | Refusal, respond: (
 }
 
 function leaseResult(statusCode: number, { how, lease }: Held): HttpResult {
-  return json(statusCode, lease, { etag: `"v${lease.version}"`, ...(how === "replayed" && { "idempotent-replayed": "true" }) });
+  return json(statusCode, lease, { etag: `"v${lease.version}"`, ...(how === "replayed" && REPLAYED) });
 }
 
-function withKey(operate: (event: HttpEvent, api: LockApi, key: string) => Promise<HttpResult | Refusal>): Operation {
+/** The answer itself, as a body. */
+function fieldsOf<A extends { readonly ok: true }>({ ok: _ok, ...fields }: A): Omit<A, "ok"> {
+  return fields;
+}
+
+/** How long the request would wait, in ms. */
+function waitMsOf(event: HttpEvent): number {
+  return 1000 * secondsToWait(event.headers["prefer"]);
+}
+
+function withKey(operate: (event: HttpEvent, api: ServiceApi, key: string) => Promise<HttpResult | Refusal>): Operation {
   return async (event, api) => {
     const key = parameter(Key, event, "key");
     return key.ok ? operate(event, api, key.value) : key;
@@ -72,18 +156,19 @@ function withKey(operate: (event: HttpEvent, api: LockApi, key: string) => Promi
 
 function withLease<S extends Schema<object>>(
   schema: S | undefined,
-  operate: (api: LockApi, ref: { key: string; leaseId: string }, body: Meant<S>) => Promise<HttpResult | Refusal>,
+  operate: (api: ServiceApi, ref: LeaseRef, body: Meant<S>, event: HttpEvent) => Promise<HttpResult | Refusal>,
+  { kind = "locks", maxBytes = LIMITS.bodyBytes }: RouteOfLease = {},
 ): Operation {
   return withKey(async (event, api, key) => {
     const leaseId = parameter(LeaseId, event, "leaseId");
     if (!leaseId.ok) return leaseId;
-    const body = schema ? bodyAs(schema, event) : { ok: true as const, value: {} };
-    return body.ok ? operate(api, { key, leaseId: leaseId.value }, body.value) : body;
+    const body = schema ? bodyAs(schema, event, maxBytes) : { ok: true as const, value: {} };
+    return body.ok ? operate(api, { kind, key, leaseId: leaseId.value }, body.value, event) : body;
   });
 }
 
-function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent): Decoded<Meant<S>> {
-  return decodeBody(schema, bodyOf(event), event.headers["content-type"]);
+function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent, maxBytes?: number): Decoded<Meant<S>> {
+  return decodeBody(schema, bodyOf(event), event.headers["content-type"], maxBytes);
 }
 
 /** A path parameter, as the gateway matched it; a refusal names it. */

@@ -13,7 +13,7 @@ import type { RuleOptions } from "./core/rules.js";
 import { createRules } from "./core/rules.js";
 import { systemClock } from "./core/time.js";
 import { tableClocks } from "./service/clocks.js";
-import { lockService } from "./service/lock-service.js";
+import { lockService } from "./service/service.js";
 import type { Log } from "./service/log.js";
 import { createDynamoStore } from "./store/dynamo-store.js";
 import { TABLE_CALLS } from "./store/table.js";
@@ -58,5 +58,8 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const clocks = tableClocks(systemClock, watchTableClock(client, systemClock));
   const store = createDynamoStore({ client, tableName, rules, clock: systemClock, random: secureRandom });
   const caller = { principal: `${namespace}/direct`, namespace, requestId: "direct" };
-  return createClient(realWorld(lockService({ store, log: options.log ?? (() => undefined) }, caller, clocks)), options);
+  return createClient(
+    realWorld(lockService({ store, log: options.log ?? (() => undefined), clock: systemClock }, caller, clocks)),
+    options,
+  );
 }

@@ -9,18 +9,31 @@ import { checkNames } from "./client/options.js";
 import { realWorld } from "./client/world.js";
 
 export type { ClientOptions, LockClient, LockClientEvent } from "./client/lock-client.js";
-export { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "./client/errors.js";
+export {
+  FinalError,
+  InvalidRequestError,
+  LockError,
+  LockLostError,
+  LockTimeoutError,
+  LockUnavailableError,
+  RunFailedError,
+} from "./client/errors.js";
+export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
+export { idempotencyKeyOf, runBatch } from "./client/events.js";
 export type { FencedWrite } from "./client/fenced-write.js";
 export { fencedWrite } from "./client/fenced-write.js";
 export type { HttpOptions, Sign } from "./client/http-transport.js";
 export type { InvocationContext } from "./client/invocation.js";
 export type { Lease, State } from "./client/lease.js";
 export type { AcquireOptions, LeaseOptions } from "./client/options.js";
+export type { Run, RunResult } from "./client/run-once.js";
+export type { RunOptions } from "./client/run-options.js";
+export type { RunInspection, Runs } from "./client/runs.js";
 export type { LeaseState } from "./core/commands.js";
 export type { HolderView } from "./core/errors.js";
 export type { KeyPart } from "./core/key.js";
 export { key } from "./core/key.js";
-export type { Inspection } from "./core/views.js";
+export type { Inspection, RunView } from "./core/views.js";
 
 /** Options of a client over HTTP. `url` falls back to `HOLDFAST_URL`. */
 export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;

@@ -11,7 +11,7 @@ import { createRules } from "./core/rules.js";
 import type { Clock } from "./core/time.js";
 import { backgroundClock } from "./core/time.js";
 import { gatewayClocks } from "./service/clocks.js";
-import { lockService } from "./service/lock-service.js";
+import { lockService } from "./service/service.js";
 import type { Log } from "./service/log.js";
 import type { LockStore } from "./store/lock-store.js";
 import { createMemoryStore } from "./store/memory-store.js";
@@ -46,7 +46,7 @@ export function createLockClient(options: TestClientOptions = {}): TestLockClien
   const { store = createMemoryStore({ rules: createRules(), clock }) } = options;
   const faults = new Faults();
   const caller = { principal, namespace: "test", requestId: "test" };
-  const api = faults.inFrontOf(onEachCall((now) => lockService({ store, log }, caller, now), clock));
+  const api = faults.inFrontOf(onEachCall((now) => lockService({ store, log, clock }, caller, now), clock));
   const client = createClient({ api, clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes) }, options);
   return Object.assign(client, { clock, faults, store });
 }
@@ -60,6 +60,7 @@ type Service = ReturnType<typeof lockService>;
 function onEachCall(serve: (clocks: ReturnType<typeof gatewayClocks>) => Service, virtual: VirtualClock): Service {
   const clock: Clock = { ...backgroundClock(virtual), wallMs: () => virtual.monotonicMs() };
   const operations = Object.keys(serve(gatewayClocks(clock, undefined))) as (keyof Service)[];
-  const call = (operation: keyof Service) => (request: never) => serve(gatewayClocks(clock, undefined))[operation](request);
+  const call = (operation: keyof Service) => (request: never, options: never) =>
+    serve(gatewayClocks(clock, undefined))[operation](request, options);
   return Object.fromEntries(operations.map((operation) => [operation, call(operation)])) as unknown as Service;
 }

@@ -12,8 +12,9 @@ import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { leaseIdFrom } from "../core/lease-id.js";
 import type { LeaseId } from "../core/lease-id.js";
-import type { LeaseRef, LockApi } from "../core/lock-api.js";
+import type { CallOptions, Kind, LeaseRef } from "../core/lock-api.js";
 import type { Meta } from "../core/record.js";
+import type { ServiceApi } from "../core/run-api.js";
 import type { Clock } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { believe, beliefLeftMs } from "./belief.js";
@@ -23,7 +24,7 @@ import { errorOf, LockError, LockTimeoutError } from "./errors.js";
 
 /** What an acquire needs of the world. */
 export interface Acquiring extends World {
-  readonly api: LockApi;
+  readonly api: ServiceApi;
   readonly ids: LeaseIds;
   /** What a cancel is worth, in ms, where that is less than usual. */
   readonly cancelBudgetMs?: number;
@@ -68,33 +69,51 @@ export class LeaseIds {
   }
 }
 
-/** Asks once: the lease's reply and when its request was sent, or the refusal: `locked`, or nearly over. */
-export async function tryOnce(wanted: Wanted, budgetMs: number, deps: Acquiring): Promise<Answered<Held | Refusal>> {
-  const { key, leaseMs, owner, meta, signal } = wanted;
+/**
+ * Asks once under an id of its own, corrected and made again where the service would not take it as new. An
+ * id that was refused after an attempt stayed without an answer is cancelled first.
+ */
+export async function underNewId<A extends { readonly ok: true }>(
+  { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<Wanted, "signal">,
+  bounds: CallBounds,
+  deps: Acquiring,
+  ask: (leaseId: LeaseId, options: CallOptions) => Promise<A | Refusal>,
+): Promise<Answered<A | Refusal>> {
   let aboveMs = 0;
   for (let tries = 1; ; tries++) {
     if (signal?.aborted) throw abortError(signal);
     const leaseId = deps.ids.next(aboveMs);
-    const bounds = { attemptMs: attemptMsFor(leaseMs), budgetMs, signal };
-    const answered = await call((options) => deps.api.acquire({ key, leaseId, leaseMs, owner, meta }, options), bounds, deps);
+    const answered = await call((options) => ask(leaseId, options), bounds, deps);
     const { answer, doubted } = answered;
-    if (answer.ok) {
-      const fresh = await refreshed({ ...answered, answer }, bounds, deps);
-      if (fresh.answer.ok && signal?.aborted) {
-        await cancel(fresh.answer.lease, deps);
-        throw abortError(signal);
-      }
-      if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
-      continue;
-    }
-    if (doubted) await cancel({ key, leaseId }, deps);
-    if (answer.code === "locked") return answered;
+    if (answer.ok) return answered;
+    if (doubted) await cancel({ kind, key, leaseId }, deps);
     if (answer.retry !== "new-lease" || tries === NEW_ID_TRIES) {
       if (signal?.aborted) throw abortError(signal);
-      throw errorOf(answer, `acquire ${key}`);
+      return answered;
     }
     deps.ids.correct(answer);
     aboveMs = answer.leaseIdAboveMs ?? aboveMs;
+  }
+}
+
+/** Asks once: the lease's reply and when its request was sent, or the refusal: `locked`, or nearly over. */
+export async function tryOnce(wanted: Wanted, budgetMs: number, deps: Acquiring): Promise<Answered<Held | Refusal>> {
+  const { key, leaseMs, owner, meta, signal } = wanted;
+  const bounds = { attemptMs: attemptMsFor(leaseMs), budgetMs, signal };
+  const ask = (leaseId: LeaseId, options: CallOptions) => deps.api.acquire({ key, leaseId, leaseMs, owner, meta }, options);
+  for (let tries = 1; ; tries++) {
+    const answered = await underNewId(wanted, bounds, deps, ask);
+    const { answer } = answered;
+    if (!answer.ok) {
+      if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
+      return answered;
+    }
+    const fresh = await refreshed({ ...answered, answer }, bounds, deps);
+    if (fresh.answer.ok && signal?.aborted) {
+      await cancel(fresh.answer.lease, deps);
+      throw abortError(signal);
+    }
+    if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
   }
 }
 
@@ -128,20 +147,25 @@ export async function untilGranted(wanted: Wanted, waitMs: number, deps: Acquiri
  * A grant with at least one renewal interval left. One whose answer took too long is renewed before
  * anyone gets it; if that fails too, it is given back and nobody ever held it.
  */
-export async function refreshed(answered: Answered<Held>, bounds: CallBounds, deps: Acquiring): Promise<Answered<Held | Refusal>> {
+export async function refreshed(
+  answered: Answered<Held>,
+  bounds: CallBounds,
+  deps: Acquiring,
+  kind: Kind = "locks",
+): Promise<Answered<Held | Refusal>> {
   const { key, leaseId, leaseMs, renewAfterMs } = answered.answer.lease;
   const isFresh = ({ answer, sentAt }: Answered<Held>): boolean => beliefLeftMs(believe(answer.lease, sentAt), deps.clock) >= renewAfterMs;
   if (isFresh(answered)) return answered;
-  const renewed = await call((options) => deps.api.renew({ key, leaseId, leaseMs }, options), bounds, deps);
+  const renewed = await call((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), bounds, deps);
   if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
-  await cancel({ key, leaseId }, deps);
+  await cancel({ kind, key, leaseId }, deps);
   return { ...renewed, answer: refuse("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
 }
 
 /** Makes sure that this id holds nothing, now or by a late duplicate; best effort, bounded. */
-export async function cancel({ key, leaseId }: LeaseRef, deps: Acquiring): Promise<void> {
+export async function cancel({ kind, key, leaseId }: LeaseRef, deps: Acquiring): Promise<void> {
   const { cancelBudgetMs: budgetMs = CANCEL_BUDGET_MS } = deps;
-  await call((options) => deps.api.release({ key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
+  await call((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
 }
 
 /** An AbortError, with the signal's reason as its cause; or the client's own reason to give up. */

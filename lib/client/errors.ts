@@ -62,6 +62,27 @@ export class InvalidRequestError extends LockError {
   }
 }
 
+/**
+ * For the function of a run to throw: the work failed for good. It is recorded, and every later caller gets a
+ * {@link RunFailedError} with this message. Any other error makes the next caller start again.
+ */
+export class FinalError extends Error {
+  override readonly name: string = "FinalError";
+}
+
+/** The run failed for good in an earlier call: replayed, with the message that was kept. Its function was not called. */
+export class RunFailedError extends LockError {
+  override readonly name = "RunFailedError";
+  /** Which attempt failed. */
+  readonly attempt: number;
+
+  /** @param cause the error as it was kept: its name and message */
+  constructor(key: string, cause: Error, attempt: number) {
+    super(`${key}: ${cause.message}`, { code: "run-failed", definite: true, retry: "never", cause });
+    this.attempt = attempt;
+  }
+}
+
 const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "newer-format", "internal"]);
 
 /** The error for a refusal that is not an answer. */

@@ -5,9 +5,10 @@
 import type { Held, LeaseState, LeaseView } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
-import type { CallOptions, Inspected, Listed, LockApi } from "../core/lock-api.js";
+import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../core/lock-api.js";
 import { Unanswered } from "../core/lock-api.js";
-import type { Inspection } from "../core/views.js";
+import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../core/run-api.js";
+import type { Inspection, RunView } from "../core/views.js";
 import { fromProblem } from "../wire/problem.js";
 
 /** Signs a request in place of the caller: gets the plain request, gives the headers to send. */
@@ -39,7 +40,7 @@ interface Reply {
 }
 
 /** The operations of the service at `options.url`. */
-export function httpApi(options: HttpOptions): LockApi {
+export function httpApi(options: HttpOptions): ServiceApi {
   const { sign, token, fetch: send = fetch } = options;
   const base = options.url.replace(/\/+$/, "");
 
@@ -79,38 +80,60 @@ export function httpApi(options: HttpOptions): LockApi {
   }
 
   return {
-    async acquire({ key, leaseId, ...body }, options) {
-      return held(await call("PUT", leasePath(key, leaseId), body, options), (reply) => (reply.status === 201 ? "granted" : "replayed"));
+    async acquire({ kind, key, leaseId, ...body }, options) {
+      const reply = await call("PUT", leasePath({ kind, key, leaseId }), body, options);
+      return held(reply, ({ status }) => (status === 201 ? "granted" : "replayed"));
     },
-    async renew({ key, leaseId, ...body }, options) {
-      return held(await call("POST", `${leasePath(key, leaseId)}/renew`, body, options), () => "renewed");
+    async renew({ kind, key, leaseId, ...body }, options) {
+      return held(await call("POST", `${leasePath({ kind, key, leaseId })}/renew`, body, options), () => "renewed");
     },
-    async check({ key, leaseId }, options) {
-      return held(await call("GET", leasePath(key, leaseId), undefined, options), () => "checked");
+    async check(ref, options) {
+      return held(await call("GET", leasePath(ref), undefined, options), () => "checked");
     },
-    async transfer({ key, leaseId, to }, options) {
-      return held(await call("POST", `${leasePath(key, leaseId)}/transfer`, to, options), () => "transferred");
+    async transfer({ to, ...ref }, options) {
+      return held(await call("POST", `${leasePath(ref)}/transfer`, to, options), () => "transferred");
     },
-    async release({ key, leaseId }, options) {
-      const reply = await call("DELETE", leasePath(key, leaseId), undefined, options);
+    async release(ref, options) {
+      const reply = await call("DELETE", leasePath(ref), undefined, options);
       return reply.status === 204 ? { ok: true, state: (reply.headers.get("lease-state") ?? "unknown") as LeaseState } : refusal(reply);
     },
     async breakHold({ key, ...body }, options) {
-      const reply = await call("POST", `${keyPath(key)}/break`, body, options);
+      const reply = await call("POST", `${keyPath("locks", key)}/break`, body, options);
       return isSuccess(reply) ? { ok: true, ...(reply.body as { breakInMs: number }) } : refusal(reply);
     },
     async inspect({ key, ifNoneMatch }, options): Promise<Inspected | Refusal> {
-      const reply = await call("GET", keyPath(key), undefined, options, ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch });
+      const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions({ ifNoneMatch }));
       const tag = reply.headers.get("etag") ?? "";
       if (reply.status === 304) return { ok: true, tag, unchanged: true };
       return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
     },
     async list(query, options) {
-      // Not by URLSearchParams: its `+` for a space is not what signatures are made of.
-      const given = Object.entries(query as Readonly<Record<string, string | number | undefined>>);
-      const text = given.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])).join("&");
-      const reply = await call("GET", `/v1/locks${text && `?${text}`}`, undefined, options);
+      const reply = await call("GET", `/v1/locks${queryText(query)}`, undefined, options);
       return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<Listed, "ok">) } : refusal(reply);
+    },
+    async start({ kind: _runs, key, leaseId, waitMs, ...body }, options): Promise<Started | Replayed | Refusal> {
+      const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
+      return isFinished(reply) ? { ok: true, ...reply.body } : started(reply);
+    },
+    async conclude({ key, leaseId, outcome }, options) {
+      const reply = await call("PUT", `${leasePath({ kind: "runs", key, leaseId })}/outcome`, outcome, options);
+      return isSuccess(reply)
+        ? { ok: true, how: reply.headers.get("idempotent-replayed") !== null ? "replayed" : "recorded" }
+        : refusal(reply);
+    },
+    async run({ key, ifNoneMatch, waitMs }, options): Promise<RunFound | Refusal> {
+      const reply = await call("GET", keyPath("runs", key), undefined, options, preconditions({ ifNoneMatch, waitMs }));
+      const tag = reply.headers.get("etag") ?? "";
+      if (reply.status === 304) return { ok: true, tag, unchanged: true };
+      return isSuccess(reply) ? { ok: true, tag, run: reply.body as RunView } : refusal(reply);
+    },
+    async runs(query, options) {
+      const reply = await call("GET", `/v1/runs${queryText(query)}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<RunsListed, "ok">) } : refusal(reply);
+    },
+    async resetRun({ key, reason }, options) {
+      const reply = await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options);
+      return isSuccess(reply) ? { ok: true } : refusal(reply);
     },
     async health({ deep = false }, options) {
       const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
@@ -120,16 +143,47 @@ export function httpApi(options: HttpOptions): LockApi {
 }
 
 /** Keys need no escaping in a path: their alphabet was chosen for it. */
-function keyPath(key: string): string {
-  return `/v1/locks/${key}`;
+function keyPath(kind: Kind, key: string): string {
+  return `/v1/${kind}/${key}`;
 }
 
-function leasePath(key: string, leaseId: string): string {
-  return `${keyPath(key)}/leases/${leaseId}`;
+function leasePath({ kind = "locks", key, leaseId }: LeaseRef): string {
+  return `${keyPath(kind, key)}/leases/${leaseId}`;
+}
+
+/** Not by URLSearchParams: its `+` for a space is not what signatures are made of. */
+function queryText(query: object): string {
+  const given = Object.entries(query as Readonly<Record<string, string | number | undefined>>);
+  const text = given.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])).join("&");
+  return text && `?${text}`;
+}
+
+/** What a request waits for, and how long. */
+function preconditions({ ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: string | undefined; readonly waitMs?: number | undefined }) {
+  const seconds = Math.floor(waitMs / 1000);
+  return { ...(ifNoneMatch !== undefined && { "if-none-match": ifNoneMatch }), ...(seconds > 0 && { prefer: `wait=${seconds}` }) };
 }
 
 function isSuccess({ status, body }: Reply): boolean {
   return status >= 200 && status < 300 && typeof body === "object" && body !== null;
+}
+
+/** Whether the reply is what came of a run. */
+function isFinished(reply: Reply): reply is Reply & { readonly body: Omit<Replayed, "ok"> } {
+  if (!isSuccess(reply)) return false;
+  const { state, attempt } = reply.body as { readonly state?: unknown; readonly attempt?: unknown };
+  return (state === "succeeded" || state === "failed") && Number.isSafeInteger(attempt);
+}
+
+/** A run that is ours, if the reply is one. */
+function started(reply: Reply): Started | Refusal {
+  const answer = held(reply, () => (reply.status === 201 ? "granted" : "replayed"));
+  if (!answer.ok) return answer;
+  const { state, attempt, takeover, checkpoint, ...lease } = reply.body as Partial<Omit<Started, "lease">> & LeaseView;
+  if (state !== "running" || attempt === undefined || takeover === undefined)
+    throw new Unanswered(`the answer ${reply.status} is not a run`);
+  const how = reply.status === 201 ? "granted" : "replayed";
+  return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
 }
 
 /** A lease, if the reply is one: an answer that doesn't say what a holder must know is no answer. */

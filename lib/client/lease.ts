@@ -3,13 +3,14 @@
  * last answered and both clocks, and once it is not, it never is again. Belief ends, and the signal
  * fires, before anything is sent that lets somebody else have the key.
  */
-import type { Held, LeaseState, LeaseView } from "../core/commands.js";
+import type { Held, LeaseState, LeaseView, Recorded } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import type { LeaseId } from "../core/lease-id.js";
-import type { CallOptions } from "../core/lock-api.js";
+import type { CallOptions, Kind, LeaseRef } from "../core/lock-api.js";
 import type { Acquiring } from "./acquire.js";
 import { cancel } from "./acquire.js";
 import type { Meta, Mode } from "../core/record.js";
+import type { OutcomeSaid } from "../core/run-api.js";
 import type { Instant } from "../core/time.js";
 import { backgroundClock } from "../core/time.js";
 import type { Belief } from "./belief.js";
@@ -66,10 +67,15 @@ export interface Lease extends AsyncDisposable {
 export interface LeaseDeps extends Acquiring {
   /** Told when the lease stops being one, whatever the way. */
   readonly onEnd: (lease: HeldLease) => void;
+  /** What the lease is of. */
+  readonly kind: Kind;
 }
 
 /** A release or hand-over is worth this long; after it, the lease's own end frees the key. */
 const RELEASE_BUDGET_MS = 5000;
+/** What says more than that the lease is over is worth longer. */
+const CONCLUDE_BUDGET_MS = 10_000;
+const CONCLUDE_ATTEMPT_MS = 3000;
 
 /** The lease behind the interface; the keep-alive drives it. */
 export class HeldLease implements Lease {
@@ -78,6 +84,8 @@ export class HeldLease implements Lease {
   #view: LeaseView;
   #belief: Belief;
   #doubted = false;
+  /** Checkpoints saved so far. */
+  #saved = 0;
   #over: "lost" | "released" | undefined;
   #released: Promise<LeaseState> | undefined;
 
@@ -87,6 +95,9 @@ export class HeldLease implements Lease {
     this.#belief = believe(view, sentAt);
   }
 
+  get kind(): Kind {
+    return this.#deps.kind;
+  }
   get key(): string {
     return this.#view.key;
   }
@@ -142,19 +153,24 @@ export class HeldLease implements Lease {
     checkNames("renew", options, ["leaseMs", "meta"]);
     checkLease(options);
     this.assertHeld();
-    const { key, leaseId } = this;
-    const request = { key, leaseId, leaseMs: options.leaseMs ?? this.leaseMs, meta: options.meta };
+    const request = { ...this.#ref, leaseMs: options.leaseMs ?? this.leaseMs, meta: options.meta };
+    await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
+  }
+
+  /** A renewal that saves how far the work of a run got. */
+  async save(checkpoint: unknown): Promise<void> {
+    this.assertHeld();
+    const request = { ...this.#ref, leaseMs: this.leaseMs, checkpoint, sequence: ++this.#saved };
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
   }
 
   /** A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed. */
   async beat(leaseMs: number, thawed: boolean): Promise<void> {
     this.assertHeld();
-    const { key, leaseId } = this;
     const { api, random } = this.#deps;
     const world = { clock: backgroundClock(this.#deps.clock), random };
-    if (thawed) await this.#confirm((attempt) => api.check({ key, leaseId }, attempt), world);
-    await this.#confirm((attempt) => api.renew({ key, leaseId, leaseMs }, attempt), world);
+    if (thawed) await this.#confirm((attempt) => api.check(this.#ref, attempt), world);
+    await this.#confirm((attempt) => api.renew({ ...this.#ref, leaseMs }, attempt), world);
   }
 
   release(): Promise<LeaseState> {
@@ -169,13 +185,13 @@ export class HeldLease implements Lease {
     checkNames("detach", options, ["leaseMs"]);
     checkMs("leaseMs", options.leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
     this.assertHeld();
-    const { key, leaseId, owner, leaseMs } = this;
+    const { key, owner, leaseMs } = this;
     const to = { owner, leaseMs: options.leaseMs ?? leaseMs };
     this.#end("released", new LockLostError(`${key}: detached`, "transferred"));
-    const { answer } = await handOver({ key, leaseId }, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
+    const { answer } = await handOver(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
     if (answer.ok) return toHandle({ key, leaseId: answer.lease.leaseId, leaseMs: to.leaseMs });
     // Nobody has it now: better free at once than after its lease.
-    await cancel({ key, leaseId }, this.#deps);
+    await cancel(this.#ref, this.#deps);
     throw errorOf(answer, `detach ${key}`);
   }
 
@@ -206,15 +222,18 @@ export class HeldLease implements Lease {
     this.#deps.onEnd(this);
   }
 
+  /** Ends the hold of a run by what came of it, whether or not it was lost: the service knows whether it still counts. */
+  async conclude(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
+    this.#end("released", new LockLostError(`${this.key}: released`, "released"));
+    const bounds = { attemptMs: CONCLUDE_ATTEMPT_MS, budgetMs: CONCLUDE_BUDGET_MS };
+    const { answer } = await call((attempt) => this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
+    return answer;
+  }
+
   async #release(): Promise<LeaseState> {
     this.#end("released", new LockLostError(`${this.key}: released`, "released"));
-    const { key, leaseId } = this;
-    const { answer } = await call(
-      (attempt) => this.#deps.api.release({ key, leaseId }, attempt),
-      this.#bounds(RELEASE_BUDGET_MS),
-      this.#deps,
-    );
-    if (!answer.ok) throw errorOf(answer, `release ${key}`);
+    const { answer } = await call((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
+    if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
     return answer.state;
   }
 
@@ -237,6 +256,11 @@ export class HeldLease implements Lease {
     const belief = believe(view, sentAt);
     this.#view = view;
     this.#belief = belief;
+  }
+
+  get #ref(): LeaseRef {
+    const { kind, key, leaseId } = this;
+    return { kind, key, leaseId };
   }
 
   #bounds(budgetMs: number): { attemptMs: number; budgetMs: number } {

@@ -4,6 +4,9 @@ import type { Inspection } from "../core/views.js";
 import type { InvocationContext } from "./invocation.js";
 import type { Lease } from "./lease.js";
 import type { AcquireOptions, LeaseOptions } from "./options.js";
+import type { Run, RunResult } from "./run-once.js";
+import type { RunOptions } from "./run-options.js";
+import type { Runs } from "./runs.js";
 
 /** Something the client did or met, for metrics and logs. Never carries a leaseId. */
 export interface LockClientEvent {
@@ -38,6 +41,18 @@ export interface LockClient extends AsyncDisposable {
    */
   withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T): Promise<T>;
   withLock<T>(key: string, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T): Promise<T>;
+  /**
+   * Runs `work` once per key, and keeps what it returns: every other call with the key, now or later, gets the
+   * same value. Another's run is waited for. An error that `work` throws lets the next caller start again, a
+   * {@link FinalError} does not.
+   * @throws LockTimeoutError when another still runs it after `waitMs`; RunFailedError when it failed for good
+   *   before; LockLostError when the run was taken over: what `work` came to was not recorded; LockError with the
+   *   code `fingerprint-mismatch`, `attempts-exhausted` or `result-omitted`.
+   */
+  runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
+  runOnce<T>(idempotencyKey: string, options: RunOptions, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
+  /** What is known of runs, and how they are operated. */
+  readonly runs: Runs;
   /** Takes over what another process detached. The handle works once; the token is a new one. */
   attach(handle: string, options?: Omit<LeaseOptions, "meta">): Promise<Lease>;
   /** A view for one Lambda invocation: caps leases and waits by its remaining time; close it at the end. */

@@ -87,7 +87,8 @@ export function checkLease({ leaseMs, owner, meta, maxHoldMs, heartbeat }: Lease
   }
 }
 
-function checkSignal(signal: unknown): void {
+/** @throws InvalidRequestError unless it is a signal, or none. */
+export function checkSignal(signal: unknown): void {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw new InvalidRequestError("signal: must be an AbortSignal", "signal");
 }
 

@@ -1,12 +1,12 @@
 /** The real world of a client: the machine's clocks, and randomness that nobody can guess. */
 import { systemClock } from "../core/time.js";
 import type { Clock } from "../core/time.js";
-import type { LockApi } from "../core/lock-api.js";
+import type { ServiceApi } from "../core/run-api.js";
 import type { Acquiring } from "./acquire.js";
 import { LeaseIds } from "./acquire.js";
 
 /** Everything a client needs to speak to `api`, on this machine. */
-export function realWorld(api: LockApi, clock: Clock = systemClock): Acquiring {
+export function realWorld(api: ServiceApi, clock: Clock = systemClock): Acquiring {
   return { api, clock, random: secureRandom, ids: new LeaseIds(clock, randomBytes) };
 }
 

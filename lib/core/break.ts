@@ -3,7 +3,7 @@
  * Without force the holder keeps what it was promised and can't renew; by force only the fencing token
  * protects from then on, and no margin is kept.
  */
-import { endedEvent } from "./acquire.js";
+import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "./change.js";
 import type { Break, Decision, LeaseEvent } from "./commands.js";
 import { endLease } from "./ending.js";
@@ -23,7 +23,9 @@ export function breakHold(record: LockRecord | undefined, command: Break, readin
   const endsInMs = hold.expiresAtMs - reading.laterMs;
   const byForce = drainMs !== undefined && drainMs < endsInMs;
   if (isTakeable(hold, reading) || drainMs === 0 || (hold.broken === "forced" && endsInMs <= 0)) {
-    const next = change(endLease(record, leaseId, "broken", fencingToken), reading, { ttlAtSec: touchedTtlAtSec(record, reading, rules) });
+    const next = change(endLease(record, leaseId, "broken", { fencingToken }), reading, {
+      ttlAtSec: touchedTtlAtSec(record, reading, rules),
+    });
     return { answer: { ok: true, breakInMs: 0 }, next, events: [endedEvent(leaseId, hold, "broken", reading)] };
   }
   const breaking: Hold = byForce

@@ -4,7 +4,7 @@
  */
 import type { Refusal } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import type { Ending, LockRecord, Meta, Mode } from "./record.js";
+import type { Checkpoint, Ending, LockRecord, Meta, Mode, Payload } from "./record.js";
 
 /** Ask for the key under a new leaseId, or ask again under one that may hold it. */
 export interface Acquire {
@@ -27,6 +27,8 @@ export interface Renew {
   readonly principal: string;
   readonly leaseMs?: number;
   readonly meta?: Meta;
+  /** Of a run: how far it got. */
+  readonly checkpoint?: Checkpoint;
 }
 
 /** Release a lease, or cancel an acquire whose outcome is unknown. */
@@ -57,8 +59,43 @@ export interface Break {
   readonly drainMs?: number;
 }
 
+/** Ask to run the work of an idempotency key under a new leaseId, or ask again, or for what came of it. */
+export interface Start {
+  readonly type: "start";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** Empty matches any. */
+  readonly fingerprint: string;
+  readonly keepResultMs: number;
+  /** 0: no end. */
+  readonly maxAttempts: number;
+  /** Digest of the parameters above. */
+  readonly params: string;
+}
+
+/** End a run by saying what came of it. */
+export interface Conclude {
+  readonly type: "conclude";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  /** `retry`: failed, and the next caller may start at once. */
+  readonly state: "succeeded" | "failed" | "retry";
+  readonly payload?: Payload;
+  readonly omitted?: true;
+}
+
+/** Forget a run that is over: the next start is a first attempt. */
+export interface Reset {
+  readonly type: "reset";
+  readonly key: string;
+}
+
 /** Every command that may change a record. */
-export type Command = Acquire | Renew | Release | Transfer | Break;
+export type Command = Acquire | Renew | Release | Transfer | Break | Start | Conclude | Reset;
 
 /** A lease as its holder sees it. All times are durations at the moment of the answer. */
 export interface LeaseView {
@@ -84,6 +121,8 @@ export interface Held {
   readonly ok: true;
   readonly how: "granted" | "replayed" | "renewed" | "transferred" | "checked";
   readonly lease: LeaseView;
+  /** Of a run: its checkpoint, whose own item is to be kept until this later time, with the record. */
+  readonly outlived?: Checkpoint;
 }
 
 /** What a release found: see `Lease-State` in the HTTP reference. */
@@ -101,6 +140,35 @@ export interface Breaking {
   readonly breakInMs: number;
 }
 
+/** You run: the lease, and which attempt it is. */
+export interface Running extends Omit<Held, "how"> {
+  readonly how: "granted" | "replayed";
+  readonly state: "running";
+  readonly attempt: number;
+  readonly takeover: boolean;
+  readonly checkpoint?: Payload;
+}
+
+/** It was run before, and this is what came of it. */
+export interface Finished {
+  readonly ok: true;
+  readonly state: "succeeded" | "failed";
+  readonly attempt: number;
+  readonly payload?: Payload;
+  readonly omitted?: true;
+}
+
+/** The outcome is recorded, now or by an earlier request. */
+export interface Recorded {
+  readonly ok: true;
+  readonly how: "recorded" | "replayed";
+}
+
+/** The run is forgotten. */
+export interface WasReset {
+  readonly ok: true;
+}
+
 /** The answer that belongs to a command. */
 export type AnswerTo<C extends Command> = C extends Acquire | Renew | Transfer
   ? Held | Refusal
@@ -108,17 +176,26 @@ export type AnswerTo<C extends Command> = C extends Acquire | Renew | Transfer
     ? Ended | Refusal
     : C extends Break
       ? Breaking | Refusal
-      : never;
+      : C extends Start
+        ? Running | Finished | Refusal
+        : C extends Conclude
+          ? Recorded | Refusal
+          : C extends Reset
+            ? WasReset | Refusal
+            : never;
 
 /** A change of who holds, for the log: together they tell who held what when. A renewal changes nobody. */
 export interface LeaseEvent {
-  readonly event: "granted" | "replayed" | "transferred" | "breaking" | "ended";
+  readonly event: "granted" | "replayed" | "transferred" | "breaking" | "ended" | "recorded" | "reset";
   readonly leaseId: LeaseId;
   readonly owner: string;
   readonly principal: string;
   readonly fencingToken?: number;
   readonly heldMs?: number;
   readonly reason?: Ending;
+  /** Of a run: which attempt, and what came of it. */
+  readonly attempt?: number;
+  readonly outcome?: Conclude["state"];
   /** It had happened before; this request only asked again. */
   readonly repeated?: true;
 }

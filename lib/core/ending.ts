@@ -28,11 +28,15 @@ export function holdOf(record: LockRecord, leaseId: LeaseId): Hold | undefined {
   return Object.hasOwn(record.holds, leaseId) ? record.holds[leaseId] : undefined;
 }
 
-/** `record` without the hold called `leaseId`, which from now on never holds again. */
-export function endLease(record: LockRecord, leaseId: LeaseId, ending: Ending, fencingToken?: number): LockRecord {
+/** `record` without the hold called `leaseId`, which from now on never holds again. `known` is what a repeat is recognised by. */
+export function endLease(
+  record: LockRecord,
+  leaseId: LeaseId,
+  ending: Ending,
+  known: Pick<EndedLease, "fencingToken" | "outcome"> = {},
+): LockRecord {
   const { [leaseId]: _gone, ...holds } = record.holds;
-  const entry: EndedLease = fencingToken === undefined ? { leaseId, ending } : { leaseId, ending, fencingToken };
-  const all = [entry, ...record.ended];
+  const all: readonly EndedLease[] = [{ leaseId, ending, ...known }, ...record.ended];
   const leaving = all.slice(LIMITS.endedRemembered);
   const floor = leaving.reduce((highest, { leaseId: id }) => (id > highest ? id : highest), record.floor);
   return { ...record, holds, ended: all.slice(0, LIMITS.endedRemembered), floor };

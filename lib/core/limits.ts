@@ -29,6 +29,18 @@ export const LIMITS = {
   /** LeaseIds that ended and are remembered with how they ended; older ones are known by the floor. */
   endedRemembered: 8,
   listMax: 100,
+  /** A payload (a run's checkpoint or outcome) up to this size is kept in the record; above it, on an item of its own. */
+  inlineBytes: 1024,
+  checkpointBytes: 8 * 1024,
+  resultBytes: 256 * 1024,
+  /** The body of an outcome: the result with every character escaped, and what is said around it. */
+  outcomeBodyBytes: (6 * 256 + 16) * 1024,
+  fingerprintChars: 128,
+  keepResultMinMs: 1 * MINUTE,
+  keepResultMaxMs: 365 * DAY,
+  attemptsMax: 1_000_000,
+  /** How long one request may wait in the service for a run's outcome. */
+  serverWaitMs: 5 * SECOND,
   /** Decisions of one request that lost the race for the item before it gives up. */
   decideAttempts: 12,
 } as const;
@@ -37,6 +49,8 @@ export const LIMITS = {
 export const DEFAULTS = {
   leaseMs: 30 * SECOND,
   waitMs: 30 * SECOND,
+  keepResultMs: 1 * DAY,
+  maxAttempts: 5,
   listMax: 50,
   /** E: at least one of the two server clocks is this close to true time. */
   clockErrorMs: 500,
@@ -47,6 +61,9 @@ export const DEFAULTS = {
   /** How long an item outlives its last use before garbage collection may take it. */
   retentionMs: 1 * DAY,
 } as const;
+
+/** `keepResultMs: "forever"`, as a length of time: far beyond any clock, and still a safe integer when a time is added. */
+export const FOREVER_MS = 10_000_000 * DAY;
 
 /** Retention is never set below this: it must exceed any stalled write plus 2E by far. */
 export const RETENTION_MIN_MS = 1 * HOUR;
@@ -78,6 +95,8 @@ const relations: readonly (readonly [rule: string, holds: boolean])[] = [
     RETENTION_MIN_MS >= LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + LIMITS.leaseIdBehindMs + DEFAULTS.clockGuardMs,
   ],
   ["the default retention is not below its minimum", DEFAULTS.retentionMs >= RETENTION_MIN_MS],
+  ["forever is a safe integer, whatever is added", Number.isSafeInteger(2 * FOREVER_MS)],
+  ["an outcome's body has room for its result", LIMITS.outcomeBodyBytes > LIMITS.resultBytes + LIMITS.inlineBytes],
   ["the guard is wider than the error it guards", DEFAULTS.clockGuardMs > 2 * DEFAULTS.clockErrorMs],
 ];
 for (const [rule, holds] of relations) {

@@ -11,8 +11,13 @@ import type { LeaseId } from "./lease-id.js";
 import type { Meta } from "./record.js";
 import type { Inspection } from "./views.js";
 
+/** What a key names. A lock and a run of the same key have nothing to do with each other. */
+export type Kind = "locks" | "runs";
+
 /** Names one lease of one key. */
 export interface LeaseRef {
+  /** @default "locks" */
+  readonly kind?: Kind | undefined;
   readonly key: string;
   readonly leaseId: LeaseId;
 }
@@ -28,6 +33,10 @@ export interface AcquireRequest extends LeaseRef {
 export interface RenewRequest extends LeaseRef {
   readonly leaseMs?: number | undefined;
   readonly meta?: Meta | undefined;
+  /** Of a run: how far it got, as JSON; `undefined` leaves what is there. */
+  readonly checkpoint?: unknown;
+  /** The checkpoint's place among those of this lease, so that a late duplicate does not undo a later one. */
+  readonly sequence?: number | undefined;
 }
 
 /** A hand-over to the lease `to`. */
@@ -84,7 +93,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Every operation of the service. */
+/** Every operation on locks, and on the leases of runs. */
 export interface LockApi {
   acquire(request: AcquireRequest, options?: CallOptions): Promise<Held | Refusal>;
   renew(request: RenewRequest, options?: CallOptions): Promise<Held | Refusal>;

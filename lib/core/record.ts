@@ -43,6 +43,64 @@ export interface EndedLease {
   readonly ending: Ending;
   /** Its fencing token, where a repeat is recognised by it (a break). */
   readonly fencingToken?: number;
+  /** Digest of the outcome that it recorded, by which a repeat of that is recognised. */
+  readonly outcome?: string;
+}
+
+/**
+ * A JSON value that a run keeps: in the record where it is small, else on an item of its own, named by
+ * its digest and written before the record speaks of it.
+ */
+export interface Payload {
+  /** Of the JSON text. */
+  readonly digest: string;
+  readonly bytes: number;
+  /** The JSON text, where the record itself keeps it. */
+  readonly text?: string;
+  /** Epoch seconds after which the item of its own may be collected. */
+  readonly ttlAtSec?: number;
+}
+
+/** How far the work got. */
+export interface Checkpoint extends Payload {
+  /** Its place among those of the same lease, where its caller counts: a late duplicate has a lower one. */
+  readonly sequence?: number;
+}
+
+/**
+ * `running`: a lease holds it, or did until it ran out · `interrupted`: an attempt never said how it
+ * ended, and the takeover after it was cancelled · `retry`: the latest attempt failed, the next may start
+ * at once · `succeeded`, `failed`: over, and replayed for as long as it is kept.
+ */
+export type RunState = "running" | "interrupted" | "retry" | "succeeded" | "failed";
+
+/** Work under an idempotency key: a lease whose release carries an outcome. */
+export interface Run {
+  readonly state: RunState;
+  /** 1 for the first; every start adds one. */
+  readonly attempt: number;
+  /** The attempt before this one never said how it ended. */
+  readonly takeover: boolean;
+  /** Of what the run is about; empty matches any. */
+  readonly fingerprint: string;
+  /** How long the outcome is kept; {@link FOREVER_MS} for ever. */
+  readonly keepResultMs: number;
+  /** What the latest attempt saved last. */
+  readonly checkpoint?: Checkpoint;
+  /** How the latest attempt that ended did. */
+  readonly outcome?: Outcome;
+}
+
+/** An attempt's end, as its own lease recorded it. */
+export interface Outcome {
+  readonly recordedBy: LeaseId;
+  readonly principal: string;
+  /** The result or the error; absent when there was none. */
+  readonly payload?: Payload;
+  /** There was a result, too large to be kept. */
+  readonly omitted?: true;
+  /** When a final outcome is forgotten. */
+  readonly keptUntilMs?: number;
 }
 
 /** Everything about one key. */
@@ -56,6 +114,8 @@ export interface LockRecord {
   readonly ended: readonly EndedLease[];
   /** The highest leaseId that has left `ended`: no new lease at or below it. Empty: none has. */
   readonly floor: LeaseId;
+  /** Where the key is a run's: what became of the work. */
+  readonly run?: Run;
   /** Epoch seconds after which garbage collection may remove the record. Decides nothing else. */
   readonly ttlAtSec: number;
 }

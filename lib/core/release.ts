@@ -3,13 +3,13 @@
  * about how long the hold lasted (S6). An id that never held is remembered, so that a late duplicate
  * of its acquire is refused (S7).
  */
-import { endedEvent } from "./acquire.js";
+import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "./change.js";
 import type { Decision, LeaseEvent, LeaseState, Release } from "./commands.js";
 import { BLANK, endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import type { Ending, LockRecord, LockRules } from "./record.js";
+import type { Ending, LockRecord, LockRules, Run } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isBeyondReach, isLive, isLongOver } from "./views.js";
 
@@ -32,8 +32,10 @@ export function release(record: LockRecord | undefined, command: Release, readin
     if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
     const ending = isLive(hold, reading) ? "released" : hold.broken === "forced" ? "broken" : "expired";
     // Its token stays known, so that the break may be repeated.
-    const ended = endLease(before, leaseId, ending, hold.broken && hold.fencingToken);
-    const next = change(ended, reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
+    const ended = endLease(before, leaseId, ending, hold.broken && { fencingToken: hold.fencingToken });
+    const { run, ...rest } = ended;
+    const unstarted = run && givenUp(run);
+    const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, reading, { ttlAtSec: touchedTtlAtSec(ended, reading, rules) });
     return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, reading)] };
   }
 
@@ -45,6 +47,15 @@ export function release(record: LockRecord | undefined, command: Release, readin
   if (isBeyondReach(leaseId, reading)) return { answer: { ok: true, state: "never" }, events: [] };
   const next = change(endLease(before, leaseId, "cancelled"), reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
   return { answer: { ok: true, state: "never" }, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: "cancelled" }] };
+}
+
+/**
+ * The run after an attempt that is given up without an outcome: as if it had not been started. That is what
+ * its own lease says of it, also when it says so late.
+ */
+function givenUp({ attempt, takeover, ...run }: Run): Run | undefined {
+  if (attempt === 1) return undefined;
+  return { ...run, attempt: attempt - 1, takeover: false, state: takeover ? "interrupted" : "retry" };
 }
 
 /** Told once more, for a log that missed it: the answer to the write that ended it may have been lost. */

@@ -4,29 +4,31 @@ import type { Decision, Renew } from "./commands.js";
 import { holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
+import { isKept, isLater, isOutlived, refuseUnkept, renewedTtlAtSec } from "./run.js";
 import type { ClockReading } from "./time.js";
 import { isLive, leaseLost, leaseView } from "./views.js";
 
 /** Decides a renewal: extended, or why the lease is over. */
 export function renew(record: LockRecord | undefined, command: Renew, reading: ClockReading, rules: LockRules): Decision<Renew> {
-  const { key, leaseId, principal, meta } = command;
+  const { key, leaseId, principal, meta, checkpoint } = command;
   const hold = record && holdOf(record, leaseId);
   if (!record || !hold) return { answer: leaseLost(record, leaseId, reading), events: [] };
   if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   if (hold.broken) return { answer: refuse("lease-lost", { reason: "broken", detail: "An operator is ending this hold" }), events: [] };
   if (!isLive(hold, reading)) return { answer: refuse("lease-lost", { reason: "expired" }), events: [] };
+  if (checkpoint && !isKept(checkpoint)) return { answer: refuseUnkept(), events: [] };
 
   const extended: Hold = { ...hold, principal, ...extension(hold, command.leaseMs ?? hold.leaseMs, reading, rules), ...(meta && { meta }) };
+  const { run } = record;
   const next = change(record, reading, {
     holds: { ...record.holds, [leaseId]: extended },
-    ttlAtSec: Math.max(record.ttlAtSec, ttlAtSec(extended, rules)),
+    ...(run && checkpoint && (!run.checkpoint || isLater(run.checkpoint, checkpoint)) && { run: { ...run, checkpoint } }),
+    ttlAtSec: run ? renewedTtlAtSec(record, extended, rules) : Math.max(record.ttlAtSec, ttlAtSec(extended, rules)),
   });
   const lease = leaseView(key, leaseId, extended, next.version, reading);
-  return {
-    answer: { ok: true, how: "renewed", lease },
-    next,
-    events: [],
-  };
+  const saved = next.run?.checkpoint;
+  const outlived = saved && isOutlived(saved, next.ttlAtSec) ? { outlived: { ...saved, ttlAtSec: next.ttlAtSec } } : {};
+  return { answer: { ok: true, how: "renewed", lease, ...outlived }, next, events: [] };
 }
 
 /** The times of a renewal. A length that would end sooner than the lease does changes nothing. */

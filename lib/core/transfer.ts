@@ -1,5 +1,5 @@
 /** Transfer: the hold goes to a new leaseId with a new token, so the old holder's writes are fenced. */
-import { endedEvent, nextToken, refuseNewLease } from "./acquire.js";
+import { endedEvent, nextToken, refuseNewLease } from "./grant.js";
 import { change, ttlAtSec } from "./change.js";
 import type { Decision, Transfer } from "./commands.js";
 import { endLease, endingOf, holdOf } from "./ending.js";

@@ -6,9 +6,12 @@
 import { acquire } from "./acquire.js";
 import { breakHold } from "./break.js";
 import type { Command, Decision } from "./commands.js";
+import { conclude } from "./conclude.js";
 import type { LockRecord, LockRules } from "./record.js";
 import { release } from "./release.js";
 import { renew } from "./renew.js";
+import { reset } from "./reset.js";
+import { start } from "./start.js";
 import type { ClockReading } from "./time.js";
 import { transfer } from "./transfer.js";
 
@@ -31,5 +34,11 @@ export function transition(record: LockRecord | undefined, command: Command, rea
       return transfer(record, command, reading, rules);
     case "break":
       return breakHold(record, command, reading, rules);
+    case "start":
+      return start(record, command, reading, rules);
+    case "conclude":
+      return conclude(record, command, reading, rules);
+    case "reset":
+      return reset(record, command, reading, rules);
   }
 }

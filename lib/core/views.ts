@@ -8,8 +8,8 @@ import { refuse } from "./errors.js";
 import { endingOf } from "./ending.js";
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
-import { LIMITS, renewAfterMs } from "./limits.js";
-import type { Hold, LockRecord, Mode } from "./record.js";
+import { FOREVER_MS, LIMITS, renewAfterMs } from "./limits.js";
+import type { Hold, LockRecord, Mode, Run } from "./record.js";
 import type { ClockReading } from "./time.js";
 
 /** Whether the lease still counts. With the earlier clock: a fast one must not rob a living holder. */
@@ -125,4 +125,52 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
 /** An entity tag over who holds and who waits: a heartbeat does not change it. */
 export function inspectionTag({ fencingToken, holders }: Inspection): string {
   return `"${[fencingToken, ...holders.map((holder) => holder.fencingToken)].join(".")}"`;
+}
+
+/** What anyone in the namespace may know about a run. Values are JSON, and only in a look at one run. */
+export interface RunView {
+  readonly key: string;
+  readonly version: number;
+  /** `interrupted`: its runner's lease ran out; the next start is a takeover. */
+  readonly state: "running" | "interrupted" | "succeeded" | "failed";
+  /** Of a failed one: the next start runs it again. */
+  readonly retryable?: boolean;
+  readonly attempt: number;
+  readonly fencingToken: number;
+  /** Of a running one: whose it is, since when, and for how long without a renewal. */
+  readonly owner?: string;
+  readonly heldMs?: number;
+  readonly remainingMs?: number;
+  /** Of one that is over: for how long its outcome is still kept. */
+  readonly keptForMs?: number | "forever";
+  readonly checkpoint?: unknown;
+  readonly result?: unknown;
+  readonly error?: unknown;
+  readonly resultOmitted?: true;
+}
+
+/** The run as it stands, without its values; a running one whose lease may be taken over is interrupted. */
+export function runView(key: string, record: LockRecord, run: Run, reading: ClockReading): RunView {
+  const [holder] = holdersOf(record, reading);
+  const common = { key, version: record.version, attempt: run.attempt, fencingToken: record.fencingToken };
+  if (holder) {
+    const { owner, heldMs, remainingMs } = holder;
+    return { ...common, state: "running", owner, heldMs, remainingMs };
+  }
+  if (run.state === "running" || run.state === "interrupted") return { ...common, state: "interrupted" };
+  if (run.state === "retry") return { ...common, state: "failed", retryable: true };
+  const { keptUntilMs = 0, omitted } = run.outcome ?? {};
+  const keptForMs = run.keepResultMs >= FOREVER_MS ? "forever" : Math.max(0, keptUntilMs - reading.laterMs);
+  return {
+    ...common,
+    state: run.state,
+    ...(run.state === "failed" && { retryable: false }),
+    keptForMs,
+    ...(omitted && { resultOmitted: omitted }),
+  };
+}
+
+/** An entity tag over the run's state, attempt and checkpoint: a heartbeat does not change it. */
+export function runTag({ state, attempt, fencingToken }: RunView, { checkpoint }: Run): string {
+  return `"${[state, attempt, fencingToken, ...(checkpoint ? [checkpoint.digest.slice(0, 8)] : [])].join(".")}"`;
 }

@@ -5,6 +5,7 @@
  */
 import { refuse } from "../core/errors.js";
 import type { Refusal } from "../core/errors.js";
+import { elapsedMs, instantOf } from "../core/time.js";
 import type { Clock, ClockReading } from "../core/time.js";
 import type { ReadClocks } from "../store/lock-store.js";
 
@@ -21,13 +22,18 @@ export type RequestClocks = ReadClocks & { readonly isVague?: () => boolean };
 const VAGUE_MS = 2500;
 
 /**
- * The clocks of one request to a function: its own, read once, and the gateway's from when the request
- * arrived. Undefined without a gateway (a direct invocation): one clock has to do.
+ * The clocks of one request to a function: its own, and the gateway's from when the request arrived and
+ * as far as time went on since. Undefined without a gateway (a direct invocation): one clock has to do.
  */
 export function gatewayClocks(clock: Clock, gatewayTimeMs: number | undefined): ReadClocks {
-  const ownMs = clock.wallMs();
-  const reading = readingOf(ownMs, gatewayTimeMs === undefined ? undefined : { lowMs: gatewayTimeMs, highMs: gatewayTimeMs });
-  return () => reading;
+  const arrived = instantOf(clock);
+  return () => {
+    const now = instantOf(clock);
+    if (gatewayTimeMs === undefined) return readingOf(now.wallMs, undefined);
+    const leastMs = Math.max(0, Math.min(now.monotonicMs - arrived.monotonicMs, now.wallMs - arrived.wallMs));
+    const mostMs = Math.max(0, elapsedMs(arrived, now));
+    return readingOf(now.wallMs, { lowMs: gatewayTimeMs + leastMs, highMs: gatewayTimeMs + mostMs });
+  };
 }
 
 /**

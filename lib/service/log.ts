@@ -7,12 +7,14 @@ import type { LeaseEvent } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { leaseIdTimeMs } from "../core/lease-id.js";
 import { partsOfKey } from "../core/key.js";
+import type { Kind } from "../core/lock-api.js";
 import type { Caller } from "./caller.js";
 
 /** One line. `lease` is a hash of the leaseId: the same lease has the same hash, and it proves nothing. */
 export interface LogLine {
   readonly event: LeaseEvent["event"] | "refused";
   readonly namespace: string;
+  readonly kind: "lock" | "run";
   readonly model: string;
   readonly id: string;
   readonly operateAtMs: number;
@@ -27,9 +29,18 @@ export interface LogLine {
   /** From the making of the leaseId to its grant. */
   readonly waitedMs?: number;
   readonly heldMs?: number;
+  /** Of a run: which attempt, and what came of it. */
+  readonly attempt?: number;
+  readonly outcome?: LeaseEvent["outcome"];
   readonly reason?: string;
   /** It had happened before; this request only asked again, as one does whose answer was lost. */
   readonly repeated?: true;
+}
+
+/** A key, and what it names. */
+interface KeyOfKind {
+  readonly kind: Kind;
+  readonly key: string;
 }
 
 /** Nobody knows what an engine quotes in its errors. */
@@ -39,13 +50,13 @@ const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 export type Log = (line: LogLine) => void;
 
 /** The line for something that happened to a lease of `key`. */
-export function eventLine(key: string, event: LeaseEvent, caller: Caller, operateAtMs: number, reason?: string): LogLine {
+export function eventLine(of: KeyOfKind, event: LeaseEvent, caller: Caller, operateAtMs: number, reason?: string): LogLine {
   const { leaseId, event: name, ...rest } = event;
   return {
     event: name,
-    ...common(key, caller, operateAtMs),
+    ...common(of, caller, operateAtMs),
     ...rest,
-    lease: hashLeaseId(leaseId),
+    ...(leaseId !== "" && { lease: hashLeaseId(leaseId) }),
     ...(name === "granted" && { waitedMs: Math.max(0, operateAtMs - leaseIdTimeMs(leaseId)) }),
     ...(caller.principal !== event.principal && { by: caller.principal }),
     ...(reason !== undefined && { reason: [event.reason, reason].filter(Boolean).join(": ") }),
@@ -54,7 +65,7 @@ export function eventLine(key: string, event: LeaseEvent, caller: Caller, operat
 
 /** The line for a refusal. */
 export function refusalLine(
-  request: { readonly key: string; readonly leaseId?: string; readonly owner?: string | undefined },
+  request: KeyOfKind & { readonly leaseId?: string; readonly owner?: string | undefined },
   refusal: Refusal,
   caller: Caller,
   operateAtMs: number,
@@ -62,7 +73,7 @@ export function refusalLine(
 ): LogLine {
   return {
     event: "refused",
-    ...common(request.key, caller, operateAtMs),
+    ...common(request, caller, operateAtMs),
     principal: caller.principal,
     ...(request.owner !== undefined && { owner: request.owner }),
     ...(request.leaseId !== undefined && { lease: hashLeaseId(request.leaseId) }),
@@ -70,8 +81,9 @@ export function refusalLine(
   };
 }
 
-function common(key: string, caller: Caller, operateAtMs: number) {
-  return { namespace: caller.namespace, ...partsOfKey(key), operateAtMs, requestId: caller.requestId };
+function common({ kind, key }: KeyOfKind, caller: Caller, operateAtMs: number) {
+  const { namespace, requestId } = caller;
+  return { namespace, kind: kind === "runs" ? "run" : "lock", ...partsOfKey(key), operateAtMs, requestId } as const;
 }
 
 /** Tells leases apart without telling what they are. */

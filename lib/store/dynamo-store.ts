@@ -19,9 +19,9 @@ import { plainItem } from "./attribute-value.js";
 import type { DecideDeps, WriteResult } from "./decide.js";
 import { decide } from "./decide.js";
 import { guess } from "./guesses.js";
-import type { Write } from "./guesses.js";
+import type { Write } from "./predicates.js";
 import type { Item } from "./item.js";
-import { fromItem, itemKey, SHARDS, shardKey, toItem } from "./item.js";
+import { fromItem, itemKey, payloadKey, SHARDS, shardKey, toItem } from "./item.js";
 import type { Address, Applied, ListPage, ListQuery, LockStore, ReadClocks } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
@@ -75,7 +75,7 @@ export function createDynamoStore({
   return {
     async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
       const reading = clocks();
-      const guessed = guess(command, reading, deps.rules);
+      const guessed = guess(address.kind, command, reading, deps.rules);
       if (!guessed) return decide(await this.read(address), command, clocks, (next, seen) => replace(address, next, seen), deps);
       const result = await write(address, guessed);
       if (result.written) return transition(result.before, command, reading, deps.rules);
@@ -91,6 +91,32 @@ export function createDynamoStore({
       }
     },
 
+    async keepPayload(address, { digest, ttlAtSec }, text) {
+      const input = {
+        ...table,
+        Key: payloadKey(address, digest),
+        // What is there under this digest is this text. It is only ever kept for longer.
+        ConditionExpression: text === undefined ? "#x < :x" : "attribute_not_exists(#x) OR #x < :x",
+        UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t",
+        ExpressionAttributeNames: { "#x": TABLE.ttlAttribute },
+        ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text }) },
+      };
+      try {
+        await documents.send(new UpdateCommand(input));
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+      }
+    },
+
+    async readPayload(address, digest) {
+      try {
+        const { Item } = await documents.send(new GetCommand({ ...table, Key: payloadKey(address, digest), ConsistentRead: true }));
+        return Item?.["t"] as string | undefined;
+      } catch (error) {
+        throw storeUnavailable(error);
+      }
+    },
+
     async list(query) {
       try {
         const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => queryShard(shard, query)));
@@ -102,7 +128,7 @@ export function createDynamoStore({
   };
 
   /** The held keys of one shard, in order, and how far they are known to be complete. */
-  async function queryShard(shard: number, { namespace, prefix, after }: ListQuery): Promise<ListPage> {
+  async function queryShard(shard: number, { namespace, kind, prefix, after }: ListQuery): Promise<ListPage> {
     // Every key character is above " " and below DEL, so the two ends need no other bound.
     const from = after >= prefix ? `${after} ` : prefix;
     const to = `${prefix}\u007f`;
@@ -112,9 +138,9 @@ export function createDynamoStore({
       new QueryCommand({
         ...table,
         KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
-        FilterExpression: "size(h) > :zero",
+        FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
         ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
-        ExpressionAttributeValues: { ":p": shardKey(namespace, shard), ":from": from, ":to": to, ":zero": 0 },
+        ExpressionAttributeValues: { ":p": shardKey(namespace, kind, shard), ":from": from, ":to": to, ":zero": 0 },
         Limit: QUERY_LIMIT,
       }),
     );
@@ -130,7 +156,7 @@ function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
   const values = Object.fromEntries(attributes.map(([name, value]) => [`:${name}`, value]));
   return {
     condition: seen ? "v = :seen" : "attribute_not_exists(v)",
-    update: `SET ${attributes.map(([name]) => `${name} = :${name}`).join(", ")}`,
+    update: `SET ${attributes.map(([name]) => `${name} = :${name}`).join(", ")}${seen?.run && !next.run ? " REMOVE rn" : ""}`,
     names: {},
     values: seen ? { ...values, ":seen": seen.version } : values,
   };

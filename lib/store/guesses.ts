@@ -4,56 +4,36 @@
  * the write leaves exactly the record that `transition` would (a property test holds the two together);
  * when one fails, the refused write brings the item back and the core decides.
  */
-import { newHold, refuseNewLease } from "../core/acquire.js";
 import { touchedTtlAtSec, ttlAtSec } from "../core/change.js";
-import type { Acquire, Command, Release, Renew } from "../core/commands.js";
+import type { Acquire, Command, Conclude, Release, Renew, Start } from "../core/commands.js";
+import { outcomeDigest } from "../core/conclude.js";
 import { BLANK } from "../core/ending.js";
+import { newHold, refuseNewLease } from "../core/grant.js";
 import { DEFAULTS } from "../core/limits.js";
-import type { LockRules } from "../core/record.js";
+import type { Kind } from "../core/lock-api.js";
+import type { Hold, LockRules } from "../core/record.js";
+import { isKept, startedTtlAtSec } from "../core/run.js";
+import { nextAttempt } from "../core/start.js";
 import type { ClockReading } from "../core/time.js";
-import { endedToItem, FORMAT_VERSION, holdToItem, metaToItem, NO_ENDED, RING } from "./item.js";
-import { TABLE } from "./table.js";
-
-/** A conditional UpdateItem, less its table and key. */
-export interface Write {
-  readonly condition: string;
-  readonly update: string;
-  readonly names: Readonly<Record<string, string>>;
-  readonly values: Readonly<Record<string, unknown>>;
-}
-
-const X = TABLE.ttlAttribute;
-
-/** `freeInMs`/`isTakeable`: nobody holds and nobody waits. */
-const FREE = "(attribute_not_exists(h) OR size(h) = :zero) AND (attribute_not_exists(qi) OR size(qi) = :zero)";
-/** `nextToken`: the clock alone is above every earlier token. */
-const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
-/** `endingOf`: this id has not ended. */
-const NEVER_ENDED = `${RING.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND (attribute_not_exists(fl) OR fl < :me)`;
-/** `holdOf`, with its principal. */
-const MINE = "h.#me.p = :principal";
-/** `isLive`. */
-const LIVE = "h.#me.e > :earlier";
-const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
-/** `endLease`: the id that leaves the ring does not lower the floor. */
-const FLOOR_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR fl <= ${last()}.i)`;
-/** `touchedTtlAtSec`: garbage collection already waits long enough. */
-const TTL_STANDS = `${X} >= :touched`;
-/** `holds` would be empty without it, and no waiter is to be offered the key. */
-const ALONE = "size(h) = :one AND (attribute_not_exists(qi) OR size(qi) = :zero)";
-/** Only a format this version writes. */
-const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
+import { checkpointToItem, FORMAT_VERSION, holdToItem, metaToItem, payloadToItem, runToItem } from "./item.js";
+import * as is from "./predicates.js";
+import type { Write } from "./predicates.js";
 
 /** The guess for `command`, if its common case can be written blind. */
-export function guess(command: Command, reading: ClockReading, rules: LockRules): Write | undefined {
+export function guess(kind: Kind, command: Command, reading: ClockReading, rules: LockRules): Write | undefined {
   switch (command.type) {
+    // An id whose time is out of bounds is no new lease's; it may hold since earlier, so the record decides.
     case "acquire":
-      // An id whose time is out of bounds is no new lease's; it may hold since earlier, so the record decides.
       return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessAcquire(command, reading, rules);
+    case "start":
+      return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessStart(command, reading, rules);
     case "renew":
-      return guessRenew(command, reading, rules);
+      if (command.checkpoint && !isKept(command.checkpoint)) return undefined;
+      return kind === "runs" ? guessRenewOfRun(command, reading, rules) : guessRenewOfLock(command, reading, rules);
     case "release":
-      return guessRelease(command, reading, rules);
+      return kind === "runs" ? undefined : guessRelease(command, reading, rules);
+    case "conclude":
+      return command.payload && !isKept(command.payload) ? undefined : guessConclude(command, reading, rules);
     default:
       return undefined;
   }
@@ -62,17 +42,28 @@ export function guess(command: Command, reading: ClockReading, rules: LockRules)
 /** The key is free and this id is new to it. */
 function guessAcquire(command: Acquire, reading: ClockReading, rules: LockRules): Write {
   const hold = newHold(BLANK, command, reading, rules);
+  return grant(command.leaseId, hold, ttlAtSec(hold, rules), []);
+}
+
+/** Nothing was run under the key, and this id is new to it. */
+function guessStart(command: Start, reading: ClockReading, rules: LockRules): Write {
+  const hold = newHold(BLANK, command, reading, rules);
+  const { update, values, ...rest } = grant(command.leaseId, hold, startedTtlAtSec(hold, command.keepResultMs, rules), [is.NEVER_RUN]);
+  return { ...rest, update: `${update}, rn = :run`, values: { ...values, ":run": runToItem(nextAttempt(undefined, false, command)) } };
+}
+
+function grant(leaseId: string, hold: Hold, ttl: number, also: readonly string[]): Write {
   return {
-    condition: [FREE, CLOCK_ABOVE_FENCE, NEVER_ENDED, KNOWN_FORMAT].join(" AND "),
+    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...also, is.KNOWN_FORMAT].join(" AND "),
     update:
-      `SET h = :h, f = :now, v = if_not_exists(v, :now) + :one, ${X} = :ttl, fv = :format, ` +
+      `SET h = :h, f = :now, v = if_not_exists(v, :now) + :one, ${is.X} = :ttl, fv = :format, ` +
       `q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty)`,
     names: {},
     values: {
-      ":h": { [command.leaseId]: holdToItem(hold) },
-      ":me": command.leaseId,
-      ":now": reading.laterMs,
-      ":ttl": ttlAtSec(hold, rules),
+      ":h": { [leaseId]: holdToItem(hold) },
+      ":me": leaseId,
+      ":now": hold.grantedAtMs,
+      ":ttl": ttl,
       ":format": FORMAT_VERSION,
       ":zero": 0,
       ":one": 1,
@@ -82,21 +73,44 @@ function guessAcquire(command: Acquire, reading: ClockReading, rules: LockRules)
   };
 }
 
-/** The lease is mine, lives, and is lengthened. Unless told, its length is guessed to be the default. */
-function guessRenew(command: Renew, reading: ClockReading, rules: LockRules): Write {
-  const leaseMs = command.leaseMs ?? DEFAULTS.leaseMs;
+/** The lease is mine, lives, and is lengthened. */
+function guessRenewOfLock(command: Renew, reading: ClockReading, rules: LockRules): Write {
+  return renewal(command, reading, rules, {
+    condition: [is.TTL_RISES],
+    update: [`${is.X} = :ttl`, ...(command.meta ? ["h.#me.mt = :meta"] : [])],
+    values: command.meta && { ":meta": metaToItem(command.meta) },
+  });
+}
+
+/** The same of a run's lease, whose record is kept for long enough from its start on. */
+function guessRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading, rules: LockRules): Write {
+  return renewal(command, reading, rules, {
+    condition: [is.TTL_IS_ENOUGH, ...(checkpoint?.sequence === undefined ? [] : [is.LATER_CHECKPOINT])],
+    update: checkpoint ? ["rn.c = :checkpoint"] : [],
+    values: checkpoint && {
+      ":checkpoint": checkpointToItem(checkpoint),
+      ...(checkpoint.sequence !== undefined && { ":sequence": checkpoint.sequence }),
+    },
+  });
+}
+
+/** Unless told, the lease's length is guessed to be the default. */
+function renewal(
+  { leaseId, principal, leaseMs: askedMs }: Renew,
+  reading: ClockReading,
+  rules: LockRules,
+  also: { readonly condition: readonly string[]; readonly update: readonly string[]; readonly values: Write["values"] | undefined },
+): Write {
+  const leaseMs = askedMs ?? DEFAULTS.leaseMs;
   const expiresAtMs = reading.laterMs + leaseMs;
   const marginMs = rules.marginMs(leaseMs);
-  const LENGTHENED = `h.#me.e <= :expires AND h.#me.g <= :margin AND ${X} <= :ttl`;
-  const SAME_LENGTH = command.leaseMs === undefined ? ["h.#me.l = :length"] : [];
+  const sameLength = askedMs === undefined ? [is.SAME_LENGTH] : [];
   return {
-    condition: [MINE, LIVE, NOT_BROKEN, LENGTHENED, ...SAME_LENGTH, KNOWN_FORMAT].join(" AND "),
-    update:
-      `SET h.#me.e = :expires, h.#me.l = :length, h.#me.g = :margin, v = v + :one, ${X} = :ttl` +
-      (command.meta ? ", h.#me.mt = :meta" : ""),
-    names: { "#me": command.leaseId },
+    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LENGTHENED, ...sameLength, ...also.condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${["h.#me.e = :expires", "h.#me.l = :length", "h.#me.g = :margin", "v = v + :one", ...also.update].join(", ")}`,
+    names: { "#me": leaseId },
     values: {
-      ":principal": command.principal,
+      ":principal": principal,
       ":earlier": reading.earlierMs,
       ":expires": expiresAtMs,
       ":length": leaseMs,
@@ -104,33 +118,68 @@ function guessRenew(command: Renew, reading: ClockReading, rules: LockRules): Wr
       ":one": 1,
       ":ttl": ttlAtSec({ expiresAtMs, marginMs }, rules),
       ":format": FORMAT_VERSION,
-      ...(command.meta && { ":meta": metaToItem(command.meta) }),
+      ...also.values,
     },
   };
 }
 
 /** The lease is mine, lives, and is the only one: the key is free after it. */
 function guessRelease(command: Release, reading: ClockReading, rules: LockRules): Write {
-  const shifted = RING.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
+  return ending(command, reading, [is.TTL_STANDS], [], { ":touched": touchedTtlAtSec(BLANK, reading, rules) });
+}
+
+/** The same, of a run that was started lately: its record is kept for as long as any outcome recorded now must be. */
+function guessConclude(command: Conclude, reading: ClockReading, rules: LockRules): Write {
+  const { state, payload, omitted } = command;
+  const said = [
+    "rn.s = :state",
+    "rn.b = :me",
+    "rn.p = :principal",
+    ...(payload ? ["rn.o = :payload"] : []),
+    ...(omitted ? ["rn.om = :true"] : []),
+  ];
+  const kept = state === "retry" ? [] : ["rn.u = rn.k + :now"];
+  const write = ending(
+    command,
+    reading,
+    [is.STARTED_LATELY],
+    [...said, ...kept],
+    {
+      ":lately": reading.laterMs - rules.retentionMs,
+      ":state": state,
+      ":me": command.leaseId,
+      ...(payload && { ":payload": payloadToItem(payload) }),
+      ...(omitted && { ":true": true }),
+      ...(state !== "retry" && { ":now": reading.laterMs }),
+    },
+    outcomeDigest(command),
+  );
+  const gone = [...(state === "retry" ? [] : ["rn.c"]), ...(payload ? [] : ["rn.o"]), ...(omitted ? [] : ["rn.om"])];
+  return gone.length === 0 ? write : { ...write, update: `${write.update} REMOVE ${gone.join(", ")}` };
+}
+
+function ending(
+  { leaseId, principal }: Pick<Release, "leaseId" | "principal">,
+  reading: ClockReading,
+  condition: readonly string[],
+  update: readonly string[],
+  values: Write["values"],
+  outcome?: string,
+): Write {
+  const ring = is.endInRing(leaseId, outcome);
   return {
-    condition: [MINE, LIVE, NOT_BROKEN, ALONE, FLOOR_RISES, TTL_STANDS, KNOWN_FORMAT].join(" AND "),
-    update: `SET h = :empty, v = v + :one, fl = if_not_exists(${last()}.i, :nofloor), ${shifted.join(", ")}`,
-    names: { "#me": command.leaseId },
+    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.ALONE, is.FLOOR_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${["h = :empty", "v = v + :one", ring.update, ...update].join(", ")}`,
+    names: { "#me": leaseId },
     values: {
-      ":principal": command.principal,
+      ":principal": principal,
       ":earlier": reading.earlierMs,
-      ":ended": endedToItem({ leaseId: command.leaseId, ending: "released" }),
       ":empty": {},
-      ":nil": NO_ENDED,
-      ":nofloor": "",
-      ":touched": touchedTtlAtSec(BLANK, reading, rules),
       ":zero": 0,
       ":one": 1,
       ":format": FORMAT_VERSION,
+      ...ring.values,
+      ...values,
     },
   };
-}
-
-function last(): string {
-  return RING.at(-1) ?? "";
 }

@@ -4,12 +4,16 @@
  *
  *   p  namespace and shard    k  key         h  leaseId → hold       f  token of the latest grant
  *   v  version                fl floor       r0…r7 ended, latest first   x  ttl (s)   fv format version
+ *   rn what became of the work, where the key is a run's
  *
  * `q` and `qi` are the queue's, empty until there is one: engines differ on removing from a list that
  * is not there, so they are always present.
+ *
+ * A large payload of a run has an item beside it: `k` is the key, `/` and the payload's digest, `t` its text.
  */
 import { LIMITS } from "../core/limits.js";
-import type { EndedLease, Ending, Hold, LockRecord } from "../core/record.js";
+import type { Kind } from "../core/lock-api.js";
+import type { Checkpoint, EndedLease, Ending, Hold, LockRecord, Outcome, Payload, Run, RunState } from "../core/record.js";
 import type { Address } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
@@ -30,13 +34,18 @@ export const RING: readonly string[] = Array.from({ length: LIMITS.endedRemember
 export const NO_ENDED = { i: "", w: "" } as const;
 
 /** The item's primary key. */
-export function itemKey({ namespace, key }: Address): Record<string, string> {
-  return { [TABLE.partitionKey]: shardKey(namespace, shardOf(key)), [TABLE.sortKey]: key };
+export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
+  return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
+}
+
+/** The primary key of the item of a payload of the key. */
+export function payloadKey({ namespace, key }: Address, digest: string): Record<string, string> {
+  return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };
 }
 
 /** The partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
-export function shardKey(namespace: string, shard: number): string {
-  return `${namespace}/locks/${shard}`;
+export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
+  return `${namespace}/${kind}/${shard}`;
 }
 
 /** Which shard a key is in: FNV-1a over its characters, all ASCII. */
@@ -62,12 +71,42 @@ export function toItem(record: LockRecord): Item {
     qi: [],
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
+    ...(record.run && { rn: runToItem(record.run) }),
   };
 }
 
+/** How a run stands in the item. Whose outcome it is (`b`) says that there is one. */
+export function runToItem({ state, attempt, takeover, fingerprint, keepResultMs, checkpoint, outcome }: Run): Item {
+  return {
+    s: state,
+    a: attempt,
+    t: takeover,
+    ph: fingerprint,
+    k: keepResultMs,
+    ...(checkpoint && { c: checkpointToItem(checkpoint) }),
+    ...(outcome && {
+      b: outcome.recordedBy,
+      p: outcome.principal,
+      ...(outcome.payload && { o: payloadToItem(outcome.payload) }),
+      ...(outcome.omitted && { om: true }),
+      ...(outcome.keptUntilMs !== undefined && { u: outcome.keptUntilMs }),
+    }),
+  };
+}
+
+/** How a checkpoint stands in a run. */
+export function checkpointToItem({ sequence, ...payload }: Checkpoint): Item {
+  return { ...payloadToItem(payload), ...(sequence !== undefined && { q: sequence }) };
+}
+
+/** How a payload stands in a run. */
+export function payloadToItem({ digest, bytes, text, ttlAtSec }: Payload): Item {
+  return { d: digest, n: bytes, ...(text !== undefined && { t: text }), ...(ttlAtSec !== undefined && { x: ttlAtSec }) };
+}
+
 /** How an ended lease stands in the ring. */
-export function endedToItem({ leaseId, ending, fencingToken }: EndedLease): Item {
-  return { i: leaseId, w: ending, ...(fencingToken !== undefined && { t: fencingToken }) };
+export function endedToItem({ leaseId, ending, fencingToken, outcome }: EndedLease): Item {
+  return { i: leaseId, w: ending, ...(fencingToken !== undefined && { t: fencingToken }), ...(outcome !== undefined && { o: outcome }) };
 }
 
 /** How a hold stands in the map. */
@@ -112,13 +151,50 @@ export function fromItem(item: Item): LockRecord {
     holds: Object.fromEntries(Object.entries(holds).map(([leaseId, hold]) => [leaseId, holdFromItem(hold)])),
     ended: ring.map(endedFromItem),
     floor: (item["fl"] as string | undefined) ?? "",
+    ...(item["rn"] !== undefined && { run: runFromItem(item["rn"] as Item) }),
     ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
   };
 }
 
+function runFromItem(run: Item): Run {
+  const outcome: Outcome = {
+    recordedBy: run["b"] as string,
+    principal: run["p"] as string,
+    ...(run["o"] !== undefined && { payload: payloadFromItem(run["o"] as Item) }),
+    ...(run["om"] !== undefined && { omitted: true }),
+    ...(run["u"] !== undefined && { keptUntilMs: safeInteger(run["u"]) }),
+  };
+  return {
+    state: run["s"] as RunState,
+    attempt: safeInteger(run["a"]),
+    takeover: run["t"] === true,
+    fingerprint: run["ph"] as string,
+    keepResultMs: safeInteger(run["k"]),
+    ...(run["c"] !== undefined && { checkpoint: checkpointFromItem(run["c"] as Item) }),
+    ...(run["b"] !== undefined && { outcome }),
+  };
+}
+
+function checkpointFromItem(checkpoint: Item): Checkpoint {
+  return { ...payloadFromItem(checkpoint), ...(checkpoint["q"] !== undefined && { sequence: safeInteger(checkpoint["q"]) }) };
+}
+
+function payloadFromItem(payload: Item): Payload {
+  return {
+    digest: payload["d"] as string,
+    bytes: safeInteger(payload["n"]),
+    ...(payload["t"] !== undefined && { text: payload["t"] as string }),
+    ...(payload["x"] !== undefined && { ttlAtSec: safeInteger(payload["x"]) }),
+  };
+}
+
 function endedFromItem(entry: Item): EndedLease {
-  const ended = { leaseId: entry["i"] as string, ending: entry["w"] as Ending };
-  return entry["t"] === undefined ? ended : { ...ended, fencingToken: safeInteger(entry["t"]) };
+  return {
+    leaseId: entry["i"] as string,
+    ending: entry["w"] as Ending,
+    ...(entry["t"] !== undefined && { fencingToken: safeInteger(entry["t"]) }),
+    ...(entry["o"] !== undefined && { outcome: entry["o"] as string }),
+  };
 }
 
 function holdFromItem(hold: Item): Hold {

@@ -3,14 +3,19 @@
  * conditional write on the version that was seen; it adds no rule of its own.
  */
 import type { AnswerTo, Command, LeaseEvent } from "../core/commands.js";
-import type { LockRecord } from "../core/record.js";
+import type { Kind } from "../core/lock-api.js";
+import type { LockRecord, Payload } from "../core/record.js";
 import type { ClockReading } from "../core/time.js";
 
-/** Where a record lives: a tenant's namespace, then the key. */
+/** Where a record lives: a tenant's namespace, what the key names, then the key. A lock and a run never share one. */
 export interface Address {
   readonly namespace: string;
+  readonly kind: Kind;
   readonly key: string;
 }
+
+/** A payload that is kept on an item of its own. */
+export type StoredPayload = Pick<Payload, "digest"> & { readonly ttlAtSec: number };
 
 /** What a command came to, once written. */
 export interface Applied<C extends Command> {
@@ -21,6 +26,7 @@ export interface Applied<C extends Command> {
 /** A page of keys in order, each strictly after `after`. */
 export interface ListQuery {
   readonly namespace: string;
+  readonly kind: Kind;
   readonly prefix: string;
   readonly after: string;
   readonly max: number;
@@ -44,8 +50,17 @@ export interface LockStore {
   apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>>;
   /** The record, strongly consistent; undefined when the key has none. */
   read(address: Address): Promise<LockRecord | undefined>;
-  /** Keys whose records have a hold. Shows; never decides who owns what. */
+  /** Keys whose records have a hold or a run. Shows; never decides who owns what. */
   list(query: ListQuery): Promise<ListPage>;
+  /**
+   * Keeps a large payload of the key on an item of its own, named by its digest, until `ttlAtSec` at least.
+   * Before the record speaks of it: an orphan is garbage and collected, a missing one would be a loss.
+   * Without `text` it only keeps for longer what is there.
+   * @throws StoreUnavailable
+   */
+  keepPayload(address: Address, payload: StoredPayload, text?: string): Promise<void>;
+  /** The text of such a payload; undefined when it was collected. */
+  readPayload(address: Address, digest: string): Promise<string | undefined>;
 }
 
 /** The table could not be reached, or kept changing under the request. */

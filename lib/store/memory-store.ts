@@ -16,12 +16,17 @@ export interface MemoryTable {
   /** Writes `next` if the record's version is still `seenVersion` (undefined: no record yet). */
   replace(address: Address, next: LockRecord, seenVersion: number | undefined): Promise<WriteResult>;
   entries(): Iterable<readonly [Address, LockRecord]>;
+  /** Texts that are kept beside the records. */
+  readonly payloads: Map<string, string>;
+}
+
+function idOf({ namespace, kind, key }: Address): string {
+  return `${namespace}/${kind}/${key}`;
 }
 
 /** A table in this process's memory. */
 export function createMemoryTable(): MemoryTable & { remove(address: Address): void } {
   const records = new Map<string, readonly [Address, LockRecord]>();
-  const idOf = ({ namespace, key }: Address): string => `${namespace}/${key}`;
   const get = (address: Address): LockRecord | undefined => records.get(idOf(address))?.[1];
   return {
     read: (address) => Promise.resolve(get(address)),
@@ -32,6 +37,7 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       return Promise.resolve({ written: true });
     },
     entries: () => records.values(),
+    payloads: new Map(),
     remove: (address) => void records.delete(idOf(address)),
   };
 }
@@ -54,14 +60,19 @@ export function createMemoryStore({
       return decide(seen, command, clocks, (next, before) => table.replace(address, next, before?.version), { rules, clock, random });
     },
     read: (address) => table.read(address),
-    list({ namespace, prefix, after, max }) {
+    async keepPayload(address, { digest }, text) {
+      if (text !== undefined) table.payloads.set(`${idOf(address)}/${digest}`, text);
+    },
+    readPayload: async (address, digest) => table.payloads.get(`${idOf(address)}/${digest}`),
+    list({ namespace, kind, prefix, after, max }) {
       const found = [...table.entries()]
         .filter(
           ([address, record]) =>
             address.namespace === namespace &&
+            address.kind === kind &&
             address.key.startsWith(prefix) &&
             address.key > after &&
-            Object.keys(record.holds).length > 0,
+            (record.run !== undefined || Object.keys(record.holds).length > 0),
         )
         .map(([{ key }, record]) => ({ key, record }))
         .sort((a, b) => (a.key < b.key ? -1 : 1));

@@ -1,9 +1,9 @@
 /** Faults to inject between a client and its service: the messages that networks lose and repeat. */
-import type { LockApi } from "../core/lock-api.js";
+import type { ServiceApi } from "../core/run-api.js";
 import { Unanswered } from "../core/lock-api.js";
 
 /** An operation of the service. */
-export type Operation = keyof LockApi;
+export type Operation = keyof ServiceApi;
 
 /** Faults waiting for their operation; each happens once, in the order in which they were asked for. */
 export class Faults {
@@ -20,7 +20,7 @@ export class Faults {
   }
 
   /** `api` with these faults in front of it. */
-  inFrontOf(api: LockApi): LockApi {
+  inFrontOf(api: ServiceApi): ServiceApi {
     const faulty = (operation: Operation) => async (request: never, options: never) => {
       const fault = this.#take(operation);
       if (fault === "request") throw new Unanswered(`${operation}: the request was lost`);
@@ -28,7 +28,9 @@ export class Faults {
       if (fault === "response") throw new Unanswered(`${operation}: the answer was lost`);
       return answer;
     };
-    return Object.fromEntries((Object.keys(api) as Operation[]).map((operation) => [operation, faulty(operation)])) as unknown as LockApi;
+    return Object.fromEntries(
+      (Object.keys(api) as Operation[]).map((operation) => [operation, faulty(operation)]),
+    ) as unknown as ServiceApi;
   }
 
   #take(operation: Operation): "request" | "response" | undefined {

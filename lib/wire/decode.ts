@@ -21,10 +21,14 @@ export function decode<S extends Schema>(schema: S, input: unknown): Decoded<Mea
 }
 
 /** The JSON in `body`, as `schema` means it. No body is `{}`. */
-export function decodeBody<S extends Schema>(schema: S, body: string | undefined, contentType: string | undefined): Decoded<Meant<S>> {
+export function decodeBody<S extends Schema>(
+  schema: S,
+  body: string | undefined,
+  contentType: string | undefined,
+  maxBytes: number = LIMITS.bodyBytes,
+): Decoded<Meant<S>> {
   if (body === undefined) return decode(schema, {});
-  if (new TextEncoder().encode(body).length > LIMITS.bodyBytes)
-    return refuse("too-large", { detail: `The body is over ${LIMITS.bodyBytes} bytes` });
+  if (new TextEncoder().encode(body).length > maxBytes) return refuse("too-large", { detail: `The body is over ${maxBytes} bytes` });
   if (body.trim() === "") return decode(schema, {});
   if (contentType !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     return refuse("unsupported-media-type", { detail: "The body must be sent as content-type: application/json" });

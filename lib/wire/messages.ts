@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { ERRORS } from "../core/errors.js";
 import { isKey } from "../core/key.js";
 import { isLeaseId } from "../core/lease-id.js";
+import { isShallow, JSON_DEPTH } from "../core/canonical.js";
 import { LIMITS } from "../core/limits.js";
 
 const encoder = new TextEncoder();
@@ -14,8 +15,7 @@ const encoder = new TextEncoder();
 export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..";
 const LEASE_ID_RULE = "must be a UUIDv7 in lower case";
 
-function integer(min: number, max: number) {
-  const rule = `must be a whole number from ${min} to ${max}`;
+function integer(min: number, max: number, rule = `must be a whole number from ${min} to ${max}`) {
   return v.pipe(v.number(rule), v.safeInteger(rule), v.minValue(min, rule), v.maxValue(max, rule));
 }
 
@@ -82,10 +82,8 @@ export const BreakBody = v.strictObject({
   drainMs: v.optional(integer(0, LIMITS.drainMaxMs)),
 });
 
-/** The query of `GET /v1/locks`. */
-export const ListQuery = v.strictObject({
+const page = {
   prefix: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{0,200}$/, "must be the beginning of a key"))),
-  owner: v.optional(owner),
   max: v.optional(
     v.pipe(
       v.string(),
@@ -95,7 +93,66 @@ export const ListQuery = v.strictObject({
     ),
   ),
   cursor: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,200}$/, "must be the cursor of an earlier page"))),
+};
+
+/** The query of `GET /v1/locks`. */
+export const ListQuery = v.strictObject({ ...page, owner: v.optional(owner) });
+
+const json = v.pipe(
+  v.unknown(),
+  v.check((value) => isShallow(value), `must be JSON, nested at most ${JSON_DEPTH} deep`),
+);
+const keepResultRule = `must be "forever" or a whole number from ${LIMITS.keepResultMinMs} to ${LIMITS.keepResultMaxMs}`;
+
+/** `PUT /v1/runs/{key}/leases/{leaseId}` */
+export const StartBody = v.strictObject({
+  fingerprint: v.optional(
+    v.pipe(text(LIMITS.fingerprintChars, 1), v.description("What the run is about; another under the same key is refused.")),
+  ),
+  leaseMs: v.optional(leaseMs),
+  keepResultMs: v.optional(
+    v.pipe(
+      v.union([v.literal("forever"), integer(LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs, keepResultRule)], keepResultRule),
+      v.description("How long the outcome is kept, in ms."),
+    ),
+  ),
+  maxAttempts: v.optional(v.pipe(integer(0, LIMITS.attemptsMax), v.description("0: no end."))),
+  owner: v.optional(owner),
 });
+
+/** `POST …/renew` of a run */
+export const RenewRunBody = v.strictObject({
+  leaseMs: v.optional(leaseMs),
+  checkpoint: v.optional(json),
+  sequence: v.optional(
+    v.pipe(
+      integer(1, Number.MAX_SAFE_INTEGER),
+      v.description("The checkpoint's place among those of this lease: a late duplicate does not undo a later one."),
+    ),
+  ),
+});
+
+/** `PUT …/outcome` */
+export const OutcomeBody = v.variant(
+  "state",
+  [
+    v.strictObject({
+      state: v.literal("succeeded"),
+      result: v.optional(json),
+      resultOmitted: v.optional(v.literal(true, "must be true, or left out")),
+    }),
+    v.strictObject({ state: v.literal("failed"), error: json, retryable: v.boolean("must be true or false") }),
+  ],
+  'must be "succeeded" or "failed"',
+);
+
+/** `POST /v1/runs/{key}/reset` */
+export const ResetBody = v.strictObject({ reason: text(LIMITS.reasonChars, 1) });
+
+const runState = v.picklist(["running", "interrupted", "succeeded", "failed"], "must be running, interrupted, succeeded or failed");
+
+/** The query of `GET /v1/runs`. */
+export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState) });
 
 /** The query of `GET /v1/health`. */
 export const HealthQuery = v.strictObject({ deep: v.optional(v.picklist(["0", "1"], "must be 0 or 1")) });
@@ -128,6 +185,56 @@ export const Inspection = v.strictObject({
   holders: v.array(Holder),
   waiters: v.array(v.strictObject({ owner, mode, priority: integer(0, 9), position: integer(1, 1000), waitingMs: durationMs })),
 });
+
+const attempt = v.pipe(integer(1, Number.MAX_SAFE_INTEGER), v.description("1 for the first."));
+
+/** You run: a lease, and which attempt it is. */
+export const Started = v.strictObject({
+  state: v.literal("running"),
+  attempt,
+  takeover: v.pipe(v.boolean(), v.description("The attempt before this one never said how it ended.")),
+  checkpoint: v.optional(json),
+  ...Lease.entries,
+});
+
+/** What came of the work when it was run. */
+export const Replayed = v.strictObject({
+  state: v.picklist(["succeeded", "failed"]),
+  attempt,
+  result: v.optional(json),
+  error: v.optional(json),
+  resultOmitted: v.optional(v.literal(true)),
+});
+
+/** The answer to a start that was carried out before: you run already, or what came of it. */
+export const StartedOrReplayed = v.variant("state", [Started, Replayed]);
+
+/** The outcome is recorded. */
+export const Recorded = v.strictObject({ recorded: v.literal(true) });
+
+/** What anyone may know about a run. */
+export const Run = v.strictObject({
+  key: Key,
+  version: durationMs,
+  state: runState,
+  retryable: v.optional(v.boolean()),
+  attempt,
+  fencingToken,
+  owner: v.optional(owner),
+  heldMs: v.optional(durationMs),
+  remainingMs: v.optional(durationMs),
+  keptForMs: v.optional(v.union([durationMs, v.literal("forever")])),
+  checkpoint: v.optional(json),
+  result: v.optional(json),
+  error: v.optional(json),
+  resultOmitted: v.optional(v.literal(true)),
+});
+
+/** A page of runs. */
+export const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(v.string()) });
+
+/** The run is forgotten. */
+export const Reset = v.strictObject({ reset: v.literal(true) });
 
 /** A page of held keys. */
 export const List = v.strictObject({ items: v.array(Inspection), cursor: v.optional(v.string()) });

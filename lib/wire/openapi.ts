@@ -16,10 +16,20 @@ const SCHEMAS = {
   RenewRequest: messages.RenewBody,
   TransferRequest: messages.TransferBody,
   BreakRequest: messages.BreakBody,
+  StartRequest: messages.StartBody,
+  RenewRunRequest: messages.RenewRunBody,
+  OutcomeRequest: messages.OutcomeBody,
+  ResetRequest: messages.ResetBody,
   Lease: messages.Lease,
   Inspection: messages.Inspection,
   List: messages.List,
   Break: messages.Break,
+  Started: messages.Started,
+  StartedOrReplayed: messages.StartedOrReplayed,
+  Recorded: messages.Recorded,
+  Run: messages.Run,
+  RunList: messages.RunList,
+  Reset: messages.Reset,
   Health: messages.Health,
   Problem: messages.Problem,
 } as const satisfies Record<string, Schema>;
@@ -37,6 +47,10 @@ interface OperationDoc {
 }
 
 const LEASE = "/v1/locks/{key}/leases/{leaseId}";
+const RUN = "/v1/runs/{key}/leases/{leaseId}";
+const WAIT = { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}` };
+const IF_NONE_MATCH = { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed" };
+const LEASE_STATE = { "Lease-State": "`released`, `expired`, `lost`, `transferred`, `never` or `unknown`" };
 const VERSION_TAG = { ETag: '`"v<version>"`' };
 const REPLAYED = { "Idempotent-Replayed": "`true` when this request had been carried out before" };
 
@@ -61,7 +75,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     operationId: "release",
     summary: "Release the lease, or cancel an acquire of unknown outcome; always safe to repeat. `Lease-State` says how it ended",
     answers: { 204: "empty" },
-    tells: { "Lease-State": "`released`, `expired`, `lost`, `transferred`, `never` or `unknown`" },
+    tells: LEASE_STATE,
   },
   [`POST ${LEASE}/renew`]: {
     operationId: "renew",
@@ -83,7 +97,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     operationId: "inspect",
     summary: "Who holds the key",
     answers: { 200: "Inspection", 304: "empty" },
-    asks: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed" },
+    asks: IF_NONE_MATCH,
     tells: { ETag: "Over who holds and who waits; a renewal doesn't change it" },
   },
   "POST /v1/locks/{key}/break": {
@@ -94,6 +108,65 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     refusals: ["other-hold", "not-found"],
   },
   "GET /v1/locks": { operationId: "list", summary: "Held keys, in order", query: messages.ListQuery, answers: { 200: "List" } },
+  [`PUT ${RUN}`]: {
+    operationId: "start",
+    summary: "Run the work of an idempotency key, or be told what came of it",
+    body: "StartRequest",
+    answers: { 200: "StartedOrReplayed", 201: "Started" },
+    refusals: ["run-in-progress", "attempts-exhausted", "fingerprint-mismatch", "lease-over", "lease-reused", "lease-id-time"],
+    asks: WAIT,
+    tells: { ...VERSION_TAG, ...REPLAYED },
+  },
+  [`GET ${RUN}`]: {
+    operationId: "checkRun",
+    summary: "Still mine?",
+    answers: { 200: "Lease" },
+    refusals: ["lease-lost"],
+    tells: VERSION_TAG,
+  },
+  [`DELETE ${RUN}`]: {
+    operationId: "giveUpRun",
+    summary: "Cancel a start of unknown outcome: as if it had not been. Work that was begun ends with an outcome instead",
+    answers: { 204: "empty" },
+    tells: LEASE_STATE,
+  },
+  [`POST ${RUN}/renew`]: {
+    operationId: "renewRun",
+    summary: "Extend the lease of a run, and save how far it got",
+    body: "RenewRunRequest",
+    answers: { 200: "Lease" },
+    refusals: ["lease-lost"],
+    tells: VERSION_TAG,
+  },
+  [`PUT ${RUN}/outcome`]: {
+    operationId: "conclude",
+    summary: "Record what came of the work, and end its lease: only while it still holds the run",
+    body: "OutcomeRequest",
+    answers: { 200: "Recorded" },
+    refusals: ["lease-lost", "outcome-differs"],
+    tells: REPLAYED,
+  },
+  "GET /v1/runs/{key}": {
+    operationId: "run",
+    summary: "What is known of a run",
+    answers: { 200: "Run", 304: "empty" },
+    refusals: ["not-found"],
+    asks: { ...IF_NONE_MATCH, ...WAIT },
+    tells: { ETag: "Over state, attempt and checkpoint; a renewal doesn't change it" },
+  },
+  "POST /v1/runs/{key}/reset": {
+    operationId: "resetRun",
+    summary: "Forget a run that is over or was given up: the next start is a first attempt",
+    body: "ResetRequest",
+    answers: { 200: "Reset" },
+    refusals: ["not-found", "run-in-progress"],
+  },
+  "GET /v1/runs": {
+    operationId: "runs",
+    summary: "Runs in the order of their keys, without their values",
+    query: messages.RunListQuery,
+    answers: { 200: "RunList" },
+  },
   "GET /v1/health": {
     operationId: "health",
     summary: "Is the service up; ?deep=1 also reads the table",
@@ -158,7 +231,7 @@ function operation(path: string, { operationId, summary, body, answers, refusals
       requestBody: {
         required: !v.is(SCHEMAS[body], {}),
         content: { "application/json": { schema: ref(body) } },
-        description: `At most ${LIMITS.bodyBytes} bytes.`,
+        description: `At most ${body === "OutcomeRequest" ? LIMITS.outcomeBodyBytes : LIMITS.bodyBytes} bytes.`,
       },
     }),
     responses: {

@@ -1,21 +1,12 @@
 /**
- * What every client does, whatever it speaks to. The suite knows neither how the locks are reached nor
+ * What every client does, whatever it speaks to. A suite knows neither how the locks are reached nor
  * whose time passes: a site hands out clients of one service, and lets time pass where something waits.
  */
 import { afterAll, beforeAll, describe } from "vitest";
-import type { ClientOptions, LockClient } from "../../lib/index.js";
+import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
-import { describeAcquiring } from "./conforming-acquires.js";
-import { describeHolding } from "./conforming-holds.js";
-import { describeOthers } from "./conforming-others.js";
-
-/** One service and its clients. */
-export interface Site {
-  client(options?: ClientOptions): LockClient;
-  /** Settles as `promise` does; the site's time passes until then. */
-  passing<T>(promise: Promise<T>): Promise<T>;
-  close(): Promise<void>;
-}
+import type { Site } from "./sites.js";
+import { SITES } from "./sites.js";
 
 /** What the tests of a suite share. */
 export interface Scene {
@@ -28,9 +19,9 @@ export interface Scene {
   fresh(): string;
 }
 
-/** Defines the suite for the clients of a site. */
-export function describeClients(name: string, open: () => Promise<Site>): void {
-  describe(`a client ${name}`, () => {
+/** Defines a suite for the clients of every site. */
+export function describeClients(...parts: readonly ((scene: Scene) => void)[]): void {
+  describe.each(SITES)("a client %s", (_name, open) => {
     let used = 0;
     const scene = { fresh: () => key("conformance", ++used) } as { -readonly [member in keyof Scene]: Scene[member] };
 
@@ -45,8 +36,6 @@ export function describeClients(name: string, open: () => Promise<Site>): void {
       await scene.site.close();
     });
 
-    describeAcquiring(scene);
-    describeHolding(scene);
-    describeOthers(scene);
+    for (const part of parts) part(scene);
   });
 }

@@ -7,11 +7,11 @@ import type { ClientOptions, LockClient, LockClientEvent } from "../../lib/clien
 import { createClient } from "../../lib/client/client.js";
 import type { Lease } from "../../lib/client/lease.js";
 import { randomBytes } from "../../lib/client/world.js";
-import type { LockApi } from "../../lib/core/lock-api.js";
+import type { ServiceApi } from "../../lib/core/run-api.js";
 import { createRules } from "../../lib/core/rules.js";
 import type { Clock } from "../../lib/core/time.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
-import { lockService } from "../../lib/service/lock-service.js";
+import { lockService } from "../../lib/service/service.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
@@ -46,7 +46,7 @@ export function createRig({ random = () => 0.5, clientClock, ...options }: RigOp
   const wire = createWire(serviceOn(store, service), clock);
   const events: LockClientEvent[] = [];
   const own = clientClock?.(clock) ?? clock;
-  const join = (api: LockApi, by: Clock, more: ClientOptions): LockClient =>
+  const join = (api: ServiceApi, by: Clock, more: ClientOptions): LockClient =>
     createClient({ api, clock: by, random, ids: new LeaseIds(by, randomBytes) }, more);
   return {
     clock,
@@ -85,18 +85,12 @@ function timersOf(clock: VirtualClock): Pick<Clock, "after" | "inBackground"> {
 }
 
 /** The service's operations, each with its own reading of the clock, as a function has for every request. */
-function serviceOn(store: LockStore, clock: Clock): LockApi {
+function serviceOn(store: LockStore, clock: Clock): ServiceApi {
   const caller = { principal: "test/client", namespace: "test", requestId: "test" };
-  const now = (): LockApi => lockService({ store, log: () => undefined }, caller, gatewayClocks(clock, undefined));
-  return {
-    acquire: (request) => now().acquire(request),
-    renew: (request) => now().renew(request),
-    release: (request) => now().release(request),
-    check: (request) => now().check(request),
-    transfer: (request) => now().transfer(request),
-    breakHold: (request) => now().breakHold(request),
-    inspect: (request) => now().inspect(request),
-    list: (request) => now().list(request),
-    health: (request) => now().health(request),
-  };
+  const operations = lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
+  const ask = (operation: keyof ServiceApi) => (request: never, options: never) =>
+    lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined))[operation](request, options);
+  return Object.fromEntries(
+    (Object.keys(operations) as (keyof ServiceApi)[]).map((operation) => [operation, ask(operation)]),
+  ) as unknown as ServiceApi;
 }

@@ -3,7 +3,8 @@
  * repeated or answered by somebody else, and a record of everything that was sent.
  */
 import type { Refusal } from "../../lib/core/errors.js";
-import type { LeaseRef, LockApi } from "../../lib/core/lock-api.js";
+import type { LeaseRef } from "../../lib/core/lock-api.js";
+import type { ServiceApi } from "../../lib/core/run-api.js";
 import { Unanswered } from "../../lib/core/lock-api.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Operation } from "../../lib/testing.js";
@@ -30,7 +31,7 @@ export interface Sent {
 
 /** The wire, with its controls. */
 export interface Wire {
-  readonly api: LockApi;
+  readonly api: ServiceApi;
   readonly sent: readonly Sent[];
   /** The requests sent for `operation`, in order. */
   of(operation: Operation): readonly Sent[];
@@ -43,14 +44,14 @@ export interface Wire {
 }
 
 /** A wire in front of `api`. */
-export function createWire(api: LockApi, clock: Clock): Wire {
+export function createWire(api: ServiceApi, clock: Clock): Wire {
   const sent: Sent[] = [];
   const planned = new Map<Operation, Fate[]>();
   const standing = new Map<Operation, Fate>();
   const passes = (delayMs = 0): Promise<void> | undefined =>
     delayMs > 0 ? new Promise((resolve) => clock.after(delayMs, resolve)) : undefined;
   const wire: Wire = {
-    api: Object.fromEntries((Object.keys(api) as Operation[]).map((operation) => [operation, through(operation)])) as unknown as LockApi,
+    api: Object.fromEntries((Object.keys(api) as Operation[]).map((operation) => [operation, through(operation)])) as unknown as ServiceApi,
     sent,
     of: (operation) => sent.filter((one) => one.operation === operation),
     next: (operation, ...fates) => void planned.set(operation, [...(planned.get(operation) ?? []), ...fates]),
@@ -60,14 +61,14 @@ export function createWire(api: LockApi, clock: Clock): Wire {
   return wire;
 
   function through(operation: Operation) {
-    return async (request: never): Promise<unknown> => {
+    return async (request: never, options: never): Promise<unknown> => {
       const one: Sent = { operation, request, atMs: clock.monotonicMs() };
       sent.push(one);
       wire.onSend(one);
       const { requestMs, replyMs, lost, silently, instead } = planned.get(operation)?.shift() ?? standing.get(operation) ?? {};
       await passes(requestMs);
       if (lost === "request") return noAnswer(operation, silently);
-      const answer = instead ?? (await api[operation](request));
+      const answer = instead ?? (await api[operation](request, options));
       await passes(replyMs);
       return lost === "reply" ? noAnswer(operation, silently) : answer;
     };

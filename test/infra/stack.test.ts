@@ -3,8 +3,14 @@ import { readFileSync } from "node:fs";
 import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
 import { PATHS, ROUTES } from "../../lambda/routes.js";
-import { TABLE } from "../../lib/store/table.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import { TABLE, TABLE_CALLS } from "../../lib/store/table.js";
 import { cdkContext, synthesize } from "./synthesize.js";
+
+/** After a wait, a call to the table that is answered at its second attempt. */
+const ANSWER_MS = 2 * TABLE_CALLS.requestHandler.requestTimeout;
+/** For how long an HTTP API waits for a function. */
+const GATEWAY_TIMEOUT_MS = 30_000;
 
 interface Resource {
   readonly Properties: Readonly<Record<string, unknown>>;
@@ -80,11 +86,17 @@ describe("the function", () => {
       Runtime: "nodejs24.x",
       Architectures: ["arm64"],
       Handler: "index.handler",
-      Timeout: 10,
+      Timeout: 15,
       Environment: { Variables: { HOLDFAST_TABLE: { Ref: tableId } } },
       LoggingConfig: { LogGroup: { Ref: logId } },
       Role: { "Fn::GetAtt": [roleId, "Arn"] },
     });
+  });
+
+  it("has time for a request that waits as long as one may, and for what it does before and after", () => {
+    const timeoutMs = 1_000 * (lambda.Properties.Timeout as number);
+    expect(timeoutMs).toBeGreaterThanOrEqual(LIMITS.serverWaitMs + ANSWER_MS);
+    expect(timeoutMs).toBeLessThan(GATEWAY_TIMEOUT_MS);
   });
 
   it("may read and update items of its table and write its own log, and nothing else", () => {
@@ -119,6 +131,25 @@ describe("the API", () => {
   it("has every route of the service, ANY for each path, and $default", () => {
     const expected = [...Object.keys(ROUTES), ...PATHS.map((path) => `ANY ${path}`), "$default"];
     expect(routes.map((route) => route.RouteKey).sort()).toEqual(expected.sort());
+  });
+
+  it("has the routes of locks, of runs and of the service, none of them without the authorizer", () => {
+    const authorized = routes.filter((route) => route.AuthorizationType === "AWS_IAM").map((route) => route.RouteKey as string);
+    expect(authorized).toEqual(
+      expect.arrayContaining([
+        "PUT /v1/locks/{key}/leases/{leaseId}",
+        "PUT /v1/runs/{key}/leases/{leaseId}",
+        "GET /v1/runs/{key}/leases/{leaseId}",
+        "DELETE /v1/runs/{key}/leases/{leaseId}",
+        "POST /v1/runs/{key}/leases/{leaseId}/renew",
+        "PUT /v1/runs/{key}/leases/{leaseId}/outcome",
+        "GET /v1/runs/{key}",
+        "POST /v1/runs/{key}/reset",
+        "GET /v1/runs",
+        "ANY /v1/runs/{key}/leases/{leaseId}/outcome",
+        "GET /v1/health",
+      ]),
+    );
   });
 
   it("sends all of it to the function, in payload format 2.0, and answers no browser", () => {

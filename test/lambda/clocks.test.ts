@@ -4,7 +4,20 @@
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
+import {
+  ACQUIRE,
+  CHECK,
+  CHECK_RUN,
+  CONCLUDE,
+  directService,
+  GIVE_UP,
+  LOOK,
+  RELEASE,
+  RENEW,
+  RENEW_RUN,
+  RESET,
+  START,
+} from "../support/direct-service.js";
 
 const LEASE_MS = 10_000;
 const MARGIN_MS = takeoverMarginMs(LEASE_MS);
@@ -79,6 +92,7 @@ describe("clocks that disagree too much", () => {
     const { ask, newId, clock, lines } = directService();
     const leaseId = newId();
     await ask(ACQUIRE, { leaseId });
+    await ask(START, { leaseId });
     const skewed = { leaseId, timeEpoch: clock.wallMs() + offMs };
     const asked: readonly (readonly [string, object?])[] = [
       [ACQUIRE],
@@ -88,10 +102,19 @@ describe("clocks that disagree too much", () => {
       ["POST /v1/locks/{key}/break", { reason: "x", fencingToken: 1 }],
       ["GET /v1/locks/{key}"],
       ["GET /v1/locks"],
+      [START],
+      [CHECK_RUN],
+      [RENEW_RUN],
+      [RENEW_RUN, { checkpoint: "x".repeat(2_000) }],
+      [CONCLUDE, { state: "succeeded" }],
+      [CONCLUDE, { state: "succeeded", result: "x".repeat(2_000) }],
+      [RESET, { reason: "x" }],
+      [LOOK],
+      ["GET /v1/runs"],
       ["GET /v1/health"],
     ];
     for (const [routeKey, body] of asked) {
-      const reply = await ask(routeKey, { ...skewed, body });
+      const reply = await ask(routeKey, { ...skewed, body, headers: { prefer: "wait=5" } });
       expect([routeKey, reply.status, reply.body.code, reply.body.definite, reply.body.retry, reply.headers["retry-after"]]).toEqual([
         routeKey,
         503,
@@ -101,7 +124,7 @@ describe("clocks that disagree too much", () => {
         "1",
       ]);
     }
-    expect(lines.filter(({ event }) => event !== "refused")).toHaveLength(1);
+    expect(lines.filter(({ event }) => event !== "refused")).toHaveLength(2);
   });
 
   it.each([guardMs + 1, -guardMs - 1, 3_600_000, -3_600_000])("release and cancel all the same (%i ms apart)", async (offMs) => {
@@ -112,6 +135,17 @@ describe("clocks that disagree too much", () => {
     for (const _time of [1, 2]) expect((await ask(RELEASE, { leaseId, timeEpoch })).headers["lease-state"]).toBe("released");
     expect((await ask(RELEASE, { leaseId: late, timeEpoch })).status).toBe(204);
     expect((await ask("GET /v1/locks/{key}")).body.holders).toEqual([]);
+  });
+
+  it.each([guardMs + 1, -guardMs - 1, 3_600_000, -3_600_000])("give a run up all the same (%i ms apart)", async (offMs) => {
+    const { ask, newId, clock } = directService();
+    const [leaseId, late] = [newId(), newId()];
+    await ask(START, { leaseId });
+    const timeEpoch = clock.wallMs() + offMs;
+    for (const _time of [1, 2]) expect((await ask(GIVE_UP, { leaseId, timeEpoch })).headers["lease-state"]).toBe("released");
+    expect((await ask(GIVE_UP, { leaseId: late, timeEpoch })).status).toBe(204);
+    expect((await ask(LOOK)).status).toBe(404);
+    expect((await ask(START, { leaseId: late })).body.code).toBe("lease-over");
   });
 
   it.each([guardMs, -guardMs, 0])("still decide at the guard (%i ms apart)", async (offMs) => {

@@ -8,7 +8,8 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { matchRoute } from "../../infra/local/gateway-routes.js";
 import { PATHS, ROUTES } from "../../lambda/routes.js";
-import { ACQUIRE, directService } from "../support/direct-service.js";
+import type { RouteKey } from "../../lambda/routes.js";
+import { ACQUIRE, CONCLUDE, directService, START } from "../support/direct-service.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
@@ -21,6 +22,10 @@ beforeAll(async () => {
   service = await serve();
   // Somebody's lease, which no answer may name.
   await service.send("PUT", `/v1/locks/ORDER_1/leases/${leaseIdAt(service.clock.wallMs())}`, {
+    body: { leaseMs: 86_400_000 },
+    as: "holder",
+  });
+  await service.send("PUT", `/v1/runs/ORDER_1/leases/${leaseIdAt(service.clock.wallMs())}`, {
     body: { leaseMs: 86_400_000 },
     as: "holder",
   });
@@ -46,7 +51,7 @@ const junkPath = fc.oneof(
     .tuple(fc.constantFrom(...PATHS), junkKey, junkLeaseId)
     .map(([path, key, leaseId]) => path.replace("{key}", () => key).replace("{leaseId}", () => leaseId)),
   fc.webUrl({ withQueryParameters: true }).map((url) => new URL(url).pathname + new URL(url).search),
-  fc.webQueryParameters().map((query) => `/v1/locks?${query}`),
+  fc.tuple(fc.constantFrom("locks", "runs"), fc.webQueryParameters()).map(([kind, query]) => `/v1/${kind}?${query}`),
 );
 const member = fc.constantFrom(
   "leaseMs",
@@ -59,6 +64,14 @@ const member = fc.constantFrom(
   "fencingToken",
   "drainMs",
   "scope",
+  "fingerprint",
+  "keepResultMs",
+  "maxAttempts",
+  "checkpoint",
+  "state",
+  "result",
+  "error",
+  "retryable",
   "__proto__",
   "constructor",
   "",
@@ -81,6 +94,9 @@ const junkBody = fc.oneof(
     "[".repeat(9_000),
     `{"meta":${'{"a":'.repeat(2_000)}1${"}".repeat(2_001)}`,
     `{"owner":"${"é".repeat(9_000)}"}`,
+    `{"state":"succeeded","result":"${"é".repeat(140_000)}"}`,
+    `{"state":"succeeded","result":${"[".repeat(130_000)}${"]".repeat(130_000)}}`,
+    `{"state":"failed","retryable":true,"error":${'{"__proto__":'.repeat(90)}1${"}".repeat(90)}}`,
     '{"leaseMs":1e999}',
     "\u0000",
     "﻿{}",
@@ -93,7 +109,7 @@ const junkType = fc.oneof(
 const headerText = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)), maxLength: 100 });
 const junkHeaders = fc.dictionary(
   fc.constantFrom("if-none-match", "x-holdfast-principal", "prefer", "accept", "authorization", "x-forwarded-for", "cookie"),
-  headerText,
+  fc.oneof(headerText, fc.constantFrom("*", "wait=1", "wait=3, foo", "wait=99999999999", "wait==", 'wait="')),
 );
 const method = fc.constantFrom("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS");
 
@@ -111,7 +127,7 @@ const usedLeaseId = fc
 /** What somebody might send who means it, or nearly. */
 const nearlyRight = fc
   .record({
-    routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, ...Object.keys(ROUTES)),
+    routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, START, START, CONCLUDE, ...Object.keys(ROUTES)),
     key: fc.constantFrom("ORDER_1", "ORDER_2"),
     leaseId: usedLeaseId,
     to: usedLeaseId,
@@ -120,14 +136,29 @@ const nearlyRight = fc
       { requiredKeys: [] },
     ),
     token: fc.nat(),
+    run: fc.record(
+      { fingerprint: fc.constantFrom("f", "g"), maxAttempts: fc.nat(9), keepResultMs: fc.constant(60_000) },
+      { requiredKeys: [] },
+    ),
+    outcome: fc.oneof(
+      fc.record({ state: fc.constant("succeeded"), result: fc.jsonValue() }, { requiredKeys: ["state"] }),
+      fc.record(
+        { state: fc.constant("failed"), error: fc.jsonValue(), retryable: fc.boolean() },
+        { requiredKeys: ["state", "error", "retryable"] },
+      ),
+    ),
   })
-  .map(({ routeKey, key, leaseId, to, body, token }): Sent => {
+  .map(({ routeKey, key, leaseId, to, body, token, run, outcome }): Sent => {
     const [verb = "", path = ""] = routeKey.split(" ", 2);
-    const own = routeKey.endsWith("transfer")
-      ? { leaseId: to }
-      : routeKey.endsWith("break")
-        ? { reason: "stuck", fencingToken: token }
-        : body;
+    const bodies: Readonly<Record<string, object>> = {
+      transfer: { leaseId: to },
+      break: { reason: "stuck", fencingToken: token },
+      start: run,
+      renewRun: { checkpoint: outcome },
+      conclude: outcome,
+      resetRun: { reason: "stuck" },
+    };
+    const own = bodies[ROUTES[routeKey as RouteKey]] ?? body;
     const sent = verb === "PUT" || verb === "POST" ? JSON.stringify(own) : undefined;
     return { method: verb, path: path.replace("{key}", key).replace("{leaseId}", leaseId), body: sent };
   });
@@ -156,7 +187,7 @@ describe("junk over HTTP", () => {
     const property = fc.asyncProperty(fc.oneof(junk, nearlyRight), junkHeaders, junkType, async (sent, headers, type) => {
       const { path, body } = sent;
       const contentType = body === undefined ? {} : { "content-type": type, "content-length": String(Buffer.byteLength(body)) };
-      const reply = await sendRaw(service.url, sent, { ...headers, ...contentType });
+      const { answer: reply } = await service.clock.passUntil(sendRaw(service.url, sent, { ...headers, ...contentType }));
       statuses.add(reply.status);
       expect(reply.status).toBeLessThan(500);
       const encodedPath = path.split("?", 1)[0] ?? "";
@@ -166,7 +197,7 @@ describe("junk over HTTP", () => {
     });
     await fc.assert(property, { numRuns: 600 });
     // What was sent got everywhere, and not only to the first check.
-    expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 204, 400, 404, 405, 410, 415, 423]));
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 204, 400, 404, 405, 409, 410, 415, 422, 423]));
   });
 });
 
@@ -181,7 +212,7 @@ describe("junk in events", () => {
       junkBody,
       fc.boolean(),
       fc.dictionary(anyText(10), anyText(100)),
-      fc.dictionary(fc.oneof(anyText(10), fc.constantFrom("max", "prefix", "owner", "cursor", "deep")), anyText(50)),
+      fc.dictionary(fc.oneof(anyText(10), fc.constantFrom("max", "prefix", "owner", "cursor", "deep", "state")), anyText(50)),
       async (route, key, leaseId, body, base64, headers, query) => {
         const reply = await ask(route, { key, leaseId, body, base64, headers: { ...headers }, query, timeEpoch: clock.wallMs() });
         expect(reply.status).toBeLessThan(500);

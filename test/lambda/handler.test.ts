@@ -3,13 +3,26 @@ import { describe, expect, it } from "vitest";
 import { PATHS } from "../../lambda/routes.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/lock-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
+import {
+  ACQUIRE,
+  CHECK,
+  CHECK_RUN,
+  CONCLUDE,
+  directService,
+  GIVE_UP,
+  LOOK,
+  RELEASE,
+  RENEW,
+  RENEW_RUN,
+  RESET,
+  START,
+} from "../support/direct-service.js";
 
 /** A store that throws `error`, whatever it is asked. */
 function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
-  return { apply: fail, read: fail, list: fail };
+  return { apply: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 
 const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
@@ -21,6 +34,16 @@ const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
   ["POST /v1/locks/{key}/break", { reason: "x", fencingToken: 1 }],
   ["GET /v1/locks/{key}"],
   ["GET /v1/locks"],
+  [START],
+  [CHECK_RUN],
+  [GIVE_UP],
+  [RENEW_RUN],
+  [RENEW_RUN, { checkpoint: "x".repeat(2_000) }],
+  [CONCLUDE, { state: "succeeded" }],
+  [CONCLUDE, { state: "succeeded", result: "x".repeat(2_000) }],
+  [RESET, { reason: "x" }],
+  [LOOK],
+  ["GET /v1/runs"],
 ];
 
 describe("an event", () => {
@@ -31,6 +54,14 @@ describe("an event", () => {
     expect([status, body.key, body.leaseId]).toEqual([201, "RIGHT", leaseId]);
     const refused = await ask(ACQUIRE, { key: "RIGHT", leaseId: newId(), rawPath: "/v1/locks/WRONG" });
     expect([refused.status, refused.body.instance]).toEqual([423, "/v1/locks/RIGHT"]);
+  });
+
+  it("of a run is about that run: in its answers and in its refusals", async () => {
+    const { ask, newId } = directService();
+    expect((await ask(START, { key: "refund:42", leaseId: newId(), rawPath: "/v1/locks/WRONG" })).body.key).toBe("refund:42");
+    const refused = await ask(START, { key: "refund:42", leaseId: newId(), rawPath: "/v1/locks/WRONG" });
+    expect([refused.status, refused.body.instance]).toEqual([409, "/v1/runs/refund:42"]);
+    expect((await ask("GET /v1/locks", {})).body.items).toEqual([]);
   });
 
   it("has its path parameters decoded by the gateway", async () => {
@@ -52,6 +83,11 @@ describe("an event", () => {
     expect([reply.status, reply.body.owner]).toEqual([201, "Zoë"]);
     const large = await ask(ACQUIRE, { leaseId: newId(), body: { owner: "x".repeat(16 * 1024) }, base64: true });
     expect(large.status).toBe(413);
+    const leaseId = newId();
+    await ask(START, { leaseId });
+    const outcome = { state: "succeeded", result: "é".repeat(100_000) };
+    expect((await ask(CONCLUDE, { leaseId, body: outcome, base64: true })).status).toBe(200);
+    expect((await ask(LOOK)).body.result === outcome.result).toBe(true);
   });
 
   it.each(PATHS.map((path) => [`ANY ${path}`, 405]).concat([["$default", 404]]) as [string, number][])(

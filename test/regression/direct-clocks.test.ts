@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { createRules } from "../../lib/core/rules.js";
 import type { Clock } from "../../lib/core/time.js";
 import { tableClocks } from "../../lib/service/clocks.js";
-import { lockService } from "../../lib/service/lock-service.js";
+import { lockService } from "../../lib/service/service.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { watchTableClock } from "../../lib/store/table-clock.js";
@@ -56,9 +56,11 @@ function directMode({ wallBy = 0 } = {}) {
     apply: (address, command, clocks) => dated(() => counted.apply(address, command, clocks)),
     read: (address) => dated(() => (told.looks++, counted.read(address))),
     list: (query) => dated(() => counted.list(query)),
+    keepPayload: (address, payload, text) => dated(() => counted.keepPayload(address, payload, text)),
+    readPayload: (address, digest) => dated(() => counted.readPayload(address, digest)),
   };
   const caller = { principal: "app/direct", namespace: "app", requestId: "direct" };
-  const service = lockService({ store, log: () => undefined }, caller, tableClocks(clock, time));
+  const service = lockService({ store, log: () => undefined, clock }, caller, tableClocks(clock, time));
   const newId = (): string => leaseIdAt(truth.monotonicMs());
   return {
     truth,

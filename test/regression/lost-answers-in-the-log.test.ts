@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { createRules } from "../../lib/core/rules.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
-import { lockService } from "../../lib/service/lock-service.js";
+import { lockService } from "../../lib/service/service.js";
 import type { LogLine } from "../../lib/service/log.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { StoreUnavailable } from "../../lib/store/lock-store.js";
@@ -33,7 +33,7 @@ async function losingAnswers() {
   const lines: LogLine[] = [];
   const as = (principal: string) =>
     lockService(
-      { store, log: (line) => void lines.push(line) },
+      { store, log: (line) => void lines.push(line), clock },
       { principal, namespace: "app", requestId: "r" },
       gatewayClocks(clock, undefined),
     );

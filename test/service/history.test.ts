@@ -98,7 +98,7 @@ async function play(history: readonly Step[]): Promise<{ lines: readonly LogLine
     };
     if ((await sent[does]()).status >= 400) refused++;
     const spans = (truth[key] ??= []);
-    const [now] = Object.entries((await store.read({ namespace: "111122223333", key }))?.holds ?? {});
+    const [now] = Object.entries((await store.read({ namespace: "111122223333", kind: "locks", key }))?.holds ?? {});
     const last = spans.at(-1);
     if (last && last.untilMs === undefined && last.fencingToken !== now?.[1].fencingToken)
       spans.splice(-1, 1, { ...last, untilMs: clock.wallMs() });
@@ -133,7 +133,7 @@ describe("the log", () => {
     expect([...seen]).toEqual(expect.arrayContaining(wanted));
   });
 
-  const line = { namespace: "n", model: "ORDER", id: "1", principal: "p", requestId: "r" };
+  const line = { namespace: "n", kind: "lock" as const, model: "ORDER", id: "1", principal: "p", requestId: "r" };
   const granted = (lease: string, fencingToken: number): LogLine => ({ ...line, event: "granted", lease, fencingToken, operateAtMs: 0 });
   const ended = (lease: string, fencingToken: number, heldMs = 0): LogLine => ({
     ...line,

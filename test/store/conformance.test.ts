@@ -6,6 +6,8 @@ import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-sto
 import { freshTable } from "../support/engine.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
+import { RunScene } from "./run-scene.js";
+import { fiftyStart } from "./running.js";
 import { RULES, Scene } from "./scene.js";
 import { weaken } from "./weaken.js";
 
@@ -17,7 +19,7 @@ lockStoreConformance("dynamo-store", async () => {
 });
 
 describe("control: of fifty at once", () => {
-  it("many are granted the key by a memory that writes without a condition", async () => {
+  it("many are granted the key, and many run, by a memory that writes without a condition", async () => {
     const table = createMemoryTable();
     const careless: typeof table = {
       ...table,
@@ -26,8 +28,9 @@ describe("control: of fifty at once", () => {
         return table.replace(address, next, undefined);
       },
     };
-    const outcomes = await fiftyAcquire(new Scene(createMemoryStore({ rules: RULES, table: careless })));
-    expect(outcomes.filter((outcome) => outcome === "granted").length).toBeGreaterThan(1);
+    const store = createMemoryStore({ rules: RULES, table: careless });
+    for (const outcomes of [await fiftyAcquire(new Scene(store)), await fiftyStart(new RunScene(store))])
+      expect(outcomes.filter((outcome) => outcome === "granted").length).toBeGreaterThan(1);
   });
 
   it("many replace the one before by a table that takes every guess for right", async () => {
@@ -37,5 +40,13 @@ describe("control: of fifty at once", () => {
     const lock = new Scene(store);
     await fiftyAcquire(lock);
     expect((await lock.read())?.version).toBeGreaterThan(lock.clocks.laterMs + 1);
+  });
+  it("many run one after the other by a table that takes every guess for right", async () => {
+    const { client, tableName } = await freshTable();
+    weaken(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
+    const store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    const run = new RunScene(store);
+    await fiftyStart(run);
+    expect((await run.read())?.version).toBeGreaterThan(run.clocks.laterMs + 1);
   });
 });

@@ -9,12 +9,16 @@ import { contends } from "./contending.js";
 import { breaks, releases, transfers } from "./ending.js";
 import { acquires, renews } from "./granting.js";
 import { lists } from "./listing.js";
+import { apart, keeps, listsRuns } from "./run-listing.js";
+import { RunScene } from "./run-scene.js";
+import { expectedOfRun, playRun, RUN_STATES } from "./run-states.js";
+import { runs } from "./running.js";
 import { A, Scene } from "./scene.js";
 import { expected, play, STATES } from "./states.js";
 
 /** Runs the suite for the store that `makeStore` makes. */
 export function lockStoreConformance(name: string, makeStore: () => LockStore | Promise<LockStore>): void {
-  describe(`${name} is a store of locks`, () => {
+  describe(`${name} is a store of locks and runs`, () => {
     let made: LockStore;
     const store = (): LockStore => made;
     beforeAll(async () => {
@@ -33,6 +37,16 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
     describe("break", () => breaks(store));
     describe("list", () => lists(store));
     describe("many at once", () => contends(store));
+
+    describe("in every state of a run, every command, and each sent again", () => {
+      it.each(RUN_STATES)("$state", async (state) => {
+        expect(await playRun(state, () => new RunScene(made))).toEqual(expectedOfRun(state));
+      });
+    });
+    describe("a run", () => runs(store));
+    describe("payloads", () => keeps(store));
+    describe("listing runs", () => listsRuns(store));
+    describe("a lock and a run of the same key", () => apart(store));
 
     it("reads what was written last, and nothing where nothing was", async () => {
       const lock = new Scene(made);

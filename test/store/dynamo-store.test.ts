@@ -30,7 +30,7 @@ function storeOn(endpoint: string, maxAttempts = 3): LockStore {
 describe("a list over the shards", () => {
   it("goes on where one shard has more than a query looks at, whether its keys are held or free", async () => {
     const namespace = freshNamespace();
-    const shard = (key: string): unknown => itemKey({ namespace, key })[TABLE.partitionKey];
+    const shard = (key: string): unknown => itemKey({ namespace, kind: "locks", key })[TABLE.partitionKey];
     const everywhere = Array.from({ length: 6_000 }, (_, index) => `ORDER_${index}`);
     // More than two queries' worth in one shard, of which the first 130 are free; and a few in the others.
     const crowded = everywhere
@@ -50,7 +50,7 @@ describe("a list over the shards", () => {
 });
 
 describe("a key's shard", () => {
-  const shardOf = (key: string): string => itemKey({ namespace: "acme", key })[TABLE.partitionKey] ?? "";
+  const shardOf = (key: string): string => itemKey({ namespace: "acme", kind: "locks", key })[TABLE.partitionKey] ?? "";
 
   it("never moves: a table that exists has its items there", () => {
     expect(["ORDER_1", "refund:42"].map(shardOf)).toEqual(["acme/locks/11", "acme/locks/9"]);
@@ -80,7 +80,7 @@ describe("a record of a newer format", () => {
     ["transfer", (lock) => lock.transfer(A, B)],
     ["break", (lock) => lock.breakHold(1, 0)],
     ["read", (lock) => lock.read()],
-    ["list", (lock) => lock.store.list({ namespace: lock.address.namespace, prefix: "", after: "", max: 10 })],
+    ["list", (lock) => lock.store.list({ ...lock.address, prefix: "", after: "", max: 10 })],
   ])("is refused and left as it is: %s", async (operation, act) => {
     const lock = new Scene(store);
     await lock.acquire(A);

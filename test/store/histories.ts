@@ -4,7 +4,7 @@
  * times at the edges of leases, ids out of their order, tokens of holds long gone.
  */
 import * as fc from "fast-check";
-import type { Command } from "../../lib/core/commands.js";
+import type { Acquire, Break, Command, Release, Renew, Transfer } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { Ending, Hold, LockRecord } from "../../lib/core/record.js";
@@ -25,11 +25,14 @@ const PRINCIPALS = ["P", "Q"] as const;
 const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
 const MARGINS_MS = LENGTHS_MS.map((leaseMs) => RULES.marginMs(leaseMs));
 
+/** What may be asked of a lock; runs have histories of their own. */
+type LockCommand = Acquire | Renew | Release | Transfer | Break;
+
 /** Which lease: the one that holds (or else `to`); the same, but when nobody holds a new one acquires; or one of the pool. */
 type Which = "holder" | "new" | number;
 
 interface Draft {
-  readonly type: Command["type"];
+  readonly type: LockCommand["type"];
   readonly which: Which;
   readonly to: number;
   /** Whether another principal asks than the one whose lease it is. */

@@ -1,5 +1,6 @@
 /** What a store lists: held keys by prefix, in order, page by page, over however many shards. */
 import { describe, expect, it } from "vitest";
+import type { Kind } from "../../lib/core/lock-api.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { A, freshNamespace, Scene } from "./scene.js";
 
@@ -50,8 +51,8 @@ export function lists(store: () => LockStore): void {
 
     it("shows the records", async () => {
       await fill();
-      const { items } = await store().list({ namespace, prefix: held[0]!, after: "", max: 1 });
-      expect(items).toEqual([{ key: held[0], record: await store().read({ namespace, key: held[0]! }) }]);
+      const { items } = await store().list({ namespace, kind: "locks", prefix: held[0]!, after: "", max: 1 });
+      expect(items).toEqual([{ key: held[0], record: await store().read({ namespace, kind: "locks", key: held[0]! }) }]);
     });
   });
 
@@ -59,7 +60,7 @@ export function lists(store: () => LockStore): void {
     const lock = new Scene(store());
     await lock.acquire(A);
     for (const namespace of [freshNamespace(), lock.address.namespace.slice(0, -1), `${lock.address.namespace}0`]) {
-      expect(await store().list({ namespace, prefix: "", after: "", max: 10 })).toEqual({ items: [] });
+      expect(await store().list({ namespace, kind: "locks", prefix: "", after: "", max: 10 })).toEqual({ items: [] });
     }
   });
 
@@ -79,11 +80,11 @@ export function lists(store: () => LockStore): void {
 /** All pages, by their keys. */
 export async function pagesOf(
   store: LockStore,
-  query: { readonly namespace: string; readonly prefix: string; readonly max: number; readonly after?: string },
+  query: { readonly namespace: string; readonly kind?: Kind; readonly prefix: string; readonly max: number; readonly after?: string },
 ): Promise<readonly (readonly string[])[]> {
   const pages: string[][] = [];
   for (let after: string | undefined = query.after ?? ""; after !== undefined;) {
-    const { items, next }: Awaited<ReturnType<LockStore["list"]>> = await store.list({ ...query, after });
+    const { items, next }: Awaited<ReturnType<LockStore["list"]>> = await store.list({ kind: "locks", ...query, after });
     pages.push(items.map(({ key }) => key));
     if (next !== undefined && next <= after) throw new Error(`the page after ${after} goes on after ${next}`);
     after = next;

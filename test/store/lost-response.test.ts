@@ -4,7 +4,7 @@
  * with and without the loss, and has to come to the same answer and the same record.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AnswerTo, Command } from "../../lib/core/commands.js";
+import type { AnswerTo, Command, Held } from "../../lib/core/commands.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
@@ -15,96 +15,12 @@ import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { startLateFailures } from "./late-failure.js";
 import type { LateFailures } from "./late-failure.js";
-import { A, B, C, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, RULES, Scene } from "./scene.js";
+import { ROWS as LOCK_ROWS } from "./lost-lock-responses.js";
+import { ROWS as RUN_ROWS } from "./lost-run-responses.js";
+import type { AnyRow } from "./lost-rows.js";
+import { A, leaseIn, outcomeOf, RULES, Scene } from "./scene.js";
 
-/** A write that was decided carries the version that was seen, or says that there was no record. */
-const decided = (condition: string): boolean => condition === "v = :seen" || condition === "attribute_not_exists(v)";
-const guessed = (condition: string): boolean => !decided(condition);
-
-interface Row {
-  readonly operation: string;
-  readonly before?: (lock: Scene) => Promise<unknown>;
-  readonly act: (lock: Scene) => Promise<AnswerTo<Command>>;
-  /** Whose answer is lost. */
-  readonly write: (condition: string) => boolean;
-  readonly outcome: string;
-  /** What it comes to without the loss, where that is another word for the same. */
-  readonly otherwise?: string;
-  /** Renewing again extends again: the guess's condition still holds, a decision is made anew and written once more. */
-  readonly extends?: "each time" | "once more";
-}
-
-const held = (lock: Scene): Promise<unknown> => lock.acquire(A, { leaseMs: 30_000 });
-const used = async (lock: Scene): Promise<unknown> => (await lock.acquire(A), await lock.release(A), lock.at(1));
-const at = (ms: number) => async (lock: Scene): Promise<unknown> => (await lock.acquire(A), lock.at(ms)); // prettier-ignore
-
-const ROWS: readonly Row[] = [
-  { operation: "acquire a new key", act: (lock) => lock.acquire(A), write: guessed, outcome: "replayed", otherwise: "granted" },
-  {
-    operation: "acquire a used key",
-    before: used,
-    act: (lock) => lock.acquire(B),
-    write: guessed,
-    outcome: "replayed",
-    otherwise: "granted",
-  },
-  {
-    operation: "acquire in the same millisecond",
-    before: async (lock) => (await used(lock), lock.at(0)),
-    act: (lock) => lock.acquire(B),
-    write: decided,
-    outcome: "replayed",
-    otherwise: "granted",
-  },
-  {
-    operation: "take over",
-    before: at(LEASE_MS + MARGIN_MS),
-    act: (lock) => lock.acquire(B),
-    write: decided,
-    outcome: "replayed",
-    otherwise: "granted",
-  },
-  {
-    operation: "renew as guessed",
-    before: held,
-    act: (lock) => lock.at(9).renew(A),
-    write: guessed,
-    outcome: "renewed",
-    extends: "each time",
-  },
-  { operation: "renew as decided", before: at(9), act: (lock) => lock.renew(A), write: decided, outcome: "renewed", extends: "once more" },
-  {
-    operation: "renew with a note",
-    before: held,
-    act: (lock) => lock.at(9).renew(A, { meta: { step: 2 } }),
-    write: guessed,
-    outcome: "renewed",
-    extends: "each time",
-  },
-  { operation: "release", before: held, act: (lock) => lock.release(A), write: guessed, outcome: "released" },
-  { operation: "release after expiry", before: at(LEASE_MS), act: (lock) => lock.release(A), write: decided, outcome: "expired" },
-  { operation: "cancel on no item", act: (lock) => lock.release(A), write: decided, outcome: "never" },
-  { operation: "cancel on an item", before: used, act: (lock) => lock.release(C), write: decided, outcome: "never" },
-  { operation: "cancel on a held key", before: held, act: (lock) => lock.release(C), write: decided, outcome: "never" },
-  {
-    operation: "transfer",
-    before: held,
-    act: (lock) => lock.transfer(A, B),
-    write: decided,
-    outcome: "replayed",
-    otherwise: "transferred",
-  },
-  {
-    operation: "first to ask for a hold that was handed over",
-    before: async (lock) => (await held(lock), await lock.transfer(A, B)),
-    act: (lock) => lock.acquire(B, { by: "Q" }),
-    write: decided,
-    outcome: "replayed",
-  },
-  { operation: "break and let drain", before: held, act: (lock) => lock.breakHold(), write: decided, outcome: "breaking" },
-  { operation: "break in 5 s", before: held, act: (lock) => lock.breakHold(undefined, 5_000), write: decided, outcome: "breaking" },
-  { operation: "break now", before: held, act: (lock) => lock.breakHold(undefined, 0), write: decided, outcome: "broken" },
-];
+const ROWS: readonly AnyRow[] = [...LOCK_ROWS, ...RUN_ROWS];
 
 describe("an answer that is lost after the write", () => {
   let proxy: FaultProxy;
@@ -127,17 +43,17 @@ describe("an answer that is lost after the write", () => {
   }
 
   /** Plays the row on a key of its own; the answer, the record and what reached the engine. */
-  async function play(store: LockStore, { before, act }: Row, lose: () => void) {
-    const lock = new Scene(store);
-    await before?.(lock);
+  async function play(store: LockStore, row: AnyRow, lose: () => void) {
+    const lock = row.open(store);
+    await lock.before();
     proxy.ledger.clear();
     lose();
-    const answer = await act(lock);
+    const answer = await lock.act();
     const { requests, refusedWrites } = proxy.ledger;
     return { answer, record: await lock.read(), writes: requests["UpdateItem"] ?? 0, refusedWrites };
   }
 
-  type Lose = (row: Row, times: number) => void;
+  type Lose = (row: AnyRow, times: number) => void;
   const breaking: Lose = ({ write }, times) =>
     void proxy.plan({ kind: "lose-reply" }, { when: ({ body }) => write(String(body.ConditionExpression ?? "")), times });
   const failing: Lose = ({ write }, times) => failures.failNext(write, times);
@@ -167,14 +83,14 @@ describe("an answer that is lost after the write", () => {
   });
 
   it.each(ROWS)("of all attempts: it may have happened, and asking again tells. $operation", async (row) => {
-    const lock = new Scene(storeVia(proxy));
-    await row.before?.(lock);
+    const lock = row.open(storeVia(proxy));
+    await lock.before();
     const plan = proxy.plan({ kind: "lose-reply" }, { when: ({ body }) => row.write(String(body.ConditionExpression ?? "")), times: 3 });
-    const error: unknown = await row.act(lock).catch((reason: unknown) => reason);
+    const error: unknown = await lock.act().catch((reason: unknown) => reason);
     expect(plan.struck).toBe(3);
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(error).toMatchObject({ definite: false });
-    expect(outcomeOf(await row.act(lock))).toBe(row.outcome);
+    expect(outcomeOf(await lock.act())).toBe(row.outcome);
   });
 
   it("of a request that never arrived either: it is simply sent again", async () => {
@@ -189,7 +105,6 @@ describe("an answer that is lost after the write", () => {
 
 /** The answer without the word for whether it was new, and with this version. */
 function withoutHow(answer: AnswerTo<Command>, version?: number): unknown {
-  if (!("lease" in answer)) return answer;
-  const { how: _how, lease, ...rest } = answer;
-  return { ...rest, lease: { ...lease, version: version ?? lease.version } };
+  const { how: _how, ...rest } = answer as Partial<Held>;
+  return rest.lease ? { ...rest, lease: { ...rest.lease, version: version ?? rest.lease.version } } : rest;
 }

@@ -54,9 +54,9 @@ export class Scene {
 
   constructor(
     readonly store: LockStore,
-    { namespace = freshNamespace(), key = "ORDER_1" }: Partial<Address> = {},
+    { namespace = freshNamespace(), kind = "locks", key = "ORDER_1" }: Partial<Address> = {},
   ) {
-    this.address = { namespace, key };
+    this.address = { namespace, kind, key };
   }
 
   /** Both clocks stand `ms` after the start, the later one `aheadMs` beyond. */
@@ -114,7 +114,8 @@ export function freshNamespace(): string {
 export function outcomeOf(answer: AnswerTo<Command>): string {
   if (!answer.ok) return answer.reason ? `${answer.code}: ${answer.reason}` : answer.code;
   if ("how" in answer) return answer.how;
-  return "state" in answer ? answer.state : answer.breakInMs > 0 ? "breaking" : "broken";
+  if ("state" in answer) return answer.state;
+  return "breakInMs" in answer ? (answer.breakInMs > 0 ? "breaking" : "broken") : "reset";
 }
 
 /** The lease in an answer that must say held. */

@@ -3,14 +3,15 @@
  * lease that the states are about; `C` is new. A cell says the outcome, `+` if the record changed, and
  * who is on it then.
  */
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf } from "./scene.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./scene.js";
 import type { Scene } from "./scene.js";
+import { playRow, rowOf } from "./state-table.js";
+import type { Column } from "./state-table.js";
 
 type Step = (lock: Scene, tokenOfA: number) => Promise<unknown>;
-type Answer = Parameters<typeof outcomeOf>[0];
 
 /** What is asked in every state; the columns of the table. */
-const COMMANDS: readonly (readonly [column: string, send: (lock: Scene, tokenOfA: number) => Promise<Answer>])[] = [
+const COMMANDS: readonly Column<Scene, number>[] = [
   ["acquire A", (lock) => lock.acquire(A)],
   ["acquire C", (lock) => lock.acquire(C)],
   ["renew A", (lock) => lock.renew(A)],
@@ -96,52 +97,20 @@ export const STATES: readonly State[] = [
     "lease-over   | granted +C | lease-lost: taken       | unknown      | lease-lost: taken       | not-found   | not-found"),
 ];
 
-/** What came of one command in a state: the cell, and whether sending it again is harmless. */
-interface Came {
-  readonly cell: string;
-  readonly again: string;
-}
-
-/** Sends every command to a key of its own in this state; `again` says what a second sending broke, if anything. */
-export async function play({ granted: first, steps }: State, sceneOf: () => Scene): Promise<Readonly<Record<string, Came>>> {
-  const row = await Promise.all(
-    COMMANDS.map(async ([column, send]) => {
-      const lock = sceneOf();
+/** Sends every command to a key of its own in this state, twice. */
+export function play({ granted: first, steps }: State, sceneOf: () => Scene): ReturnType<typeof playRow> {
+  return playRow({
+    columns: COMMANDS,
+    sceneOf,
+    async prepare(lock) {
       const token = first ? leaseIn(await lock.acquire(A)).fencingToken : 1;
       for (const step of steps) await step(lock, token);
-      const before = await lock.read();
-      const outcome = outcomeOf(await send(lock, token));
-      const after = await lock.read();
-      const again = outcomeOf(await send(lock, token));
-      const names = Object.keys(after?.holds ?? {}).map((id) => NAMES.get(id));
-      const changed = before?.version !== after?.version;
-      const cell = [outcome, [changed ? "+" : "", ...names].join("")].filter(Boolean).join(" ");
-      const wanted = column.startsWith("release") ? outcome : (AGAIN[outcome] ?? outcome);
-      return [column, { cell, again: again === wanted ? whatChanged(outcome, after, await lock.read()) : `sent again: ${again}` }] as const;
-    }),
-  );
-  return Object.fromEntries(row);
+      return token;
+    },
+  });
 }
 
 /** The row as the table has it. */
-export function expected({ cells }: State): Readonly<Record<string, Came>> {
-  const columns = cells.split("|").map((cell) => cell.trim());
-  return Object.fromEntries(COMMANDS.map(([column], index) => [column, { cell: columns[index] ?? "", again: "" }]));
-}
-
-const NAMES = new Map([
-  [A, "A"],
-  [B, "B"],
-  [C, "C"],
-  [D, "D"],
-]);
-
-type MaybeRecord = Awaited<ReturnType<Scene["read"]>>;
-
-/** What a second sending says, where it is another word; all else says the same again. */
-const AGAIN: Readonly<Record<string, string>> = { granted: "replayed", transferred: "replayed" };
-
-/** A command that is sent again changes nothing; only a renewal may extend again. */
-function whatChanged(outcome: string, after: MaybeRecord, afterAgain: MaybeRecord): string {
-  return outcome === "renewed" || after?.version === afterAgain?.version ? "" : "sent again: the record changed";
+export function expected({ cells }: State): ReturnType<typeof rowOf> {
+  return rowOf(COMMANDS, cells);
 }

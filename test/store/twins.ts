@@ -8,9 +8,12 @@ import { expect } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import { itemKey, toItem } from "../../lib/store/item.js";
+import type { Command } from "../../lib/core/commands.js";
+import type { Kind } from "../../lib/core/lock-api.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import type { ClockReading } from "../../lib/core/time.js";
+import type { Address } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { commandsOf } from "./histories.js";
-import type { History } from "./histories.js";
 import { freshNamespace, outcomeOf, RULES } from "./scene.js";
 
 /** A table on an engine. */
@@ -19,18 +22,33 @@ export interface EngineTable {
   readonly tableName: string;
 }
 
+/** What a key has been through (undefined: nothing), and what is yet to come. */
+interface Remembering {
+  readonly remembered: LockRecord | undefined;
+}
+
+/** How a kind of key is played: the commands of a history with their clocks, each made when the one before has been carried out. */
+export interface Played<H extends Remembering> {
+  readonly kind: Kind;
+  commandsOf(
+    history: H,
+    key: string,
+    read: () => Promise<LockRecord | undefined>,
+  ): AsyncIterable<{ readonly command: Command; readonly reading: ClockReading }>;
+}
+
 /** Plays a history through both, told of each outcome. @throws an assertion when they differ. */
-export type Play = (history: History, told: (outcome: string) => void) => Promise<void>;
+export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
 
 /** The two of them, on this table of an engine. */
-export function twins({ client, tableName }: EngineTable): Play {
+export function twins<H extends Remembering>({ client, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
   const table = createMemoryTable();
   const memory = createMemoryStore({ rules: RULES, table });
   const dynamo = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
   const documents = DynamoDBDocumentClient.from(client);
 
   return async (history, told) => {
-    const address = { namespace: freshNamespace(), key: "ORDER_1" };
+    const address: Address = { namespace: freshNamespace(), kind, key: "ORDER_1" };
     if (history.remembered) {
       await table.replace(address, history.remembered, undefined);
       await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(history.remembered) } }));

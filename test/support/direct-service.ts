@@ -25,6 +25,21 @@ export const RELEASE = "DELETE /v1/locks/{key}/leases/{leaseId}";
 /** A heartbeat. */
 export const RENEW = "POST /v1/locks/{key}/leases/{leaseId}/renew";
 
+/** Run the work, or be told what came of it. */
+export const START = "PUT /v1/runs/{key}/leases/{leaseId}";
+/** Still mine? */
+export const CHECK_RUN = "GET /v1/runs/{key}/leases/{leaseId}";
+/** Give up a start. */
+export const GIVE_UP = "DELETE /v1/runs/{key}/leases/{leaseId}";
+/** A run's heartbeat. */
+export const RENEW_RUN = "POST /v1/runs/{key}/leases/{leaseId}/renew";
+/** What came of the work. */
+export const CONCLUDE = "PUT /v1/runs/{key}/leases/{leaseId}/outcome";
+/** An operator's new beginning. */
+export const RESET = "POST /v1/runs/{key}/reset";
+/** A look at a run. */
+export const LOOK = "GET /v1/runs/{key}";
+
 /** A handler, and what stands around it. */
 export interface DirectService {
   readonly clock: VirtualClock;

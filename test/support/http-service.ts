@@ -4,10 +4,10 @@
  */
 import { compose } from "../../lambda/compose.js";
 import type { LogLine } from "../../lib/service/log.js";
-import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { matchRoute } from "../../infra/local/gateway-routes.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { freshTable } from "./engine.js";
+import { PausingClock } from "./pausing-clock.js";
 import { checkReply, replyFrom } from "./reply.js";
 import type { Reply } from "./reply.js";
 
@@ -23,7 +23,7 @@ export interface RequestParts {
 /** A service that serves. */
 export interface HttpService {
   readonly url: string;
-  readonly clock: VirtualClock;
+  readonly clock: PausingClock;
   /** What was logged. */
   readonly lines: readonly LogLine[];
   /** Sends a request; the reply is held to what is promised of every reply. */
@@ -33,7 +33,7 @@ export interface HttpService {
 
 /** Serves on a free port. */
 export async function serve(): Promise<HttpService> {
-  const clock = new VirtualClock();
+  const clock = new PausingClock();
   const lines: LogLine[] = [];
   const { client, tableName } = await freshTable();
   const handler = compose({ HOLDFAST_TABLE: tableName }, { client, clock, log: (line) => void lines.push(line) });

@@ -35,6 +35,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
     !isObject(value) || Object.entries(rule).every(([name, schema]) => !Object.hasOwn(value, name) || fits(schema, value[name])),
   additionalProperties: (value, rule: boolean, schema) =>
     rule || !isObject(value) || Object.keys(value).every((name) => Object.hasOwn(propertiesOf(schema), name)),
+  anyOf: (value, rule: readonly JsonSchema[]) => rule.some((schema) => fits(schema, value)),
+  oneOf: (value, rule: readonly JsonSchema[]) => rule.filter((schema) => fits(schema, value)).length === 1,
   items: (value, rule: JsonSchema) => !Array.isArray(value) || value.every((item) => fits(rule, item)),
   description: () => true,
 };

@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { expect } from "vitest";
 import type { HttpResult } from "../../lambda/http.js";
 import { ERRORS } from "../../lib/core/errors.js";
+import { LIMITS } from "../../lib/core/limits.js";
 import * as messages from "../../lib/wire/messages.js";
 import { OPERATION_DOCS, openapi } from "../../lib/wire/openapi.js";
 import { LEASE_ID } from "./lease-ids.js";
@@ -22,11 +23,19 @@ export interface Reply {
 
 /** A reply can be this long: the names of a request's own fields come back in a refusal of them. */
 const MAX_REPLY_CHARS = 64 * 1024;
+/** One that shows what a run keeps: its result and its checkpoint, characters escaped. */
+const MAX_RUN_CHARS = 2 * (LIMITS.resultBytes + LIMITS.checkpointBytes);
 const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = {
   Lease: messages.Lease,
   Inspection: messages.Inspection,
   List: messages.List,
   Break: messages.Break,
+  Started: messages.Started,
+  StartedOrReplayed: messages.StartedOrReplayed,
+  Recorded: messages.Recorded,
+  Run: messages.Run,
+  RunList: messages.RunList,
+  Reset: messages.Reset,
   Health: messages.Health,
 };
 const DOCUMENT = openapi() as { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>> };
@@ -46,7 +55,8 @@ export function replyFrom(status: number, headers: Readonly<Record<string, strin
 export function checkReply(routeKey: string, reply: Reply, asked: string): void {
   const { status, headers, text, body } = reply;
   const said = `${JSON.stringify(headers)} ${text}`;
-  expect(said.length).toBeLessThan(MAX_REPLY_CHARS);
+  const schema = OPERATION_DOCS[routeKey]?.answers[status] ?? "";
+  expect(said.length).toBeLessThan(schema === "Run" || schema === "StartedOrReplayed" ? MAX_RUN_CHARS : MAX_REPLY_CHARS);
   for (const [leaseId] of said.matchAll(LEASE_ID))
     expect(asked.toLowerCase(), "a lease that the request didn't name").toContain(leaseId.toLowerCase());
 
@@ -57,7 +67,6 @@ export function checkReply(routeKey: string, reply: Reply, asked: string): void 
     );
   }
   if (status >= 400) return checkProblem(reply);
-  const schema = OPERATION_DOCS[routeKey]?.answers[status] ?? "";
   if (status === 204 || status === 304) expect(text).toBe("");
   else expect(headers["content-type"]).toBe("application/json");
   const fits = SCHEMAS[schema] && v.safeParse(SCHEMAS[schema], body);
@@ -70,6 +79,6 @@ function checkProblem({ status, headers, text, body }: Reply): void {
   const { code, instance = "", retryAfterMs } = body as messages.ProblemBody;
   expect(body).toMatchObject({ status, type: `/problems/${code}`, title: ERRORS[code].title });
   expect(ERRORS[code].status).toBe(status);
-  expect(instance).toMatch(/^(?:\/v1\/locks\/[A-Za-z0-9._:~-]+)?$/);
+  expect(instance).toMatch(/^(?:\/v1\/(?:locks|runs)\/[A-Za-z0-9._:~-]+)?$/);
   expect(headers["retry-after"]).toBe(retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1000)));
 }

@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { ROUTES } from "../../lambda/routes.js";
+import { LIMITS } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";
 import { decodeBody } from "../../lib/wire/decode.js";
 import * as messages from "../../lib/wire/messages.js";
@@ -20,6 +21,7 @@ interface Operation {
   readonly parameters: readonly Parameter[];
   readonly requestBody?: {
     readonly required: boolean;
+    readonly description: string;
     readonly content: Readonly<Record<string, { readonly schema: { readonly $ref: string } }>>;
   };
   readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>;
@@ -67,9 +69,11 @@ describe("the document", () => {
 
   it("needs a body exactly where the service does", () => {
     const needed = operations.filter(({ operation }) => operation.requestBody?.required).map(({ operation }) => operation.operationId);
-    expect(needed).toEqual(["transfer", "break"]);
-    expect(v.is(messages.TransferBody, {}) || v.is(messages.BreakBody, {})).toBe(false);
-    expect(v.is(messages.AcquireBody, {}) && v.is(messages.RenewBody, {})).toBe(true);
+    expect(needed).toEqual(["transfer", "break", "conclude", "resetRun"]);
+    const { TransferBody, BreakBody, OutcomeBody, ResetBody } = messages;
+    expect([TransferBody, BreakBody, OutcomeBody, ResetBody].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(false));
+    const { AcquireBody, RenewBody, StartBody, RenewRunBody } = messages;
+    expect([AcquireBody, RenewBody, StartBody, RenewRunBody].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(true));
   });
 
   it("tells of the headers that carry an answer", () => {
@@ -79,6 +83,41 @@ describe("the document", () => {
     expect(headersOf("acquire", "423")).toEqual(["Retry-After"]);
     expect(headersOf("acquire", "410")).toEqual([]);
     expect(byId.get("inspect")?.parameters.map(({ name }) => name)).toContain("If-None-Match");
+    expect(headersOf("start", "201")).toEqual(["ETag", "Idempotent-Replayed"]);
+    expect(headersOf("start", "409")).toEqual(["Retry-After"]);
+    expect(headersOf("conclude", "200")).toEqual(["Idempotent-Replayed"]);
+    expect(headersOf("giveUpRun", "204")).toEqual(["Lease-State"]);
+    expect(headersOf("resetRun", "409")).toEqual(["Retry-After"]);
+    expect(byId.get("start")?.parameters.map(({ name }) => name)).toEqual(["key", "leaseId", "Prefer"]);
+    expect(byId.get("run")?.parameters.map(({ name }) => name)).toEqual(["key", "If-None-Match", "Prefer"]);
+  });
+
+  it.each([
+    ["start", ["200", "201", "400", "403", "409", "410", "413", "415", "422", "429", "500", "503"]],
+    ["renewRun", ["200", "400", "403", "410", "413", "415", "429", "500", "503"]],
+    ["conclude", ["200", "400", "403", "409", "410", "413", "415", "429", "500", "503"]],
+    ["run", ["200", "304", "400", "403", "404", "413", "415", "429", "500", "503"]],
+    ["runs", ["200", "400", "403", "413", "415", "429", "500", "503"]],
+    ["resetRun", ["200", "400", "403", "404", "409", "413", "415", "429", "500", "503"]],
+  ])("has every status that %s has", (id, statuses) => {
+    expect(Object.keys(byId.get(id)?.responses ?? {}).sort()).toEqual(statuses);
+  });
+
+  it("says how large each body may be", () => {
+    const sizes = operations.flatMap(({ operation }) =>
+      operation.requestBody ? [[operation.operationId, operation.requestBody.description]] : [],
+    );
+    const small = `At most ${LIMITS.bodyBytes} bytes.`;
+    expect(Object.fromEntries(sizes)).toEqual({
+      acquire: small,
+      renew: small,
+      transfer: small,
+      break: small,
+      start: small,
+      renewRun: small,
+      conclude: `At most ${LIMITS.outcomeBodyBytes} bytes.`,
+      resetRun: small,
+    });
   });
 });
 
@@ -89,6 +128,10 @@ const SCHEMAS = {
   renew: messages.RenewBody,
   transfer: messages.TransferBody,
   break: messages.BreakBody,
+  start: messages.StartBody,
+  renewRun: messages.RenewRunBody,
+  conclude: messages.OutcomeBody,
+  resetRun: messages.ResetBody,
 } as const;
 /** Bodies, and whether the service takes them. */
 const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean, body: object])[] = [
@@ -125,6 +168,40 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["break", false, { reason: "stuck" }],
   ["break", false, { fencingToken: 7 }],
   ["break", false, { ...BREAK, drainMs: 86_400_001 }],
+  ["start", true, {}],
+  ["start", true, { fingerprint: "x".repeat(128), leaseMs: 1_000, keepResultMs: 60_000, maxAttempts: 0, owner: "" }],
+  ["start", true, { keepResultMs: 31_536_000_000, maxAttempts: 1_000_000 }],
+  ["start", true, { keepResultMs: "forever" }],
+  ["start", false, { keepResultMs: "for ever" }],
+  ["start", false, { keepResultMs: 59_999 }],
+  ["start", false, { keepResultMs: 31_536_000_001 }],
+  ["start", false, { keepResultMs: 60_000.5 }],
+  ["start", false, { maxAttempts: -1 }],
+  ["start", false, { maxAttempts: 1_000_001 }],
+  ["start", false, { fingerprint: "" }],
+  ["start", false, { fingerprint: "x".repeat(129) }],
+  ["start", false, { mode: "exclusive" }],
+  ["start", false, { meta: {} }],
+  ["renewRun", true, { leaseMs: 5_000, checkpoint: null }],
+  ["renewRun", true, { checkpoint: { a: [1, "b", null] } }],
+  ["renewRun", false, { meta: {} }],
+  ["conclude", true, { state: "succeeded" }],
+  ["conclude", true, { state: "succeeded", result: null }],
+  ["conclude", true, { state: "succeeded", resultOmitted: true }],
+  ["conclude", true, { state: "failed", error: { a: 1 }, retryable: true }],
+  ["conclude", true, { state: "failed", error: null, retryable: false }],
+  ["conclude", false, {}],
+  ["conclude", false, { state: "running" }],
+  ["conclude", false, { state: "failed", error: 1 }],
+  ["conclude", false, { state: "failed", error: "no", retryable: "yes" }],
+  ["conclude", false, { state: "succeeded", retryable: false }],
+  ["conclude", false, { state: "succeeded", error: 1 }],
+  ["conclude", false, { state: "failed", result: 1, retryable: true }],
+  ["conclude", false, { state: "succeeded", resultOmitted: false }],
+  ["resetRun", true, { reason: "x".repeat(256) }],
+  ["resetRun", false, {}],
+  ["resetRun", false, { reason: "" }],
+  ["resetRun", false, { reason: "x", key: "y" }],
 ];
 
 describe("the document and the service", () => {
@@ -152,18 +229,23 @@ describe("the document and the service", () => {
     expect([fits(schema, key), v.is(messages.Key, key)]).toEqual([good, good]);
   });
 
-  it("agree on what a list's query may be", () => {
-    const parameters = byId.get("list")?.parameters.map(({ name, schema }) => [name, schema] as const) ?? [];
-    expect(parameters.map(([name]) => name)).toEqual(Object.keys(messages.ListQuery.entries));
-    const max = Object.fromEntries(parameters)["max"]!;
+  it.each([
+    ["list", messages.ListQuery],
+    ["runs", messages.RunListQuery],
+  ] as const)("agree on what the query of %s may be", (id, query) => {
+    const parameters = byId.get(id)?.parameters.map(({ name, schema }) => [name, schema] as const) ?? [];
+    expect(parameters.map(([name]) => name)).toEqual(Object.keys(query.entries));
+    const { max, state } = Object.fromEntries(parameters);
     for (const [value, good] of [
       [0, false],
       [1, true],
       [100, true],
       [101, false],
     ] as const) {
-      // prettier-ignore
-      expect([fits(max, value), v.is(messages.ListQuery, { max: String(value) })]).toEqual([good, good]);
+      expect([fits(max!, value), v.is(query, { max: String(value) })]).toEqual([good, good]);
+    }
+    for (const value of id === "runs" ? ["running", "interrupted", "succeeded", "failed", "retry", ""] : []) {
+      expect(fits(state!, value), value).toBe(v.is(query, { state: value }));
     }
   });
 });

@@ -1,0 +1,107 @@
+/**
+ * What every operation of a client shares: keys with the client's prefix, options within the invocation's
+ * time, replies made into living leases, and the one who is told of all that happens to them.
+ */
+import type { Held, LeaseState } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import type { CallOptions, Kind } from "../core/lock-api.js";
+import { DEFAULTS } from "../core/limits.js";
+import type { Acquiring, Wanted } from "./acquire.js";
+import type { Answered } from "./call.js";
+import { call } from "./call.js";
+import { errorOf, LockError, LockLostError } from "./errors.js";
+import type { InvocationContext } from "./invocation.js";
+import { capLeaseMs } from "./invocation.js";
+import { keepAlive } from "./keep-alive.js";
+import { HeldLease } from "./lease.js";
+import type { ClientOptions, LockClientEvent } from "./lock-client.js";
+import type { LeaseOptions } from "./options.js";
+import { checkKey } from "./options.js";
+import type { Registry } from "./registry.js";
+
+/** One operation other than acquiring is given this long, and each of its attempts half of it. */
+export const CALL_BUDGET_MS = 10_000;
+
+/** Ends of a lease that its own side meant. */
+const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
+
+/** What a client, or a view of it for one invocation, has in common with all that it hands out. */
+export class Holder {
+  constructor(
+    readonly deps: Acquiring,
+    readonly options: ClientOptions,
+    readonly registry: Registry,
+    readonly context: InvocationContext | undefined,
+  ) {}
+
+  /** The key with the client's prefix. What isn't text isn't made into it: never a lock called `undefined`. */
+  keyOf(name: unknown): string {
+    const key = typeof name === "string" ? (this.options.prefix ?? "") + name : name;
+    checkKey(key);
+    return key;
+  }
+
+  /** What is wanted, defaults filled in. @throws LockError when the client is closed. */
+  wanted(key: string, { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta }: LeaseOptions): Wanted {
+    if (this.registry.isClosed) throw closedError();
+    return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta };
+  }
+
+  /** The reply as a living lease. One that can't be kept is given back, and nobody ever held it. */
+  async hand(answered: Answered<Held>, { heartbeat = true, maxHoldMs }: LeaseOptions, kind: Kind = "locks"): Promise<HeldLease> {
+    const lease = new HeldLease(answered.answer.lease, answered.sentAt, { ...this.deps, kind, onEnd: (ended) => this.#ended(ended) });
+    const keeping = {
+      heartbeat,
+      maxHoldMs,
+      context: this.context,
+      onRenewFailed: (error: unknown) => this.emit("renew-failed", lease, error),
+      // Of a run only its own outcome is an end: given up here, work that was begun would count as never started.
+      giveBack: () => void (kind === "locks" && this.released(lease)),
+    };
+    keepAlive(lease, keeping, this.deps);
+    if (this.registry.isClosed || !lease.isHeld()) await this.released(lease);
+    if (this.registry.isClosed) throw closedError();
+    lease.assertHeld();
+    this.registry.add(lease);
+    this.emit("acquired", lease);
+    return lease;
+  }
+
+  /** Releases; a release that nobody answered is told and costs nothing: the lease ends by itself. */
+  async released(lease: HeldLease): Promise<LeaseState | undefined> {
+    try {
+      return await lease.release();
+    } catch (error) {
+      this.emit("release-failed", lease, error);
+      return undefined;
+    }
+  }
+
+  /** One operation that needs no lease, within its budget. @throws LockError for a refusal. */
+  async ask<A extends { readonly ok: true }>(what: string, attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<A> {
+    const { answer } = await call(attempt, { attemptMs: CALL_BUDGET_MS / 2, budgetMs: CALL_BUDGET_MS }, this.deps);
+    if (!answer.ok) throw errorOf(answer, what);
+    return answer;
+  }
+
+  /** Tells the client's listener. */
+  emit(type: LockClientEvent["type"], lease: HeldLease, error?: unknown): void {
+    try {
+      this.options.onEvent?.({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
+    } catch {
+      // The listener's own: no key may stay held, and no process end, because a metric failed.
+    }
+  }
+
+  #ended(lease: HeldLease): void {
+    if (!this.registry.delete(lease)) return;
+    const reason: unknown = lease.signal.reason;
+    const wasReleased = reason instanceof LockLostError && GIVEN_UP.has(reason.reason);
+    this.emit(wasReleased ? "released" : "lost", lease, wasReleased ? undefined : reason);
+  }
+}
+
+/** What a client says that was closed. */
+export function closedError(): LockError {
+  return new LockError("the client is closed", { code: "closed", definite: true, retry: "never" });
+}

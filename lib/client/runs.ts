@@ -1,0 +1,76 @@
+/** Looking at runs and operating them: what is known of one, which there are, and a fresh start. */
+import { LIMITS } from "../core/limits.js";
+import type { RunView } from "../core/views.js";
+import { InvalidRequestError, LockError } from "./errors.js";
+import type { Holder } from "./holder.js";
+import { checkMs, checkNames } from "./options.js";
+import { errorFromJson, fromJson } from "./values.js";
+
+/** What is known of a run, its values as they were returned, thrown and saved. */
+export type RunInspection = Omit<RunView, "error"> & { readonly error?: Error };
+
+/** The runs of one application. */
+export interface Runs {
+  /** What is known of the run, or null: it never ran, or is forgotten. */
+  get(key: string): Promise<RunInspection | null>;
+  /** Runs in the order of their keys, without their values, a page at a time. A page may be short, even empty, and not the last. */
+  list(options?: {
+    readonly prefix?: string;
+    readonly state?: RunView["state"];
+    readonly max?: number;
+    readonly cursor?: string;
+  }): Promise<{ readonly items: readonly RunInspection[]; readonly cursor?: string }>;
+  /**
+   * Forgets a run that is over or was given up: the next start is a first attempt. The reason is logged.
+   * @throws LockError `run-in-progress` while somebody runs it, `not-found` when nothing ever ran.
+   */
+  reset(key: string, options: { readonly reason: string }): Promise<void>;
+}
+
+const STATES: readonly unknown[] = ["running", "interrupted", "succeeded", "failed"] satisfies readonly RunView["state"][];
+
+/** The runs that `holder`'s client reaches. */
+export function runsOf(holder: Holder): Runs {
+  const { api } = holder.deps;
+  return {
+    async get(name) {
+      const key = holder.keyOf(name);
+      try {
+        const found = await holder.ask(`run ${key}`, (attempt) => api.run({ key }, attempt));
+        return "run" in found ? inspectionOf(found.run) : null;
+      } catch (error) {
+        if (error instanceof LockError && error.code === "not-found") return null;
+        throw error;
+      }
+    },
+
+    async list(options = {}) {
+      checkNames("runs.list", options, ["prefix", "state", "max", "cursor"]);
+      const { prefix = "", ...query } = options;
+      checkMs("max", query.max, 1, LIMITS.listMax);
+      if (query.state !== undefined && !STATES.includes(query.state))
+        throw new InvalidRequestError(`state: must be one of ${STATES.join(", ")}`, "state");
+      const within = (holder.options.prefix ?? "") + prefix;
+      const { items, cursor } = await holder.ask("runs", (attempt) => api.runs({ prefix: within, ...query }, attempt));
+      return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
+    },
+
+    async reset(name, options: { readonly reason?: unknown } = {}) {
+      const key = holder.keyOf(name);
+      checkNames("runs.reset", options, ["reason"]);
+      const { reason } = options;
+      if (typeof reason !== "string" || reason === "" || reason.length > LIMITS.reasonChars)
+        throw new InvalidRequestError(`reason: must be text of 1 to ${LIMITS.reasonChars} characters`, "reason");
+      await holder.ask(`reset ${key}`, (attempt) => api.resetRun({ key, reason }, attempt));
+    },
+  };
+}
+
+function inspectionOf({ error, result, checkpoint, ...rest }: RunView): RunInspection {
+  return {
+    ...rest,
+    ...(checkpoint !== undefined && { checkpoint: fromJson(checkpoint) }),
+    ...(result !== undefined && { result: fromJson(result) }),
+    ...(error !== undefined && { error: errorFromJson(error) }),
+  };
+}

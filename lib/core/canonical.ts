@@ -1,0 +1,31 @@
+/** JSON in one form: the same text for the same value, however its members were ordered. */
+import { createHash } from "node:crypto";
+
+/** Deeper than this nobody nests on purpose, and every recursion over a value is bounded by it. */
+export const JSON_DEPTH = 100;
+
+/** Whether `value` is nested at most {@link JSON_DEPTH} deep. */
+export function isShallow(value: unknown, depth = JSON_DEPTH): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return depth > 0 && Object.values(value).every((member) => isShallow(member, depth - 1));
+}
+
+/** The JSON text of the JSON `value`, with the members of every object in order. Not nested too deeply, please. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(ordered(value));
+}
+
+/** SHA-256 of the value's canonical JSON, in base64url. */
+export function digestOf(value: unknown): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("base64url");
+}
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, member]) => [name, ordered(member)]),
+  );
+}

@@ -1,0 +1,94 @@
+/**
+ * Granting: what every way of becoming a holder has in common. An id that may become a lease, the same id
+ * asking again, leases that ran out and are taken over, and the new hold with a token above every earlier one.
+ */
+import type { Acquire, LeaseEvent } from "./commands.js";
+import { endLease, endingOf, floorTimeMs } from "./ending.js";
+import type { Refusal } from "./errors.js";
+import { refuse } from "./errors.js";
+import type { LeaseId } from "./lease-id.js";
+import { leaseIdTimeMs } from "./lease-id.js";
+import { LIMITS } from "./limits.js";
+import type { Hold, LockRecord, LockRules } from "./record.js";
+import type { ClockReading } from "./time.js";
+import { isLive } from "./views.js";
+
+/** Why `leaseId` can't become a new lease of this key, if it can't. Also asked of a transfer's new id. */
+export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Refusal | undefined {
+  if (endingOf(record, leaseId)) return leaseOver(record);
+  const timeMs = leaseIdTimeMs(leaseId);
+  // From the floor on, if that is ahead of the clocks: wherever it stands, some id is above it and taken.
+  const latestMs =
+    Math.min(Math.max(reading.laterMs, floorTimeMs(record)), reading.laterMs + LIMITS.leaseIdReachMs) + LIMITS.leaseIdAheadMs;
+  if (timeMs > latestMs || timeMs < reading.laterMs - LIMITS.leaseIdBehindMs) {
+    return refuse("lease-id-time", {
+      serverTimeMs: reading.laterMs,
+      detail: `The leaseId says it was made ${timeMs - reading.laterMs} ms from now`,
+    });
+  }
+  return undefined;
+}
+
+function leaseOver(record: LockRecord): Refusal {
+  return refuse("lease-over", record.floor === "" ? {} : { leaseIdAboveMs: floorTimeMs(record) });
+}
+
+/** Why the same id can't have its lease told once more, if it can't: another's, over, or asked for with other parameters. */
+export function refuseAgain(
+  record: LockRecord,
+  hold: Hold,
+  { principal, params }: Pick<Acquire, "principal" | "params">,
+  reading: ClockReading,
+): Refusal | undefined {
+  if (hold.principal !== "" && hold.principal !== principal) return refuse("forbidden");
+  if (!isLive(hold, reading)) return leaseOver(record);
+  if (hold.params !== "" && hold.params !== params) {
+    return refuse("lease-reused", { detail: "This leaseId holds the key with other parameters than these" });
+  }
+  return undefined;
+}
+
+/** The key without the leases that ran out, each remembered as taken. */
+export function takeOver(record: LockRecord, reading: ClockReading): { free: LockRecord; ended: readonly LeaseEvent[] } {
+  const ended: LeaseEvent[] = [];
+  let free = record;
+  for (const [leaseId, hold] of Object.entries(record.holds)) {
+    free = endLease(free, leaseId, hold.broken ? "broken" : "taken", hold.broken && { fencingToken: hold.fencingToken });
+    ended.push(endedEvent(leaseId, hold, hold.broken ? "broken" : "taken", reading));
+  }
+  return { free, ended };
+}
+
+/** What the log says of a hold's end. */
+export function endedEvent(leaseId: LeaseId, hold: Hold, reason: NonNullable<LeaseEvent["reason"]>, reading: ClockReading): LeaseEvent {
+  const { owner, principal, fencingToken, grantedAtMs } = hold;
+  return { event: "ended", leaseId, owner, principal, fencingToken, heldMs: Math.max(0, reading.laterMs - grantedAtMs), reason };
+}
+
+/** A grant's token: above every earlier one, and above every one that was collected with its item. */
+export function nextToken(record: LockRecord, reading: ClockReading): number {
+  return Math.max(record.fencingToken + 1, reading.laterMs);
+}
+
+/** The hold that `command` is granted now. */
+export function newHold(
+  record: LockRecord,
+  command: Pick<Acquire, "principal" | "owner" | "leaseMs" | "params" | "meta">,
+  reading: ClockReading,
+  rules: LockRules,
+): Hold {
+  const { principal, owner, leaseMs, params, meta } = command;
+  return {
+    principal,
+    owner,
+    mode: "exclusive",
+    permits: 1,
+    fencingToken: nextToken(record, reading),
+    leaseMs,
+    grantedAtMs: reading.laterMs,
+    expiresAtMs: reading.laterMs + leaseMs,
+    marginMs: rules.marginMs(leaseMs),
+    params,
+    ...(meta && { meta }),
+  };
+}

@@ -1,0 +1,51 @@
+/** The use cases of locks, and of every lease: defaults filled in, one request each. */
+import { digestOf } from "../core/canonical.js";
+import { check } from "../core/check.js";
+import { DEFAULTS } from "../core/limits.js";
+import type { AcquireRequest, LockApi } from "../core/lock-api.js";
+import { VERSION } from "../core/version.js";
+import { inspection, inspectionTag } from "../core/views.js";
+import type { Requests } from "./request.js";
+import { given, HEALTH_KEY } from "./request.js";
+
+/** The operations on locks. */
+export function lockOperations({ apply, look, store, clocks, caller }: Requests): LockApi {
+  const { namespace, principal } = caller;
+  const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
+
+  return {
+    acquire: ({ kind: _locks, ...request }) => apply({ type: "acquire", principal, ...parametersOf(request) }),
+    renew: ({ key, leaseId, leaseMs, meta }) => apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
+    release: ({ kind, key, leaseId }) => apply({ type: "release", key, leaseId, principal }, kind),
+    transfer: ({ key, leaseId, to }) =>
+      apply({ type: "transfer", key, leaseId, principal, toLeaseId: to.leaseId, ...given({ toOwner: to.owner, leaseMs: to.leaseMs }) }),
+    breakHold: ({ key, fencingToken, reason, drainMs }) =>
+      apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
+    check: ({ kind = "locks", key, leaseId }) =>
+      look({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
+    inspect: ({ key, ifNoneMatch }) =>
+      look({ key }, async () => {
+        const found = inspection(key, await store.read(lockOf(key)), clocks());
+        const tag = inspectionTag(found);
+        return tag === ifNoneMatch ? { ok: true, tag, unchanged: true } : { ok: true, tag, inspection: found };
+      }),
+    list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor = "" }) =>
+      look({}, async () => {
+        const page = await store.list({ namespace, kind: "locks", prefix, after: cursor, max });
+        const items = page.items
+          .map(({ key, record }) => inspection(key, record, clocks()))
+          .filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
+        return { ok: true, items, ...(page.next !== undefined && { cursor: page.next }) };
+      }),
+    health: ({ deep = false }) =>
+      look({}, async () => {
+        if (deep) await store.read(lockOf(HEALTH_KEY));
+        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().laterMs };
+      }),
+  };
+}
+
+/** Defaults filled in, and the digest by which the same acquire is told from another under its id. */
+function parametersOf({ key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", meta }: AcquireRequest) {
+  return { key, leaseId, leaseMs, owner, params: digestOf([leaseMs, owner, meta]).slice(0, 16), ...given({ meta }) };
+}

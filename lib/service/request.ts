@@ -1,0 +1,122 @@
+/**
+ * What every use case goes through: one reading of the clocks before anything is decided, the store
+ * asked, the outcome logged, trouble told as a refusal. It knows who calls, and nothing of HTTP.
+ */
+import type { AnswerTo, Command, Held } from "../core/commands.js";
+import type { ErrorCode, Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
+import { DEFAULTS } from "../core/limits.js";
+import type { Kind } from "../core/lock-api.js";
+import type { Clock } from "../core/time.js";
+import type { LockStore } from "../store/lock-store.js";
+import { NewerFormat, StoreUnavailable } from "../store/lock-store.js";
+import type { Caller } from "./caller.js";
+import type { RequestClocks } from "./clocks.js";
+import { refuseSkew } from "./clocks.js";
+import type { Log } from "./log.js";
+import { eventLine, refusalLine } from "./log.js";
+
+/** What the service is made of. */
+export interface ServiceDeps {
+  readonly store: LockStore;
+  readonly log: Log;
+  /** For the pauses of a request that waits; what is decided is decided by the request's own clocks. */
+  readonly clock: Clock;
+  /** Clocks further apart than this refuse to decide, in ms. @default 10 000 */
+  readonly clockGuardMs?: number;
+}
+
+/** What an operation adds to its lines in the log. */
+export interface Logging {
+  /** Why somebody did it, in their words. */
+  readonly reason?: string;
+  /** A refusal that is not the last word: who gets it logs it, when it is. */
+  readonly unlogged?: ErrorCode;
+}
+
+/** One caller's requests of one kind of key. */
+export interface Requests {
+  readonly store: LockStore;
+  readonly caller: Caller;
+  readonly clocks: RequestClocks;
+  readonly clock: Clock;
+  /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
+  readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
+  /** Logs a refusal that was decided here, and passes it on. */
+  readonly refused: (request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string) => Refusal;
+  /** What reading alone answers; only trouble is logged. */
+  readonly look: <T>(request: { readonly key?: string; readonly kind?: Kind | undefined }, read: () => Promise<T>) => Promise<T | Refusal>;
+}
+
+/** A key that is only ever read: to see whether the table answers, and what its clock says. */
+export const HEALTH_KEY = "health";
+
+/** Requests on `caller`'s behalf, by these clocks. */
+export function requests(
+  { store, log, clock, clockGuardMs = DEFAULTS.clockGuardMs }: ServiceDeps,
+  caller: Caller,
+  clocks: RequestClocks,
+): Requests {
+  const { namespace } = caller;
+
+  function refused(request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string): Refusal {
+    log(refusalLine(request, refusal, caller, clocks().laterMs, cause));
+    return refusal;
+  }
+
+  return {
+    store,
+    caller,
+    clocks,
+    clock,
+    refused,
+
+    async apply(command, kind = "locks", { reason, unlogged } = {}) {
+      const address = { namespace, kind, key: command.key };
+      const request = { kind, ...command };
+      try {
+        if (clocks.isVague?.()) await store.read(address);
+        const before = clocks();
+        const skewed = command.type === "release" ? undefined : refuseSkew(before, clockGuardMs);
+        if (skewed) return refused(request, skewed);
+        const { answer, events } = await store.apply(address, command, clocks);
+        for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, before.laterMs, reason));
+        if (answer.ok) return aged(answer, clocks().laterMs - before.laterMs);
+        return answer.code === unlogged ? answer : refused(request, answer);
+      } catch (error) {
+        return refused(request, storeRefusal(error), (error as Error).message);
+      }
+    },
+
+    async look({ key = HEALTH_KEY, kind = "locks" }, read) {
+      try {
+        if (clocks.isVague?.()) await store.read({ namespace, kind, key });
+        return refuseSkew(clocks(), clockGuardMs) ?? (await read());
+      } catch (error) {
+        return refused({ kind, key: key === HEALTH_KEY ? "" : key }, storeRefusal(error), (error as Error).message);
+      }
+    },
+  };
+}
+
+/** Only the members that are there. */
+export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+/** A lease's remaining time less what the later clock moved on while it was written (direct mode). */
+function aged<A extends object>(answer: A, movedMs: number): A {
+  if (movedMs <= 0 || !("lease" in answer)) return answer;
+  const { lease } = answer as Pick<Held, "lease">;
+  return { ...answer, lease: { ...lease, remainingMs: Math.max(0, lease.remainingMs - movedMs) } };
+}
+
+/** A store that failed, as the caller is told: whether it may have happened, and nothing of the inside. */
+function storeRefusal(error: unknown): Refusal {
+  if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
+  if (!(error instanceof StoreUnavailable)) throw error;
+  if (error.definite && error.throttled) return refuse("throttled", { retryAfterMs: 500 });
+  return refuse("unavailable", { definite: error.definite, retryAfterMs: 500 });
+}

@@ -1,0 +1,16 @@
+/** The service: every operation, on behalf of one caller and by the clocks of one request. */
+import type { ServiceApi } from "../core/run-api.js";
+import type { Caller } from "./caller.js";
+import type { RequestClocks } from "./clocks.js";
+import { lockOperations } from "./lock-operations.js";
+import type { ServiceDeps } from "./request.js";
+import { requests } from "./request.js";
+import { runOperations } from "./run-operations.js";
+
+/** The operations on `caller`'s behalf, by these clocks. */
+export function lockService(deps: ServiceDeps, caller: Caller, clocks: RequestClocks): ServiceApi {
+  const served = requests(deps, caller, clocks);
+  const locks = lockOperations(served);
+  const runs = runOperations(served);
+  return { ...locks, ...runs, renew: (request) => (request.kind === "runs" ? runs : locks).renew(request) };
+}

@@ -1,0 +1,70 @@
+/**
+ * The predicates of conditions, by name, each beside the rule of the core that it mirrors; and what a
+ * conditional write is made of.
+ */
+import { endedToItem, NO_ENDED, RING } from "./item.js";
+import type { LeaseId } from "../core/lease-id.js";
+import { TABLE } from "./table.js";
+
+/** A conditional UpdateItem, less its table and key. */
+export interface Write {
+  readonly condition: string;
+  readonly update: string;
+  readonly names: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** The attribute that garbage collection goes by. */
+export const X = TABLE.ttlAttribute;
+
+/** `freeInMs`/`isTakeable`: nobody holds and nobody waits. */
+export const FREE = "(attribute_not_exists(h) OR size(h) = :zero) AND (attribute_not_exists(qi) OR size(qi) = :zero)";
+/** `nextToken`: the clock alone is above every earlier token. */
+export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
+/** `endingOf`: this id has not ended. */
+export const NEVER_ENDED = `${RING.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND (attribute_not_exists(fl) OR fl < :me)`;
+/** `holdOf`, with its principal. */
+export const MINE = "h.#me.p = :principal";
+/** `isLive`. */
+export const LIVE = "h.#me.e > :earlier";
+/** `Hold.broken`. */
+export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
+/** `endLease`: the id that leaves the ring does not lower the floor. */
+export const FLOOR_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR fl <= ${last()}.i)`;
+/** `touchedTtlAtSec`: garbage collection already waits long enough. */
+export const TTL_STANDS = `${X} >= :touched`;
+/** `holds` would be empty without it, and no waiter is to be offered the key. */
+export const ALONE = "size(h) = :one AND (attribute_not_exists(qi) OR size(qi) = :zero)";
+/** The same: a run's record is left alone then. */
+export const TTL_IS_ENOUGH = `${X} >= :ttl`;
+/** Of a lock's record, the longest use decides. */
+export const TTL_RISES = `${X} <= :ttl`;
+/** `extension`: the lease ends later than before, and its margin doesn't fall. */
+export const LENGTHENED = "h.#me.e <= :expires AND h.#me.g <= :margin";
+/** The length that is guessed where none is said. */
+export const SAME_LENGTH = "h.#me.l = :length";
+/** `runOf`: nothing is known of a run. */
+export const NEVER_RUN = "attribute_not_exists(rn)";
+/** `startedTtlAtSec`: the record was made to be kept for as long as an outcome recorded now. */
+export const STARTED_LATELY = "h.#me.a >= :lately";
+/** `isLater`: no late duplicate of an earlier checkpoint. */
+export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q < :sequence)";
+/** Only a format this version writes. */
+export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
+
+/** `endLease`: the ring's attributes shifted by one, with this lease as the latest to end. */
+export function endInRing(leaseId: LeaseId, outcome?: string): Pick<Write, "update" | "values"> {
+  const shifted = RING.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
+  return {
+    update: `fl = if_not_exists(${last()}.i, :nofloor), ${shifted.join(", ")}`,
+    values: {
+      ":ended": endedToItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
+      ":nil": NO_ENDED,
+      ":nofloor": "",
+    },
+  };
+}
+
+function last(): string {
+  return RING.at(-1) ?? "";
+}

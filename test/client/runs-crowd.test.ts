@@ -1,0 +1,75 @@
+/** Two hundred callers with one key, all at once: the function runs once, and all the others get what it returned. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { LockClient } from "../../lib/index.js";
+import { createGate } from "../support/run-gate.js";
+import type { Site } from "./sites.js";
+import { openHttp, openTable } from "./sites.js";
+
+const CALLERS = 200;
+const PROCESSES = 10;
+const KEY = "refund:42";
+/** Two hundred requests at once on one machine take their time. */
+const PATIENCE_MS = 60_000;
+
+describe.each([
+  ["over HTTP", openHttp],
+  ["straight on the table", openTable],
+])("two hundred callers %s", { timeout: PATIENCE_MS }, (_name, open) => {
+  let site: Site;
+  let clients: readonly LockClient[];
+  beforeAll(async () => {
+    site = await open();
+    clients = Array.from({ length: PROCESSES }, () => site.client());
+  });
+  afterAll(async () => {
+    await Promise.all(clients.map((locks) => locks.close()));
+    await site.close();
+  });
+  const client = (index: number): LockClient => clients[index % PROCESSES]!;
+
+  it("with one key: one call of the function, and the same value for the 199 others", async () => {
+    const gate = createGate();
+    let calls = 0;
+    const work = async () => {
+      calls++;
+      await gate.pass();
+      return { receipt: "r-1", cents: 250n, attempt: calls };
+    };
+    const options = { payload: { order: 42 }, waitMs: 60_000 };
+    const calling = Promise.all(
+      Array.from({ length: CALLERS }, (_, index) => client(index).runOnce(KEY, { ...options, owner: `caller-${index}` }, work)),
+    );
+    // The work ends only when everybody has asked and was told that another does it.
+    await expect.poll(toldToWait, { timeout: 30_000, interval: 50 }).toBe(CALLERS - 1);
+    gate.open();
+    const results = await calling;
+
+    expect(calls).toBe(1);
+    const value = { receipt: "r-1", cents: 250n, attempt: 1 };
+    expect(results.filter(({ replayed }) => !replayed)).toEqual([{ value, replayed: false, attempt: 1 }]);
+    expect(results.filter(({ replayed }) => replayed)).toEqual(Array(CALLERS - 1).fill({ value, replayed: true, attempt: 1 }));
+    expect(site.lines.filter(({ event, id }) => event === "granted" && id === KEY)).toHaveLength(1);
+    expect(site.lines.filter(({ event, id }) => event === "recorded" && id === KEY)).toHaveLength(1);
+  });
+
+  it("control: with the function called as it is, without runOnce, two hundred calls", async () => {
+    let calls = 0;
+    const work = () => ++calls;
+    await Promise.all(Array.from({ length: CALLERS }, async () => work()));
+    expect(calls).toBe(CALLERS);
+  });
+
+  it("control: with a key each, two hundred calls, and nothing replayed", async () => {
+    let calls = 0;
+    const calling = Array.from({ length: CALLERS }, (_, index) => client(index).runOnce(`${KEY}:${index}`, () => ++calls));
+    const results = await Promise.all(calling);
+    expect(calls).toBe(CALLERS);
+    expect(results.some(({ replayed }) => replayed)).toBe(false);
+  });
+
+  /** How many callers were told that another runs it. */
+  function toldToWait(): number {
+    const refused = site.lines.filter(({ event, reason }) => event === "refused" && reason === "run-in-progress");
+    return new Set(refused.map(({ owner }) => owner)).size;
+  }
+});

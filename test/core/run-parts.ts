@@ -1,0 +1,100 @@
+/** Records of runs and what is asked of them, ordinary in everything but what a test says. */
+import type { Command, Conclude, Decision, Start } from "../../lib/core/commands.js";
+import { BLANK } from "../../lib/core/ending.js";
+import type { Hold, LockRecord, Run } from "../../lib/core/record.js";
+import { createRules } from "../../lib/core/rules.js";
+import type { ClockReading } from "../../lib/core/time.js";
+import { transition } from "../../lib/core/transition.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+
+/** The rules of an ordinary deployment. */
+export const RULES = createRules();
+/** Where time stands, as an epoch time in ms. */
+export const NOW_MS = Date.UTC(2027, 0, 1);
+/** A day in ms: what retention is, and for how long an outcome is kept unless a test says otherwise. */
+export const DAY_MS = 86_400_000;
+/** The length of a lease. */
+export const LEASE_MS = 30_000;
+/** How long after its expiry it is left alone. */
+export const MARGIN_MS = RULES.marginMs(LEASE_MS);
+/** The lease that asks. */
+export const ME = leaseIdAt(NOW_MS);
+/** One that asked before it. */
+export const OTHER = leaseIdAt(NOW_MS - 5_000);
+
+/** Both clocks `ms` after {@link NOW_MS}, the later one `aheadMs` beyond. */
+export function at(ms: number, aheadMs = 0): ClockReading {
+  return { earlierMs: NOW_MS + ms, laterMs: NOW_MS + ms + aheadMs };
+}
+
+/** A lease granted now. */
+export function hold(over: Partial<Hold> = {}): Hold {
+  return {
+    principal: "me",
+    owner: "",
+    mode: "exclusive",
+    permits: 1,
+    fencingToken: NOW_MS - 7,
+    leaseMs: LEASE_MS,
+    grantedAtMs: NOW_MS,
+    expiresAtMs: NOW_MS + LEASE_MS,
+    marginMs: MARGIN_MS,
+    params: "same",
+    ...over,
+  };
+}
+
+/** A first attempt under way. */
+export function run(over: Partial<Run> = {}): Run {
+  return { state: "running", attempt: 1, takeover: false, fingerprint: "", keepResultMs: DAY_MS, ...over };
+}
+
+/** A run that is over, its outcome recorded by OTHER and kept for a day from now. */
+export function over(state: "succeeded" | "failed" = "succeeded", more: Partial<Run> = {}): Run {
+  return run({ state, outcome: { recordedBy: OTHER, principal: "someone", keptUntilMs: NOW_MS + DAY_MS }, ...more });
+}
+
+/** A record of a run's key. */
+export function record(parts: Partial<LockRecord> = {}): LockRecord {
+  return { ...BLANK, version: 3, fencingToken: NOW_MS - 7, ttlAtSec: NOW_MS / 1000, ...parts };
+}
+
+/** A start by ME. */
+export function start(parts: Partial<Start> = {}): Start {
+  return {
+    type: "start",
+    key: "k",
+    leaseId: ME,
+    principal: "me",
+    owner: "",
+    leaseMs: LEASE_MS,
+    fingerprint: "",
+    keepResultMs: DAY_MS,
+    maxAttempts: 0,
+    params: "same",
+    ...parts,
+  };
+}
+
+/** An outcome, said by ME. */
+export function conclude(state: Conclude["state"], parts: Partial<Conclude> = {}): Conclude {
+  return { type: "conclude", key: "k", leaseId: ME, principal: "me", state, ...parts };
+}
+
+/** What the core decides by the rules above. */
+export function decided<C extends Command>(before: LockRecord | undefined, command: C, reading: ClockReading = at(0)): Decision<C> {
+  return transition(before, command, reading, RULES);
+}
+
+/** What an answer comes to, in a word or two. */
+export function said({ answer }: Decision): string {
+  if (!answer.ok) return answer.reason ? `${answer.code}: ${answer.reason}` : answer.code;
+  if ("how" in answer) return answer.how;
+  return "state" in answer ? answer.state : "reset";
+}
+
+/** The record after a decision that must change it. */
+export function after(decision: Decision): LockRecord {
+  if (!decision.next) throw new Error(`nothing changed: ${said(decision)}`);
+  return decision.next;
+}

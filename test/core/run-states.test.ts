@@ -1,0 +1,249 @@
+/**
+ * Every state of a run × everything that may be said to it, and what becomes of it. A cell is the answer,
+ * then `→` and the record after it where it changed: the run's state and attempt (`!` a takeover, `*` with a
+ * checkpoint, `=` with an outcome, `-` no run), then who holds it.
+ */
+import { describe, expect, it } from "vitest";
+import type { Command } from "../../lib/core/commands.js";
+import type { EndedLease, LockRecord, Run } from "../../lib/core/record.js";
+import {
+  at,
+  conclude,
+  DAY_MS,
+  decided,
+  hold,
+  LEASE_MS,
+  MARGIN_MS,
+  ME,
+  NOW_MS,
+  OTHER,
+  over,
+  record,
+  run,
+  said,
+  start,
+} from "./run-parts.js";
+
+const CHECKPOINT = { digest: "c", bytes: 1, text: "1" };
+const RESULT = { digest: "r", bytes: 1, text: "2" };
+
+/** The columns of the tables. */
+const COMMANDS: readonly Command[] = [
+  start(),
+  conclude("succeeded", { payload: RESULT }),
+  conclude("failed"),
+  conclude("retry"),
+  { type: "renew", key: "k", leaseId: ME, principal: "me" },
+  { type: "release", key: "k", leaseId: ME, principal: "me" },
+  { type: "reset", key: "k" },
+];
+
+const mine = (over: Parameters<typeof hold>[0] = {}): Pick<LockRecord, "holds"> => ({ holds: { [ME]: hold(over) } });
+const others = (over: Parameters<typeof hold>[0] = {}): Pick<LockRecord, "holds"> => ({
+  holds: { [OTHER]: hold({ principal: "someone", ...over }) },
+});
+const ended = (ending: EndedLease["ending"]): Pick<LockRecord, "ended"> => ({ ended: [{ leaseId: ME, ending }] });
+const recordedByMe = (state: "succeeded" | "failed" | "retry", attempt = 1): Run => ({
+  ...run({ state, attempt }),
+  outcome: {
+    recordedBy: ME,
+    principal: "me",
+    ...(state === "succeeded" && { payload: RESULT }),
+    ...(state !== "retry" && { keptUntilMs: NOW_MS + DAY_MS }),
+  },
+});
+const RUN_OUT = { expiresAtMs: NOW_MS };
+const TAKEABLE = { expiresAtMs: NOW_MS - MARGIN_MS };
+
+interface State {
+  readonly state: string;
+  readonly known: LockRecord | undefined;
+  readonly cells: string;
+}
+const state = (name: string, known: Partial<LockRecord> | undefined, ...cells: string[]): State => ({
+  state: name,
+  known: known && record(known),
+  cells: cells.join(" | "),
+});
+
+// prettier-ignore
+const STATES: readonly State[] = [
+  //                                           start                    succeeded                     failed                         retry                           renew                            release                  reset
+  state("nobody ran it", undefined,
+    "granted → R1 me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → -", "not-found"),
+  state("its only start was given up", { ended: [{ leaseId: OTHER, ending: "released" }] },
+    "granted → R1 me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → -", "reset"),
+  state("I run it", { ...mine(), run: run() },
+    "replayed", "recorded → S1=", "recorded → F1=", "recorded → T1=", "renewed → R1 me", "released → -", "run-in-progress"),
+  state("I run it and saved a checkpoint", { ...mine(), run: run({ checkpoint: CHECKPOINT }) },
+    "replayed", "recorded → S1=", "recorded → F1=", "recorded → T1*=", "renewed → R1* me", "released → -", "run-in-progress"),
+  state("I run it, and others failed before", { ...mine(), run: run({ attempt: 3, checkpoint: CHECKPOINT }) },
+    "replayed", "recorded → S3=", "recorded → F3=", "recorded → T3*=", "renewed → R3* me", "released → T2*", "run-in-progress"),
+  state("I took it over", { ...mine(), run: run({ attempt: 2, takeover: true, checkpoint: CHECKPOINT }) },
+    "replayed", "recorded → S2!=", "recorded → F2!=", "recorded → T2!*=", "renewed → R2!* me", "released → I1*", "run-in-progress"),
+  state("my lease ran out, nobody took over", { ...mine(RUN_OUT), run: run({ checkpoint: CHECKPOINT }) },
+    "lease-over", "recorded → S1=", "recorded → F1=", "recorded → T1*=", "lease-lost: expired", "expired → -", "run-in-progress"),
+  state("my lease ran out, margin included", { ...mine(TAKEABLE), run: run({ attempt: 2 }) },
+    "lease-over", "recorded → S2=", "recorded → F2=", "recorded → T2=", "lease-lost: expired", "expired → T1", "reset → -"),
+  state("another principal runs it under my id", { ...mine({ principal: "someone" }), run: run() },
+    "forbidden", "forbidden", "forbidden", "forbidden", "forbidden", "forbidden", "run-in-progress"),
+  state("another runs it", { ...others(), run: run() },
+    "run-in-progress", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → R1 other", "run-in-progress"),
+  state("another took it over from me", { ...others(), ...ended("taken"), run: run({ attempt: 2, takeover: true }) },
+    "lease-over", "lease-lost: taken", "lease-lost: taken", "lease-lost: taken", "lease-lost: taken", "lost", "run-in-progress"),
+  state("another ran it, and its lease ran out", { ...others(TAKEABLE), run: run({ checkpoint: CHECKPOINT }) },
+    "granted → R2!* me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → R1* other", "reset → -"),
+  state("interrupted", { run: run({ state: "interrupted", attempt: 2, checkpoint: CHECKPOINT }) },
+    "granted → R3!* me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → I2*", "reset → -"),
+  state("another failed, and it may be tried again", { run: run({ state: "retry", outcome: { recordedBy: OTHER, principal: "someone" }, checkpoint: CHECKPOINT }) },
+    "granted → R2*= me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → T1*=", "reset → -"),
+  state("I failed, and it may be tried again", { ...ended("released"), run: recordedByMe("retry") },
+    "lease-over", "outcome-differs", "outcome-differs", "replayed", "lease-lost: released", "released", "reset → -"),
+  state("I failed, and another tries again", { ...others(), ...ended("released"), run: { ...recordedByMe("retry"), state: "running", attempt: 2 } },
+    "lease-over", "outcome-differs", "outcome-differs", "replayed", "lease-lost: released", "released", "run-in-progress"),
+  state("I failed, another tried again and fell silent", { ...others(TAKEABLE), ...ended("released"), run: { ...recordedByMe("retry"), state: "running", attempt: 2 } },
+    "lease-over", "outcome-differs", "outcome-differs", "replayed", "lease-lost: released", "released", "reset → -"),
+  state("I failed, and another did, too", { ...ended("released"), run: run({ state: "retry", attempt: 2, outcome: { recordedBy: OTHER, principal: "someone" } }) },
+    "lease-over", "lease-lost: released", "lease-lost: released", "lease-lost: released", "lease-lost: released", "released", "reset → -"),
+  state("I succeeded", { ...ended("released"), run: recordedByMe("succeeded") },
+    "succeeded", "replayed", "outcome-differs", "outcome-differs", "lease-lost: released", "released", "reset → -"),
+  state("I succeeded past my lease", { ...ended("expired"), run: recordedByMe("succeeded", 2) },
+    "succeeded", "replayed", "outcome-differs", "outcome-differs", "lease-lost: expired", "expired", "reset → -"),
+  state("I failed for good", { ...ended("released"), run: recordedByMe("failed") },
+    "failed", "outcome-differs", "replayed", "outcome-differs", "lease-lost: released", "released", "reset → -"),
+  state("another succeeded", { run: over() },
+    "succeeded", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → S1=", "reset → -"),
+  state("another took over from me and succeeded", { ...ended("taken"), run: over("succeeded", { attempt: 2 }) },
+    "succeeded", "lease-lost: taken", "lease-lost: taken", "lease-lost: taken", "lease-lost: taken", "lost", "reset → -"),
+  state("another failed for good", { run: over("failed") },
+    "failed", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → F1=", "reset → -"),
+  state("another succeeded, long ago", { run: over("succeeded", { attempt: 4, outcome: { recordedBy: OTHER, principal: "someone", keptUntilMs: NOW_MS } }) },
+    "granted → R1 me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → S4=", "reset → -"),
+];
+
+const LETTERS = { running: "R", interrupted: "I", retry: "T", succeeded: "S", failed: "F" } as const;
+
+function cellOf(known: LockRecord | undefined, command: Command): string {
+  const decision = decided(known, command);
+  const { next } = decision;
+  if (!next) return said(decision);
+  return `${said(decision)} → ${[runIn(next), ...Object.keys(next.holds).map((id) => (id === ME ? "me" : "other"))].join(" ")}`;
+}
+
+function runIn({ run: kept }: LockRecord): string {
+  if (!kept) return "-";
+  return `${LETTERS[kept.state]}${kept.attempt}${kept.takeover ? "!" : ""}${kept.checkpoint ? "*" : ""}${kept.outcome ? "=" : ""}`;
+}
+
+describe("what comes of a command, in every state of a run", () => {
+  it.each(STATES)("$state", ({ known, cells }) => {
+    expect(COMMANDS.map((command) => cellOf(known, command))).toEqual(cells.split(" | "));
+  });
+
+  const rows = STATES.flatMap(({ state: name, known }) => COMMANDS.map((command) => ({ name, known, command })));
+
+  it("each, sent again, says the same and changes nothing more; only a renewal extends again", () => {
+    const changed = rows.filter(({ known, command }) => {
+      const { next } = decided(known, command);
+      return command.type !== "renew" && next && decided(next, command).next;
+    });
+    expect(changed.map(({ name, command }) => `${name}: ${command.type}`)).toEqual([]);
+  });
+
+  it("every change raises the version by one, and no refusal changes anything", () => {
+    for (const { name, known, command } of rows) {
+      const { answer, next } = decided(known, command);
+      if (next) expect(next.version, `${name}: ${command.type}`).toBe((known?.version ?? NOW_MS) + 1);
+      if (!answer.ok) expect(next, `${name}: ${command.type}`).toBeUndefined();
+    }
+  });
+
+  it("a reset leaves nothing of the run, and all that keeps late duplicates out", () => {
+    const known = record({ ...others(TAKEABLE), ...ended("taken"), floor: "f", run: run({ attempt: 4, checkpoint: CHECKPOINT }) });
+    const { next, events } = decided(known, { type: "reset", key: "k" });
+    expect(next).toEqual({
+      version: 4,
+      fencingToken: known.fencingToken,
+      holds: {},
+      ended: [
+        { leaseId: OTHER, ending: "broken", fencingToken: hold().fencingToken },
+        { leaseId: ME, ending: "taken" },
+      ],
+      floor: "f",
+      ttlAtSec: (NOW_MS + DAY_MS) / 1000,
+    });
+    expect(events).toMatchObject([
+      { event: "ended", leaseId: OTHER, reason: "broken" },
+      { event: "reset", attempt: 4 },
+    ]);
+  });
+
+  it("a reset waits for the end of the margin by the earlier clock", () => {
+    const known = record({ ...others(), run: run() });
+    const resetAt = (ms: number, aheadMs = 0): string => said(decided(known, { type: "reset", key: "k" }, at(ms, aheadMs)));
+    expect(resetAt(LEASE_MS + MARGIN_MS - 1, 9_999)).toBe("run-in-progress");
+    expect(resetAt(LEASE_MS + MARGIN_MS)).toBe("reset");
+  });
+});
+
+describe("an outcome", () => {
+  it.each([
+    ["with the same result", conclude("succeeded", { payload: { ...RESULT, ttlAtSec: 99 } }), "replayed"],
+    ["with another result", conclude("succeeded", { payload: { ...RESULT, digest: "other" } }), "outcome-differs"],
+    ["without the result", conclude("succeeded"), "outcome-differs"],
+    ["with its result left out", conclude("succeeded", { omitted: true }), "outcome-differs"],
+    ["by another principal", conclude("succeeded", { payload: RESULT, principal: "someone" }), "forbidden"],
+  ])("sent again %s answers as it must", (_, command, answer) => {
+    expect(cellOf(record({ ...ended("released"), run: recordedByMe("succeeded") }), command)).toBe(answer);
+  });
+
+  it("that was left out is told from another", () => {
+    const first = decided(record({ ...mine(), run: run() }), conclude("succeeded", { omitted: true }));
+    expect(first.next?.run?.outcome).toEqual({ recordedBy: ME, principal: "me", omitted: true, keptUntilMs: NOW_MS + DAY_MS });
+    expect(cellOf(first.next, conclude("succeeded", { omitted: true }))).toBe("replayed");
+    expect(cellOf(first.next, conclude("succeeded"))).toBe("outcome-differs");
+  });
+
+  it.each([
+    { earlier: LEASE_MS - 1, ahead: 9_999, ending: "released" },
+    { earlier: LEASE_MS, ahead: 0, ending: "expired" },
+  ])("says truthfully whether the lease lasted until then: at $earlier ms it was $ending", ({ earlier, ahead, ending }) => {
+    const { next, events } = decided(record({ ...mine(), run: run() }), conclude("succeeded"), at(earlier, ahead));
+    expect(next?.ended).toEqual([{ leaseId: ME, ending, outcome: expect.any(String) }]);
+    expect(events[0]).toMatchObject({ event: "ended", leaseId: ME, reason: ending });
+  });
+
+  it("replaces that of the attempt before it, whole", () => {
+    const failed = { recordedBy: OTHER, principal: "someone", payload: RESULT, omitted: true } as const;
+    const { next } = decided(record({ ...mine(), run: run({ attempt: 2, outcome: failed }) }), conclude("retry"));
+    expect(next?.run?.outcome).toEqual({ recordedBy: ME, principal: "me" });
+  });
+
+  it.each<[string, Partial<LockRecord>, string]>([
+    ["by the one who runs", { ...mine(), run: run() }, "unavailable"],
+    ["by one whose lease ran out", { ...mine(RUN_OUT), run: run() }, "unavailable"],
+    ["by another principal", { ...mine({ principal: "someone" }), run: run() }, "forbidden"],
+    ["by one who lost it", { ...others(), ...ended("taken"), run: run() }, "lease-lost: taken"],
+    ["by one who recorded it before", { ...ended("released"), run: recordedByMe("succeeded") }, "replayed"],
+  ])("is not recorded %s while its text is kept nowhere", (_, known, answer) => {
+    const unkept = { digest: RESULT.digest, bytes: 5_000 };
+    const decision = decided(record(known), conclude("succeeded", { payload: unkept }));
+    expect(said(decision)).toBe(answer);
+    expect(decision.next).toBeUndefined();
+    if (answer === "unavailable") expect(decision.answer).toMatchObject({ definite: true });
+  });
+
+  it("sent again is told once more, for a log that missed it; so is a reset", () => {
+    const again = decided(record({ ...ended("released"), run: recordedByMe("failed") }), conclude("failed"));
+    expect(again.events).toMatchObject([{ event: "recorded", leaseId: ME, principal: "me", outcome: "failed", repeated: true }]);
+    expect(decided(record(), { type: "reset", key: "k" }).events).toMatchObject([{ event: "reset", repeated: true }]);
+  });
+
+  it("says in the log how the lease ended and what came of which attempt", () => {
+    const known = record({ ...mine({ grantedAtMs: NOW_MS - 4_000 }), run: run({ attempt: 2 }) });
+    expect(decided(known, conclude("retry"), at(0, 500)).events).toMatchObject([
+      { event: "ended", leaseId: ME, reason: "released", heldMs: 4_500 },
+      { event: "recorded", leaseId: ME, attempt: 2, outcome: "retry" },
+    ]);
+  });
+});

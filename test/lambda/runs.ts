@@ -1,0 +1,65 @@
+/** Runs over HTTP, for short: where they are, how they are started and ended, and what is seen of them. */
+import { expect } from "vitest";
+import type { HttpService, RequestParts } from "../support/http-service.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+import type { Reply } from "../support/reply.js";
+
+/** A run that was started: 201. */
+export interface Begun {
+  readonly key: string;
+  readonly leaseId: string;
+  /** Where its lease is. */
+  readonly url: string;
+  readonly reply: Reply;
+}
+
+/** What a test says of a start. */
+export type StartParts = Omit<RequestParts, "body"> & { readonly body?: object };
+
+/** The calls of the runs of one service. */
+export interface RunCalls {
+  freshKey(): string;
+  newId(): string;
+  url(key: string, leaseId?: string): string;
+  /** A start under a new leaseId, whatever it comes to. */
+  ask(key: string, parts?: StartParts): Promise<Reply>;
+  /** A start that must be a 201. */
+  begin(key?: string, parts?: StartParts): Promise<Begun>;
+  conclude(url: string, outcome: unknown, as?: string): Promise<Reply>;
+  /** Starts and concludes: the key. */
+  finished(outcome: object, parts?: StartParts, key?: string): Promise<string>;
+  look(key: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
+  reset(key: string, reason?: string): Promise<Reply>;
+}
+
+/** The runs of `service`; its keys begin with `prefix`. */
+export function runsOf(service: () => HttpService, prefix: string): RunCalls {
+  let keys = 0;
+  const calls: RunCalls = {
+    freshKey: () => `${prefix}_${++keys}`,
+    newId: () => leaseIdAt(service().clock.wallMs()),
+    url: (key, leaseId = calls.newId()) => `/v1/runs/${key}/leases/${leaseId}`,
+    ask: (key, parts) => service().send("PUT", calls.url(key), parts),
+    async begin(key = calls.freshKey(), parts = {}) {
+      const leaseId = calls.newId();
+      const url = calls.url(key, leaseId);
+      const reply = await service().send("PUT", url, parts);
+      expect([reply.status, reply.body.state]).toEqual([201, "running"]);
+      return { key, leaseId, url, reply };
+    },
+    conclude: (url, outcome, as) => service().send("PUT", `${url}/outcome`, { body: outcome, ...(as !== undefined && { as }) }),
+    async finished(outcome, parts, key) {
+      const run = await calls.begin(key, parts);
+      expect((await calls.conclude(run.url, outcome)).status).toBe(200);
+      return run.key;
+    },
+    look: (key, headers = {}) => service().send("GET", `/v1/runs/${key}`, { headers }),
+    reset: (key, reason = "stuck") => service().send("POST", `/v1/runs/${key}/reset`, { body: { reason } }),
+  };
+  return calls;
+}
+
+/** What a reply said, in short. */
+export function told({ status, body }: Reply): readonly unknown[] {
+  return [status, (body as { code?: unknown }).code];
+}

@@ -1,0 +1,165 @@
+/** What was wrong of runs over HTTP, each seen failing before it was put right. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRules } from "../../lib/core/rules.js";
+import { takeoverMarginMs } from "../../lib/core/limits.js";
+import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import { CONCLUDE, directService, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { BOB } from "../support/http-event.js";
+import { serve } from "../support/http-service.js";
+import type { HttpService } from "../support/http-service.js";
+import { runsOf, told } from "../lambda/runs.js";
+
+let service: HttpService;
+beforeAll(async () => void (service = await serve()));
+afterAll(() => service.close());
+const runs = runsOf(() => service, "regression");
+const LARGE = "x".repeat(5_000);
+
+/** A service whose store fails where the test says. */
+function failing() {
+  const clock = new VirtualClock();
+  const kept = createMemoryStore({ rules: createRules(), clock });
+  const at = { payloads: false, afterApply: false };
+  let stored = 0;
+  const store: typeof kept = {
+    ...kept,
+    async apply(address, command, clocks) {
+      const applied = await kept.apply(address, command, clocks);
+      if (at.afterApply) throw new StoreUnavailable("the answer was lost", false, false);
+      return applied;
+    },
+    async readPayload(address, digest) {
+      if (at.payloads) throw new StoreUnavailable("slow down", true, true);
+      return kept.readPayload(address, digest);
+    },
+    async keepPayload(...args) {
+      stored++;
+      return kept.keepPayload(...args);
+    },
+  };
+  return { ...directService({ clock, store }), at, storedPayloads: () => stored };
+}
+
+describe("a start that was granted", () => {
+  it("is not told as one that definitely didn't happen when its checkpoint can't be read", async () => {
+    const { ask, newId, clock, at } = failing();
+    const leaseId = newId();
+    await ask(START, { leaseId, body: { leaseMs: 5_000 } });
+    await ask(RENEW_RUN, { leaseId, body: { checkpoint: LARGE } });
+    await clock.advance(5_000 + takeoverMarginMs(5_000));
+    at.payloads = true;
+    const { status, body } = await ask(START, { leaseId: newId() });
+    at.payloads = false;
+    expect((await ask(LOOK)).body).toMatchObject({ state: "running", attempt: 2 }); // It did happen.
+    expect([status, body.definite, body.retry]).toEqual([503, false, "same"]);
+  });
+});
+
+describe("a request whose answer was lost leaves a line when it is sent again:", () => {
+  it("an outcome", async () => {
+    const { ask, newId, at, lines } = failing();
+    const leaseId = newId();
+    await ask(START, { leaseId });
+    at.afterApply = true;
+    expect((await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } })).body.definite).toBe(false);
+    at.afterApply = false;
+    expect((await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } })).status).toBe(200);
+    expect(lines.filter(({ event }) => event === "recorded")).toMatchObject([{ outcome: "succeeded", attempt: 1, repeated: true }]);
+  });
+
+  it("a reset", async () => {
+    const { ask, newId, at, lines } = failing();
+    const leaseId = newId();
+    await ask(START, { leaseId });
+    await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } });
+    at.afterApply = true;
+    await ask(RESET, { body: { reason: "stuck" } });
+    at.afterApply = false;
+    expect((await ask(RESET, { body: { reason: "stuck" } })).status).toBe(200);
+    expect(lines.filter(({ event }) => event === "reset")).toMatchObject([{ reason: "stuck", repeated: true }]);
+  });
+});
+
+it("who waited in vain is told when to come back from now, not from before the wait", async () => {
+  const { key } = await runs.begin();
+  const { answer } = await service.clock.passUntil(runs.ask(key, { headers: { prefer: "wait=5" } }));
+  expect([answer.status, answer.body.retryAfterMs]).toEqual([409, 25_000 + takeoverMarginMs(30_000)]);
+});
+
+it.each(["weak", "list", "any"])("a look waits by a tag that is %s", async (how) => {
+  const { key } = await runs.begin();
+  const tag = (await runs.look(key)).headers["etag"] ?? "";
+  const known = { weak: `W/${tag}`, list: `"a", ${tag}`, any: "*" }[how] ?? "";
+  const { answer, passedMs } = await service.clock.passUntil(runs.look(key, { "if-none-match": known, prefer: "wait=2" }));
+  expect([answer.status, passedMs]).toEqual([304, 2_000]);
+});
+
+it("a retryable outcome that was recorded is told so when it is sent again, also once the next attempt runs", async () => {
+  const { key, url } = await runs.begin();
+  const outcome = { state: "failed", error: "e", retryable: true };
+  await runs.conclude(url, outcome);
+  await runs.begin(key);
+  expect(told(await runs.conclude(url, outcome))).toEqual([200, undefined]);
+});
+
+it("a start that waited and was answered leaves no refusal in the log", async () => {
+  const { ask, newId, clock, lines } = directService();
+  const leaseId = newId();
+  await ask(START, { leaseId });
+  const waiting = ask(START, { leaseId: newId(), headers: { prefer: "wait=5" } });
+  await clock.advance(1_000);
+  await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } });
+  expect((await clock.settle(waiting)).status).toBe(200);
+  expect(lines.filter(({ event }) => event === "refused")).toEqual([]);
+});
+
+it("another principal learns nothing of an outcome by the lease that recorded it", async () => {
+  const { ask, newId } = directService();
+  const leaseId = newId();
+  await ask(START, { leaseId });
+  await ask(CONCLUDE, { leaseId, body: { state: "succeeded", result: 1 } });
+  expect((await ask(CONCLUDE, { leaseId, authorizer: BOB, body: { state: "succeeded", result: 1 } })).status).toBe(403);
+});
+
+it("a result under 256 KB is recorded, however its text is escaped", async () => {
+  const { url } = await runs.begin();
+  const escaped = "\\u0436".repeat(60_000); // 120 KB as UTF-8, 360 KB as Python's json.dumps writes it.
+  expect(told(await runs.conclude(url, `{"state":"succeeded","result":"${escaped}"}`))).toEqual([200, undefined]);
+});
+
+it("what another principal would record is not stored before it is refused", async () => {
+  const { ask, newId, storedPayloads } = failing();
+  const leaseId = newId();
+  await ask(START, { leaseId });
+  expect((await ask(CONCLUDE, { leaseId, authorizer: BOB, body: { state: "succeeded", result: LARGE } })).status).toBe(403);
+  expect(storedPayloads()).toBe(0);
+});
+
+it("a look says that a result is gone, as a start does", async () => {
+  const clock = new VirtualClock();
+  const kept = createMemoryStore({ rules: createRules(), clock });
+  const { ask, newId } = directService({ clock, store: { ...kept, readPayload: async () => undefined } });
+  const leaseId = newId();
+  await ask(START, { leaseId });
+  await ask(CONCLUDE, { leaseId, body: { state: "succeeded", result: LARGE } });
+  expect((await ask(START, { leaseId: newId() })).body.resultOmitted).toBe(true);
+  expect((await ask(LOOK)).body.resultOmitted).toBe(true);
+});
+
+it.each(["wait=5x", "wait=1.5", "wait=5 s"])("the malformed preference %s is ignored", async (prefer) => {
+  const { key } = await runs.begin();
+  expect((await service.clock.passUntil(runs.ask(key, { headers: { prefer } }))).passedMs).toBe(0);
+});
+
+it.each(['{"state":"failed","retryable":false}', '{"state":"succeeded","result":1,"resultOmitted":true}'])("%s is 400", async (body) => {
+  const { url } = await runs.begin();
+  expect((await runs.conclude(url, body)).status).toBe(400);
+});
+
+it("a second attempt that is given up leaves the error of the first", async () => {
+  const key = await runs.finished({ state: "failed", error: "again", retryable: true });
+  await service.send("DELETE", (await runs.begin(key)).url);
+  expect((await runs.look(key)).body.error).toBe("again");
+});

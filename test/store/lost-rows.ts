@@ -1,0 +1,41 @@
+/** What is played when an answer is lost: an operation on a key of its own, and the write whose answer it is. */
+import type { AnswerTo, Command } from "../../lib/core/commands.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import type { Scene } from "./scene.js";
+
+/** A write that was decided carries the version that was seen, or says that there was no record. */
+export const decided = (condition: string): boolean => condition === "v = :seen" || condition === "attribute_not_exists(v)";
+/** One that was sent without looking. */
+export const guessed = (condition: string): boolean => !decided(condition);
+
+/** A row, on scenes of this kind. */
+export interface Row<S extends Scene> {
+  readonly operation: string;
+  readonly before?: (scene: S) => Promise<unknown>;
+  readonly act: (scene: S) => Promise<AnswerTo<Command>>;
+  /** Whose answer is lost. */
+  readonly write: (condition: string) => boolean;
+  readonly outcome: string;
+  /** What it comes to without the loss, where that is another word for the same. */
+  readonly otherwise?: string;
+  /** Renewing again extends again: the guess's condition still holds, a decision is made anew and written once more. */
+  readonly extends?: "each time" | "once more";
+}
+
+/** A row whatever its scene is. */
+export interface AnyRow extends Omit<Row<Scene>, "before" | "act"> {
+  /** A key of its own to play it on. */
+  open(store: LockStore): { before(): Promise<unknown>; act(): Promise<AnswerTo<Command>>; read(): Promise<LockRecord | undefined> };
+}
+
+/** Rows that are played on scenes like `make`'s. */
+export function rowsOn<S extends Scene>(make: new (store: LockStore) => S, rows: readonly Row<S>[]): readonly AnyRow[] {
+  return rows.map(({ before, act, ...row }) => ({
+    ...row,
+    open(store) {
+      const scene = new make(store);
+      return { before: async () => before?.(scene), act: () => act(scene), read: () => scene.read() };
+    },
+  }));
+}

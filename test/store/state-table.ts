@@ -1,0 +1,76 @@
+/**
+ * How a table of states is played: every command to a key of its own that was brought into the state, and
+ * once more, for a second sending must say the same and change nothing.
+ */
+import type { AnswerTo, Command } from "../../lib/core/commands.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import { A, B, C, D, outcomeOf } from "./scene.js";
+import type { Scene } from "./scene.js";
+
+/** A column: what is asked in every state; `at` is what is known from bringing the key into it. */
+export type Column<S extends Scene, At> = readonly [name: string, send: (scene: S, at: At) => Promise<AnswerTo<Command>>];
+
+/** What is played, and how it is told. */
+export interface Played<S extends Scene, At> {
+  readonly columns: readonly Column<S, At>[];
+  readonly sceneOf: () => S;
+  /** Brings a key into the state. */
+  readonly prepare: (scene: S) => Promise<At>;
+  /** What a cell says of the record, beside who holds it. */
+  readonly show?: (record: LockRecord | undefined) => string;
+}
+
+/** What came of one command in a state: the cell, and what a second sending broke, if anything. */
+export interface Came {
+  readonly cell: string;
+  readonly again: string;
+}
+
+/** What a second sending says, where it is another word for the same. */
+const AGAIN: Readonly<Record<string, string>> = { granted: "replayed", transferred: "replayed", recorded: "replayed" };
+
+/** A row of the table as it comes. */
+export async function playRow<S extends Scene, At>({
+  columns,
+  sceneOf,
+  prepare,
+  show,
+}: Played<S, At>): Promise<Readonly<Record<string, Came>>> {
+  const row = await Promise.all(
+    columns.map(async ([column, send]) => {
+      const scene = sceneOf();
+      const at = await prepare(scene);
+      const before = await scene.read();
+      const outcome = outcomeOf(await send(scene, at));
+      const after = await scene.read();
+      const again = outcomeOf(await send(scene, at));
+      const names = Object.keys(after?.holds ?? {}).map((id) => NAMES.get(id));
+      const changed = before?.version !== after?.version;
+      const cell = [outcome, [changed ? "+" : "", ...names].join(""), show?.(after)].filter(Boolean).join(" ");
+      const wanted = column.startsWith("release") ? outcome : (AGAIN[outcome] ?? outcome);
+      return [
+        column,
+        { cell, again: again === wanted ? whatChanged(outcome, after, await scene.read()) : `sent again: ${again}` },
+      ] as const;
+    }),
+  );
+  return Object.fromEntries(row);
+}
+
+/** The row as the table has it, `|` between its cells. */
+export function rowOf<S extends Scene, At>(columns: readonly Column<S, At>[], cells: string): Readonly<Record<string, Came>> {
+  const texts = cells.split("|").map((cell) => cell.trim());
+  return Object.fromEntries(columns.map(([column], index) => [column, { cell: texts[index] ?? "", again: "" }]));
+}
+
+const NAMES = new Map([
+  [A, "A"],
+  [B, "B"],
+  [C, "C"],
+  [D, "D"],
+]);
+
+/** A command that is sent again changes nothing; only a renewal may extend again. */
+function whatChanged(outcome: string, after: LockRecord | undefined, afterAgain: LockRecord | undefined): string {
+  return outcome === "renewed" || after?.version === afterAgain?.version ? "" : "sent again: the record changed";
+}

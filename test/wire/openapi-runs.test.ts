@@ -1,0 +1,53 @@
+/** The OpenAPI document and the answers about runs: what it says of them is what the service holds its own to. */
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import * as messages from "../../lib/wire/messages.js";
+import { openapi } from "../../lib/wire/openapi.js";
+import type { JsonSchema } from "../support/json-schema.js";
+import { fits } from "../support/json-schema.js";
+
+const document = openapi() as unknown as { readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> } };
+const TO = "01a1fadb-2b13-71b0-b423-0517604dd9ad";
+
+describe("the document and what is answered", () => {
+  const LEASE = {
+    key: "ORDER_1",
+    leaseId: TO,
+    owner: "",
+    mode: "exclusive",
+    permits: 1,
+    holdCount: 1,
+    fencingToken: 7,
+    leaseMs: 30_000,
+    remainingMs: 30_000,
+    renewAfterMs: 10_000,
+    version: 8,
+    serverTimeMs: 9,
+  };
+  const STARTED = { state: "running", attempt: 1, takeover: false, ...LEASE };
+  const RUN = { key: "ORDER_1", version: 8, state: "succeeded", attempt: 1, fencingToken: 7, keptForMs: 60_000 };
+  const ANSWERS: readonly (readonly [name: "Started" | "StartedOrReplayed" | "Run" | "RunList", good: boolean, body: object])[] = [
+    ["Started", true, STARTED],
+    ["Started", true, { ...STARTED, checkpoint: null }],
+    ["Started", false, LEASE],
+    ["Started", false, { ...STARTED, attempt: 0 }],
+    ["Started", false, { ...STARTED, fingerprint: "f" }],
+    ["StartedOrReplayed", true, STARTED],
+    ["StartedOrReplayed", true, { state: "succeeded", attempt: 1, result: null }],
+    ["StartedOrReplayed", true, { state: "failed", attempt: 2, error: { a: 1 } }],
+    ["StartedOrReplayed", true, { state: "succeeded", attempt: 1, resultOmitted: true }],
+    ["StartedOrReplayed", false, { state: "succeeded" }],
+    ["StartedOrReplayed", false, { state: "succeeded", attempt: 1, leaseId: TO }],
+    ["Run", true, RUN],
+    ["Run", true, { ...RUN, keptForMs: "forever", result: [] }],
+    ["Run", false, { ...RUN, leaseId: TO }],
+    ["Run", false, { ...RUN, principal: "p" }],
+    ["Run", false, { ...RUN, state: "retry" }],
+    ["RunList", true, { items: [RUN], cursor: "ORDER_1" }],
+    ["RunList", false, { items: [{ ...RUN, fingerprint: "f" }] }],
+  ];
+
+  it.each(ANSWERS)("agree on %s (%s): %j", (name, good, body) => {
+    expect([fits(document.components.schemas[name]!, body), v.is(messages[name], body)]).toEqual([good, good]);
+  });
+});
