@@ -4,12 +4,16 @@ import type { Actor, Stage } from "./history.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];
 
-/** Starts the client `index`: sessions until the spell ends, through pauses, jumps and crashes. */
-export function live(stage: Stage, index: number): void {
+/** What a client does until the spell ends; `again` brings it back after a crash of its own making. */
+export type Life = (stage: Stage, actor: Actor, again: () => void) => Promise<void>;
+
+/** Starts the client `index`: its sessions until the spell ends, through pauses, jumps and crashes. */
+export function live(stage: Stage, index: number, life: Life): void {
   const { world, random } = stage;
   const { mix } = stage.weather;
   const actor = stage.actor(index);
-  void sessions(stage, actor);
+  const again = (): void => void world.in(random.between(0, 5000), () => live(stage, index, life));
+  void life(stage, actor, again);
   disturb();
 
   function disturb(): void {
@@ -18,14 +22,15 @@ export function live(stage: Stage, index: number): void {
     if (mix.clientJumpMs > 0 && random.chance(0.1)) actor.process.wallErrorMs += random.between(-mix.clientJumpMs, mix.clientJumpMs);
     if (random.chance(mix.crash)) {
       actor.process.crash();
-      world.in(random.between(0, 5000), () => live(stage, index));
+      again();
       return;
     }
     world.in(random.between(1000, 12_000), disturb);
   }
 }
 
-async function sessions(stage: Stage, actor: Actor): Promise<void> {
+/** The life of a client that takes locks. */
+export async function withLocks(stage: Stage, actor: Actor): Promise<void> {
   const { world, random } = stage;
   while (world.nowMs < stage.busyUntilMs) {
     await sleep(actor, random.between(0, 4000));
@@ -62,7 +67,7 @@ async function use({ world, random, weather, oracle }: Stage, actor: Actor, leas
     if (lease.isHeld()) {
       const { key, fencingToken } = lease;
       const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
-      world.in(random.between(1, slowMs), () => oracle.resourceWrite(key, fencingToken));
+      world.in(random.between(1, slowMs), () => oracle.resourceWrite("locks", key, fencingToken));
     }
     if (random.chance(0.15)) await lease.renew({ leaseMs: random.pick(LEASES_MS) });
     if (random.chance(0.03)) await breakSomebody(actor, lease.key, random.chance(0.5) ? random.whole(0, 3000) : undefined, oracle);
@@ -95,6 +100,7 @@ async function finish({ random, oracle, handles }: Stage, actor: Actor, lease: L
   oracle.toldEnding(key, leaseId, await lease.release());
 }
 
-function sleep(actor: Actor, ms: number): Promise<void> {
+/** Resolves after `ms` of the actor's own time; never in a process that is gone. */
+export function sleep(actor: Actor, ms: number): Promise<void> {
   return new Promise((resolve) => void actor.process.after(ms, resolve));
 }

@@ -4,6 +4,8 @@
  * simulation is broken. A patch whose text is not found exactly once is an error: the code moved on.
  */
 
+import { RUN_BUGS } from "./run-bugs.js";
+
 /** One mistake. */
 export interface Bug {
   readonly name: string;
@@ -29,7 +31,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "token-from-a-counter",
     why: "a counter kept in the item starts again when garbage collection removes it",
-    file: "lib/core/acquire.ts",
+    file: "lib/core/grant.ts",
     edits: [["return Math.max(record.fencingToken + 1, reading.laterMs);", "return record.fencingToken + 1;"]],
   },
   {
@@ -78,7 +80,10 @@ export const BUGS: readonly Bug[] = [
     why: "the holder believes until the release is answered: the next one holds before",
     file: "lib/client/lease.ts",
     edits: [
-      ['this.#end("released", new LockLostError(`${this.key}: released`, "released"));', ""],
+      [
+        'Promise<LeaseState> {\n    this.#end("released", new LockLostError(`${this.key}: released`, "released"));',
+        "Promise<LeaseState> {",
+      ],
       ["return answer.state;", 'this.#end("released", new LockLostError(`${this.key}: released`, "released"));\n    return answer.state;'],
     ],
   },
@@ -119,4 +124,5 @@ export const BUGS: readonly Bug[] = [
     file: "lib/core/change.ts",
     edits: [["(record.version === 0 ? reading.laterMs : record.version) + 1", "record.version + 1"]],
   },
+  ...RUN_BUGS,
 ];

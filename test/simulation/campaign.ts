@@ -1,6 +1,6 @@
 /** Many histories, and what they add up to: violations, and proof that the interesting things happened. */
 import type { History, simulate } from "./history.js";
-import type { Coverage, Violation } from "./oracle.js";
+import type { Coverage, Violation } from "./verdict.js";
 
 /** What a campaign came to. */
 export interface Campaign {
@@ -14,7 +14,11 @@ export interface Campaign {
 }
 
 /** What a campaign must have seen: without these a green run would mean nothing. */
-export const MUST_SEE: readonly (keyof Coverage)[] = ["takeovers", "collections", "fencedLateWrites", "duplicatesPastTheRing"];
+export const MUST_SEE: readonly (keyof Coverage)[] = [
+  ...(["takeovers", "collections", "fencedLateWrites", "duplicatesPastTheRing"] as const),
+  ...(["runTakeovers", "checkpointsHanded", "zombieOutcomesRefused", "replays", "mismatches"] as const),
+  ...(["outcomesForgotten", "runsReset", "runsGivenUp", "runsCollected"] as const),
+];
 
 const FAILURES_KEPT = 10;
 

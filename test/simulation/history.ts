@@ -3,23 +3,22 @@
  * in which garbage collection comes; then everything heals, a holder crashes, and somebody who waits
  * must get its key in time. The core, the service, the handler and the SDK are the production code.
  */
-import { createHandler } from "../../lambda/handler.js";
 import { LeaseIds } from "../../lib/client/acquire.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/http-transport.js";
-import { DEFAULTS, RETENTION_MIN_MS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { createRules } from "../../lib/core/rules.js";
-import type { MemoryTable } from "../../lib/store/memory-store.js";
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { live } from "./application.js";
+import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { createMemoryTable } from "../../lib/store/memory-store.js";
+import { live, withLocks } from "./application.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, Weather } from "./faults.js";
-import type { HandlerProcess } from "./network.js";
+import { judge } from "./judge.js";
 import { Network } from "./network.js";
-import type { Coverage, Violation } from "./oracle.js";
 import { Oracle } from "./oracle.js";
 import { Random } from "./random.js";
+import { withRuns } from "./runs.js";
+import { makeHandler } from "./service.js";
+import type { Coverage, Violation } from "./verdict.js";
 import { Process, World } from "./world.js";
 
 /** What came of one seed. */
@@ -36,6 +35,10 @@ export interface History {
 const START_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
 const KEYS = ["ORDER_1", "ORDER_2"];
+/** The account that all clients of the simulation belong to. */
+const NAMESPACE = "simulation";
+/** The clients that run work under a key, by their indices. */
+const FIRST_RUNNER = 20;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 
@@ -53,6 +56,8 @@ export interface Stage {
   readonly oracle: Oracle;
   readonly network: Network;
   readonly keys: readonly string[];
+  /** Of runs; the same names, for a lock and a run never share a record. */
+  readonly runKeys: readonly string[];
   /** Handles of detached leases, for whoever attaches. */
   readonly handles: string[];
   /** Until when sessions start. */
@@ -65,16 +70,19 @@ export async function simulate(seed: number): Promise<History> {
   const random = new Random(seed);
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
-  const oracle = new Oracle(() => world.nowMs);
   const weather: Weather = { mix, isFoul: true };
   const records = createMemoryTable();
+  const oracle = new Oracle(
+    () => world.nowMs,
+    (key, digest) => records.payloads.get(`${NAMESPACE}/runs/${key}/${digest}`),
+  );
   const gateways = Array.from(
     { length: GATEWAYS },
     () => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }),
   );
-  const handlers = Array.from({ length: HANDLERS }, () => makeHandler(world, random, weather, records, oracle));
+  const handlers = Array.from({ length: HANDLERS }, () => makeHandler({ world, random, weather, oracle }, records));
   const network = new Network(world, random, weather, gateways, handlers);
-  network.onDelivered = (path, method, isDuplicate) => judgeDelivery(oracle, path, method, isDuplicate);
+  network.onDelivered = (request) => judge(oracle, request);
   world.atRest = () => oracle.atRest();
 
   const processes: Process[] = [];
@@ -90,11 +98,13 @@ export async function simulate(seed: number): Promise<History> {
     oracle,
     network,
     keys: KEYS.slice(0, random.whole(1, 2)),
+    runKeys: KEYS.slice(0, random.whole(1, 2)),
     handles: [],
     busyUntilMs: 0,
     actor,
   };
   const actors = random.whole(2, 5);
+  const runners = random.whole(1, 3);
   const jump = (): void => {
     if (mix.handlerJumps && weather.isFoul)
       for (const { process } of handlers)
@@ -105,7 +115,8 @@ export async function simulate(seed: number): Promise<History> {
 
   for (let spell = 0; spell < 2; spell++) {
     stage.busyUntilMs = world.nowMs + random.between(40_000, 120_000);
-    for (let index = 0; index < actors; index++) live(stage, index);
+    for (let index = 0; index < actors; index++) live(stage, index, withLocks);
+    for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
     await world.run(stage.busyUntilMs);
     if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, records, oracle);
   }
@@ -114,6 +125,8 @@ export async function simulate(seed: number): Promise<History> {
   for (const process of processes) process.crash();
   for (const process of [...gateways, ...handlers.map((handler) => handler.process)])
     process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
+  // What stalls in a handler lands first: liveness is judged without such ghosts, too.
+  await world.run(world.nowMs + mix.stallMs);
   await checkLiveness(stage, actors);
   return {
     seed,
@@ -125,33 +138,8 @@ export async function simulate(seed: number): Promise<History> {
   };
 }
 
-/** A function instance: the production handler over the shared table, with a clock of its own. */
-function makeHandler(world: World, random: Random, weather: Weather, records: MemoryTable, oracle: Oracle): HandlerProcess {
-  const process = new Process(world, { wallErrorMs: drawClockError(random, weather.mix.handlerErrorMs, weather.mix.clocksAtExtremes) });
-  const stallMs = (): number => (weather.isFoul && random.chance(0.1) ? random.between(0, weather.mix.stallMs) : random.between(0, 4));
-  const table: MemoryTable = {
-    entries: () => records.entries(),
-    async read(address) {
-      await world.sleep(stallMs());
-      return records.read(address);
-    },
-    async replace(address, next, seenVersion) {
-      await world.sleep(stallMs());
-      const before = await records.read(address);
-      const result = await records.replace(address, next, seenVersion);
-      if (result.written) oracle.written(address.key, before, next);
-      return result;
-    },
-  };
-  const rules = createRules({ retentionMs: RETENTION_MIN_MS });
-  const store = createMemoryStore({ rules, table, clock: process, random: () => random.unit() });
-  return {
-    process,
-    handle: createHandler({ store, clock: process, log: () => undefined, onFailure: (error) => oracle.fail("internal", String(error)) }),
-  };
-}
-
-function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
+/** A client of that principal, behind the network, on clocks that its faults allow. */
+export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
   const process = new Process(world, {
     wallErrorMs: drawClockError(random, mix.clientWallErrorMs),
     rateError: random.pick([-1, 1, 0]) * DEFAULTS.clockRateError,
@@ -160,16 +148,6 @@ function makeActor(world: World, random: Random, mix: FaultMix, network: Network
   const api = httpApi({ url: "http://simulated", fetch: network.fetchFor(process, `client-${index}`) });
   const ids = new LeaseIds(process, (count) => random.bytes(count));
   return { process, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };
-}
-
-/** What a client sent is all that may happen; duplicates are what it sent. */
-function judgeDelivery(oracle: Oracle, path: string, method: string, isDuplicate: boolean): void {
-  const [, , , key = "", , leaseId = "", verb] = path.split("/");
-  if (leaseId === "") return;
-  if (method === "DELETE") oracle.asked("release", leaseId);
-  else if (verb === "renew") oracle.asked("renew", leaseId);
-  else if (verb === "transfer") oracle.asked("transfer", leaseId);
-  else if (method === "PUT" && isDuplicate) oracle.duplicateAcquire(key, leaseId);
 }
 
 /** Over an hour or three, items whose time has passed go, some soon and some late. */
@@ -185,7 +163,7 @@ async function collectWhileIdle(
     for (const [address, record] of [...records.entries()]) {
       if (record.ttlAtSec * 1000 > world.nowMs || random.chance(0.3)) continue;
       records.remove(address);
-      oracle.collected(address.key, record);
+      oracle.collected(address, record);
     }
   }
 }

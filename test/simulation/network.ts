@@ -5,6 +5,7 @@
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
 import type { Weather } from "./faults.js";
+import type { Delivered } from "./judge.js";
 import type { Random } from "./random.js";
 import type { Process, World } from "./world.js";
 
@@ -18,8 +19,8 @@ export interface HandlerProcess {
 export class Network {
   requests = 0;
   duplicatesDelivered = 0;
-  /** Told of every request as it reaches a handler. */
-  onDelivered: (path: string, method: string, isDuplicate: boolean) => void = () => undefined;
+  /** Told of every request as it reaches a handler; what it returns is told the answer. */
+  onDelivered: (request: Delivered) => (result: HttpResult) => void = () => () => undefined;
 
   constructor(
     private readonly world: World,
@@ -59,9 +60,12 @@ export class Network {
   ): Promise<HttpResult> {
     const path = new URL(url).pathname;
     if (isDuplicate) this.duplicatesDelivered++;
-    this.onDelivered(path, init.method, isDuplicate);
+    const { method, body } = init;
+    const answered = this.onDelivered({ method, path, body, isDuplicate, atMs: this.world.nowMs });
     const event = eventOf(path, init, principal, this.random.pick(this.gateways).wallMs());
-    return this.random.pick(this.handlers).handle(event);
+    const result = await this.random.pick(this.handlers).handle(event);
+    answered(result);
+    return result;
   }
 
   #reply(client: Process, result: HttpResult, resolve: (response: unknown) => void): void {
@@ -85,7 +89,12 @@ export class Network {
   }
 }
 
-const TEMPLATES = PATHS.map((template) => ({ template, pattern: new RegExp(`^${template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`) }));
+const TEMPLATES = PATHS.map((template) => ({ template, parts: template.split("/") }));
+
+/** The parameter that this part of a template stands for, if it is one. */
+function nameOf(part: string): string | undefined {
+  return part.startsWith("{") ? part.slice(1, -1) : undefined;
+}
 
 /** The event that the gateway makes of a request. */
 function eventOf(
@@ -94,13 +103,17 @@ function eventOf(
   principal: string,
   timeEpoch: number,
 ): HttpEvent {
-  const found = TEMPLATES.find(({ pattern }) => pattern.test(path));
-  const parameters = found?.pattern.exec(path)?.groups ?? {};
+  const parts = path.split("/");
+  const found = TEMPLATES.find(
+    (one) => one.parts.length === parts.length && one.parts.every((part, at) => part === parts[at] || nameOf(part) !== undefined),
+  );
+  const named = (found?.parts ?? []).map((part, at) => [nameOf(part), parts[at]] as const);
+  const parameters = Object.fromEntries(named.filter(([name]) => name !== undefined));
   return {
     version: "2.0",
     routeKey: found ? `${method} ${found.template}` : "$default",
     headers,
-    pathParameters: { ...parameters },
+    pathParameters: parameters,
     ...(body !== undefined && { body }),
     isBase64Encoded: false,
     requestContext: { requestId: "simulated", timeEpoch, authorizer: { iam: { accountId: "simulation", userId: principal } } },

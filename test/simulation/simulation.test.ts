@@ -5,6 +5,8 @@ import { loadSimulation } from "./bundle.js";
 import { campaign, unseen } from "./campaign.js";
 
 const SEEDS = 120;
+/** A history takes a tenth of a second and more; on a loaded machine, several times that. */
+const TIMEOUT_MS = 240_000;
 /** A bug that is not found by then would need luck in a full run too. */
 const SEEDS_PER_BUG = 500;
 
@@ -12,7 +14,7 @@ function* seedsFrom(first: number, count: number): Iterable<number> {
   for (let seed = first; seed < first + count; seed++) yield seed;
 }
 
-describe("the simulation", () => {
+describe("the simulation", { timeout: TIMEOUT_MS }, () => {
   it("finds no property broken, and has seen what it must have seen", async () => {
     const total = await campaign(await loadSimulation(undefined), seedsFrom(1, SEEDS));
     expect(total.failures).toEqual([]);

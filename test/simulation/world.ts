@@ -20,9 +20,15 @@ export class World {
   events = 0;
   readonly #heap: Event[] = [];
   #order = 0;
+  #serial = 0;
 
   constructor(startMs: number) {
     this.nowMs = startMs;
+  }
+
+  /** A number that nothing had before, and that grows. */
+  serial(): number {
+    return ++this.#serial;
   }
 
   /** Runs `task` in `delayMs` of true time, unless cancelled. */

@@ -1,0 +1,103 @@
+/** The must-fail switches of runs: see bugs.ts. */
+import type { Bug } from "./bugs.js";
+
+/** Mistakes in what runs have beside their leases. */
+export const RUN_BUGS: readonly Bug[] = [
+  {
+    name: "outcome-unconditional",
+    why: "what an attempt came to is recorded, whether or not it still holds the run: a zombie overwrites its successor's",
+    file: "lib/core/conclude.ts",
+    edits: [
+      [
+        "if (!record?.run || !hold) return concludeWithoutHold(record, command, reading);",
+        `if (!record?.run) return concludeWithoutHold(record, command, reading);
+        if (!hold) return { answer: { ok: true, how: "recorded" }, next: change(record, reading, { run: concluded(record.run, command, reading) }), events: [] };`,
+      ],
+    ],
+  },
+  {
+    name: "takeover-without-attempt",
+    why: "a takeover goes on with the attempt that it found, as if nothing had been begun",
+    file: "lib/core/start.ts",
+    edits: [
+      ["attempt: (run?.attempt ?? 0) + 1,", "attempt: (run?.attempt ?? 0) + (tookOver ? 0 : 1),"],
+      ['takeover: tookOver || run?.state === "interrupted",', "takeover: false,"],
+    ],
+  },
+  {
+    name: "fingerprint-ignored",
+    why: "the key alone says what the work is: another payload gets the first one's result",
+    file: "lib/core/run.ts",
+    edits: [['return known === "" || asked === "" || known === asked;', "return true;"]],
+  },
+  {
+    name: "forgotten-by-the-later-clock",
+    why: "a server clock that is fast forgets an outcome early, and the work is done again",
+    file: "lib/core/run.ts",
+    edits: [["keptUntilMs <= reading.earlierMs ?", "keptUntilMs <= reading.laterMs ?"]],
+  },
+  {
+    name: "collected-while-kept",
+    why: "the record of a run is collected like a lock's, a retention after its last use, with the outcome that it should keep",
+    file: "lib/core/run.ts",
+    edits: [
+      ["retentionMs: 2 * rules.retentionMs + keepResultMs }", "retentionMs: 2 * rules.retentionMs }"],
+      [
+        "return Math.max(touchedTtlAtSec(record, reading, rules), keptTtlAtSec(keptUntilMs, rules));",
+        "return touchedTtlAtSec(record, reading, rules);",
+      ],
+    ],
+  },
+  {
+    name: "run-over-at-its-expiry",
+    why: "a run counts as over when its lease does, without the margin for a runner who still believes",
+    file: "lib/core/run.ts",
+    edits: [["some((hold) => !isTakeable(hold, reading))", "some((hold) => hold.expiresAtMs > reading.earlierMs)"]],
+  },
+  {
+    name: "reset-without-looking",
+    why: "an operator's reset ends whatever runs: two run it then",
+    file: "lib/core/reset.ts",
+    edits: [["if (isRunning(record, reading))", "if (reading.laterMs < 0 && isRunning(record, reading))"]],
+  },
+  {
+    name: "given-up-takeover-forgotten",
+    why: "a takeover that was given up before it began leaves no trace of the attempt that never said how it ended",
+    file: "lib/core/release.ts",
+    edits: [['state: takeover ? "interrupted" : "retry"', 'state: "retry"']],
+  },
+  {
+    name: "given-up-after-it-began",
+    why: "work whose invocation ends is given up like a lock, and counts as never started",
+    file: "lib/client/holder.ts",
+    edits: [['kind === "locks" && this.released(lease)', "this.released(lease)"]],
+  },
+  {
+    name: "outcome-before-belief-ends",
+    why: "the runner believes until its outcome is answered: after one that failed, the next runs before",
+    file: "lib/client/lease.ts",
+    edits: [
+      [
+        'Promise<Recorded | Refusal> {\n    this.#end("released", new LockLostError(`${this.key}: released`, "released"));',
+        "Promise<Recorded | Refusal> {",
+      ],
+      [
+        "this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);",
+        `this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
+    this.#end("released", new LockLostError(\`\${this.key}: released\`, "released"));`,
+      ],
+    ],
+  },
+  {
+    name: "checkpoints-as-they-come",
+    why: "a save that was slow undoes a later one that its caller was told is kept",
+    file: "lib/core/run.ts",
+    edits: [["{ sequence }: Checkpoint): boolean {", "{ sequence }: Checkpoint): boolean {\n  if (before !== sequence) return true;"]],
+  },
+  {
+    name: "last-outcome-alone",
+    why: "only the latest outcome is known when it is sent again: one whose answer was lost is told that it was taken over",
+    file: "lib/core/conclude.ts",
+    edits: [["before?.outcome === outcomeDigest(command)", "before === undefined"]],
+  },
+];

@@ -1,0 +1,94 @@
+/** Requests that wait in the handler do so in the simulated world's time: its waits go on when the world does. */
+import { describe, expect, it } from "vitest";
+import type { LockClient } from "../../lib/client/lock-client.js";
+import { createMemoryTable } from "../../lib/store/memory-store.js";
+import type { FaultMix, Weather } from "./faults.js";
+import { makeActor } from "./history.js";
+import type { Delivered } from "./judge.js";
+import { judge } from "./judge.js";
+import { Network } from "./network.js";
+import { Oracle } from "./oracle.js";
+import { Random } from "./random.js";
+import { makeHandler } from "./service.js";
+import { Process, World } from "./world.js";
+
+/** Nothing goes wrong. */
+const CALM: FaultMix = {
+  ...{ loseRequest: 0, loseReply: 0, duplicate: 0, slowMs: 20, lateMs: 0, stallMs: 0, pause: 0, pauseMs: 0, crash: 0 },
+  ...{ stopsMonotonic: false, clientWallErrorMs: 0, clientJumpMs: 0, handlerErrorMs: 0, gatewayErrorMs: 0 },
+  ...{ clocksAtExtremes: false, handlerJumps: false, heartbeats: 1 },
+};
+const KEY = "ORDER_1";
+
+/** A world with one handler, and what happened to the requests that reached it: when, and the answer when. */
+function calmWorld() {
+  const world = new World(Date.UTC(2027, 0, 1));
+  const random = new Random(1);
+  const weather: Weather = { mix: CALM, isFoul: false };
+  const oracle = new Oracle(
+    () => world.nowMs,
+    () => undefined,
+  );
+  const handler = makeHandler({ world, random, weather, oracle }, createMemoryTable());
+  const network = new Network(world, random, weather, [new Process(world)], [handler]);
+  const starts: { readonly request: Delivered; readonly status: number; readonly tookMs: number }[] = [];
+  network.onDelivered = (request) => {
+    const judged = judge(oracle, request);
+    return (result) => {
+      judged(result);
+      if (request.method === "PUT" && !request.path.endsWith("/outcome"))
+        starts.push({ request, status: result.statusCode, tookMs: world.nowMs - request.atMs });
+    };
+  };
+  const client = (index: number): LockClient => makeActor(world, random, CALM, network, index).client;
+  return { world, oracle, handler, starts, runner: client(1), caller: client(2) };
+}
+
+/** The first client's work takes `workMs`; half a second after it began the other one calls. */
+async function callDuringWork(workMs: number, waitMs: number, meanwhile: (handler: Process) => void = () => undefined) {
+  const { world, oracle, handler, starts, runner, caller } = calmWorld();
+  const beganMs = world.nowMs;
+  const work = () => world.sleep(workMs).then(() => "done");
+  const told: { by: string; what: unknown; atMs: number }[] = [];
+  const tell = (by: string) => (what: unknown) => void told.push({ by, what, atMs: world.nowMs - beganMs });
+  void runner.runOnce(KEY, work).then(tell("runner"), tell("runner"));
+  await world.run(beganMs + 500);
+  void caller.runOnce(KEY, { waitMs }, work).then(tell("caller"), tell("caller"));
+  await world.run(beganMs + 1500);
+  meanwhile(handler.process);
+  await world.run(beganMs + 30_000);
+  expect(oracle.violations).toEqual([]);
+  return { caller: told.find(({ by }) => by === "caller"), starts: starts.slice(1) };
+}
+
+describe("a simulated start that waits in the handler", () => {
+  it("is answered when the other's run ends, by one request", async () => {
+    const { caller, starts } = await callDuringWork(3000, 20_000);
+    expect(caller?.what).toMatchObject({ value: "done", replayed: true });
+    expect(caller?.atMs).toBeGreaterThan(3000);
+    expect(caller?.atMs).toBeLessThan(3700);
+    expect(starts.map(({ status }) => status)).toEqual([200]);
+    expect(starts[0]?.tookMs).toBeGreaterThan(2000);
+  });
+
+  it("waits for no longer than the service does, and then asks again", async () => {
+    const { caller, starts } = await callDuringWork(8300, 20_000);
+    expect(starts.map(({ status, tookMs }) => [status, Math.round(tookMs / 1000)])).toEqual([
+      [409, 5],
+      [200, 3],
+    ]);
+    expect(caller?.what).toMatchObject({ value: "done", replayed: true });
+  });
+
+  it("stops waiting when its handler's clock jumps past the wait", async () => {
+    const { starts } = await callDuringWork(3000, 20_000, (process) => (process.wallErrorMs = 6000));
+    expect(starts[0]).toMatchObject({ status: 409 });
+    expect(starts[0]?.tookMs).toBeLessThan(1500);
+  });
+
+  it("does not wait when nothing says that it should", async () => {
+    const { caller, starts } = await callDuringWork(3000, 0);
+    expect(caller?.what).toMatchObject({ name: "LockTimeoutError" });
+    expect(starts.every(({ status, tookMs }) => status === 409 && tookMs < 50)).toBe(true);
+  });
+});
