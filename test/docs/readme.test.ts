@@ -24,7 +24,8 @@ const README_URL = "http://127.0.0.1:8787";
 const KEY = "ORDER_1231";
 /** The README's imports, and the sources that are published under these names. */
 const ENTRIES = { '"holdfast"': join(ROOT, "lib/index.js"), '"holdfast/dynamodb"': join(ROOT, "lib/dynamodb.js") };
-const SNIPPETS = { http: "With the SDK, over HTTP", table: "With the SDK, straight on the table" };
+const RUNS = "Once per key: a run";
+const SNIPPETS = { http: "With the SDK, over HTTP", table: "With the SDK, straight on the table", run: RUNS };
 /** Starting a compiler takes its time on a loaded machine. */
 const COMPILER_MS = 120_000;
 
@@ -95,23 +96,45 @@ describe("the README's npm start", () => {
   });
 });
 
-describe("the README's first lease with curl", () => {
-  const lines = blockUnder("With curl", "sh").split("\n");
+/** The lines of shell under this heading, and what each curl among them printed, twice: the comments say what the same line does again. */
+function curlsUnder(heading: string, before: readonly string[] = []) {
+  const lines = [...before, ...blockUnder(heading, "sh").split("\n")];
   const curls = lines.flatMap((line, at) => (line.startsWith("curl ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
   const printed: string[] = [];
-
-  beforeAll(async () => {
+  const play = async (): Promise<void> => {
     if (!HAS_CURL) return;
-    // Each curl line twice: the comments say what the same line does again.
     const twice = lines.flatMap((line) => (line.startsWith("curl ") ? [line, line] : [line]));
     const all = await bash(twice.map((line) => line.replace(README_URL, service.url)));
     printed.push(...all.filter((_, at) => twice[at]?.startsWith("curl ")));
-  });
+  };
+  return { lines, curls, printed, play };
+}
 
-  it.runIf(HAS_CURL).each(curls.map((curl, at) => ({ ...curl, at })))("answers as said above it: $comment", ({ comment, at }) => {
-    const [first = 200, again = first] = (comment.match(/\b\d{3}\b/g) ?? []).map(Number);
-    expect([statusOf(printed[2 * at]), statusOf(printed[2 * at + 1])], printed.join("\n")).toEqual([first, again]);
-  });
+/** Asserts that both answers to the curl are as the comment above it says. */
+function expectAsSaid(comment: string, at: number, printed: readonly string[]): void {
+  const [first = 200, again = first] = (comment.match(/\b\d{3}\b/g) ?? []).map(Number);
+  expect([statusOf(printed[2 * at]), statusOf(printed[2 * at + 1])], printed.join("\n")).toEqual([first, again]);
+}
+
+describe("the README's run with curl", () => {
+  const variables = blockUnder("With curl", "sh")
+    .split("\n")
+    .filter((line) => /^[A-Z]+=/.test(line));
+  const { curls, printed, play } = curlsUnder(RUNS, variables);
+  beforeAll(play);
+
+  it.runIf(HAS_CURL).each(curls.map((curl, at) => ({ ...curl, at })))("answers as said above it: $comment", ({ comment, at }) =>
+    expectAsSaid(comment, at, printed),
+  );
+});
+
+describe("the README's first lease with curl", () => {
+  const { curls, printed, play } = curlsUnder("With curl");
+  beforeAll(play);
+
+  it.runIf(HAS_CURL).each(curls.map((curl, at) => ({ ...curl, at })))("answers as said above it: $comment", ({ comment, at }) =>
+    expectAsSaid(comment, at, printed),
+  );
 
   it.runIf(HAS_CURL)("acquires once, shows no leaseId, renews, and releases", () => {
     const [acquired = "", repeated = "", inspected = "", , renewed = "", , ...released] = printed;
@@ -138,6 +161,12 @@ describe("the README's snippets", () => {
     const [, token] = /^paid under token (\d+)\n$/.exec(stdout) ?? [];
     const locks = createLockClient({ url: service.url });
     expect(await locks.inspect(KEY)).toMatchObject({ holders: [], fencingToken: Number(token) });
+  });
+
+  it("run once, and are told the same the next time", async () => {
+    const first = await runSnippet("run");
+    expect([first.stderr, first.stdout]).toEqual(["", "refunded in attempt 1 false\n"]);
+    expect((await runSnippet("run")).stdout).toBe("refunded in attempt 1 true\n");
   });
 
   it("write under the token of a lease straight on the table", async ({ skip }) => {

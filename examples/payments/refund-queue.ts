@@ -1,0 +1,45 @@
+/**
+ * The same refunds from a queue, which delivers a message at least once: an SQS handler for an event source with
+ * `ReportBatchItemFailures`. The key is the refund's own, for who sends a message may do so twice as well.
+ */
+import type { BatchRecord, BatchResponse, InvocationContext, LockClient } from "../../lib/index.js";
+import { key, runBatch } from "../../lib/index.js";
+import type { Provider } from "./provider.js";
+import { isRefusal, providerAt } from "./provider.js";
+import type { RefundRequest } from "./refund.js";
+import { play } from "./till.js";
+
+/** What SQS calls a function with. */
+export interface QueueEvent {
+  readonly Records: readonly BatchRecord[];
+}
+
+/** The handler of the queue. */
+export function refundQueue(
+  locks: LockClient,
+  provider: Provider,
+): (event: QueueEvent, context: InvocationContext) => Promise<BatchResponse> {
+  const requestOf = ({ body }: BatchRecord): RefundRequest => JSON.parse(body) as RefundRequest;
+  const keyFor = (record: BatchRecord): string => key("refund", requestOf(record).refundId);
+  return (event, context) =>
+    runBatch(locks, event, context, { keyFor, isFinal: isRefusal }, async (record, run) => {
+      const { payment, amount } = requestOf(record);
+      return provider.refund({ payment, amount }, run.idempotencyKey);
+    });
+}
+
+await play(import.meta.url, async (till) => {
+  const provider = providerAt(till.provider.url);
+  await provider.charge({ payment: "pay-7", amount: 4900 }, "the buyer's own doing");
+  const body = (refundId: string, amount: number): string => JSON.stringify({ refundId, payment: "pay-7", amount });
+  const Records = [
+    { messageId: "1", body: body("return-12", 1500) },
+    { messageId: "2", body: body("return-12", 1500) }, // The sender wasn't sure, and sent it again.
+    { messageId: "3", body: body("return-13", 9900) }, // More than is left: it fails for good, and comes back until the queue gives it up.
+  ];
+  const context = { getRemainingTimeInMillis: () => 30_000 };
+  const handler = refundQueue(till.join(), provider);
+  console.log("first delivery:", JSON.stringify(await handler({ Records }, context)));
+  console.log("delivered again:", JSON.stringify(await handler({ Records }, context)));
+  console.log("moved:", till.provider.moved.slice(1).join(", "));
+});

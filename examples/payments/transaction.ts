@@ -1,0 +1,44 @@
+/**
+ * Two items that change together or not at all: a gift card pays for an order. All of it is in DynamoDB, so it
+ * needs no lock and no run: one transaction, each part with its condition. Sent again, it changes nothing.
+ */
+import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import { PutCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+import type { Table } from "./table.js";
+import { read } from "./table.js";
+import { play } from "./till.js";
+
+/** Pays the order with the card; false if it is paid already or the card has too little. */
+export async function payByCard({ documents, TableName }: Table, order: string, card: string, price: number): Promise<boolean> {
+  const setPaid = {
+    TableName,
+    Key: { id: order },
+    UpdateExpression: "SET paidBy = :card",
+    ConditionExpression: "attribute_exists(id) AND attribute_not_exists(paidBy)",
+    ExpressionAttributeValues: { ":card": card },
+  };
+  const takeMoney = {
+    TableName,
+    Key: { id: card },
+    UpdateExpression: "SET balance = balance - :price",
+    ConditionExpression: "balance >= :price",
+    ExpressionAttributeValues: { ":price": price },
+  };
+  try {
+    await documents.send(new TransactWriteCommand({ TransactItems: [{ Update: setPaid }, { Update: takeMoney }] }));
+    return true;
+  } catch (error) {
+    const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
+    if (reasons.some(({ Code }) => Code === "ConditionalCheckFailed")) return false;
+    throw error; // Among them TransactionConflict: another one was at these items. Try again.
+  }
+}
+
+await play(import.meta.url, async ({ table }) => {
+  const { documents, TableName } = table;
+  await documents.send(new PutCommand({ TableName, Item: { id: "order-1" } }));
+  await documents.send(new PutCommand({ TableName, Item: { id: "card-1", balance: 50 } }));
+  console.log("paid:", await payByCard(table, "order-1", "card-1", 30));
+  console.log("sent again:", await payByCard(table, "order-1", "card-1", 30));
+  console.log("left on the card:", (await read(table, "card-1"))?.["balance"]);
+});

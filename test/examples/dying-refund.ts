@@ -1,0 +1,19 @@
+/** A process that asks for a refund, to be killed while the provider keeps its answer to itself. */
+import { providerAt } from "../../examples/payments/provider.js";
+import type { RefundRequest } from "../../examples/payments/refund.js";
+import { refund } from "../../examples/payments/refund.js";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { createLockClient } from "../../lib/dynamodb.js";
+
+/** What the process is told. */
+export interface RefundOrder {
+  readonly endpoint: string;
+  readonly tableName: string;
+  readonly providerUrl: string;
+  readonly leaseMs: number;
+  readonly request: RefundRequest;
+}
+
+const { endpoint, tableName, providerUrl, leaseMs, request } = JSON.parse(process.argv[2] ?? "") as RefundOrder;
+const locks = createLockClient({ tableName, client: engineClient(endpoint) });
+await refund({ locks, provider: providerAt(providerUrl), leaseMs }, request);

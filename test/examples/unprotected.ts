@@ -1,0 +1,25 @@
+/** For controls: the client's `runOnce` with all that it protects taken away. The example's own code stays as it is. */
+import type { LockClient, Run, RunOptions } from "../../lib/index.js";
+
+/** A client whose `runOnce` simply calls the work, as the first attempt of its key. */
+export function unprotected(): LockClient {
+  let fencingToken = 0;
+  const client = {
+    async runOnce<T>(idempotencyKey: string, _options: RunOptions, work: (run: Run) => Promise<T> | T) {
+      const run: Run = {
+        idempotencyKey,
+        attempt: 1,
+        takeover: false,
+        checkpoint: undefined,
+        fencingToken: ++fencingToken,
+        signal: new AbortController().signal,
+        isHeld: () => true,
+        assertHeld: () => undefined,
+        saveCheckpoint: () => Promise.resolve(),
+      };
+      return { value: await work(run), replayed: false, attempt: 1 };
+    },
+    forInvocation: () => client,
+  };
+  return client as unknown as LockClient;
+}
