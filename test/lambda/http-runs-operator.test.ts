@@ -185,12 +185,13 @@ describe("a reset", () => {
     expect((await runs.begin(key)).reply.body).toMatchObject({ attempt: 1, takeover: false });
   });
 
-  it("of what came of it by the lease that recorded it: sent again, that outcome is not recorded", async () => {
+  it("of what came of it: sent again by the lease that recorded it, it is told that it was, and stays forgotten", async () => {
     const { key, url } = await runs.begin();
     await runs.conclude(url, { state: "succeeded", result: 1 });
     await runs.reset(key);
     const late = await runs.conclude(url, { state: "succeeded", result: 1 });
-    expect(told(late)).toEqual([410, "lease-lost"]);
+    expect([late.status, late.headers["idempotent-replayed"]]).toEqual([200, "true"]);
+    expect(told(await runs.conclude(url, { state: "succeeded", result: 2 }))).toEqual([410, "lease-lost"]);
     expect(told(await runs.look(key))).toEqual([404, "not-found"]);
     expect(told(await service.send("PUT", url))).toEqual([410, "lease-over"]);
   });

@@ -98,6 +98,6 @@ export const RUN_BUGS: readonly Bug[] = [
     name: "last-outcome-alone",
     why: "only the latest outcome is known when it is sent again: one whose answer was lost is told that it was taken over",
     file: "lib/core/conclude.ts",
-    edits: [["before?.outcome === outcomeDigest(command)", "before === undefined"]],
+    edits: [["before?.outcome === outcomeDigest(command)", 'before?.outcome === ""']],
   },
 ];
