@@ -5,24 +5,31 @@ import type { Refusal } from "../lib/core/errors.js";
 import { LIMITS } from "../lib/core/limits.js";
 import type { LeaseRef } from "../lib/core/lock-api.js";
 import type { ServiceApi } from "../lib/core/run-api.js";
+import type { SetHeld } from "../lib/core/set-api.js";
 import type { Decoded, Meant, Schema } from "../lib/wire/decode.js";
 import { decode, decodeBody } from "../lib/wire/decode.js";
 import {
   AcquireBody,
+  AcquireSetBody,
   BreakBody,
   HealthQuery,
   Key,
   LeaseId,
   ListQuery,
+  ModeBody,
   OutcomeBody,
+  ReleaseSetBody,
+  RenewalsBody,
   RenewBody,
   RenewRunBody,
+  RenewSetBody,
   ResetBody,
   RunListQuery,
   StartBody,
   TransferBody,
 } from "../lib/wire/messages.js";
 import { openapi } from "../lib/wire/openapi.js";
+import { toProblem } from "../lib/wire/problem.js";
 import { bodyOf, empty, json, secondsToWait } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
 import type { RouteName } from "./routes.js";
@@ -42,10 +49,13 @@ export type Operation = (event: HttpEvent, api: ServiceApi) => Promise<HttpResul
 
 /** What each route does. */
 export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
-  acquire: withLease(AcquireBody, async (api, ref, { leaseMs, owner, meta }) =>
-    answer(await api.acquire({ ...ref, leaseMs, owner, meta }), (held) => leaseResult(held.how === "granted" ? 201 : 200, held)),
+  acquire: withLease(AcquireBody, async (api, ref, body) =>
+    answer(await api.acquire({ ...ref, ...body }), (held) => leaseResult(held.how === "granted" ? 201 : 200, held)),
   ),
   renew: withLease(RenewBody, async (api, ref, body) => answer(await api.renew({ ...ref, ...body }), (held) => leaseResult(200, held))),
+  changeMode: withLease(ModeBody, async (api, ref, body) =>
+    answer(await api.changeMode({ ...ref, ...body }), (held) => leaseResult(200, held)),
+  ),
   transfer: withLease(TransferBody, async (api, ref, to) => answer(await api.transfer({ ...ref, to }), (held) => leaseResult(200, held))),
   check: withLease(undefined, async (api, ref) => answer(await api.check(ref), (held) => leaseResult(200, held))),
   release: withLease(undefined, async (api, ref) => answer(await api.release(ref), ({ state }) => empty(204, { "lease-state": state }))),
@@ -71,6 +81,28 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     if (!query.ok) return query;
     return answer(await api.health({ deep: query.value.deep === "1" }), ({ status, version, serverTimeMs }) =>
       json(200, { status, version, serverTimeMs }),
+    );
+  },
+  acquireSet: withSet(AcquireSetBody, async (api, leaseId, { keys = [], locks = keys.map((key) => ({ key })), ...body }) =>
+    answer(await api.acquireSet({ leaseId, locks, ...body }), (held) => setResult(held.how === "granted" ? 201 : 200, held)),
+  ),
+  renewSet: withSet(RenewSetBody, async (api, leaseId, body) =>
+    answer(await api.renewSet({ leaseId, ...body }), (held) => setResult(200, held)),
+  ),
+  releaseSet: withSet(ReleaseSetBody, async (api, leaseId, { keys }) =>
+    answer(await api.releaseSet({ leaseId, keys }), ({ states }) => json(200, { states })),
+  ),
+  async renewMany(event, api) {
+    const body = bodyAs(RenewalsBody, event);
+    if (!body.ok) return body;
+    const { leases } = body.value;
+    return answer(await api.renewMany({ leases }), ({ results }) =>
+      json(200, {
+        results: results.map((result, index) => {
+          const key = leases[index]?.key ?? "";
+          return result.ok ? { status: 200, ...result.lease } : { key, ...toProblem(result, `/v1/locks/${key}`) };
+        }),
+      }),
     );
   },
   start: withLease(
@@ -165,6 +197,22 @@ function withLease<S extends Schema<object>>(
     const body = schema ? bodyAs(schema, event, maxBytes) : { ok: true as const, value: {} };
     return body.ok ? operate(api, { kind, key, leaseId: leaseId.value }, body.value, event) : body;
   });
+}
+
+function withSet<S extends Schema<object>>(
+  schema: S,
+  operate: (api: ServiceApi, leaseId: string, body: Meant<S>) => Promise<HttpResult | Refusal>,
+): Operation {
+  return async (event, api) => {
+    const leaseId = parameter(LeaseId, event, "leaseId");
+    if (!leaseId.ok) return leaseId;
+    const body = bodyAs(schema, event);
+    return body.ok ? operate(api, leaseId.value, body.value) : body;
+  };
+}
+
+function setResult(statusCode: number, { ok: _ok, how, ...set }: SetHeld): HttpResult {
+  return json(statusCode, set, how === "replayed" ? REPLAYED : {});
 }
 
 function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent, maxBytes?: number): Decoded<Meant<S>> {

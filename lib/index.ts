@@ -22,10 +22,12 @@ export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.j
 export { idempotencyKeyOf, runBatch } from "./client/events.js";
 export type { FencedWrite } from "./client/fenced-write.js";
 export { fencedWrite } from "./client/fenced-write.js";
+export type { LockHandle, ReadWriteHandle, SegmentsHandle, Work } from "./client/handles.js";
 export type { HttpOptions, Sign } from "./client/http-transport.js";
 export type { InvocationContext } from "./client/invocation.js";
 export type { Lease, State } from "./client/lease.js";
-export type { AcquireOptions, LeaseOptions } from "./client/options.js";
+export type { LeaseSet, SetKey } from "./client/lease-set.js";
+export type { AcquireOptions, LeaseOptions, SetOptions } from "./client/options.js";
 export type { Run, RunResult } from "./client/run-once.js";
 export type { RunOptions } from "./client/run-options.js";
 export type { RunInspection, Runs } from "./client/runs.js";

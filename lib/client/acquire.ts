@@ -13,19 +13,22 @@ import { refuse } from "../core/errors.js";
 import { leaseIdFrom } from "../core/lease-id.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../core/lock-api.js";
-import type { Meta } from "../core/record.js";
+import type { Meta, Mode } from "../core/record.js";
 import type { ServiceApi } from "../core/run-api.js";
 import type { Clock } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { believe, beliefLeftMs } from "./belief.js";
 import type { Answered, CallBounds, World } from "./call.js";
 import { attemptMsFor, call, pause } from "./call.js";
-import { errorOf, LockError, LockTimeoutError } from "./errors.js";
+import { errorOf, LockError, timeoutOf } from "./errors.js";
+import type { Heartbeats } from "./heartbeats.js";
 
 /** What an acquire needs of the world. */
 export interface Acquiring extends World {
   readonly api: ServiceApi;
   readonly ids: LeaseIds;
+  /** What sends heartbeats together, where that is possible. */
+  readonly heartbeats?: Heartbeats | undefined;
   /** What a cancel is worth, in ms, where that is less than usual. */
   readonly cancelBudgetMs?: number;
 }
@@ -36,6 +39,10 @@ export interface Wanted {
   readonly leaseMs: number;
   readonly owner: string;
   readonly meta?: Meta | undefined;
+  readonly mode?: Mode | undefined;
+  readonly limit?: number | undefined;
+  readonly permits?: number | undefined;
+  readonly scope?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -97,10 +104,18 @@ export async function underNewId<A extends { readonly ok: true }>(
 }
 
 /** Asks once: the lease's reply and when its request was sent, or the refusal: `locked`, or nearly over. */
-export async function tryOnce(wanted: Wanted, budgetMs: number, deps: Acquiring): Promise<Answered<Held | Refusal>> {
-  const { key, leaseMs, owner, meta, signal } = wanted;
+export async function tryOnce(
+  wanted: Wanted,
+  budgetMs: number,
+  deps: Acquiring,
+  acquire: (request: Omit<Wanted, "signal"> & { readonly leaseId: LeaseId }, options: CallOptions) => Promise<Held | Refusal> = (
+    ...asked
+  ) => deps.api.acquire(...asked),
+): Promise<Answered<Held | Refusal>> {
+  const { signal, ...request } = wanted;
+  const { key, leaseMs } = request;
   const bounds = { attemptMs: attemptMsFor(leaseMs), budgetMs, signal };
-  const ask = (leaseId: LeaseId, options: CallOptions) => deps.api.acquire({ key, leaseId, leaseMs, owner, meta }, options);
+  const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
   for (let tries = 1; ; tries++) {
     const answered = await underNewId(wanted, bounds, deps, ask);
     const { answer } = answered;
@@ -129,12 +144,7 @@ export async function untilGranted(wanted: Wanted, waitMs: number, deps: Acquiri
     if (answer.ok) return { ...answered, answer };
     if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
     if (leftMs() <= 0) {
-      throw new LockTimeoutError(`acquire ${key}: still held by another after ${waitMs} ms`, {
-        code: "wait-timeout",
-        definite: true,
-        retry: "later",
-        retryAfterMs: answer.retryAfterMs,
-      });
+      throw timeoutOf(`acquire ${key}: still held by another after ${waitMs} ms`, answer);
     }
     const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
     // Jitter on both: those who wait for one lease's end must not all come at that instant.

@@ -2,25 +2,32 @@
  * The lock client at work, whatever it speaks to. It owns the leases it handed out; each has a keep-alive
  * of its own, and no state outlives it.
  */
-import type { Held, LeaseState } from "../core/commands.js";
+import type { Held } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Acquiring, Wanted } from "./acquire.js";
 import { abortError, cancel, refreshed, tryOnce, untilGranted } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { attemptMsFor } from "./call.js";
-import { errorOf, InvalidRequestError, LockError, LockLostError } from "./errors.js";
+import { refuseOwn } from "./chain.js";
+import { errorOf, InvalidRequestError, LockError } from "./errors.js";
 import { handOver } from "./hand-over.js";
 import type { Detached } from "./handle.js";
 import { fromHandle } from "./handle.js";
+import { Heartbeats } from "./heartbeats.js";
+import { handleOf, segmentsOf } from "./handles.js";
 import { CALL_BUDGET_MS, closedError, Holder } from "./holder.js";
 import type { InvocationContext } from "./invocation.js";
 import { CANCEL_IN_INVOCATION_MS, capWaitMs } from "./invocation.js";
 import type { Lease } from "./lease.js";
 import type { HeldLease } from "./lease.js";
 import type { ClientOptions, LockClient } from "./lock-client.js";
-import type { AcquireOptions } from "./options.js";
-import { checkAcquire, checkLease, checkMs, checkNames, checkTryAcquire } from "./options.js";
+import type { AcquireOptions, SetOptions } from "./options.js";
+import { checkAcquire, checkLease, checkScope, checkMs, checkNames, checkSet, checkTryAcquire } from "./options.js";
+import type { LeaseSet, SetKey } from "./lease-set.js";
+import { leaseSetOf } from "./lease-set.js";
+import { trySet, untilSet, wantedSet } from "./sets.js";
+import { workUnder } from "./work.js";
 import { Registry } from "./registry.js";
 import type { Run, RunResult } from "./run-once.js";
 import { runOnce } from "./run-once.js";
@@ -28,19 +35,21 @@ import type { RunOptions } from "./run-options.js";
 import { checkRun } from "./run-options.js";
 import { runsOf } from "./runs.js";
 
-/** What a release says of a hold that did not last until then. Who was granted treats `unknown` and `never` as lost. */
-const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
-
 /** A client that speaks to `deps.api`. */
 export function createClient(deps: Acquiring, options: ClientOptions = {}): LockClient {
-  return createView(deps, options, new Registry());
+  return createView({ ...deps, heartbeats: new Heartbeats(deps.api, deps.clock) }, options, new Registry());
 }
 
 /** The client, or a view of it for one invocation. */
-function createView(deps: Acquiring, options: ClientOptions, registry: Registry, context?: InvocationContext): LockClient {
+function createView(
+  deps: Acquiring,
+  options: ClientOptions,
+  registry: Registry,
+  { context, scope }: { readonly context?: InvocationContext | undefined; readonly scope?: string | undefined } = {},
+): LockClient {
   const { api } = deps;
   const { prefix = "" } = options;
-  const holder = new Holder(deps, options, registry, context);
+  const holder = new Holder(deps, options, registry, context, scope);
 
   /** The detached lease, under an id that only this process knows. */
   async function takeOver({ key, leaseId, leaseMs: detachedMs }: Detached, { leaseMs, owner, signal }: Wanted): Promise<Answered<Held>> {
@@ -53,10 +62,19 @@ function createView(deps: Acquiring, options: ClientOptions, registry: Registry,
     throw errorOf(answer as Refusal, `attach ${key}`);
   }
 
+  async function acquireSet(what: string, names: readonly SetKey[], options: SetOptions) {
+    checkSet(what, options);
+    const wanted = wantedSet(holder, names, options);
+    if (scope === undefined) wanted.keys.forEach((key) => refuseOwn(key, api));
+    const lease = await untilSet(holder, wanted, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
+    return { lease, wanted };
+  }
+
   const client: LockClient = {
     async tryAcquire(name, options = {}) {
       const key = holder.keyOf(name);
       checkTryAcquire(options);
+      if (scope === undefined) refuseOwn(key, api);
       const wanted = holder.wanted(key, options);
       return registry.run(options.signal, async (signal) => {
         const answered = await tryOnce({ ...wanted, signal }, capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), context), deps);
@@ -70,6 +88,7 @@ function createView(deps: Acquiring, options: ClientOptions, registry: Registry,
     async acquire(name, options = {}) {
       const key = holder.keyOf(name);
       checkAcquire(options);
+      if (scope === undefined) refuseOwn(key, api);
       const wanted = holder.wanted(key, options);
       const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
       return registry.run(options.signal, async (signal) => holder.hand(await untilGranted({ ...wanted, signal }, waitMs, deps), options));
@@ -83,20 +102,30 @@ function createView(deps: Acquiring, options: ClientOptions, registry: Registry,
       if (typeof work !== "function")
         throw new InvalidRequestError("withLock: the last argument is the function to run under the lock", "work");
       const lease = (await client.acquire(key, options)) as HeldLease;
-      let result: T;
-      try {
-        result = await work(lease);
-        // Work that released or handed over by itself knew what it did.
-        if (lease.wasLost) lease.assertHeld();
-      } catch (error) {
-        // Whatever the work came to, it ran without the lock at the end: that is what the caller must know.
-        const reported = lease.wasLost ? lossOf(lease, error) : error;
-        await holder.released(lease);
-        throw reported;
-      }
-      const state = await holder.released(lease);
-      if (state !== undefined && LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
-      return result;
+      return workUnder(holder, lease, [lease.key], () => work(lease));
+    },
+
+    async tryAcquireAll(names, options = {}) {
+      checkSet("tryAcquireAll", options);
+      const wanted = wantedSet(holder, names, options);
+      if (scope === undefined) wanted.keys.forEach((key) => refuseOwn(key, api));
+      const lease = await trySet(holder, wanted, options);
+      return lease && leaseSetOf(lease, wanted);
+    },
+
+    async acquireAll(names, options = {}) {
+      const { lease, wanted } = await acquireSet("acquireAll", names, options);
+      return leaseSetOf(lease, wanted);
+    },
+
+    async withLocks<T>(
+      names: readonly SetKey[],
+      ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions, (set: LeaseSet) => Promise<T> | T]
+    ): Promise<T> {
+      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      if (typeof work !== "function") throw new InvalidRequestError("withLocks: the last argument is the function to run", "work");
+      const { lease, wanted } = await acquireSet("withLocks", names, options);
+      return workUnder(holder, lease, wanted.keys, () => work(leaseSetOf(lease, wanted)));
     },
 
     async runOnce<T>(
@@ -123,7 +152,20 @@ function createView(deps: Acquiring, options: ClientOptions, registry: Registry,
     },
 
     forInvocation: (invocation) =>
-      createView({ ...deps, cancelBudgetMs: CANCEL_IN_INVOCATION_MS }, options, new Registry(registry), invocation),
+      createView({ ...deps, cancelBudgetMs: CANCEL_IN_INVOCATION_MS }, options, new Registry(registry), { context: invocation, scope }),
+
+    scope(id) {
+      checkScope(id);
+      return createView(deps, options, new Registry(registry), { context, scope: id });
+    },
+
+    mutex: (name, defaults = {}) => handleOf(client, name, { ...defaults, mode: "exclusive", limit: 1 }),
+    semaphore: (name, defaults) => handleOf(client, name, { ...defaults, mode: "exclusive" }),
+    readWrite: (name, defaults = {}) => ({
+      read: handleOf(client, name, { ...defaults, mode: "shared" }),
+      write: handleOf(client, name, { ...defaults, mode: "exclusive" }),
+    }),
+    segments: (name, count, defaults = {}) => segmentsOf(client, name, count, defaults, deps.random),
 
     async inspect(name) {
       const key = holder.keyOf(name);
@@ -176,13 +218,4 @@ function createView(deps: Acquiring, options: ClientOptions, registry: Registry,
     [Symbol.asyncDispose]: () => client.close(),
   };
   return client;
-}
-
-/** The loss, with what the work threw (if it wasn't the loss itself) as its cause. */
-function lossOf(lease: HeldLease, error: unknown): LockLostError {
-  const loss: unknown = lease.signal.reason;
-  if (error instanceof LockLostError) return error;
-  return loss instanceof LockLostError
-    ? new LockLostError(loss.message, loss.reason, error)
-    : new LockLostError(`${lease.key}: lost`, "deadline", error);
 }

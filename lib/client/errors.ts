@@ -33,6 +33,11 @@ export class LockTimeoutError extends LockError {
   override readonly name = "LockTimeoutError";
 }
 
+/** The error of a wait that came to its end; `refusal` is what it heard last. */
+export function timeoutOf(message: string, { retryAfterMs }: Pick<Refusal, "retryAfterMs">): LockTimeoutError {
+  return new LockTimeoutError(message, { code: "wait-timeout", definite: true, retry: "later", retryAfterMs });
+}
+
 /** The lease is not held any more: stop, and don't trust what was done since it was last checked. */
 export class LockLostError extends LockError {
   override readonly name = "LockLostError";

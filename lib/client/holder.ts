@@ -32,6 +32,8 @@ export class Holder {
     readonly options: ClientOptions,
     readonly registry: Registry,
     readonly context: InvocationContext | undefined,
+    /** What makes acquires reentrant, in a view for one request. */
+    readonly scope?: string,
   ) {}
 
   /** The key with the client's prefix. What isn't text isn't made into it: never a lock called `undefined`. */
@@ -42,14 +44,28 @@ export class Holder {
   }
 
   /** What is wanted, defaults filled in. @throws LockError when the client is closed. */
-  wanted(key: string, { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta }: LeaseOptions): Wanted {
+  wanted(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Wanted {
     if (this.registry.isClosed) throw closedError();
-    return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta };
+    const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta, mode, limit, permits } = options;
+    return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, scope: this.scope };
   }
 
   /** The reply as a living lease. One that can't be kept is given back, and nobody ever held it. */
-  async hand(answered: Answered<Held>, { heartbeat = true, maxHoldMs }: LeaseOptions, kind: Kind = "locks"): Promise<HeldLease> {
-    const lease = new HeldLease(answered.answer.lease, answered.sentAt, { ...this.deps, kind, onEnd: (ended) => this.#ended(ended) });
+  async hand(
+    answered: Answered<Held>,
+    { heartbeat = true, maxHoldMs }: LeaseOptions,
+    kind: Kind = "locks",
+    api = this.deps.api,
+  ): Promise<HeldLease> {
+    const isLock = kind === "locks" && api === this.deps.api;
+    const deps = {
+      ...this.deps,
+      api,
+      heartbeats: isLock ? this.deps.heartbeats : undefined,
+      kind,
+      onEnd: (ended: HeldLease) => this.#ended(ended),
+    };
+    const lease = new HeldLease(answered.answer.lease, answered.sentAt, deps);
     const keeping = {
       heartbeat,
       maxHoldMs,
@@ -58,7 +74,7 @@ export class Holder {
       // Of a run only its own outcome is an end: given up here, work that was begun would count as never started.
       giveBack: () => void (kind === "locks" && this.released(lease)),
     };
-    keepAlive(lease, keeping, this.deps);
+    keepAlive(lease, keeping, deps);
     if (this.registry.isClosed || !lease.isHeld()) await this.released(lease);
     if (this.registry.isClosed) throw closedError();
     lease.assertHeld();

@@ -8,6 +8,7 @@ import { refuse } from "../core/errors.js";
 import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../core/lock-api.js";
 import { Unanswered } from "../core/lock-api.js";
 import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../core/run-api.js";
+import type { Renewed, SetEnded, SetHeld } from "../core/set-api.js";
 import type { Inspection, RunView } from "../core/views.js";
 import { fromProblem } from "../wire/problem.js";
 
@@ -90,6 +91,10 @@ export function httpApi(options: HttpOptions): ServiceApi {
     async check(ref, options) {
       return held(await call("GET", leasePath(ref), undefined, options), () => "checked");
     },
+    async changeMode({ kind, key, leaseId, ...body }, options) {
+      const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/mode`, body, options);
+      return held(reply, ({ headers }) => (headers.get("idempotent-replayed") === null ? "changed" : "replayed"));
+    },
     async transfer({ to, ...ref }, options) {
       return held(await call("POST", `${leasePath(ref)}/transfer`, to, options), () => "transferred");
     },
@@ -134,6 +139,25 @@ export function httpApi(options: HttpOptions): ServiceApi {
     async resetRun({ key, reason }, options) {
       const reply = await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options);
       return isSuccess(reply) ? { ok: true } : refusal(reply);
+    },
+    async acquireSet({ leaseId, ...body }, options) {
+      const reply = await call("PUT", `/v1/lock-sets/${leaseId}`, body, options);
+      return heldSet(reply, reply.status === 201 ? "granted" : "replayed");
+    },
+    async renewSet({ leaseId, ...body }, options) {
+      return heldSet(await call("POST", `/v1/lock-sets/${leaseId}/renew`, body, options), "renewed");
+    },
+    async releaseSet({ leaseId, ...body }, options) {
+      const reply = await call("POST", `/v1/lock-sets/${leaseId}/release`, body, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<SetEnded, "ok">) } : refusal(reply);
+    },
+    async renewMany({ leases }, options): Promise<Renewed | Refusal> {
+      const body = { leases: leases.map(({ key, leaseId, leaseMs }) => ({ key, leaseId, leaseMs })) };
+      const reply = await call("POST", "/v1/renewals", body, options);
+      if (!isSuccess(reply)) return refusal(reply);
+      const { results } = reply.body as { readonly results?: readonly { readonly status: number }[] };
+      if (results?.length !== leases.length) throw new Unanswered("the answer is not one per lease");
+      return { ok: true, results: results.map(({ status, ...rest }) => held({ ...reply, status, body: rest }, () => "renewed")) };
     },
     async health({ deep = false }, options) {
       const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
@@ -184,6 +208,15 @@ function started(reply: Reply): Started | Refusal {
     throw new Unanswered(`the answer ${reply.status} is not a run`);
   const how = reply.status === 201 ? "granted" : "replayed";
   return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
+}
+
+/** A set, if the reply is one. */
+function heldSet(reply: Reply, how: SetHeld["how"]): SetHeld | Refusal {
+  if (!isSuccess(reply)) return refusal(reply);
+  const set = reply.body as Omit<SetHeld, "ok" | "how">;
+  if (![set.remainingMs, set.leaseMs, set.serverTimeMs].every(Number.isSafeInteger))
+    throw new Unanswered(`the answer ${reply.status} is not a set`);
+  return { ok: true, how, ...set };
 }
 
 /** A lease, if the reply is one: an answer that doesn't say what a holder must know is no answer. */

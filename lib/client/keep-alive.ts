@@ -12,6 +12,7 @@ import type { Timer } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { World } from "./call.js";
 import { LockLostError } from "./errors.js";
+import type { Heartbeats } from "./heartbeats.js";
 import type { InvocationContext } from "./invocation.js";
 import { capLeaseMs } from "./invocation.js";
 import type { HeldLease } from "./lease.js";
@@ -28,6 +29,9 @@ export interface KeepAliveOptions {
   readonly giveBack: () => void;
 }
 
+/** The world, and what beats together with others where there is such. */
+type KeepAliveDeps = World & { readonly heartbeats?: Heartbeats | undefined };
+
 /** Work must stop this long before the invocation is cut off, so that its release still goes out. */
 const INVOCATION_ENDS_MS = 500;
 /** A timer counts time that a frozen sandbox did not have; a short one finds out soon after the thaw. */
@@ -36,7 +40,7 @@ const LONGEST_NAP_MS = 1000;
 const THAW_INTERVALS = 2;
 
 /** Keeps `lease` alive until it ends. */
-export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random }: World): void {
+export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, heartbeats }: KeepAliveDeps): void {
   const timers = new Set<Timer>();
   lease.signal.addEventListener("abort", () => timers.forEach((timer) => timer.cancel()), { once: true });
 
@@ -66,7 +70,8 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
     // After a renewal that failed near the deadline: once more before it, not at it.
     const delayMs = Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2);
     const scheduled = instantOf(clock);
-    later(delayMs, () => void tick(elapsedMs(scheduled, instantOf(clock)) > delayMs * (1 + THAW_INTERVALS)));
+    const beat = (): void => void tick(elapsedMs(scheduled, instantOf(clock)) > delayMs * (1 + THAW_INTERVALS));
+    later(delayMs, beat, withOthers);
   }
 
   async function tick(thawed: boolean): Promise<void> {
@@ -84,12 +89,20 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
     options.giveBack();
   }
 
-  function later(delayMs: number, task: () => void): void {
+  function later(delayMs: number, task: () => void, inTime: (delayMs: number, task: () => void) => Timer = inBackground): void {
     // Whole milliseconds: one due a fraction too early would find nothing to do and come again at once.
-    const timer = clock.inBackground(Math.ceil(delayMs), () => {
+    const timer = inTime(Math.ceil(delayMs), () => {
       timers.delete(timer);
       task();
     });
     timers.add(timer);
+  }
+
+  function inBackground(delayMs: number, task: () => void): Timer {
+    return clock.inBackground(delayMs, task);
+  }
+
+  function withOthers(delayMs: number, beat: () => void): Timer {
+    return heartbeats ? heartbeats.schedule(delayMs, beat) : inBackground(delayMs, beat);
   }
 }

@@ -12,16 +12,16 @@ import { cancel } from "./acquire.js";
 import type { Meta, Mode } from "../core/record.js";
 import type { OutcomeSaid } from "../core/run-api.js";
 import type { Instant } from "../core/time.js";
-import { backgroundClock } from "../core/time.js";
+import { backgroundClock, elapsedMs, instantOf } from "../core/time.js";
 import type { Belief } from "./belief.js";
 import { believe, beliefLeftMs } from "./belief.js";
 import type { World } from "./call.js";
-import { attemptMsFor, call } from "./call.js";
-import { errorOf, LockLostError } from "./errors.js";
+import { attemptMsFor, call, pause } from "./call.js";
+import { errorOf, LockLostError, timeoutOf } from "./errors.js";
 import { handOver } from "./hand-over.js";
 import { toHandle } from "./handle.js";
 import { checkLease, checkMs, checkNames } from "./options.js";
-import { LIMITS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 
 /** `unknown`: still held by the clock, but the last renewal was not answered. */
 export type State = "held" | "unknown" | "lost" | "released";
@@ -36,6 +36,11 @@ export interface Lease extends AsyncDisposable {
   readonly holdCount: number;
   /** Strictly increases with every grant of the key: hand it to what you write to (see `fencedWrite`). */
   readonly fencingToken: number;
+  /**
+   * What a resource compares for this lease: its token, or of a shared lease or a permit the token of the last
+   * exclusive grant, since those who hold together would fence each other off.
+   */
+  readonly fenceFloor: number;
   readonly state: State;
   /** Aborts with {@link LockLostError} before anyone else can be granted the key, and when it is released. */
   readonly signal: AbortSignal;
@@ -50,6 +55,14 @@ export interface Lease extends AsyncDisposable {
    * @throws LockLostError when it is over; LockUnavailableError when nobody answered before the deadline.
    */
   renew(options?: { readonly leaseMs?: number; readonly meta?: Meta }): Promise<void>;
+  /**
+   * Of a shared lease: becomes the writer as soon as it is the only reader, with a new token.
+   * @throws LockTimeoutError when other readers still hold after `waitMs` (default 30 s; 0 asks once); LockError
+   *   `upgrade-conflict` when another reader asked first: release this lease, or both wait for ever; LockLostError.
+   */
+  upgrade(options?: { readonly waitMs?: number }): Promise<void>;
+  /** Of an exclusive lease: lets other readers in, with a new token. @throws LockLostError when it is over. */
+  downgrade(): Promise<void>;
   /**
    * Frees the key. Safe to repeat; tells how the hold ended: `lost` means that somebody was granted the
    * key before, so what it guarded must be rolled back.
@@ -76,6 +89,8 @@ const RELEASE_BUDGET_MS = 5000;
 /** What says more than that the lease is over is worth longer. */
 const CONCLUDE_BUDGET_MS = 10_000;
 const CONCLUDE_ATTEMPT_MS = 3000;
+/** How often a reader that would be the writer asks whether the others are gone. */
+const UPGRADE_POLL_MS = 200;
 
 /** The lease behind the interface; the keep-alive drives it. */
 export class HeldLease implements Lease {
@@ -118,6 +133,9 @@ export class HeldLease implements Lease {
   }
   get fencingToken(): number {
     return this.#view.fencingToken;
+  }
+  get fenceFloor(): number {
+    return this.#view.fenceFloor ?? this.#view.fencingToken;
   }
   get leaseMs(): number {
     return this.#view.leaseMs;
@@ -164,13 +182,48 @@ export class HeldLease implements Lease {
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
   }
 
+  async upgrade(options: { readonly waitMs?: number } = {}): Promise<void> {
+    checkNames("upgrade", options, ["waitMs"]);
+    const { waitMs = DEFAULTS.waitMs } = options;
+    checkMs("waitMs", waitMs, 0, Number.MAX_SAFE_INTEGER);
+    const { clock, random } = this.#deps;
+    const began = instantOf(clock);
+    for (;;) {
+      const refusal = await this.#changeMode("exclusive");
+      if (!refusal) return;
+      const leftMs = waitMs - elapsedMs(began, instantOf(clock));
+      if (refusal.code !== "locked") throw errorOf(refusal, `upgrade ${this.key}`);
+      if (leftMs <= 0) throw timeoutOf(`upgrade ${this.key}: other readers still hold it after ${waitMs} ms`, refusal);
+      await pause(Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), leftMs), clock, this.signal);
+      this.assertHeld();
+    }
+  }
+
+  async downgrade(): Promise<void> {
+    const refusal = await this.#changeMode("shared");
+    if (refusal) throw errorOf(refusal, `downgrade ${this.key}`);
+  }
+
+  /** The refusal, when there is one that leaves the lease as it was. */
+  async #changeMode(mode: Mode): Promise<Refusal | undefined> {
+    this.assertHeld();
+    const request = { ...this.#ref, mode, fencingToken: this.fencingToken };
+    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal };
+    const { answer, sentAt } = await call((attempt) => this.#deps.api.changeMode(request, attempt), bounds, this.#deps);
+    if (answer.ok) return void this.#heard(answer.lease, sentAt);
+    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
+    this.assertHeld();
+    return answer;
+  }
+
   /** A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed. */
   async beat(leaseMs: number, thawed: boolean): Promise<void> {
     this.assertHeld();
-    const { api, random } = this.#deps;
+    const { api, heartbeats, random } = this.#deps;
     const world = { clock: backgroundClock(this.#deps.clock), random };
     if (thawed) await this.#confirm((attempt) => api.check(this.#ref, attempt), world);
-    await this.#confirm((attempt) => api.renew({ ...this.#ref, leaseMs }, attempt), world);
+    const renewal = { ...this.#ref, leaseMs };
+    await this.#confirm((attempt) => (heartbeats ?? api).renew(renewal, attempt), world);
   }
 
   release(): Promise<LeaseState> {

@@ -1,9 +1,11 @@
 /** The lock client as its users see it: the one interface that every `createLockClient` returns. */
 import type { Health, Listed } from "../core/lock-api.js";
 import type { Inspection } from "../core/views.js";
+import type { LockHandle, ReadWriteHandle, SegmentsHandle } from "./handles.js";
 import type { InvocationContext } from "./invocation.js";
 import type { Lease } from "./lease.js";
-import type { AcquireOptions, LeaseOptions } from "./options.js";
+import type { LeaseSet, SetKey } from "./lease-set.js";
+import type { AcquireOptions, LeaseOptions, SetOptions } from "./options.js";
 import type { Run, RunResult } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
 import type { Runs } from "./runs.js";
@@ -53,6 +55,27 @@ export interface LockClient extends AsyncDisposable {
   runOnce<T>(idempotencyKey: string, options: RunOptions, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
   /** What is known of runs, and how they are operated. */
   readonly runs: Runs;
+  /** Asks at once for all of the keys, 1 to 25: the set, or null when one of them is held. Nobody waits for one with another in hand. */
+  tryAcquireAll(keys: readonly SetKey[], options?: SetOptions): Promise<LeaseSet | null>;
+  /** Waits until all of the keys are free at once. @throws LockTimeoutError after `waitMs`, naming one that is not. */
+  acquireAll(keys: readonly SetKey[], options?: SetOptions): Promise<LeaseSet>;
+  /** Acquires all of the keys, runs `work`, releases. @throws LockLostError if one was lost meanwhile. */
+  withLocks<T>(keys: readonly SetKey[], work: (set: LeaseSet) => Promise<T> | T): Promise<T>;
+  withLocks<T>(keys: readonly SetKey[], options: SetOptions, work: (set: LeaseSet) => Promise<T> | T): Promise<T>;
+  /** The key as a mutex, with these options. */
+  mutex(key: string, defaults?: AcquireOptions): LockHandle;
+  /** The key as a semaphore of `limit` permits, each with a lease of its own: a crashed holder's come back by themselves. */
+  semaphore(key: string, options: AcquireOptions & { readonly limit: number }): LockHandle;
+  /** The key as a read-write lock. */
+  readWrite(key: string, defaults?: AcquireOptions): ReadWriteHandle;
+  /** The key in `count` segments, for a resource that one lock would make slow. */
+  segments(key: string, count: number, defaults?: AcquireOptions): SegmentsHandle;
+  /**
+   * A reentrant view for one request: acquires of a key that is held under the same scope, by this process or any
+   * other of the request, are granted at once, with the same token.
+   * @param id at least 16 characters that nobody guesses, such as a trace id; a secret as the leaseId is one
+   */
+  scope(id: string): LockClient;
   /** Takes over what another process detached. The handle works once; the token is a new one. */
   attach(handle: string, options?: Omit<LeaseOptions, "meta">): Promise<Lease>;
   /** A view for one Lambda invocation: caps leases and waits by its remaining time; close it at the end. */

@@ -1,7 +1,7 @@
 /** What callers may ask for, and the checks that name the option and the rule before anything is sent. */
 import { isKey } from "../core/key.js";
 import { LIMITS } from "../core/limits.js";
-import type { Meta } from "../core/record.js";
+import type { Meta, Mode } from "../core/record.js";
 import { InvalidRequestError } from "./errors.js";
 
 /** Options of a lease. */
@@ -18,6 +18,15 @@ export interface LeaseOptions {
   readonly meta?: Meta;
   /** `false`: a fixed lease that ends after `leaseMs`, renewed by nobody. @default true */
   readonly heartbeat?: boolean;
+  /**
+   * `"shared"`: beside others who share, and never beside one who does not; a read-write lock is one key used
+   * in both modes. @default "exclusive"
+   */
+  readonly mode?: Mode;
+  /** How many permits of the key may be out at once: a semaphore. All who use the key say the same. @default 1, a mutex */
+  readonly limit?: number;
+  /** How many of them this lease takes, at most `limit`. @default 1 */
+  readonly permits?: number;
   /** Ends a hold that forgot itself, in ms from its grant: the signal fires and the key is released. None by default. */
   readonly maxHoldMs?: number;
 }
@@ -30,7 +39,11 @@ export interface AcquireOptions extends LeaseOptions {
   readonly signal?: AbortSignal;
 }
 
-const LEASE_OPTIONS = ["leaseMs", "owner", "meta", "heartbeat", "maxHoldMs"];
+/** Options of a set of keys. */
+export type SetOptions = Omit<AcquireOptions, "mode" | "limit" | "permits">;
+
+const LEASE_OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "heartbeat", "maxHoldMs"];
+const SET_OPTIONS = ["leaseMs", "owner", "meta", "heartbeat", "maxHoldMs", "waitMs", "signal"];
 const ACQUIRE_OPTIONS = [...LEASE_OPTIONS, "waitMs", "signal"];
 
 /** @throws InvalidRequestError naming what is wrong with an acquire that asks once. */
@@ -43,6 +56,14 @@ export function checkTryAcquire(options: LeaseOptions & { readonly signal?: Abor
 /** @throws InvalidRequestError naming what is wrong with an acquire that waits. */
 export function checkAcquire(options: AcquireOptions): void {
   checkNames("acquire", options, ACQUIRE_OPTIONS);
+  checkLease(options);
+  checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
+  checkSignal(options.signal);
+}
+
+/** @throws InvalidRequestError naming what is wrong with the options of a set. */
+export function checkSet(what: string, options: SetOptions): void {
+  checkNames(what, options, SET_OPTIONS);
   checkLease(options);
   checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
   checkSignal(options.signal);
@@ -74,7 +95,8 @@ export function checkNames(what: string, options: object, known: readonly string
 }
 
 /** @throws InvalidRequestError naming what is wrong with the options of a lease. */
-export function checkLease({ leaseMs, owner, meta, maxHoldMs, heartbeat }: LeaseOptions): void {
+export function checkLease({ leaseMs, owner, meta, mode, limit, permits, maxHoldMs, heartbeat }: LeaseOptions): void {
+  checkKind(mode, limit, permits);
   checkMs("leaseMs", leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
   checkMs("maxHoldMs", maxHoldMs, 1, Number.MAX_SAFE_INTEGER);
   if (heartbeat !== undefined && typeof heartbeat !== "boolean")
@@ -85,6 +107,26 @@ export function checkLease({ leaseMs, owner, meta, maxHoldMs, heartbeat }: Lease
   if (meta !== undefined && !isSmallObject(meta)) {
     throw new InvalidRequestError(`meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`, "meta");
   }
+}
+
+/** What no key could be asked for. */
+function checkKind(mode: unknown, limit: unknown = 1, permits: unknown = 1): void {
+  if (mode !== undefined && mode !== "exclusive" && mode !== "shared")
+    throw new InvalidRequestError('mode: must be "exclusive" or "shared"', "mode");
+  for (const [name, value] of [["limit", limit] as const, ["permits", permits] as const]) {
+    if (!(Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= LIMITS.permitsMax))
+      throw new InvalidRequestError(`${name}: must be a whole number from 1 to ${LIMITS.permitsMax}`, name);
+  }
+  if ((permits as number) > (limit as number))
+    throw new InvalidRequestError(`permits: must be at most the limit of ${String(limit)}`, "permits");
+  if (mode === "shared" && limit !== 1) throw new InvalidRequestError("limit: a shared lease takes no permits; leave it out", "limit");
+}
+
+/** @throws InvalidRequestError unless `scope` is text that nobody guesses. */
+export function checkScope(scope: unknown): asserts scope is string {
+  const { scopeMinChars, scopeMaxChars } = LIMITS;
+  if (typeof scope !== "string" || scope.length < scopeMinChars || scope.length > scopeMaxChars)
+    throw new InvalidRequestError(`scope: must be text of ${scopeMinChars} to ${scopeMaxChars} characters that nobody guesses`, "scope");
 }
 
 /** @throws InvalidRequestError unless it is a signal, or none. */

@@ -16,7 +16,7 @@ import { elapsedMs, instantOf } from "../core/time.js";
 import { cancel, refreshed, underNewId } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { attemptMsFor, pause } from "./call.js";
-import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, LockTimeoutError, RunFailedError } from "./errors.js";
+import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError, timeoutOf } from "./errors.js";
 import type { Holder } from "./holder.js";
 import { capWaitMs } from "./invocation.js";
 import type { HeldLease } from "./lease.js";
@@ -105,14 +105,7 @@ async function begin(holder: Holder, key: string, options: RunOptions): Promise<
     if (answer.ok && answer.state !== "running") return { ...started, answer };
     if (answer.ok) return await fresh({ ...started, answer }, bounds, holder);
     if (answer.code !== "run-in-progress") throw errorOf(answer, `run ${key}`);
-    if (leftMs() <= 0) {
-      throw new LockTimeoutError(`run ${key}: still run by another after ${totalMs} ms`, {
-        code: "wait-timeout",
-        definite: true,
-        retry: "later",
-        retryAfterMs: answer.retryAfterMs,
-      });
-    }
+    if (leftMs() <= 0) throw timeoutOf(`run ${key}: still run by another after ${totalMs} ms`, answer);
     const wasHeld = elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? BREATH_MS : Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
     await pause(Math.min(pollMs * (0.5 + 0.5 * random()), leftMs()), clock, signal);

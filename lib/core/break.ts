@@ -1,41 +1,54 @@
 /**
- * Break: an operator ends somebody's hold, named by its token so that a repeat spares the next holder.
- * Without force the holder keeps what it was promised and can't renew; by force only the fencing token
- * protects from then on, and no margin is kept.
+ * Break: an operator ends somebody's hold, named by its token so that a repeat spares the next holder; with
+ * it go all levels of its scope. Without force the holder keeps what it was promised and can't renew; by force
+ * only the fencing token protects from then on, and no margin is kept.
  */
-import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "./change.js";
 import type { Break, Decision, LeaseEvent } from "./commands.js";
 import { endLease } from "./ending.js";
 import { refuse } from "./errors.js";
+import { isTakeable } from "./expiry.js";
+import { endedEvent } from "./grant.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import type { ClockReading } from "./time.js";
-import { isTakeable } from "./views.js";
 
 /** Decides a break: over now, or in how long. */
 export function breakHold(record: LockRecord | undefined, command: Break, reading: ClockReading, rules: LockRules): Decision<Break> {
-  const { key, fencingToken, drainMs } = command;
+  const { key, fencingToken } = command;
   if (!record) return { answer: refuse("not-found", { detail: `Nobody holds ${key}` }), events: [] };
-  const found = Object.entries(record.holds).find(([, hold]) => hold.fencingToken === fencingToken);
-  if (!found) return notThere(record, command);
+  const levels = Object.entries(record.holds).filter(([, hold]) => hold.fencingToken === fencingToken);
+  if (levels.length === 0) return notThere(record, command);
 
-  const [leaseId, hold] = found;
+  let broken = record;
+  let breakInMs = 0;
+  const events: LeaseEvent[] = [];
+  for (const [leaseId, hold] of levels) {
+    const breaking = breakingOf(hold, command, reading);
+    if (!breaking) {
+      broken = endLease(broken, leaseId, "broken", { fencingToken });
+      events.push(endedEvent(leaseId, hold, "broken", reading));
+      continue;
+    }
+    const isRepeated = breaking.broken === hold.broken && breaking.expiresAtMs === hold.expiresAtMs;
+    if (!isRepeated) broken = { ...broken, holds: { ...broken.holds, [leaseId]: breaking } };
+    breakInMs = Math.max(breakInMs, breaking.expiresAtMs + breaking.marginMs - reading.earlierMs);
+    const { owner, principal } = hold;
+    events.push({ event: "breaking", leaseId, owner, principal, fencingToken, ...(isRepeated && { repeated: true }) });
+  }
+  const answer = { ok: true, breakInMs } as const;
+  if (broken === record) return { answer, events };
+  const ended = Object.keys(broken.holds).length < Object.keys(record.holds).length;
+  const ttl = ended ? touchedTtlAtSec(record, reading, rules) : record.ttlAtSec;
+  return { answer, next: change(broken, reading, { ttlAtSec: ttl }), events };
+}
+
+/** The hold as it goes on until it is over; undefined: it is over now. */
+function breakingOf(hold: Hold, { drainMs }: Break, reading: ClockReading): Hold | undefined {
   const endsInMs = hold.expiresAtMs - reading.laterMs;
   const byForce = drainMs !== undefined && drainMs < endsInMs;
-  if (isTakeable(hold, reading) || drainMs === 0 || (hold.broken === "forced" && endsInMs <= 0)) {
-    const next = change(endLease(record, leaseId, "broken", { fencingToken }), reading, {
-      ttlAtSec: touchedTtlAtSec(record, reading, rules),
-    });
-    return { answer: { ok: true, breakInMs: 0 }, next, events: [endedEvent(leaseId, hold, "broken", reading)] };
-  }
-  const breaking: Hold = byForce
-    ? { ...hold, broken: "forced", expiresAtMs: reading.laterMs + drainMs, marginMs: 0 }
-    : { ...hold, broken: hold.broken ?? "drain" };
-  const answer = { ok: true, breakInMs: Math.max(0, breaking.expiresAtMs + breaking.marginMs - reading.earlierMs) } as const;
-  const event: LeaseEvent = { event: "breaking", leaseId, owner: hold.owner, principal: hold.principal, fencingToken };
-  if (!byForce && hold.broken) return { answer, events: [{ ...event, repeated: true }] };
-  const next = change(record, reading, { holds: { ...record.holds, [leaseId]: breaking } });
-  return { answer, next, events: [event] };
+  if (isTakeable(hold, reading) || drainMs === 0 || (hold.broken === "forced" && endsInMs <= 0)) return undefined;
+  if (byForce) return { ...hold, broken: "forced", expiresAtMs: reading.laterMs + drainMs, marginMs: 0 };
+  return { ...hold, broken: hold.broken ?? "drain" };
 }
 
 /** A hold that isn't there: broken before (the repeat of a break, told once more), followed by another, or over. */

@@ -6,7 +6,8 @@ import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
 import type { LockRecord } from "./record.js";
 import type { ClockReading } from "./time.js";
-import { isLive, leaseLost, leaseView } from "./views.js";
+import { isLive } from "./expiry.js";
+import { leaseLost, leaseView } from "./views.js";
 
 /** What a lease's holder is told about it: the lease, or that it is over and why. */
 export function check(
@@ -18,5 +19,5 @@ export function check(
   if (!record || !hold) return leaseLost(record, leaseId, reading);
   if (hold.principal !== "" && hold.principal !== principal) return refuse("forbidden");
   if (!isLive(hold, reading)) return refuse("lease-lost", { reason: hold.broken === "forced" ? "broken" : "expired" });
-  return { ok: true, how: "checked", lease: leaseView(key, leaseId, hold, record.version, reading) };
+  return { ok: true, how: "checked", lease: leaseView(key, leaseId, hold, record, reading) };
 }

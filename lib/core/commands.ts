@@ -14,6 +14,13 @@ export interface Acquire {
   readonly principal: string;
   readonly owner: string;
   readonly leaseMs: number;
+  readonly mode: Mode;
+  /** How many permits the key has: 1 but for a semaphore. */
+  readonly limit: number;
+  /** How many of them this lease takes. */
+  readonly permits: number;
+  /** Digest of the scope; absent: none. */
+  readonly scope?: string;
   readonly meta?: Meta;
   /** Digest of the parameters above. */
   readonly params: string;
@@ -48,6 +55,17 @@ export interface Transfer {
   readonly toLeaseId: LeaseId;
   readonly toOwner?: string;
   readonly leaseMs?: number;
+}
+
+/** Make a reader the writer, or the writer a reader. */
+export interface ChangeMode {
+  readonly type: "mode";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  readonly mode: Mode;
+  /** The lease's token before: a late duplicate of an earlier change has another. */
+  readonly fencingToken: number;
 }
 
 /** End somebody's hold, named by its token. */
@@ -95,7 +113,7 @@ export interface Reset {
 }
 
 /** Every command that may change a record. */
-export type Command = Acquire | Renew | Release | Transfer | Break | Start | Conclude | Reset;
+export type Command = Acquire | Renew | Release | Transfer | Break | ChangeMode | Start | Conclude | Reset;
 
 /** A lease as its holder sees it. All times are durations at the moment of the answer. */
 export interface LeaseView {
@@ -106,6 +124,8 @@ export interface LeaseView {
   readonly permits: number;
   readonly holdCount: number;
   readonly fencingToken: number;
+  /** Of a shared lease or a permit: the token of the last exclusive grant, which a resource compares in place of this lease's. */
+  readonly fenceFloor?: number;
   readonly leaseMs: number;
   /** `min(expiresAt − later clock, leaseMs)`: what a client may believe, counted from its send. */
   readonly remainingMs: number;
@@ -119,7 +139,7 @@ export interface LeaseView {
 /** The lease is held. `how` says what this request did about it. */
 export interface Held {
   readonly ok: true;
-  readonly how: "granted" | "replayed" | "renewed" | "transferred" | "checked";
+  readonly how: "granted" | "replayed" | "renewed" | "transferred" | "changed" | "checked";
   readonly lease: LeaseView;
   /** Of a run: its checkpoint, whose own item is to be kept until this later time, with the record. */
   readonly outlived?: Checkpoint;
@@ -170,7 +190,7 @@ export interface WasReset {
 }
 
 /** The answer that belongs to a command. */
-export type AnswerTo<C extends Command> = C extends Acquire | Renew | Transfer
+export type AnswerTo<C extends Command> = C extends Acquire | Renew | Transfer | ChangeMode
   ? Held | Refusal
   : C extends Release
     ? Ended | Refusal
@@ -186,13 +206,15 @@ export type AnswerTo<C extends Command> = C extends Acquire | Renew | Transfer
 
 /** A change of who holds, for the log: together they tell who held what when. A renewal changes nobody. */
 export interface LeaseEvent {
-  readonly event: "granted" | "replayed" | "transferred" | "breaking" | "ended" | "recorded" | "reset";
+  readonly event: "granted" | "replayed" | "transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset";
   readonly leaseId: LeaseId;
   readonly owner: string;
   readonly principal: string;
   readonly fencingToken?: number;
   readonly heldMs?: number;
   readonly reason?: Ending;
+  /** What a change of mode made of it. */
+  readonly mode?: Mode;
   /** Of a run: which attempt, and what came of it. */
   readonly attempt?: number;
   readonly outcome?: Conclude["state"];

@@ -12,7 +12,8 @@ import { refuse } from "./errors.js";
 import type { LockRecord, LockRules, Outcome, Run } from "./record.js";
 import { concludedTtlAtSec, isKept, isOver, refuseUnkept } from "./run.js";
 import type { ClockReading } from "./time.js";
-import { isLive, leaseLost } from "./views.js";
+import { isLive } from "./expiry.js";
+import { leaseLost } from "./views.js";
 
 /** Decides an outcome: recorded, recorded before, or why not. */
 export function conclude(record: LockRecord | undefined, command: Conclude, reading: ClockReading, rules: LockRules): Decision<Conclude> {

@@ -9,7 +9,16 @@ import { LIMITS } from "./limits.js";
 import type { EndedLease, Ending, Hold, LockRecord } from "./record.js";
 
 /** The record as it is before anything happened to its key. */
-export const BLANK: LockRecord = { version: 0, fencingToken: 0, holds: {}, ended: [], floor: "", ttlAtSec: 0 };
+export const BLANK: LockRecord = {
+  version: 0,
+  fencingToken: 0,
+  fenceFloor: 0,
+  limit: 1,
+  holds: {},
+  ended: [],
+  floor: "",
+  ttlAtSec: 0,
+};
 
 /** How `leaseId` ended; `forgotten` when all that is known is that it is at or below the floor. */
 export function endingOf(record: LockRecord, leaseId: LeaseId): Ending | "forgotten" | undefined {

@@ -28,6 +28,8 @@ export const ERRORS = {
   "run-in-progress": { status: 409, definite: true, retry: "later", title: "Another lease runs under this idempotency key" },
   "attempts-exhausted": { status: 409, definite: true, retry: "never", title: "The run has failed as often as it may" },
   "outcome-differs": { status: 409, definite: true, retry: "never", title: "This lease recorded another outcome before" },
+  "upgrade-conflict": { status: 409, definite: true, retry: "never", title: "Another reader asked to upgrade first" },
+  "token-mismatch": { status: 409, definite: true, retry: "never", title: "The lease has another fencing token by now" },
   "lease-lost": { status: 410, definite: true, retry: "new-lease", title: "The lease is no longer held" },
   "lease-over": { status: 410, definite: true, retry: "new-lease", title: "This leaseId already had its life" },
   "other-hold": { status: 412, definite: true, retry: "never", title: "The key is held by another lease by now" },
@@ -67,6 +69,9 @@ export interface RefusalDetails {
   readonly retryAfterMs?: number;
   readonly holders?: readonly HolderView[];
   readonly reason?: LostReason;
+  /** Of a set: the keys that others hold; or those of its own that are lost. */
+  readonly blocking?: readonly string[];
+  readonly lost?: readonly string[];
   /** The request's field that broke the rule. */
   readonly field?: string;
   readonly serverTimeMs?: number;

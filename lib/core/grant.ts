@@ -11,7 +11,8 @@ import { leaseIdTimeMs } from "./lease-id.js";
 import { LIMITS } from "./limits.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import type { ClockReading } from "./time.js";
-import { isLive } from "./views.js";
+import { isLive, isTakeable } from "./expiry.js";
+import { freeInMs, holdersOf } from "./views.js";
 
 /** Why `leaseId` can't become a new lease of this key, if it can't. Also asked of a transfer's new id. */
 export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Refusal | undefined {
@@ -48,15 +49,22 @@ export function refuseAgain(
   return undefined;
 }
 
-/** The key without the leases that ran out, each remembered as taken. */
-export function takeOver(record: LockRecord, reading: ClockReading): { free: LockRecord; ended: readonly LeaseEvent[] } {
+/** The refusal of who comes while others keep the key, with who they are and when the first of them may be gone. */
+export function refuseLocked(record: LockRecord, reading: ClockReading, detail?: string): Refusal {
+  const holders = holdersOf(record, reading);
+  return refuse("locked", { retryAfterMs: freeInMs(record, reading), holders, ...(detail !== undefined && { detail }) });
+}
+
+/** The key without the leases that ran out, margin included: each is remembered as taken. */
+export function takeOver(record: LockRecord, reading: ClockReading): { rest: LockRecord; ended: readonly LeaseEvent[] } {
   const ended: LeaseEvent[] = [];
-  let free = record;
+  let rest = record;
   for (const [leaseId, hold] of Object.entries(record.holds)) {
-    free = endLease(free, leaseId, hold.broken ? "broken" : "taken", hold.broken && { fencingToken: hold.fencingToken });
+    if (!isTakeable(hold, reading)) continue;
+    rest = endLease(rest, leaseId, hold.broken ? "broken" : "taken", hold.broken && { fencingToken: hold.fencingToken });
     ended.push(endedEvent(leaseId, hold, hold.broken ? "broken" : "taken", reading));
   }
-  return { free, ended };
+  return { rest, ended };
 }
 
 /** What the log says of a hold's end. */
@@ -73,16 +81,17 @@ export function nextToken(record: LockRecord, reading: ClockReading): number {
 /** The hold that `command` is granted now. */
 export function newHold(
   record: LockRecord,
-  command: Pick<Acquire, "principal" | "owner" | "leaseMs" | "params" | "meta">,
+  command: Pick<Acquire, "principal" | "owner" | "leaseMs" | "params" | "meta"> & Partial<Pick<Acquire, "mode" | "permits" | "scope">>,
   reading: ClockReading,
   rules: LockRules,
 ): Hold {
-  const { principal, owner, leaseMs, params, meta } = command;
+  const { principal, owner, leaseMs, params, meta, mode = "exclusive", permits = 1, scope } = command;
   return {
     principal,
     owner,
-    mode: "exclusive",
-    permits: 1,
+    mode,
+    permits,
+    ...(scope !== undefined && { scope }),
     fencingToken: nextToken(record, reading),
     leaseMs,
     grantedAtMs: reading.laterMs,

@@ -18,6 +18,11 @@ export const LIMITS = {
   leaseMinMs: 1 * SECOND,
   leaseMaxMs: 1 * DAY,
   drainMaxMs: 1 * DAY,
+  permitsMax: 1000,
+  /** Leases of one key at once: those of a semaphore, readers, levels of a scope. More by segments. */
+  leasesMax: 150,
+  scopeMinChars: 16,
+  scopeMaxChars: 256,
   /** How far a leaseId's own time may run ahead of, or stay behind, the service's clocks. */
   leaseIdAheadMs: 10 * SECOND,
   leaseIdBehindMs: 15 * MINUTE,
@@ -28,6 +33,9 @@ export const LIMITS = {
   leaseIdReachMs: 40 * MINUTE,
   /** LeaseIds that ended and are remembered with how they ended; older ones are known by the floor. */
   endedRemembered: 8,
+  /** Keys of one set; heartbeats of one request. */
+  setKeys: 25,
+  renewalsMax: 25,
   listMax: 100,
   /** A payload (a run's checkpoint or outcome) up to this size is kept in the record; above it, on an item of its own. */
   inlineBytes: 1024,
@@ -52,6 +60,8 @@ export const DEFAULTS = {
   keepResultMs: 1 * DAY,
   maxAttempts: 5,
   listMax: 50,
+  /** How long somebody who waits and isn't heard of keeps its place. */
+  waiterTtlMs: 15 * SECOND,
   /** E: at least one of the two server clocks is this close to true time. */
   clockErrorMs: 500,
   /** ρ: how far off the rate of a client's clock may be. */

@@ -8,7 +8,7 @@
 import type { Breaking, Ended, Held } from "./commands.js";
 import type { Refusal } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import type { Meta } from "./record.js";
+import type { Meta, Mode } from "./record.js";
 import type { Inspection } from "./views.js";
 
 /** What a key names. A lock and a run of the same key have nothing to do with each other. */
@@ -27,6 +27,18 @@ export interface AcquireRequest extends LeaseRef {
   readonly leaseMs?: number | undefined;
   readonly owner?: string | undefined;
   readonly meta?: Meta | undefined;
+  readonly mode?: Mode | undefined;
+  /** How many permits the key has. */
+  readonly limit?: number | undefined;
+  readonly permits?: number | undefined;
+  readonly scope?: string | undefined;
+}
+
+/** A reader that becomes the writer, or a writer that becomes a reader. */
+export interface ModeRequest extends LeaseRef {
+  readonly mode: Mode;
+  /** The lease's token before the change. */
+  readonly fencingToken: number;
 }
 
 /** A heartbeat; without `leaseMs` the lease's own length. */
@@ -99,6 +111,7 @@ export interface LockApi {
   renew(request: RenewRequest, options?: CallOptions): Promise<Held | Refusal>;
   release(request: LeaseRef, options?: CallOptions): Promise<Ended | Refusal>;
   check(request: LeaseRef, options?: CallOptions): Promise<Held | Refusal>;
+  changeMode(request: ModeRequest, options?: CallOptions): Promise<Held | Refusal>;
   transfer(request: TransferRequest, options?: CallOptions): Promise<Held | Refusal>;
   breakHold(request: BreakRequest, options?: CallOptions): Promise<Breaking | Refusal>;
   inspect(request: InspectRequest, options?: CallOptions): Promise<Inspected | Refusal>;

@@ -20,7 +20,10 @@ export interface Hold {
   readonly principal: string;
   readonly owner: string;
   readonly mode: Mode;
+  /** How many of the key's permits it takes; 1 but of a semaphore. */
   readonly permits: number;
+  /** Digest of the scope under which it was acquired: leases of one scope hold together. Absent: none. */
+  readonly scope?: string;
   readonly fencingToken: number;
   readonly leaseMs: number;
   readonly grantedAtMs: number;
@@ -32,6 +35,12 @@ export interface Hold {
   /** Broken by an operator: may drain until it expires, but never renew. */
   readonly broken?: "drain" | "forced";
   readonly meta?: Meta;
+}
+
+/** A reader that waits for the others to go. */
+export interface Upgrading {
+  readonly leaseId: LeaseId;
+  readonly untilMs: number;
 }
 
 /** How a lease ended, as far as the key remembers. */
@@ -109,7 +118,13 @@ export interface LockRecord {
   readonly version: number;
   /** The token of the latest grant; 0 before the first. */
   readonly fencingToken: number;
+  /** The token of the latest grant that was nobody else's beside it; what a resource compares for shared leases and permits. */
+  readonly fenceFloor: number;
+  /** How many permits may be out at once: 1 but for a semaphore. The present holders'; a free key takes the next caller's. */
+  readonly limit: number;
   readonly holds: Readonly<Record<LeaseId, Hold>>;
+  /** The reader that asked first to become the writer, and until when it counts as asking. */
+  readonly upgrading?: Upgrading;
   /** The latest to end first; at most {@link LIMITS.endedRemembered}. */
   readonly ended: readonly EndedLease[];
   /** The highest leaseId that has left `ended`: no new lease at or below it. Empty: none has. */

@@ -11,7 +11,7 @@ import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
 import type { Ending, LockRecord, LockRules, Run } from "./record.js";
 import type { ClockReading } from "./time.js";
-import { isBeyondReach, isLive, isLongOver } from "./views.js";
+import { isBeyondReach, isLive, isLongOver } from "./expiry.js";
 
 const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
   released: "released",

@@ -6,7 +6,8 @@ import { refuse } from "./errors.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import { isKept, isLater, isOutlived, refuseUnkept, renewedTtlAtSec } from "./run.js";
 import type { ClockReading } from "./time.js";
-import { isLive, leaseLost, leaseView } from "./views.js";
+import { isLive } from "./expiry.js";
+import { leaseLost, leaseView } from "./views.js";
 
 /** Decides a renewal: extended, or why the lease is over. */
 export function renew(record: LockRecord | undefined, command: Renew, reading: ClockReading, rules: LockRules): Decision<Renew> {
@@ -25,7 +26,7 @@ export function renew(record: LockRecord | undefined, command: Renew, reading: C
     ...(run && checkpoint && (!run.checkpoint || isLater(run.checkpoint, checkpoint)) && { run: { ...run, checkpoint } }),
     ttlAtSec: run ? renewedTtlAtSec(record, extended, rules) : Math.max(record.ttlAtSec, ttlAtSec(extended, rules)),
   });
-  const lease = leaseView(key, leaseId, extended, next.version, reading);
+  const lease = leaseView(key, leaseId, extended, next, reading);
   const saved = next.run?.checkpoint;
   const outlived = saved && isOutlived(saved, next.ttlAtSec) ? { outlived: { ...saved, ttlAtSec: next.ttlAtSec } } : {};
   return { answer: { ok: true, how: "renewed", lease, ...outlived }, next, events: [] };

@@ -6,6 +6,7 @@
 import type { Held, Recorded } from "./commands.js";
 import type { Refusal } from "./errors.js";
 import type { CallOptions, LeaseRef, LockApi } from "./lock-api.js";
+import type { SetApi } from "./set-api.js";
 import type { RunView } from "./views.js";
 
 /** Run the work of a key, or be told what came of it; what is left out takes the service's default. */
@@ -90,4 +91,4 @@ export interface RunApi {
 }
 
 /** Everything that can be asked of the service. */
-export interface ServiceApi extends LockApi, RunApi {}
+export interface ServiceApi extends LockApi, SetApi, RunApi {}

@@ -15,7 +15,7 @@ import { DEFAULTS } from "./limits.js";
 import type { Checkpoint, Hold, LockRecord, LockRules, Payload, Run } from "./record.js";
 import { toSecondsUp } from "./time.js";
 import type { ClockReading } from "./time.js";
-import { isTakeable } from "./views.js";
+import { isTakeable } from "./expiry.js";
 
 /** Year 9999, in epoch seconds: a record kept for ever is never collected. */
 const NEVER_COLLECTED_AT_SEC = 253_402_300_799;
@@ -78,9 +78,9 @@ export function isOutlived(payload: Payload, recordTtlAtSec: number): boolean {
   return payload.ttlAtSec !== undefined && payload.ttlAtSec < recordTtlAtSec;
 }
 
-/** Whether `saved` came after what the same lease saved before; a late duplicate must not undo it. */
+/** Whether it came after what the same lease saved before, or is that again; a late duplicate must not undo it. */
 export function isLater({ sequence: before }: Checkpoint, { sequence }: Checkpoint): boolean {
-  return before === undefined || sequence === undefined || sequence > before;
+  return before === undefined || sequence === undefined || sequence >= before;
 }
 
 /** Whether the payload's text is somewhere: in the record, or on its own item. One that isn't must not be spoken of. */

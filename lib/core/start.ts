@@ -34,12 +34,13 @@ export function start(record: LockRecord | undefined, command: Start, reading: C
   const refusal = refuseNewLease(before, leaseId, reading) ?? mismatch ?? refuseNow(before, run, command, reading);
   if (refusal) return { answer: refusal, events: [] };
 
-  const { free, ended } = takeOver(before, reading);
-  const hold = newHold(free, command, reading, rules);
+  const { rest, ended } = takeOver(before, reading);
+  const hold = newHold(rest, command, reading, rules);
   const started = nextAttempt(run, ended.length > 0, command);
-  const next = change(free, reading, {
+  const next = change(rest, reading, {
     holds: { [leaseId]: hold },
     fencingToken: hold.fencingToken,
+    fenceFloor: hold.fencingToken,
     run: started,
     ttlAtSec: startedTtlAtSec(hold, command.keepResultMs, rules),
   });
@@ -88,13 +89,14 @@ function again(record: LockRecord, hold: Hold, run: Run, command: Start, reading
 
 function running(
   how: Running["how"],
-  { version, ttlAtSec }: LockRecord,
+  record: LockRecord,
   hold: Hold,
   { attempt, takeover, checkpoint }: Run,
   { key, leaseId }: Start,
   reading: ClockReading,
 ): Running {
-  const lease = leaseView(key, leaseId, hold, version, reading);
+  const lease = leaseView(key, leaseId, hold, record, reading);
+  const { ttlAtSec } = record;
   const outlived = checkpoint && isOutlived(checkpoint, ttlAtSec) ? { outlived: { ...checkpoint, ttlAtSec } } : {};
   return { ok: true, state: "running", how, lease, attempt, takeover, ...(checkpoint && { checkpoint }), ...outlived };
 }

@@ -1,12 +1,14 @@
 /** Transfer: the hold goes to a new leaseId with a new token, so the old holder's writes are fenced. */
-import { endedEvent, nextToken, refuseNewLease } from "./grant.js";
+import { endedEvent, nextToken, refuseLocked, refuseNewLease } from "./grant.js";
+import { holdCount, isAlone } from "./holding.js";
 import { change, ttlAtSec } from "./change.js";
 import type { Decision, Transfer } from "./commands.js";
 import { endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import type { ClockReading } from "./time.js";
-import { isLive, leaseLost, leaseView } from "./views.js";
+import { isLive } from "./expiry.js";
+import { leaseLost, leaseView } from "./views.js";
 
 /** Decides a hand-over: the new lease, with a new token. */
 export function transfer(record: LockRecord | undefined, command: Transfer, reading: ClockReading, rules: LockRules): Decision<Transfer> {
@@ -16,6 +18,8 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
   if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   if (hold.broken) return { answer: refuse("lease-lost", { reason: "broken" }), events: [] };
   if (!isLive(hold, reading)) return { answer: refuse("lease-lost", { reason: "expired" }), events: [] };
+  if (holdCount(record, hold, reading) > 1)
+    return { answer: refuseLocked(record, reading, "Other levels of its scope hold it too"), events: [] };
   const over = holdOf(record, toLeaseId) ? refuse("lease-reused") : refuseNewLease(record, toLeaseId, reading);
   if (over) return { answer: over, events: [] };
 
@@ -35,10 +39,11 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
   const next = change(without, reading, {
     holds: { ...without.holds, [toLeaseId]: handed },
     fencingToken: handed.fencingToken,
+    fenceFloor: isAlone({ mode: handed.mode, limit: record.limit }) ? handed.fencingToken : record.fenceFloor,
     ttlAtSec: Math.max(record.ttlAtSec, ttlAtSec(handed, rules)),
   });
   return {
-    answer: { ok: true, how: "transferred", lease: leaseView(key, toLeaseId, handed, next.version, reading) },
+    answer: { ok: true, how: "transferred", lease: leaseView(key, toLeaseId, handed, next, reading) },
     next,
     events: [
       endedEvent(leaseId, hold, "transferred", reading),
@@ -58,7 +63,7 @@ function repeated(
   if (handed.principal !== "" && handed.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   const { owner, fencingToken } = handed;
   return {
-    answer: { ok: true, how: "replayed", lease: leaseView(key, toLeaseId, handed, record.version, reading) },
+    answer: { ok: true, how: "replayed", lease: leaseView(key, toLeaseId, handed, record, reading) },
     events: [{ event: "transferred", leaseId: toLeaseId, owner, principal, fencingToken, repeated: true }],
   };
 }

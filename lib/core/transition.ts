@@ -5,6 +5,7 @@
  */
 import { acquire } from "./acquire.js";
 import { breakHold } from "./break.js";
+import { changeMode } from "./change-mode.js";
 import type { Command, Decision } from "./commands.js";
 import { conclude } from "./conclude.js";
 import type { LockRecord, LockRules } from "./record.js";
@@ -34,6 +35,8 @@ export function transition(record: LockRecord | undefined, command: Command, rea
       return transfer(record, command, reading, rules);
     case "break":
       return breakHold(record, command, reading, rules);
+    case "mode":
+      return changeMode(record, command, reading, rules);
     case "start":
       return start(record, command, reading, rules);
     case "conclude":

@@ -2,50 +2,33 @@
  * What may be said about a record: to a lease's holder, to those who wait for it, and to anyone who
  * looks. Refusals and inspections never carry a leaseId, a principal or the raw record.
  */
+import { digestOf } from "./canonical.js";
 import type { LeaseView } from "./commands.js";
 import type { HolderView, LostReason, Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { endingOf } from "./ending.js";
+import { isLongOver, isTakeable } from "./expiry.js";
+import { holdCount } from "./holding.js";
 import type { LeaseId } from "./lease-id.js";
-import { leaseIdTimeMs } from "./lease-id.js";
-import { FOREVER_MS, LIMITS, renewAfterMs } from "./limits.js";
+import { FOREVER_MS, renewAfterMs } from "./limits.js";
 import type { Hold, LockRecord, Mode, Run } from "./record.js";
 import type { ClockReading } from "./time.js";
 
-/** Whether the lease still counts. With the earlier clock: a fast one must not rob a living holder. */
-export function isLive(hold: Hold, reading: ClockReading): boolean {
-  return hold.expiresAtMs > reading.earlierMs;
-}
-
-/** Whether somebody else may be granted the key. With the earlier clock: a fast one must not take. */
-export function isTakeable(hold: Hold, reading: ClockReading): boolean {
-  return hold.expiresAtMs + hold.marginMs <= reading.earlierMs;
-}
-
-/** Whether an id is too old to be granted for the first time, whatever the key remembers. */
-export function isLongOver(leaseId: LeaseId, reading: ClockReading): boolean {
-  return leaseIdTimeMs(leaseId) < reading.earlierMs - LIMITS.leaseIdBehindMs - LIMITS.leaseIdAheadMs;
-}
-
-/** Whether an id is so far ahead that the key would have forgotten it before it could be granted. */
-export function isBeyondReach(leaseId: LeaseId, reading: ClockReading): boolean {
-  return leaseIdTimeMs(leaseId) > reading.laterMs + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs;
-}
-
 /** The lease as its holder sees it. With the later clock: believing for too short is the safe error. */
-export function leaseView(key: string, leaseId: LeaseId, hold: Hold, version: number, reading: ClockReading): LeaseView {
+export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: LockRecord, reading: ClockReading): LeaseView {
   return {
     key,
     leaseId,
     owner: hold.owner,
     mode: hold.mode,
     permits: hold.permits,
-    holdCount: 1,
+    holdCount: holdCount(record, hold, reading),
     fencingToken: hold.fencingToken,
+    ...((hold.mode === "shared" || record.limit > 1) && { fenceFloor: record.fenceFloor }),
     leaseMs: hold.leaseMs,
     remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),
     renewAfterMs: renewAfterMs(hold.leaseMs),
-    version,
+    version: record.version,
     serverTimeMs: reading.laterMs,
     ...(hold.meta && { meta: hold.meta }),
   };
@@ -104,6 +87,8 @@ export interface Inspection {
   readonly key: string;
   readonly version: number;
   readonly mode: Mode;
+  /** How many permits may be out at once, of a semaphore that is in use. */
+  readonly limit?: number;
   readonly fencingToken: number;
   readonly holders: readonly HolderView[];
   readonly waiters: readonly never[];
@@ -116,6 +101,7 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
     key,
     version: record?.version ?? 0,
     mode: holders[0]?.mode ?? "exclusive",
+    ...(record && record.limit > 1 && holders.length > 0 && { limit: record.limit }),
     fencingToken: record?.fencingToken ?? 0,
     holders,
     waiters: [],
@@ -123,8 +109,9 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
 }
 
 /** An entity tag over who holds and who waits: a heartbeat does not change it. */
-export function inspectionTag({ fencingToken, holders }: Inspection): string {
-  return `"${[fencingToken, ...holders.map((holder) => holder.fencingToken)].join(".")}"`;
+export function inspectionTag({ fencingToken, limit, holders }: Inspection): string {
+  const who = holders.map(({ owner, mode, permits, fencingToken: token }) => [owner, mode, permits, token]);
+  return `"${fencingToken}.${digestOf([limit, who]).slice(0, 8)}"`;
 }
 
 /** What anyone in the namespace may know about a run. Values are JSON, and only in a look at one run. */

@@ -1,6 +1,9 @@
 /** The use cases of locks, and of every lease: defaults filled in, one request each. */
 import { digestOf } from "../core/canonical.js";
 import { check } from "../core/check.js";
+import type { Acquire } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
 import type { AcquireRequest, LockApi } from "../core/lock-api.js";
 import { VERSION } from "../core/version.js";
@@ -8,13 +11,20 @@ import { inspection, inspectionTag } from "../core/views.js";
 import type { Requests } from "./request.js";
 import { given, HEALTH_KEY } from "./request.js";
 
+/** 96 bits: enough to tell apart what one key ever sees, and nothing of what it was made from. */
+const DIGEST_CHARS = 16;
+
 /** The operations on locks. */
 export function lockOperations({ apply, look, store, clocks, caller }: Requests): LockApi {
   const { namespace, principal } = caller;
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
   return {
-    acquire: ({ kind: _locks, ...request }) => apply({ type: "acquire", principal, ...parametersOf(request) }),
+    async acquire({ kind: _locks, ...request }) {
+      const parameters = parametersOf(request);
+      return refuseParameters(parameters) ?? apply({ type: "acquire", principal, ...parameters });
+    },
+    changeMode: ({ kind: _locks, ...request }) => apply({ type: "mode", principal, ...request }),
     renew: ({ key, leaseId, leaseMs, meta }) => apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
     release: ({ kind, key, leaseId }) => apply({ type: "release", key, leaseId, principal }, kind),
     transfer: ({ key, leaseId, to }) =>
@@ -46,6 +56,17 @@ export function lockOperations({ apply, look, store, clocks, caller }: Requests)
 }
 
 /** Defaults filled in, and the digest by which the same acquire is told from another under its id. */
-function parametersOf({ key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", meta }: AcquireRequest) {
-  return { key, leaseId, leaseMs, owner, params: digestOf([leaseMs, owner, meta]).slice(0, 16), ...given({ meta }) };
+export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
+  const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, meta } = request;
+  const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
+  const params = digestOf([leaseMs, owner, mode, limit, permits, scope, meta]).slice(0, DIGEST_CHARS);
+  return { key, leaseId, leaseMs, owner, mode, limit, permits, params, ...given({ scope, meta }) };
+}
+
+/** What no key could be asked for. */
+function refuseParameters({ mode, limit, permits }: Pick<Acquire, "mode" | "limit" | "permits">): Refusal | undefined {
+  if (permits > limit) return refuse("invalid-request", { field: "permits", detail: `permits: must be at most the limit of ${limit}` });
+  if (mode === "shared" && limit > 1)
+    return refuse("invalid-request", { field: "limit", detail: "limit: a shared lease takes no permits; leave it out" });
+  return undefined;
 }

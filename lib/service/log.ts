@@ -29,6 +29,8 @@ export interface LogLine {
   /** From the making of the leaseId to its grant. */
   readonly waitedMs?: number;
   readonly heldMs?: number;
+  /** What a change of mode made of the lease. */
+  readonly mode?: LeaseEvent["mode"];
   /** Of a run: which attempt, and what came of it. */
   readonly attempt?: number;
   readonly outcome?: LeaseEvent["outcome"];

@@ -6,9 +6,10 @@ import type { AnswerTo, Command, Held } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
+import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Clock } from "../core/time.js";
-import type { LockStore } from "../store/lock-store.js";
+import type { Address, LockStore } from "../store/lock-store.js";
 import { NewerFormat, StoreUnavailable } from "../store/lock-store.js";
 import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
@@ -42,6 +43,10 @@ export interface Requests {
   readonly clock: Clock;
   /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
   readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
+  /** The same of several keys, all or nothing: an answer for each, or why none could be decided. */
+  readonly applyAll: <C extends Command & { readonly leaseId: LeaseId }>(
+    commands: readonly C[],
+  ) => Promise<readonly (AnswerTo<C> | undefined)[] | Refusal>;
   /** Logs a refusal that was decided here, and passes it on. */
   readonly refused: (request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string) => Refusal;
   /** What reading alone answers; only trouble is logged. */
@@ -83,6 +88,31 @@ export function requests(
         for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, before.laterMs, reason));
         if (answer.ok) return aged(answer, clocks().laterMs - before.laterMs);
         return answer.code === unlogged ? answer : refused(request, answer);
+      } catch (error) {
+        return refused(request, storeRefusal(error), (error as Error).message);
+      }
+    },
+
+    async applyAll(commands) {
+      const addresses = commands.map(({ key }) => ({ namespace, kind: "locks", key }) as const);
+      const [first] = addresses;
+      const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
+      try {
+        if (first && clocks.isVague?.()) await store.read(first);
+        const before = clocks();
+        const skewed = refuseSkew(before, clockGuardMs);
+        if (skewed) return refused(request, skewed);
+        const applied = await store.applyAll(
+          commands.map((command, index) => ({ address: addresses[index] as Address, command })),
+          clocks,
+        );
+        const movedMs = clocks().laterMs - before.laterMs;
+        return applied.map((one, index) => {
+          const key = commands[index]?.key ?? "";
+          for (const event of one?.events ?? []) log(eventLine({ kind: "locks", key }, event, caller, before.laterMs));
+          if (!one) return undefined;
+          return one.answer.ok ? aged(one.answer, movedMs) : (refused({ ...request, key }, one.answer) as typeof one.answer);
+        });
       } catch (error) {
         return refused(request, storeRefusal(error), (error as Error).message);
       }

@@ -6,11 +6,17 @@ import { lockOperations } from "./lock-operations.js";
 import type { ServiceDeps } from "./request.js";
 import { requests } from "./request.js";
 import { runOperations } from "./run-operations.js";
+import { setOperations } from "./set-operations.js";
 
 /** The operations on `caller`'s behalf, by these clocks. */
 export function lockService(deps: ServiceDeps, caller: Caller, clocks: RequestClocks): ServiceApi {
   const served = requests(deps, caller, clocks);
   const locks = lockOperations(served);
   const runs = runOperations(served);
-  return { ...locks, ...runs, renew: (request) => (request.kind === "runs" ? runs : locks).renew(request) };
+  return {
+    ...locks,
+    ...setOperations(served, locks),
+    ...runs,
+    renew: (request) => (request.kind === "runs" ? runs : locks).renew(request),
+  };
 }

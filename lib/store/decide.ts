@@ -13,7 +13,7 @@ import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockRules } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { transition } from "../core/transition.js";
-import type { Applied, ReadClocks } from "./lock-store.js";
+import type { Address, Applied, Part, ReadClocks } from "./lock-store.js";
 import { StoreUnavailable } from "./lock-store.js";
 
 /** The outcome of a conditional write; a refused one brings the record that refused it. */
@@ -47,6 +47,41 @@ export async function decide<C extends Command>(
     seen = result.seen;
   }
   throw new StoreUnavailable(`the key changed ${LIMITS.decideAttempts} times under this request`, true, true);
+}
+
+/** The outcome of a transaction; a refused one brings the records as they are now. */
+export type WriteAllResult = { readonly written: true } | { readonly written: false; readonly seen: readonly (LockRecord | undefined)[] };
+
+/** A record to be written over another. */
+export interface Change {
+  readonly address: Address;
+  readonly next: LockRecord;
+  readonly seen: LockRecord | undefined;
+}
+
+/** The same loop over several keys: all of them change together, or none does. */
+export async function decideAll<C extends Command>(
+  seen: readonly (LockRecord | undefined)[],
+  parts: readonly Part<C>[],
+  clocks: ReadClocks,
+  replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
+  { rules, clock, random }: DecideDeps,
+): Promise<readonly Applied<C>[]> {
+  for (let attempt = 0; attempt < LIMITS.decideAttempts; attempt++) {
+    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    const reading = clocks();
+    const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, rules));
+    if (decisions.some(({ answer }) => !answer.ok)) return decisions.map(({ answer }) => ({ answer, events: [] }));
+    const changes = decisions.flatMap(({ next }, index) => {
+      const part = parts[index];
+      return next && part ? [{ address: part.address, next, seen: seen[index] }] : [];
+    });
+    if (changes.length === 0) return decisions;
+    const result = await replaceAll(changes);
+    if (result.written) return decisions;
+    seen = result.seen;
+  }
+  throw new StoreUnavailable(`the keys changed ${LIMITS.decideAttempts} times under this request`, true, true);
 }
 
 function pause(clock: Clock, delayMs: number): Promise<void> {

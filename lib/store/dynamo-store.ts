@@ -9,20 +9,20 @@
  * A write that had succeeded and was sent again, by us or by the AWS SDK, is recognised in the item it
  * brings back. Never a write without a condition, never a delete.
  */
-import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient, GetCommand, QueryCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import type { Command } from "../core/commands.js";
 import type { LockRecord } from "../core/record.js";
 import { transition } from "../core/transition.js";
 import { plainItem } from "./attribute-value.js";
-import type { DecideDeps, WriteResult } from "./decide.js";
-import { decide } from "./decide.js";
+import type { Change, DecideDeps, WriteAllResult, WriteResult } from "./decide.js";
+import { decide, decideAll } from "./decide.js";
 import { guess } from "./guesses.js";
 import type { Write } from "./predicates.js";
 import type { Item } from "./item.js";
-import { fromItem, itemKey, payloadKey, SHARDS, shardKey, toItem } from "./item.js";
-import type { Address, Applied, ListPage, ListQuery, LockStore, ReadClocks } from "./lock-store.js";
+import { fromItem, itemKey, OPTIONAL, payloadKey, SHARDS, shardKey, toItem } from "./item.js";
+import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
 import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
@@ -69,6 +69,38 @@ export function createDynamoStore({
     }
   }
 
+  /** Several conditional writes as one; undefined if it happened, else the records that refused it, by their place. */
+  async function transact(
+    writes: readonly (Write & { readonly address: Address })[],
+  ): Promise<ReadonlyMap<number, LockRecord | undefined> | undefined> {
+    const TransactItems = writes.map(({ address, condition, update, names, values }) => ({
+      Update: {
+        ...table,
+        Key: itemKey(address),
+        ConditionExpression: condition,
+        UpdateExpression: update,
+        ExpressionAttributeValues: { ...values },
+        ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
+        ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
+      },
+    }));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await documents.send(new TransactWriteCommand({ TransactItems }));
+        return undefined;
+      } catch (error) {
+        const reasons = cancellationReasons(error);
+        const refused = reasons.flatMap(({ Code, Item }, index) =>
+          Code === "ConditionalCheckFailed" ? [[index, Item && recordIn(plainItem(Item))] as const] : [],
+        );
+        if (refused.length > 0) return new Map(refused);
+        const isConflict = reasons.some(({ Code }) => Code === "TransactionConflict");
+        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
+      }
+    }
+  }
+
   const replace = (address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult> =>
     write(address, replacement(next, seen));
 
@@ -80,6 +112,28 @@ export function createDynamoStore({
       const result = await write(address, guessed);
       if (result.written) return transition(result.before, command, reading, deps.rules);
       return decide(result.seen, command, clocks, (next, seen) => replace(address, next, seen), deps);
+    },
+
+    async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks) {
+      const readAll = (): Promise<(LockRecord | undefined)[]> => Promise.all(parts.map(({ address }) => this.read(address)));
+      const reading = clocks();
+      const writes = parts.flatMap(({ address, command }) => {
+        const guessed = guess(address.kind, command, reading, deps.rules);
+        return guessed ? [{ address, ...guessed }] : [];
+      });
+      // Those that refused bring their items: one that stays refused decides, and nobody else need be read.
+      const refused = writes.length === parts.length ? await transact(writes) : new Map<number, LockRecord | undefined>();
+      // What was free is decided as if it were new; a set's answer doesn't tell the version, which is another then.
+      if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.rules));
+      const answers = parts.map(({ command }, index) =>
+        refused.has(index) ? transition(refused.get(index), command, reading, deps.rules) : undefined,
+      );
+      if (answers.some((one) => one?.answer.ok === false)) return answers.map((one) => one && { answer: one.answer, events: [] });
+      const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
+        const again = await transact(changes.map(({ address, next, seen }) => ({ address, ...replacement(next, seen) })));
+        return again ? { written: false, seen: await readAll() } : { written: true };
+      };
+      return decideAll(await readAll(), parts, clocks, replaceAll, deps);
     },
 
     async read(address) {
@@ -152,14 +206,21 @@ export function createDynamoStore({
 
 /** The whole record, on condition that nothing changed since it was seen. */
 function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
-  const attributes = Object.entries(toItem(next));
+  const item = toItem(next);
+  const attributes = Object.entries(item);
+  const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name));
   const values = Object.fromEntries(attributes.map(([name, value]) => [`:${name}`, value]));
   return {
     condition: seen ? "v = :seen" : "attribute_not_exists(v)",
-    update: `SET ${attributes.map(([name]) => `${name} = :${name}`).join(", ")}${seen?.run && !next.run ? " REMOVE rn" : ""}`,
+    update: `SET ${attributes.map(([name]) => `${name} = :${name}`).join(", ")}${removed.length > 0 ? ` REMOVE ${removed.join(", ")}` : ""}`,
     names: {},
     values: seen ? { ...values, ":seen": seen.version } : values,
   };
+}
+
+/** Why each part of a transaction refused it; none where it was something else. */
+function cancellationReasons(error: unknown): readonly CancellationReason[] {
+  return error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 }
 
 /** lib-dynamodb leaves the refused item in wire form. */

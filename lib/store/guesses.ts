@@ -9,6 +9,7 @@ import type { Acquire, Command, Conclude, Release, Renew, Start } from "../core/
 import { outcomeDigest } from "../core/conclude.js";
 import { BLANK } from "../core/ending.js";
 import { newHold, refuseNewLease } from "../core/grant.js";
+import { isAlone } from "../core/holding.js";
 import { DEFAULTS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Hold, LockRules } from "../core/record.js";
@@ -42,27 +43,33 @@ export function guess(kind: Kind, command: Command, reading: ClockReading, rules
 /** The key is free and this id is new to it. */
 function guessAcquire(command: Acquire, reading: ClockReading, rules: LockRules): Write {
   const hold = newHold(BLANK, command, reading, rules);
-  return grant(command.leaseId, hold, ttlAtSec(hold, rules), []);
+  return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, rules), []);
 }
 
 /** Nothing was run under the key, and this id is new to it. */
 function guessStart(command: Start, reading: ClockReading, rules: LockRules): Write {
   const hold = newHold(BLANK, command, reading, rules);
-  const { update, values, ...rest } = grant(command.leaseId, hold, startedTtlAtSec(hold, command.keepResultMs, rules), [is.NEVER_RUN]);
-  return { ...rest, update: `${update}, rn = :run`, values: { ...values, ":run": runToItem(nextAttempt(undefined, false, command)) } };
+  const { update, values, ...rest } = grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, rules), [is.NEVER_RUN]);
+  return {
+    ...rest,
+    update: update.replace(" REMOVE", ", rn = :run REMOVE"),
+    values: { ...values, ":run": runToItem(nextAttempt(undefined, false, command)) },
+  };
 }
 
-function grant(leaseId: string, hold: Hold, ttl: number, also: readonly string[]): Write {
+function grant(leaseId: string, hold: Hold, limit: number, ttl: number, also: readonly string[]): Write {
+  const alone = isAlone({ mode: hold.mode, limit });
   return {
     condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...also, is.KNOWN_FORMAT].join(" AND "),
     update:
-      `SET h = :h, f = :now, v = if_not_exists(v, :now) + :one, ${is.X} = :ttl, fv = :format, ` +
-      `q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty)`,
+      `SET h = :h, f = :now, ff = ${alone ? ":now" : "if_not_exists(ff, :zero)"}, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
+      `${is.X} = :ttl, fv = :format, q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty) REMOVE ug`,
     names: {},
     values: {
       ":h": { [leaseId]: holdToItem(hold) },
       ":me": leaseId,
       ":now": hold.grantedAtMs,
+      ":limit": limit,
       ":ttl": ttl,
       ":format": FORMAT_VERSION,
       ":zero": 0,
@@ -123,7 +130,7 @@ function renewal(
   };
 }
 
-/** The lease is mine, lives, and is the only one: the key is free after it. */
+/** The lease is mine and lives, and nobody waits: whoever holds beside it, it goes. */
 function guessRelease(command: Release, reading: ClockReading, rules: LockRules): Write {
   return ending(command, reading, [is.TTL_STANDS], [], { ":touched": touchedTtlAtSec(BLANK, reading, rules) });
 }
@@ -155,7 +162,7 @@ function guessConclude(command: Conclude, reading: ClockReading, rules: LockRule
     outcomeDigest(command),
   );
   const gone = [...(state === "retry" ? [] : ["rn.c"]), ...(payload ? [] : ["rn.o"]), ...(omitted ? [] : ["rn.om"])];
-  return gone.length === 0 ? write : { ...write, update: `${write.update} REMOVE ${gone.join(", ")}` };
+  return { ...write, update: [write.update, ...gone].join(", ") };
 }
 
 function ending(
@@ -168,13 +175,12 @@ function ending(
 ): Write {
   const ring = is.endInRing(leaseId, outcome);
   return {
-    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.ALONE, is.FLOOR_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
-    update: `SET ${["h = :empty", "v = v + :one", ring.update, ...update].join(", ")}`,
+    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.NOBODY_WAITS, is.FLOOR_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${["v = v + :one", ring.update, ...update].join(", ")} REMOVE h.#me`,
     names: { "#me": leaseId },
     values: {
       ":principal": principal,
       ":earlier": reading.earlierMs,
-      ":empty": {},
       ":zero": 0,
       ":one": 1,
       ":format": FORMAT_VERSION,

@@ -4,7 +4,7 @@
  *
  *   p  namespace and shard    k  key         h  leaseId → hold       f  token of the latest grant
  *   v  version                fl floor       r0…r7 ended, latest first   x  ttl (s)   fv format version
- *   rn what became of the work, where the key is a run's
+ *   ff token of the last exclusive grant   lim permits   ug who waits to upgrade   rn what became of a run's work
  *
  * `q` and `qi` are the queue's, empty until there is one: engines differ on removing from a list that
  * is not there, so they are always present.
@@ -13,7 +13,7 @@
  */
 import { LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
-import type { Checkpoint, EndedLease, Ending, Hold, LockRecord, Outcome, Payload, Run, RunState } from "../core/record.js";
+import type { Checkpoint, EndedLease, Ending, Hold, LockRecord, Outcome, Payload, Run, RunState, Upgrading } from "../core/record.js";
 import type { Address } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
@@ -55,6 +55,9 @@ function shardOf(key: string): number {
   return (hash >>> 0) % SHARDS;
 }
 
+/** Attributes that a record may lack; a record written over one that had them removes them. */
+export const OPTIONAL: readonly string[] = ["ug", "rn"];
+
 /** The attributes that hold `record`. */
 export function toItem(record: LockRecord): Item {
   const ring = RING.map((name, index) => {
@@ -64,6 +67,8 @@ export function toItem(record: LockRecord): Item {
   return {
     h: Object.fromEntries(Object.entries(record.holds).map(([leaseId, hold]) => [leaseId, holdToItem(hold)])),
     f: record.fencingToken,
+    ff: record.fenceFloor,
+    lim: record.limit,
     v: record.version,
     fl: record.floor,
     ...Object.fromEntries(ring),
@@ -71,6 +76,7 @@ export function toItem(record: LockRecord): Item {
     qi: [],
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
+    ...(record.upgrading && { ug: { i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
     ...(record.run && { rn: runToItem(record.run) }),
   };
 }
@@ -116,6 +122,7 @@ export function holdToItem(hold: Hold): Item {
     o: hold.owner,
     m: hold.mode === "exclusive" ? "x" : "s",
     n: hold.permits,
+    ...(hold.scope !== undefined && { sc: hold.scope }),
     t: hold.fencingToken,
     l: hold.leaseMs,
     a: hold.grantedAtMs,
@@ -148,12 +155,19 @@ export function fromItem(item: Item): LockRecord {
   return {
     version: safeInteger(item["v"]),
     fencingToken: safeInteger(item["f"] ?? 0),
+    fenceFloor: safeInteger(item["ff"] ?? 0),
+    limit: safeInteger(item["lim"] ?? 1),
     holds: Object.fromEntries(Object.entries(holds).map(([leaseId, hold]) => [leaseId, holdFromItem(hold)])),
     ended: ring.map(endedFromItem),
     floor: (item["fl"] as string | undefined) ?? "",
+    ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
     ...(item["rn"] !== undefined && { run: runFromItem(item["rn"] as Item) }),
     ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
   };
+}
+
+function upgradingFromItem(upgrading: Item): Upgrading {
+  return { leaseId: upgrading["i"] as string, untilMs: safeInteger(upgrading["u"]) };
 }
 
 function runFromItem(run: Item): Run {
@@ -203,6 +217,7 @@ function holdFromItem(hold: Item): Hold {
     owner: hold["o"] as string,
     mode: hold["m"] === "s" ? "shared" : "exclusive",
     permits: safeInteger(hold["n"]),
+    ...(hold["sc"] !== undefined && { scope: hold["sc"] as string }),
     fencingToken: safeInteger(hold["t"]),
     leaseMs: safeInteger(hold["l"]),
     grantedAtMs: safeInteger(hold["a"]),

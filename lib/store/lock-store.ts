@@ -17,6 +17,12 @@ export interface Address {
 /** A payload that is kept on an item of its own. */
 export type StoredPayload = Pick<Payload, "digest"> & { readonly ttlAtSec: number };
 
+/** A command on one of several keys. */
+export interface Part<C extends Command = Command> {
+  readonly address: Address;
+  readonly command: C;
+}
+
 /** What a command came to, once written. */
 export interface Applied<C extends Command> {
   readonly answer: AnswerTo<C>;
@@ -48,6 +54,12 @@ export interface LockStore {
    * @throws StoreUnavailable when the table can't be reached; the write may have happened if it says so.
    */
   apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>>;
+  /**
+   * The same of several keys in one transaction: only if every answer is ok is anything written, and then
+   * everything. An undefined outcome was not decided, because another one's refusal came first.
+   * @throws StoreUnavailable
+   */
+  applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]>;
   /** The record, strongly consistent; undefined when the key has none. */
   read(address: Address): Promise<LockRecord | undefined>;
   /** Keys whose records have a hold or a run. Shows; never decides who owns what. */

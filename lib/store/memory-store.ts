@@ -6,15 +6,17 @@ import type { Command } from "../core/commands.js";
 import type { LockRecord, LockRules } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
-import type { WriteResult } from "./decide.js";
-import { decide } from "./decide.js";
-import type { Address, LockStore } from "./lock-store.js";
+import type { Change, WriteAllResult, WriteResult } from "./decide.js";
+import { decide, decideAll } from "./decide.js";
+import type { Address, LockStore, Part } from "./lock-store.js";
 
 /** Records by address, with the two operations a table offers. Both may be slow; each is atomic. */
 export interface MemoryTable {
   read(address: Address): Promise<LockRecord | undefined>;
   /** Writes `next` if the record's version is still `seenVersion` (undefined: no record yet). */
   replace(address: Address, next: LockRecord, seenVersion: number | undefined): Promise<WriteResult>;
+  /** Writes all of these, if none of them changed since it was seen. */
+  replaceAll(changes: readonly Change[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
   /** Texts that are kept beside the records. */
   readonly payloads: Map<string, string>;
@@ -35,6 +37,11 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       if (current?.version !== seenVersion) return Promise.resolve({ written: false, seen: current });
       records.set(idOf(address), [address, next]);
       return Promise.resolve({ written: true });
+    },
+    replaceAll(changes) {
+      if (changes.some(({ address, seen }) => get(address)?.version !== seen?.version)) return Promise.resolve(false);
+      for (const { address, next } of changes) records.set(idOf(address), [address, next]);
+      return Promise.resolve(true);
     },
     entries: () => records.values(),
     payloads: new Map(),
@@ -58,6 +65,12 @@ export function createMemoryStore({
     async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
       const seen = await table.read(address);
       return decide(seen, command, clocks, (next, before) => table.replace(address, next, before?.version), { rules, clock, random });
+    },
+    async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: Parameters<LockStore["apply"]>[2]) {
+      const readAll = () => Promise.all(parts.map(({ address }) => table.read(address)));
+      const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> =>
+        (await table.replaceAll(changes)) ? { written: true } : { written: false, seen: await readAll() };
+      return decideAll(await readAll(), parts, clocks, replaceAll, { rules, clock, random });
     },
     read: (address) => table.read(address),
     async keepPayload(address, { digest }, text) {

@@ -17,8 +17,10 @@ export interface Write {
 /** The attribute that garbage collection goes by. */
 export const X = TABLE.ttlAttribute;
 
-/** `freeInMs`/`isTakeable`: nobody holds and nobody waits. */
-export const FREE = "(attribute_not_exists(h) OR size(h) = :zero) AND (attribute_not_exists(qi) OR size(qi) = :zero)";
+/** Nobody waits to be offered the key. */
+export const NOBODY_WAITS = "(attribute_not_exists(qi) OR size(qi) = :zero)";
+/** `findingOf`: nobody holds, and nobody waits. */
+export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_WAITS}`;
 /** `nextToken`: the clock alone is above every earlier token. */
 export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
 /** `endingOf`: this id has not ended. */
@@ -33,8 +35,6 @@ export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
 export const FLOOR_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR fl <= ${last()}.i)`;
 /** `touchedTtlAtSec`: garbage collection already waits long enough. */
 export const TTL_STANDS = `${X} >= :touched`;
-/** `holds` would be empty without it, and no waiter is to be offered the key. */
-export const ALONE = "size(h) = :one AND (attribute_not_exists(qi) OR size(qi) = :zero)";
 /** The same: a run's record is left alone then. */
 export const TTL_IS_ENOUGH = `${X} >= :ttl`;
 /** Of a lock's record, the longest use decides. */
@@ -48,7 +48,7 @@ export const NEVER_RUN = "attribute_not_exists(rn)";
 /** `startedTtlAtSec`: the record was made to be kept for as long as an outcome recorded now. */
 export const STARTED_LATELY = "h.#me.a >= :lately";
 /** `isLater`: no late duplicate of an earlier checkpoint. */
-export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q < :sequence)";
+export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q <= :sequence)";
 /** Only a format this version writes. */
 export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
 

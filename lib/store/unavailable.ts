@@ -13,12 +13,15 @@ const REFUSED: ReadonlySet<string> = new Set([
 interface SdkError {
   readonly name?: string;
   readonly message?: string;
+  /** Of a cancelled transaction, item by item. */
+  readonly CancellationReasons?: readonly { readonly Code?: string }[];
   readonly $metadata?: { readonly attempts?: number };
 }
 
-/** A single write met a transaction on the same item: to be tried again, never reported as lost. */
+/** A write or a transaction met another transaction on the same item: to be tried again, never reported as lost. */
 export function isTransactionConflict(error: unknown): boolean {
-  return (error as SdkError).name === "TransactionConflictException";
+  const { name, CancellationReasons = [] } = error as SdkError;
+  return name === "TransactionConflictException" || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
 }
 
 /** `error` as the store's own: definite only if the SDK sent the request once and it was refused. */

@@ -58,19 +58,29 @@ const meta = v.pipe(
 );
 const fencingToken = v.pipe(integer(0, Number.MAX_SAFE_INTEGER), v.description("Strictly increases with every new grant of the key."));
 const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
-const mode = v.picklist(["exclusive", "shared"]);
+const mode = v.picklist(["exclusive", "shared"], "must be exclusive or shared");
 
 /** `PUT /v1/locks/{key}/leases/{leaseId}` */
 export const AcquireBody = v.strictObject({
   leaseMs: v.optional(leaseMs),
   owner: v.optional(owner),
-  mode: v.optional(v.literal("exclusive", 'must be "exclusive"')),
-  permits: v.optional(v.literal(1, "must be 1")),
+  mode: v.optional(mode),
+  limit: v.optional(v.pipe(integer(1, LIMITS.permitsMax), v.description("How many permits of the key are out at once; 1 is a mutex."))),
+  permits: v.optional(v.pipe(integer(1, LIMITS.permitsMax), v.description("How many of them this lease takes."))),
+  scope: v.optional(
+    v.pipe(
+      text(LIMITS.scopeMaxChars, LIMITS.scopeMinChars),
+      v.description("Makes acquires of one request reentrant: unguessable, never shown."),
+    ),
+  ),
   meta: v.optional(meta),
 });
 
 /** `POST …/renew` */
 export const RenewBody = v.strictObject({ leaseMs: v.optional(leaseMs), meta: v.optional(meta) });
+
+/** `POST …/mode` */
+export const ModeBody = v.strictObject({ mode, fencingToken });
 
 /** `POST …/transfer` */
 export const TransferBody = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
@@ -94,6 +104,48 @@ const page = {
   ),
   cursor: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,200}$/, "must be the cursor of an earlier page"))),
 };
+
+const setKeysRule = `must be 1 to ${LIMITS.setKeys} keys`;
+const setKeys = v.pipe(v.array(Key, setKeysRule), v.minLength(1, setKeysRule), v.maxLength(LIMITS.setKeys, setKeysRule));
+
+/** `PUT /v1/lock-sets/{leaseId}` */
+export const AcquireSetBody = v.pipe(
+  v.strictObject({
+    keys: v.optional(setKeys),
+    locks: v.optional(
+      v.pipe(
+        v.array(v.strictObject({ key: Key, mode: v.optional(mode) }), setKeysRule),
+        v.minLength(1, setKeysRule),
+        v.maxLength(LIMITS.setKeys, setKeysRule),
+      ),
+    ),
+    leaseMs: AcquireBody.entries.leaseMs,
+    owner: AcquireBody.entries.owner,
+    scope: AcquireBody.entries.scope,
+    meta: AcquireBody.entries.meta,
+  }),
+  v.forward(
+    v.check(({ keys, locks }) => (keys === undefined) !== (locks === undefined), "is required, or locks in its place, and not both"),
+    ["keys"],
+  ),
+);
+
+/** `POST /v1/lock-sets/{leaseId}/renew` */
+export const RenewSetBody = v.strictObject({ keys: setKeys, leaseMs: v.optional(leaseMs) });
+
+/** `POST /v1/lock-sets/{leaseId}/release` */
+export const ReleaseSetBody = v.strictObject({ keys: setKeys });
+
+const renewalsRule = `must be 1 to ${LIMITS.renewalsMax} leases`;
+
+/** `POST /v1/renewals` */
+export const RenewalsBody = v.strictObject({
+  leases: v.pipe(
+    v.array(v.strictObject({ key: Key, leaseId: LeaseId, leaseMs: v.optional(leaseMs) }), renewalsRule),
+    v.minLength(1, renewalsRule),
+    v.maxLength(LIMITS.renewalsMax, renewalsRule),
+  ),
+});
 
 /** The query of `GET /v1/locks`. */
 export const ListQuery = v.strictObject({ ...page, owner: v.optional(owner) });
@@ -163,15 +215,33 @@ export const Lease = v.strictObject({
   leaseId: LeaseId,
   owner,
   mode,
-  permits: integer(1, 1000),
-  holdCount: integer(1, 1000),
+  permits: integer(1, LIMITS.permitsMax),
+  holdCount: integer(1, LIMITS.leasesMax),
   fencingToken,
+  fenceFloor: v.optional(
+    v.pipe(durationMs, v.description("Of a shared lease or a permit: the token that a resource compares in place of its own.")),
+  ),
   leaseMs,
   remainingMs: v.pipe(durationMs, v.description("Believe the lease this long, counted from when this request was sent.")),
   renewAfterMs: durationMs,
   version: durationMs,
   serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),
   meta: v.optional(meta),
+});
+
+/** A set that is held. */
+export const LeaseSet = v.strictObject({
+  leaseId: LeaseId,
+  fencingTokens: v.record(Key, fencingToken),
+  leaseMs,
+  remainingMs: v.pipe(durationMs, v.description("Of the key that has least; counted from when this request was sent.")),
+  renewAfterMs: durationMs,
+  serverTimeMs: durationMs,
+});
+
+/** How each key of a set ended. */
+export const SetStates = v.strictObject({
+  states: v.record(Key, v.picklist(["released", "expired", "lost", "transferred", "never", "unknown"])),
 });
 
 const Holder = v.strictObject({ owner, mode, permits: integer(1, 1000), fencingToken, heldMs: durationMs, remainingMs: durationMs });
@@ -181,6 +251,7 @@ export const Inspection = v.strictObject({
   key: Key,
   version: durationMs,
   mode,
+  limit: v.optional(integer(1, LIMITS.permitsMax)),
   fencingToken,
   holders: v.array(Holder),
   waiters: v.array(v.strictObject({ owner, mode, priority: integer(0, 9), position: integer(1, 1000), waitingMs: durationMs })),
@@ -258,9 +329,18 @@ export const Problem = v.strictObject({
   retryAfterMs: v.optional(durationMs),
   holders: v.optional(v.array(Holder)),
   reason: v.optional(v.picklist(["expired", "taken", "broken", "released", "transferred", "never"])),
+  blocking: v.optional(v.array(Key)),
+  lost: v.optional(v.array(Key)),
   field: v.optional(v.string()),
   serverTimeMs: v.optional(durationMs),
   leaseIdAboveMs: v.optional(durationMs),
+});
+
+/** One answer per heartbeat: a lease or a problem, each with its key and status. */
+export const Renewals = v.strictObject({
+  results: v.array(
+    v.union([v.strictObject({ status: v.literal(200), ...Lease.entries }), v.strictObject({ key: Key, ...Problem.entries })]),
+  ),
 });
 
 /** The body of a problem document. */

@@ -9,7 +9,7 @@ export const PROBLEM_TYPE = "application/problem+json";
 /** The problem document of `refusal`; `instance` is the key's path, never the leaseId. */
 export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: Refusal, instance: string | undefined): ProblemBody {
   const { status, title } = ERRORS[code];
-  const { holders, ...details } = rest;
+  const { holders, blocking, lost, ...details } = rest;
   return {
     type: `/problems/${code}`,
     title,
@@ -21,6 +21,8 @@ export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: R
     retry,
     ...details,
     ...(holders && { holders: holders.map((holder) => ({ ...holder })) }),
+    ...(blocking && { blocking: [...blocking] }),
+    ...(lost && { lost: [...lost] }),
   };
 }
 

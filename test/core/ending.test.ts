@@ -47,7 +47,18 @@ describe("an id that a wrong clock made in the future", () => {
   const acquireAt = (record: LockRecord | undefined, madeAtMs: number) =>
     transition(
       record,
-      { type: "acquire", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me", owner: "", leaseMs: 1000, params: "" },
+      {
+        type: "acquire",
+        key: "k",
+        leaseId: leaseIdAt(madeAtMs),
+        principal: "me",
+        owner: "",
+        leaseMs: 1000,
+        mode: "exclusive",
+        limit: 1,
+        permits: 1,
+        params: "",
+      },
       READING,
       createRules(),
     ).answer;

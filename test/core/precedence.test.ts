@@ -15,7 +15,19 @@ const OTHER = leaseIdAt(NOW_MS - 5000);
 const LAPSED = leaseIdAt(NOW_MS - 60_000);
 
 function acquire(leaseId: string, over: Partial<Acquire> = {}): Acquire {
-  return { type: "acquire", key: "k", leaseId, principal: "me", owner: "", leaseMs: 30_000, params: "p", ...over };
+  return {
+    type: "acquire",
+    key: "k",
+    leaseId,
+    principal: "me",
+    owner: "",
+    leaseMs: 30_000,
+    mode: "exclusive",
+    limit: 1,
+    permits: 1,
+    params: "p",
+    ...over,
+  };
 }
 
 function hold(over: Partial<Hold> = {}): Hold {

@@ -164,6 +164,8 @@ describe("what comes of a command, in every state of a run", () => {
     expect(next).toEqual({
       version: 4,
       fencingToken: known.fencingToken,
+      fenceFloor: known.fenceFloor,
+      limit: 1,
       holds: {},
       ended: [
         { leaseId: OTHER, ending: "broken", fencingToken: hold().fencingToken },

@@ -195,7 +195,7 @@ describe("junk over HTTP", () => {
       // What can't be decoded is refused by the gateway itself, before the service.
       if (route) checkReply(route.routeKey, reply, `${decodeURIComponent(encodedPath)} ${path} ${body ?? ""}`);
     });
-    await fc.assert(property, { numRuns: 600 });
+    await fc.assert(property, { numRuns: 1000 });
     // What was sent got everywhere, and not only to the first check.
     expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 204, 400, 404, 405, 409, 410, 415, 422, 423]));
   });

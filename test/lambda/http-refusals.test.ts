@@ -18,7 +18,7 @@ const nested = (levels: number): string => `{"meta":{"a":${"[".repeat(levels)}${
 describe("a body", () => {
   it.each<[what: string, body: string, field: string | undefined, detail: string]>([
     ["an unknown field", '{"leaseMS":5000}', "leaseMS", "leaseMS: is not a field of this request"],
-    ["a field of a later version", '{"scope":"x"}', "scope", "scope: is not a field of this request"],
+    ["a field of a later version", '{"priority":1}', "priority", "priority: is not a field of this request"],
     ["a wrong type", '{"leaseMs":"5000"}', "leaseMs", `leaseMs: ${LEASE_RULE}`],
     ["null", '{"leaseMs":null}', "leaseMs", `leaseMs: ${LEASE_RULE}`],
     ["a fraction", '{"leaseMs":5000.5}', "leaseMs", `leaseMs: ${LEASE_RULE}`],
@@ -27,8 +27,8 @@ describe("a body", () => {
     ["beyond any number", '{"leaseMs":1e400}', "leaseMs", `leaseMs: ${LEASE_RULE}`],
     ["an owner that is too long", JSON.stringify({ owner: "x".repeat(257) }), "owner", "owner: must be text of 0 to 256 characters"],
     ["half of a surrogate pair", '{"owner":"\\ud83d"}', "owner", "owner: must be text of 0 to 256 characters"],
-    ["another mode", '{"mode":"shared"}', "mode", 'mode: must be "exclusive"'],
-    ["several permits", '{"permits":2}', "permits", "permits: must be 1"],
+    ["another mode", '{"mode":"upgradeable"}', "mode", "mode: must be exclusive or shared"],
+    ["more permits than the key has", '{"permits":2}', "permits", "permits: must be at most the limit of 1"],
     ["meta that is no object", '{"meta":[1]}', "meta", `meta: ${META_RULE}`],
     ["meta that is too large", JSON.stringify({ meta: { a: "é".repeat(512) } }), "meta", `meta: ${META_RULE}`],
     ["meta nested without end", nested(8_000), "meta", `meta: ${META_RULE}`],

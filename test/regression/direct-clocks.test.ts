@@ -54,6 +54,7 @@ function directMode({ wallBy = 0 } = {}) {
   }
   const store: LockStore = {
     apply: (address, command, clocks) => dated(() => counted.apply(address, command, clocks)),
+    applyAll: (parts, clocks) => dated(() => counted.applyAll(parts, clocks)),
     read: (address) => dated(() => (told.looks++, counted.read(address))),
     list: (query) => dated(() => counted.list(query)),
     keepPayload: (address, payload, text) => dated(() => counted.keepPayload(address, payload, text)),

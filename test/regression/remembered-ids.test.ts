@@ -21,7 +21,12 @@ const at = (ms: number) => ({ earlierMs: ms, laterMs: ms });
 const cancel = (record: LockRecord | undefined, leaseId: string, atMs: number) =>
   transition(record, { type: "release", key: "k", leaseId, principal: "me" }, at(atMs), RULES);
 const acquire = (record: LockRecord | undefined, leaseId: string, atMs: number) =>
-  transition(record, { type: "acquire", key: "k", leaseId, principal: "me", owner: "", leaseMs: 1000, params: "" }, at(atMs), RULES);
+  transition(
+    record,
+    { type: "acquire", key: "k", leaseId, principal: "me", owner: "", leaseMs: 1000, mode: "exclusive", limit: 1, permits: 1, params: "" },
+    at(atMs),
+    RULES,
+  );
 
 /** From hours behind to hours ahead, and the bounds themselves. */
 const madeByMs = fc.oneof(

@@ -128,7 +128,9 @@ describe("a line", () => {
   it("says what the table said, but for the leases that it named", async () => {
     const error = new StoreUnavailable("ValidationException: no h.0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b", true, false);
     const fail = (): Promise<never> => Promise.reject(error);
-    const { ask, newId, lines } = directService({ store: { apply: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail } });
+    const { ask, newId, lines } = directService({
+      store: { apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail },
+    });
     await ask(ACQUIRE, { leaseId: newId() });
     expect(lines[0]?.reason).toBe(`unavailable: ValidationException: no h.${hash("0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b")}`);
     expect(JSON.stringify(lines)).not.toMatch(LEASE_ID);

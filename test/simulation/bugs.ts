@@ -90,7 +90,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "takeover-by-the-later-clock",
     why: "a server clock that is fast takes over from a holder who still believes",
-    file: "lib/core/views.ts",
+    file: "lib/core/expiry.ts",
     edits: [["hold.expiresAtMs + hold.marginMs <= reading.earlierMs;", "hold.expiresAtMs + hold.marginMs <= reading.laterMs;"]],
   },
   {

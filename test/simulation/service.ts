@@ -30,6 +30,13 @@ export function makeHandler({ world, random, weather, oracle }: Surroundings, re
   const table: MemoryTable = {
     entries: () => records.entries(),
     payloads: records.payloads,
+    async replaceAll(changes) {
+      const decidedAtMs = world.nowMs;
+      await world.sleep(stallMs());
+      const written = await records.replaceAll(changes);
+      if (written) for (const { address, next, seen } of changes) oracle.written(address, { before: seen, next, decidedAtMs });
+      return written;
+    },
     async read(address) {
       await world.sleep(stallMs());
       return records.read(address);

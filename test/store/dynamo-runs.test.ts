@@ -43,7 +43,17 @@ describe("a run's item", () => {
   });
 
   const base: Run = { state: "running", attempt: 1, takeover: false, fingerprint: "", keepResultMs: 60_000 };
-  const record = (run: Run): LockRecord => ({ version: 7, fencingToken: 9, holds: {}, ended: [], floor: "", run, ttlAtSec: 8 });
+  const record = (run: Run): LockRecord => ({
+    version: 7,
+    fencingToken: 9,
+    fenceFloor: 9,
+    limit: 1,
+    holds: {},
+    ended: [],
+    floor: "",
+    run,
+    ttlAtSec: 8,
+  });
 
   it.each<[string, Run]>([
     ["running", base],

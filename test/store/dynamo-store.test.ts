@@ -111,8 +111,11 @@ describe("a record and its item", () => {
     const record = {
       version: 7,
       fencingToken: 9_007_199_254_740_991,
+      fenceFloor: 6,
+      limit: 3,
+      upgrading: { leaseId: B, untilMs: 4 },
       holds: {
-        [A]: { ...hold, mode: "exclusive" as const, broken: "drain" as const },
+        [A]: { ...hold, mode: "exclusive" as const, scope: "s", broken: "drain" as const },
         [B]: { ...hold, mode: "shared" as const, broken: "forced" as const, meta: { step: 1 } },
       },
       ended: [
@@ -126,7 +129,7 @@ describe("a record and its item", () => {
   });
 
   it.each(["f", "v", TABLE.ttlAttribute])("are not read where a number is damaged: %s", (name) => {
-    const item = toItem({ version: 1, fencingToken: 1, holds: {}, ended: [], floor: "", ttlAtSec: 1 });
+    const item = toItem({ version: 1, fencingToken: 1, fenceFloor: 1, limit: 1, holds: {}, ended: [], floor: "", ttlAtSec: 1 });
     for (const value of [1.5, Number.NaN, "1", 2 ** 53])
       expect(() => fromItem({ ...item, [name]: value }), String(value)).toThrow(/safe integer/);
   });

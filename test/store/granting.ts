@@ -38,6 +38,8 @@ export function acquires(store: () => LockStore): void {
     expect(await lock.read()).toEqual({
       version: START_MS + 1,
       fencingToken: START_MS,
+      fenceFloor: START_MS,
+      limit: 1,
       holds: {
         [A]: {
           principal: "P",

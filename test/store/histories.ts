@@ -111,6 +111,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
     return {
       version: START_MS - 7,
       fencingToken,
+      fenceFloor: fencingToken,
+      limit: 1,
       holds: held ? { [id]: hold } : {},
       ended: ended.map((leaseId) => ({ leaseId, ending })),
       floor: ended.length === LIMITS.endedRemembered ? floor : "",
@@ -166,7 +168,19 @@ function resolve(draft: Draft, key: string, record: LockRecord | undefined, toke
   const note = meta !== undefined && { meta: { note: meta } };
   switch (type) {
     case "acquire":
-      return { type, key, leaseId: id, principal, owner: "somebody", leaseMs: leaseMs ?? 30_000, params, ...note };
+      return {
+        type,
+        key,
+        leaseId: id,
+        principal,
+        owner: "somebody",
+        leaseMs: leaseMs ?? 30_000,
+        mode: "exclusive",
+        limit: 1,
+        permits: 1,
+        params,
+        ...note,
+      };
     case "renew":
       return { type, key, leaseId: id, principal, ...length, ...note };
     case "release":

@@ -145,6 +145,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       return {
         version: START_MS - 7,
         fencingToken,
+        fenceFloor: fencingToken,
+        limit: 1,
         holds,
         ended: ended.map((leaseId) => ({ leaseId, ending })),
         floor: ended.length === LIMITS.endedRemembered ? floor : "",

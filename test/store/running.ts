@@ -45,6 +45,8 @@ export function runs(store: () => LockStore): void {
     expect(await run.read()).toEqual({
       version: laterMs + 1,
       fencingToken: laterMs,
+      fenceFloor: laterMs,
+      limit: 1,
       holds: {
         [A]: {
           principal: "P",

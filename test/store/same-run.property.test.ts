@@ -60,7 +60,6 @@ const PREDICATES = [
   "x >= :ttl",
   "attribute_not_exists(h.#me.b)",
   // An outcome.
-  "size(h) = :one",
   "fl <= r7.i",
   "h.#me.a >= :lately",
   // Both.

@@ -6,7 +6,7 @@ import type { AnswerTo, Command, Held, LeaseView } from "../../lib/core/commands
 import type { Refusal } from "../../lib/core/errors.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
-import type { LockRecord, Meta } from "../../lib/core/record.js";
+import type { LockRecord, Meta, Mode } from "../../lib/core/record.js";
 import { createRules } from "../../lib/core/rules.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Address, Applied, LockStore } from "../../lib/store/lock-store.js";
@@ -34,6 +34,10 @@ export interface AcquireOptions {
   readonly owner?: string;
   readonly leaseMs?: number;
   readonly params?: string;
+  readonly mode?: Mode;
+  readonly limit?: number;
+  readonly permits?: number;
+  readonly scope?: string;
   readonly meta?: Meta;
 }
 
@@ -70,12 +74,10 @@ export class Scene {
     return this.store.apply(this.address, command, () => reading);
   }
 
-  async acquire(
-    id: LeaseId,
-    { by = "P", owner = "", leaseMs = LEASE_MS, params = "same", meta }: AcquireOptions = {},
-  ): Promise<Held | Refusal> {
+  async acquire(id: LeaseId, { by = "P", params = "same", ...given }: AcquireOptions = {}): Promise<Held | Refusal> {
     const { key } = this.address;
-    return (await this.apply({ type: "acquire", key, leaseId: id, principal: by, owner, leaseMs, params, ...(meta && { meta }) })).answer;
+    const usual = { owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: 1, permits: 1 } as const;
+    return (await this.apply({ type: "acquire", key, leaseId: id, principal: by, params, ...usual, ...given })).answer;
   }
 
   async renew(id: LeaseId, { by = "P", ...given }: Options = {}): Promise<Held | Refusal> {

@@ -8,7 +8,8 @@ import type { HttpResult } from "../../lambda/http.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import * as messages from "../../lib/wire/messages.js";
-import { OPERATION_DOCS, openapi } from "../../lib/wire/openapi.js";
+import { OPERATION_DOCS } from "../../lib/wire/operation-docs.js";
+import { openapi } from "../../lib/wire/openapi.js";
 import { LEASE_ID } from "./lease-ids.js";
 
 /** What came back. */
@@ -22,7 +23,7 @@ export interface Reply {
 }
 
 /** A reply can be this long: the names of a request's own fields come back in a refusal of them. */
-const MAX_REPLY_CHARS = 64 * 1024;
+const MAX_REPLY_CHARS = 128 * 1024;
 /** One that shows what a run keeps: its result and its checkpoint, characters escaped. */
 const MAX_RUN_CHARS = 2 * (LIMITS.resultBytes + LIMITS.checkpointBytes);
 const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = {

@@ -13,6 +13,8 @@ const EVERYTHING: Required<RefusalDetails> = {
   retryAfterMs: 1_871,
   holders: [{ owner: "checkout-7", mode: "exclusive", permits: 1, fencingToken: 7, heldMs: 1_160, remainingMs: 840 }],
   reason: "taken",
+  blocking: ["a"],
+  lost: ["b"],
   field: "leaseMs",
   serverTimeMs: 1_795_177_821_463,
   leaseIdAboveMs: 1_795_177_821_000,

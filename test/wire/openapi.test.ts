@@ -69,7 +69,17 @@ describe("the document", () => {
 
   it("needs a body exactly where the service does", () => {
     const needed = operations.filter(({ operation }) => operation.requestBody?.required).map(({ operation }) => operation.operationId);
-    expect(needed).toEqual(["transfer", "break", "conclude", "resetRun"]);
+    expect(needed).toEqual([
+      "changeMode",
+      "transfer",
+      "break",
+      "acquireSet",
+      "renewSet",
+      "releaseSet",
+      "renewMany",
+      "conclude",
+      "resetRun",
+    ]);
     const { TransferBody, BreakBody, OutcomeBody, ResetBody } = messages;
     expect([TransferBody, BreakBody, OutcomeBody, ResetBody].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(false));
     const { AcquireBody, RenewBody, StartBody, RenewRunBody } = messages;
@@ -111,8 +121,13 @@ describe("the document", () => {
     expect(Object.fromEntries(sizes)).toEqual({
       acquire: small,
       renew: small,
+      changeMode: small,
       transfer: small,
       break: small,
+      acquireSet: small,
+      renewSet: small,
+      releaseSet: small,
+      renewMany: small,
       start: small,
       renewRun: small,
       conclude: `At most ${LIMITS.outcomeBodyBytes} bytes.`,
@@ -145,8 +160,10 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["acquire", false, { leaseMs: null }],
   ["acquire", false, { owner: 7 }],
   ["acquire", false, { owner: "x".repeat(257) }],
-  ["acquire", false, { mode: "shared" }],
-  ["acquire", false, { permits: 2 }],
+  ["acquire", true, { mode: "shared" }],
+  ["acquire", true, { limit: 3, permits: 2 }],
+  ["acquire", false, { mode: "upgradeable" }],
+  ["acquire", false, { permits: 0 }],
   ["acquire", false, { meta: [] }],
   ["acquire", false, { meta: "text" }],
   ["acquire", false, { meta: null }],

@@ -1,0 +1,62 @@
+/**
+ * One order, written by four services of one request: its main record, the snapshot of the product, the payment
+ * order, the payment unit. Each of them locks the order, for it may also be called by itself, and calls the next
+ * one with the lock in hand. The trace id makes the lock reentrant over all their processes: nobody waits for itself.
+ */
+import { randomUUID } from "node:crypto";
+import type { LockClient } from "../../lib/index.js";
+import { key } from "../../lib/index.js";
+import { play } from "./stage.js";
+import type { Table } from "./table.js";
+import { valueOf, write } from "./table.js";
+
+/** What travels from service to service. The trace id is known to this request alone: whoever has it shares its locks. */
+export interface OrderRequest {
+  readonly traceId: string;
+  readonly order: string;
+  readonly product: string;
+}
+
+/** A service: a process with a client of its own, the part of the order that it writes, and the service that it calls. */
+export interface Service {
+  readonly locks: Pick<LockClient, "scope">;
+  readonly part: string;
+  readonly save: (id: string, value: unknown, fencingToken: number) => Promise<void>;
+  readonly next?: Service | undefined;
+}
+
+/** What each of the services does with the request. */
+export async function serve({ locks, part, save, next }: Service, request: OrderRequest): Promise<void> {
+  const { traceId, order, product } = request;
+  await locks.scope(traceId).withLock(key("ORDER", order), async (lease) => {
+    await save(`${order} ${part}`, product, lease.fencingToken); // Of all four the same token.
+    if (next) await serve(next, request); // In life an HTTP request, with the trace id in a header.
+  });
+}
+
+/** The parts, in the order in which their services call each other. */
+export const PARTS: readonly string[] = ["main record", "product snapshot", "payment order", "payment unit"];
+
+/** The first of these services: the last part's is made first, as the one before it has to know it. */
+export function serviceFor(parts: readonly string[], join: () => Pick<LockClient, "scope">, table: Table): Service {
+  const [part = "", ...rest] = parts;
+  const save: Service["save"] = (id, value, token) => write(table, id, value, token);
+  return { locks: join(), part, save, next: rest.length > 0 ? serviceFor(rest, join, table) : undefined };
+}
+
+await play(import.meta.url, async ({ join, table }) => {
+  const shop = serviceFor(PARTS, () => join({ owner: "shop" }), table);
+  await serve(shop, { traceId: randomUUID(), order: "order-1231", product: "camera" });
+  for (const part of PARTS) console.log(`${part}: ${String(await valueOf(table, `order-1231 ${part}`))}`);
+
+  const stranger = join({ owner: "shop" });
+  const request = randomUUID();
+  await using outer = await join({ owner: "shop" }).scope(request).acquire(key("ORDER", "order-1232"));
+  await using inner = await join({ owner: "shop" }).scope(request).acquire(key("ORDER", "order-1232"));
+  console.log(`levels: ${inner.holdCount}, one token: ${outer.fencingToken === inner.fencingToken}`);
+  console.log(`another request, same owner: ${(await stranger.tryAcquire(key("ORDER", "order-1232"))) ? "let in!" : "waits"}`);
+  await inner.release();
+  console.log(`the inner one is done: ${(await stranger.tryAcquire(key("ORDER", "order-1232"))) ? "let in!" : "still waits"}`);
+  await outer.release();
+  console.log(`the outer one is done: ${(await stranger.tryAcquire(key("ORDER", "order-1232"))) ? "its turn" : "still waits!"}`);
+});

@@ -1,0 +1,56 @@
+/** The application's own table: an item by its `id`, with a `value`. What the locks are kept in is another one. */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { fencedWrite } from "../../lib/index.js";
+
+/** A table, and how it is reached. */
+export interface Table {
+  readonly documents: DynamoDBDocumentClient;
+  readonly TableName: string;
+}
+
+const ACTIVE_WITHIN_SEC = 30;
+
+/** Creates the table and waits until it can be used. */
+export async function createTableOfOurs(client: DynamoDBClient, TableName: string): Promise<Table> {
+  await client.send(
+    new CreateTableCommand({
+      TableName,
+      BillingMode: "PAY_PER_REQUEST",
+      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
+      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+    }),
+  );
+  await waitUntilTableExists({ client, maxWaitTime: ACTIVE_WITHIN_SEC }, { TableName });
+  return { documents: DynamoDBDocumentClient.from(client), TableName };
+}
+
+/** The item as it is now; undefined when there is none. */
+export async function read({ documents, TableName }: Table, id: string): Promise<Record<string, unknown> | undefined> {
+  const { Item } = await documents.send(new GetCommand({ TableName, Key: { id }, ConsistentRead: true }));
+  return Item;
+}
+
+/** The item's `value` as it is now; undefined when there is none. */
+export async function valueOf(table: Table, id: string): Promise<unknown> {
+  return (await read(table, id))?.["value"];
+}
+
+/** An update that sets the item's `value`, unless somebody with a later token wrote it already: alone or in a transaction. */
+export function fencedValue({ TableName }: Pick<Table, "TableName">, id: string, value: unknown, fencingToken: number) {
+  const fence = fencedWrite(fencingToken);
+  return {
+    ...fence,
+    TableName,
+    Key: { id },
+    UpdateExpression: `${fence.UpdateExpression}, #value = :value`,
+    ExpressionAttributeNames: { ...fence.ExpressionAttributeNames, "#value": "value" },
+    ExpressionAttributeValues: { ...fence.ExpressionAttributeValues, ":value": value },
+  };
+}
+
+/** Sends that update. @throws ConditionalCheckFailedException when somebody with a later token wrote already. */
+export async function write(table: Table, id: string, value: unknown, fencingToken: number): Promise<void> {
+  await table.documents.send(new UpdateCommand(fencedValue(table, id, value, fencingToken)));
+}

@@ -1,0 +1,99 @@
+/**
+ * The heartbeats of a process that are due at about the same time, sent as one request. A lease that is
+ * alone beats as if this were not there; each is an attempt of its own, answered for itself.
+ */
+import type { Held } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import { LIMITS } from "../core/limits.js";
+import type { CallOptions, RenewRequest } from "../core/lock-api.js";
+import type { ServiceApi } from "../core/run-api.js";
+import type { Clock, Timer } from "../core/time.js";
+
+/** A heartbeat may be sent by this much of its interval before its time, to go with another. */
+const EARLY = 0.1;
+
+interface Due {
+  readonly dueMs: number;
+  /** From when on it may go with another. */
+  readonly earliestMs: number;
+  readonly beat: () => void;
+  readonly timer: Timer;
+}
+
+interface Gathered {
+  readonly request: RenewRequest;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (answer: Held | Refusal) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The heartbeats of one client. */
+export class Heartbeats {
+  readonly #api: ServiceApi;
+  readonly #clock: Clock;
+  readonly #due = new Set<Due>();
+  #gathered: Gathered[] = [];
+
+  constructor(api: ServiceApi, clock: Clock) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  /** Runs `beat` in `delayMs`, or a little earlier together with another's. */
+  schedule(delayMs: number, beat: () => void): Timer {
+    const dueMs = this.#clock.monotonicMs() + delayMs;
+    const due: Due = { dueMs, earliestMs: dueMs - delayMs * EARLY, beat, timer: this.#clock.inBackground(delayMs, () => this.#fire(due)) };
+    this.#due.add(due);
+    return { cancel: () => void (due.timer.cancel(), this.#due.delete(due)) };
+  }
+
+  /** A renewal, sent with all that were asked for in the same turn; settles as it does. */
+  renew(request: RenewRequest, { signal }: CallOptions = {}): Promise<Held | Refusal> {
+    return new Promise((resolve, reject) => {
+      if (this.#gathered.length === 0) queueMicrotask(() => this.#send());
+      this.#gathered.push({ request, signal, resolve, reject });
+    });
+  }
+
+  #fire(first: Due): void {
+    this.#due.delete(first);
+    const nowMs = this.#clock.monotonicMs();
+    const together = [...this.#due].filter(({ earliestMs }) => earliestMs <= nowMs).slice(0, LIMITS.renewalsMax - 1);
+    for (const due of together) {
+      due.timer.cancel();
+      this.#due.delete(due);
+    }
+    first.beat();
+    for (const { beat } of together) beat();
+  }
+
+  #send(): void {
+    const group = this.#gathered.splice(0, LIMITS.renewalsMax);
+    if (this.#gathered.length > 0) this.#send();
+    const [first] = group;
+    if (first && group.length === 1) {
+      const { request, signal, resolve, reject } = first;
+      void this.#api.renew(request, signal && { signal }).then(resolve, reject);
+      return;
+    }
+    const leases = group.map(({ request }) => request);
+    void this.#api.renewMany({ leases }, { signal: whenAll(group) }).then(
+      (answer) => {
+        for (const [index, { resolve, reject }] of group.entries()) {
+          const result = answer.ok ? answer.results[index] : answer;
+          if (result) resolve(result);
+          else reject(new Error("renewMany answered fewer leases than it was asked for"));
+        }
+      },
+      (error: unknown) => group.forEach(({ reject }) => reject(error)),
+    );
+  }
+}
+
+/** Aborts when nobody waits for the group's answer any more. */
+function whenAll(group: readonly Gathered[]): AbortSignal {
+  const given = new AbortController();
+  let waiting = group.length;
+  for (const { signal } of group) signal?.addEventListener("abort", () => void (--waiting === 0 && given.abort()), { once: true });
+  return given.signal;
+}

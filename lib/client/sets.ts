@@ -1,0 +1,107 @@
+/**
+ * Acquiring many keys at once. A set doesn't queue: who waits for one looks at the keys that were in its way,
+ * and asks for all of them again when they are free.
+ */
+import type { Held } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import type { Mode } from "../core/record.js";
+import { LIMITS } from "../core/limits.js";
+import { elapsedMs, instantOf } from "../core/time.js";
+import type { Wanted } from "./acquire.js";
+import { tryOnce } from "./acquire.js";
+import type { Answered } from "./call.js";
+import { attemptMsFor, call, pause } from "./call.js";
+import { errorOf, InvalidRequestError, timeoutOf } from "./errors.js";
+import type { Holder } from "./holder.js";
+import { CALL_BUDGET_MS } from "./holder.js";
+import { capWaitMs } from "./invocation.js";
+import type { HeldLease } from "./lease.js";
+import type { SetAsLease, SetKey } from "./lease-set.js";
+import { setAsLease } from "./lease-set.js";
+import type { SetOptions } from "./options.js";
+
+/** A look at a key that was in the way, and the pause after it. */
+const LOOK_MS = 100;
+const LONGEST_LOOK_MS = 1000;
+/** So many looks before a set with a scope is asked for again all the same: who is in the way may be of that scope. */
+const LOOKS_IN_SCOPE = 5;
+
+/** A set that is asked for: its keys without repeats, and how it is asked for. */
+export interface WantedSet {
+  readonly keys: readonly string[];
+  /** By each key, what its caller calls it: without the client's prefix. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly modes: ReadonlyMap<string, Mode>;
+  readonly set: SetAsLease;
+  readonly wanted: Wanted;
+}
+
+/** @throws InvalidRequestError naming the key that names no lock, or when there are too many or none. */
+export function wantedSet(holder: Holder, names: readonly SetKey[], options: SetOptions): WantedSet {
+  if (!Array.isArray(names)) throw new InvalidRequestError("keys: must be a list of keys", "keys");
+  const named = (names as readonly SetKey[]).map((name) => (typeof name === "object" ? name : { key: name }));
+  const modes = new Map<string, Mode>();
+  const called = new Map<string, string>();
+  for (const { key: given, mode = "exclusive" } of named as readonly { readonly key: string; readonly mode?: Mode }[]) {
+    const key = holder.keyOf(given);
+    called.set(key, given);
+    // Wanted in both modes, it is wanted for oneself.
+    modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
+  }
+  if (modes.size === 0 || modes.size > LIMITS.setKeys)
+    throw new InvalidRequestError(`keys: must be 1 to ${LIMITS.setKeys} different ones`, "keys");
+  const locks = Array.from(modes, ([key, mode]) => ({ key, mode }));
+  const keys = locks.map(({ key }) => key);
+  return {
+    keys,
+    names: called,
+    modes,
+    set: setAsLease(holder.deps.api, keys.join(","), locks),
+    wanted: holder.wanted(keys.join(","), options),
+  };
+}
+
+/** Asks once: all of it, or null. */
+export async function trySet(holder: Holder, { set, wanted }: WantedSet, options: SetOptions): Promise<HeldLease | null> {
+  const view = { ...holder.deps, api: set.api };
+  return holder.registry.run(options.signal, async (signal) => {
+    const budgetMs = capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), holder.context);
+    const answered = await tryOnce({ ...wanted, signal }, budgetMs, view, set.acquire);
+    const { answer } = answered;
+    return answer.ok ? holder.hand({ ...answered, answer }, options, "locks", set.api) : null;
+  });
+}
+
+/** Asks until all of it is granted. @throws LockTimeoutError after `waitMs`. */
+export async function untilSet(holder: Holder, { set, wanted, modes }: WantedSet, waitMs: number, options: SetOptions): Promise<HeldLease> {
+  const view = { ...holder.deps, api: set.api };
+  return holder.registry.run(options.signal, async (signal) => {
+    const { clock, random } = holder.deps;
+    const began = instantOf(clock);
+    const leftMs = (): number => waitMs - elapsedMs(began, instantOf(clock));
+    const patience = holder.scope === undefined ? Number.POSITIVE_INFINITY : LOOKS_IN_SCOPE;
+    for (let looks = 0; ;) {
+      const budgetMs = Math.max(leftMs(), attemptMsFor(wanted.leaseMs));
+      const answered: Answered<Held | Refusal> = await tryOnce({ ...wanted, signal }, budgetMs, view, set.acquire);
+      const { answer } = answered;
+      if (answer.ok) return holder.hand({ ...answered, answer }, options, "locks", set.api);
+      if (answer.code !== "locked") throw errorOf(answer, `acquire ${wanted.key}`);
+      const [inTheWay = ""] = answer.blocking ?? [];
+      const mode = modes.get(inTheWay);
+      for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
+        if (leftMs() <= 0) throw timeoutOf(`acquire ${wanted.key}: ${inTheWay} is still held by another after ${waitMs} ms`, answer);
+        const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, leftMs());
+        await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
+        held = !signal.aborted && (await isInTheWay(holder, inTheWay, mode));
+      }
+    }
+  });
+}
+
+/** Whether somebody holds the key whom this mode can't join; when nobody can tell, the set is asked for again. */
+async function isInTheWay({ deps }: Holder, key: string, mode: Mode | undefined): Promise<boolean> {
+  const bounds = { attemptMs: CALL_BUDGET_MS / 2, budgetMs: CALL_BUDGET_MS };
+  const { answer } = await call((options) => deps.api.inspect({ key }, options), bounds, deps);
+  if (!answer.ok || !("inspection" in answer)) return false;
+  return answer.inspection.holders.some((holder) => mode !== "shared" || holder.mode !== "shared");
+}

@@ -1,0 +1,100 @@
+/**
+ * One service of each sort and clients of it, for what every client does with every kind of lock: in memory,
+ * over HTTP to the real handler, straight on the table. Two clients stand for two processes.
+ */
+import { afterAll, beforeAll, describe } from "vitest";
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose } from "../../lambda/compose.js";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import type { ClientOptions, LockClient } from "../../lib/index.js";
+import { createLockClient as createHttpClient, key } from "../../lib/index.js";
+import { createLockClient as createMemoryClient } from "../../lib/testing.js";
+import { freshTable } from "../support/engine.js";
+
+interface Site {
+  client(options?: ClientOptions): LockClient;
+  passing<T>(promise: Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** What the tests share. */
+export interface KindsScene {
+  /** Owner `checkout-7`. */
+  readonly locks: LockClient;
+  /** Another process of the same caller; owner `worker`. */
+  readonly other: LockClient;
+  /** A further client; the caller closes it. */
+  client(options?: ClientOptions): LockClient;
+  /** Settles as `promise` does; the site's time passes until then. */
+  passing<T>(promise: Promise<T>): Promise<T>;
+  /** A key of the test's own. */
+  fresh(): string;
+  /** A scope of the test's own. */
+  freshScope(): string;
+}
+
+const SITES: readonly (readonly [name: string, open: () => Promise<Site>])[] = [
+  ["in memory", inMemory],
+  ["over HTTP", overHttp],
+  ["straight on the table", onTheTable],
+];
+
+async function inMemory(): Promise<Site> {
+  const { clock, store } = createMemoryClient();
+  return {
+    client: (options) => createMemoryClient({ ...options, clock, store }),
+    passing: (promise) => clock.settle(promise),
+    close: () => Promise.resolve(),
+  };
+}
+
+async function overHttp(): Promise<Site> {
+  const { client, tableName } = await freshTable();
+  const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+  return {
+    client: (options) => createHttpClient({ ...options, url: gateway.url }),
+    passing: (promise) => promise,
+    async close() {
+      await gateway.close();
+      client.destroy();
+    },
+  };
+}
+
+async function onTheTable(): Promise<Site> {
+  const { client, tableName } = await freshTable();
+  return {
+    client: (options) => createTableClient({ ...options, client, tableName }),
+    passing: (promise) => promise,
+    close() {
+      client.destroy();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** Defines `tests` for the clients of every site. */
+export function describeEverywhere(what: string, ...tests: readonly ((scene: KindsScene) => void)[]): void {
+  describe.each(SITES)(`${what}, %s`, (_name, open) => {
+    let used = 0;
+    const scene = {
+      fresh: () => key("kinds", ++used),
+      freshScope: () => `request-${String(++used).padStart(16, "0")}`,
+    } as { -readonly [member in keyof KindsScene]: KindsScene[member] };
+    let site: Site;
+
+    beforeAll(async () => {
+      site = await open();
+      scene.client = (options) => site.client(options);
+      scene.passing = (promise) => site.passing(promise);
+      scene.locks = site.client({ owner: "checkout-7" });
+      scene.other = site.client({ owner: "worker" });
+    });
+    afterAll(async () => {
+      await scene.locks.close();
+      await scene.other.close();
+      await site.close();
+    });
+    for (const define of tests) define(scene);
+  });
+}

@@ -1,0 +1,8 @@
+/** Every kind of lock with every client: scopes, readers and writers, semaphores, sets, and their hand-over. */
+import { describeKindsModes } from "./conforming-kinds-modes.js";
+import { describeKindsPermits } from "./conforming-kinds-permits.js";
+import { describeKindsScopes } from "./conforming-kinds-scopes.js";
+import { describeKindsSets } from "./conforming-kinds-sets.js";
+import { describeEverywhere } from "./kinds-scene.js";
+
+describeEverywhere("locks of every kind", describeKindsScopes, describeKindsModes, describeKindsPermits, describeKindsSets);

@@ -1,0 +1,178 @@
+/** Sets of keys when messages are lost, slow or refused: granted whole, believed from the send, lost with any key. */
+import { describe, expect, it } from "vitest";
+import { clientMarginMs } from "../../lib/core/limits.js";
+import { refuse } from "../../lib/core/errors.js";
+import { LockLostError, LockUnavailableError } from "../../lib/index.js";
+import { createRig } from "./rig.js";
+
+const KEYS = ["A", "B", "C"];
+const LEASE_MS = 9000;
+const EVERY_MS = LEASE_MS / 3;
+const OPTIONS = { leaseMs: LEASE_MS } as const;
+
+describe("acquiring a set", () => {
+  it("is one request, and so are each heartbeat and its release", async () => {
+    const { clock, locks, wire } = createRig();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    await clock.advance(LEASE_MS);
+    await set.release();
+    expect(wire.sent.map(({ operation }) => operation)).toEqual(["acquireSet", "renewSet", "renewSet", "renewSet", "releaseSet"]);
+  });
+
+  it("whose answer was lost is asked for again under the same leaseId: one set, the same tokens", async () => {
+    const { clock, locks, wire, rival } = createRig();
+    wire.next("acquireSet", { lost: "reply" }, { lost: "reply", silently: true });
+    const set = await clock.settle(locks.acquireAll(KEYS, OPTIONS));
+    const ids = wire.of("acquireSet").map(({ request }) => request.leaseId);
+    expect([ids.length, new Set(ids).size]).toEqual([3, 1]);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toMatchObject([{ fencingToken: set.fencingTokens[key] }]);
+  });
+
+  it("that nobody answers is cancelled, and reported as unavailable: no key stays held", async () => {
+    const { clock, locks, wire, rival } = createRig();
+    wire.always("acquireSet", { lost: "reply" });
+    await expect(clock.settle(locks.tryAcquireAll(KEYS, OPTIONS))).rejects.toBeInstanceOf(LockUnavailableError);
+    expect(wire.of("releaseSet").map(({ request }) => request.leaseId)).toEqual([wire.of("acquireSet")[0]!.request.leaseId]);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
+    // And a late duplicate of it is granted nothing.
+    wire.always("acquireSet", undefined);
+    const late = await wire.api.acquireSet(wire.of("acquireSet")[0]!.request as Parameters<typeof wire.api.acquireSet>[0]);
+    expect(late).toMatchObject({ ok: false, code: "lease-over" });
+  });
+
+  it("that is aborted while its answer is under way gives back what it was granted", async () => {
+    const { clock, locks, wire, rival } = createRig();
+    const giveUp = new AbortController();
+    wire.next("acquireSet", { replyMs: 300 });
+    const failed = expect(locks.acquireAll(KEYS, { ...OPTIONS, signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
+    await clock.advance(100);
+    giveUp.abort();
+    await clock.settle(failed);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
+  });
+
+  it("is believed from the send of the request that was answered, for as long as the key that has least", async () => {
+    const { clock, locks, wire } = createRig();
+    wire.next("acquireSet", { requestMs: 300, replyMs: 400 });
+    const set = await clock.settle(locks.acquireAll(KEYS, OPTIONS));
+    expect(set.remainingMs()).toBe(LEASE_MS - 700 - clientMarginMs(LEASE_MS));
+  });
+
+  it("waits by looking at what was in its way, and asks for all of it only when that is free", async () => {
+    const { clock, locks, rival, wire } = createRig();
+    const theirs = await rival.acquire("B");
+    const waiting = locks.acquireAll(KEYS);
+    await clock.advance(10_000);
+    expect(wire.of("acquireSet")).toHaveLength(1);
+    expect(wire.of("inspect").length).toBeGreaterThan(5);
+    expect(new Set(wire.of("inspect").map(({ request }) => request.key))).toEqual(new Set(["B"]));
+    await theirs.release();
+    await clock.settle(waiting);
+    expect(wire.of("acquireSet")).toHaveLength(2);
+    expect(new Set(wire.of("acquireSet").map(({ request }) => request.leaseId)).size).toBe(2);
+  });
+
+  it("says what else than held it was refused for", async () => {
+    const { locks, rival } = createRig();
+    await rival.acquire("B", { limit: 2 });
+    await expect(locks.tryAcquireAll(KEYS)).rejects.toMatchObject({ name: "LockError", code: "limit-mismatch" });
+    await expect(locks.acquireAll(KEYS)).rejects.toMatchObject({ code: "limit-mismatch" });
+    await locks.close();
+    await expect(locks.tryAcquireAll(KEYS)).rejects.toMatchObject({ code: "closed" });
+  });
+});
+
+describe("a set that is held", () => {
+  it("is kept alive whole, whatever its length", async () => {
+    const { clock, locks, rival } = createRig();
+    const set = await locks.acquireAll(KEYS, { leaseMs: 1000 });
+    await clock.advance(60_000);
+    expect(set.state).toBe("held");
+    for (const key of KEYS) expect(await rival.tryAcquire(key)).toBeNull();
+  });
+
+  it("is unknown while its renewals are not answered, and lost at its deadline, not before", async () => {
+    const { clock, locks, wire } = createRig();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    wire.always("renewSet", { lost: "request" });
+    await clock.advance(EVERY_MS + 1);
+    expect([set.state, set.isHeld()]).toEqual(["unknown", true]);
+    await clock.advance(set.remainingMs() - 1);
+    expect([set.state, set.signal.aborted]).toEqual(["unknown", false]);
+    await clock.advance(1);
+    expect([set.state, set.signal.aborted]).toEqual(["lost", true]);
+    expect(set.signal.reason).toMatchObject({ name: "LockLostError", reason: "deadline" });
+  });
+
+  it("is lost at the next heartbeat after one key was broken", async () => {
+    const { clock, locks, rival, events } = createRig();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    await rival.forceRelease("B", { reason: "test", fencingToken: set.fencingTokens["B"]! });
+    await clock.advance(EVERY_MS - 1);
+    expect(set.isHeld()).toBe(true);
+    await clock.advance(1);
+    expect([set.isHeld(), set.signal.aborted]).toEqual([false, true]);
+    expect(() => set.assertHeld()).toThrow(LockLostError);
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
+  });
+
+  it("ends work that goes on without one of its keys: withLocks never says that it succeeded", async () => {
+    const { clock, locks, rival } = createRig();
+    const working = locks.withLocks(KEYS, OPTIONS, async (set) => {
+      await rival.forceRelease("C", { reason: "test", fencingToken: set.fencingTokens["C"]!, drainMs: 0 });
+      await new Promise<void>((resolve) => set.signal.addEventListener("abort", () => resolve(), { once: true }));
+      return "done";
+    });
+    await expect(clock.settle(working)).rejects.toBeInstanceOf(LockLostError);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
+    // Control: undisturbed, the same work succeeds.
+    expect(await locks.withLocks(KEYS, OPTIONS, () => "done")).toBe("done");
+  });
+
+  it("asks whether it is still held before it claims anything after a thaw", async () => {
+    const { clock, locks, wire } = createRig();
+    const set = await locks.acquireAll(KEYS, { leaseMs: 60_000 });
+    await set.renew({ leaseMs: 600_000 });
+    wire.next("renewSet", { instead: refuse("lease-lost", { lost: ["A"] }) });
+    await clock.freeze(70_000);
+    expect(set.isHeld()).toBe(false);
+    expect(wire.of("renewSet")).toHaveLength(2);
+  });
+
+  it("is given back, every key of it, when its maxHoldMs is over", async () => {
+    const { clock, locks, rival } = createRig();
+    const set = await locks.acquireAll(KEYS, { ...OPTIONS, maxHoldMs: 20_000 });
+    await clock.advance(20_000);
+    expect(set.signal.reason).toMatchObject({ reason: "max-hold" });
+    const again = await rival.tryAcquireAll(KEYS);
+    expect(again?.isHeld()).toBe(true);
+  });
+
+  it("does not beat when it was told not to", async () => {
+    const { clock, locks, wire } = createRig();
+    const set = await locks.acquireAll(KEYS, { ...OPTIONS, heartbeat: false });
+    await clock.advance(LEASE_MS);
+    expect([set.state, wire.of("renewSet").length]).toEqual(["lost", 0]);
+  });
+});
+
+describe("a release of a set", () => {
+  it("whose answer was lost is sent again: each key's state is true", async () => {
+    const { clock, locks, wire } = createRig();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    wire.next("releaseSet", { lost: "reply" });
+    expect(await clock.settle(set.release())).toEqual({ A: "released", B: "released", C: "released" });
+    expect(set.state).toBe("released");
+  });
+
+  it("ends belief before it is sent", async () => {
+    const { locks, wire } = createRig();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    let believed: boolean | undefined;
+    wire.onSend = ({ operation }) => {
+      if (operation === "releaseSet") believed = set.isHeld() || !set.signal.aborted;
+    };
+    await set.release();
+    expect(believed).toBe(false);
+  });
+});

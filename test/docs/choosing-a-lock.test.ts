@@ -1,0 +1,259 @@
+/** "Choosing a kind of lock": its code is the examples', its figures are the code's, its costs are counted at the engine. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS, renewAfterMs } from "../../lib/core/limits.js";
+import type { LogLine } from "../../lib/dynamodb.js";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import type { Lease, LeaseSet, LockClient } from "../../lib/index.js";
+import { fencedWrite } from "../../lib/index.js";
+import { createLockClient } from "../../lib/testing.js";
+import { freshTable } from "../support/engine.js";
+import type { FaultProxy } from "../support/fault-proxy.js";
+import { startFaultProxy } from "../support/fault-proxy.js";
+import { ROOT, sourcesIn } from "../tidy/tree.js";
+import { isFaithful, quotesIn } from "./quotes.js";
+
+const PATH = "docs/choosing-a-lock.md";
+const PAGE = readFileSync(join(ROOT, PATH), "utf8");
+/** The page as one line, however it is wrapped. */
+const TEXT = PAGE.replaceAll(/\s+/g, " ");
+const TRACE = "a trace that nobody guesses";
+
+describe("the page's code", () => {
+  const quotes = quotesIn(PATH, PAGE);
+
+  it("is all quoted", () => {
+    expect(quotes).toHaveLength(PAGE.match(/```ts$/gm)!.length);
+    expect(PAGE.match(/```\w*$/gm)!.length).toBe(2 * quotes.length);
+  });
+
+  it.each(quotes.map((quote) => ({ ...quote, first: quote.lines[0] })))("stands word for word in $file: $first", (quote) => {
+    expect(isFaithful(quote)).toBe(true);
+  });
+
+  it("is run by a test", () => {
+    const tests = sourcesIn("test/examples/").map(({ text }) => text);
+    const isRun = (file: string): boolean => tests.some((text) => text.includes(`"../../${file.replace(/\.ts$/, ".js")}"`));
+    expect(quotes.map(({ file }) => file).filter((file) => !isRun(file))).toEqual([]);
+  });
+
+  it("control: another word, another order, or no file is not faithful", () => {
+    const [{ file, lines } = { file: "", lines: [] as readonly string[] }] = quotes;
+    const changed = [
+      { file, lines: lines.with(0, lines[0]!.replace("scope", "span")) },
+      { file, lines: lines.toReversed() },
+      { file: "", lines },
+    ];
+    expect(changed.map(isFaithful)).toEqual(changed.map(() => false));
+    expect(isFaithful({ file, lines })).toBe(true);
+  });
+
+  it("names only calls that there are", async () => {
+    const locks = createLockClient();
+    const lease = await locks.acquire("key");
+    for (const [name, on] of [
+      ["locks", locks],
+      ["lease", lease],
+    ] as const) {
+      const called = [...PAGE.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, "g"))].map(([, member = ""]) => member);
+      expect(called.length).toBeGreaterThan(4);
+      expect(called.filter((member) => !(member in on))).toEqual([]);
+    }
+  });
+});
+
+describe("the page's links", () => {
+  it("lead somewhere", () => {
+    const links = [...PAGE.matchAll(/\]\(([^)]+)\)/g)].map(([, link = ""]) => join(dirname(PATH), link));
+    expect(links.length).toBeGreaterThan(5);
+    expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([]);
+  });
+});
+
+describe("the page's figures", () => {
+  it.each([
+    ["a heartbeat's interval", `1 more for each heartbeat (every ${renewAfterMs(DEFAULTS.leaseMs) / 1000} s;`],
+    ["how many readers there may be", `more than ${LIMITS.leasesMax} readers at once`],
+    ["how many permits", `Or over ${LIMITS.leasesMax} at once`],
+    ["how many keys a set may have", `a set of up to ${LIMITS.setKeys} keys`],
+    ["how long a scope must be", `${LIMITS.scopeMinChars} characters or more that nobody guesses`],
+  ])("say %s as the code has it", (_what, sentence) => {
+    expect(TEXT).toContain(sentence);
+  });
+
+  it("say how many segments there may be", () => {
+    const most = Number(/up to (\d+) segments/.exec(TEXT)?.[1]);
+    const locks = createLockClient();
+    expect(locks.segments("key", most).keys).toHaveLength(most);
+    expect(() => locks.segments("key", most + 1)).toThrow("segments");
+  });
+
+  it("say how often a waiter asks", async () => {
+    expect(TEXT).toContain("after 20 to 40 ms at first, later after 0.5 to 1 s, until `waitMs` is over");
+    const holder = createLockClient();
+    const { clock, store } = holder;
+    await holder.acquire("key");
+    const asked: number[] = [];
+    const log = ({ event }: LogLine): void => void (event === "refused" && asked.push(clock.monotonicMs()));
+    const waiting = createLockClient({ clock, store, log }).acquire("key", { waitMs: 20_000 });
+    await expect(clock.settle(waiting)).rejects.toThrow("still held by another after 20000 ms");
+    const pauses = asked.slice(1).map((atMs, index) => atMs - asked[index]!);
+    expect(pauses[0]).toBeGreaterThanOrEqual(20);
+    expect(pauses[0]).toBeLessThanOrEqual(40);
+    expect(pauses.at(-2)).toBeGreaterThanOrEqual(500);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(1000);
+  });
+});
+
+describe("what each kind costs, as the page says it", () => {
+  let proxy: FaultProxy;
+  let locks: LockClient;
+  let cost: (act: () => Promise<unknown>) => Promise<readonly [writeUnits: number, reads: number]>;
+
+  beforeAll(async () => {
+    proxy = await startFaultProxy();
+    const { client, tableName } = await freshTable(proxy.endpoint);
+    locks = createTableClient({ tableName, client });
+    await locks.withLock("clock", () => null); // A process reads the table's clock once.
+    cost = async (act) => {
+      proxy.ledger.clear();
+      await act();
+      return [proxy.ledger.writeUnits, proxy.ledger.requests["GetItem"] ?? 0];
+    };
+  });
+  afterAll(async () => {
+    await locks.close();
+    await proxy.close();
+  });
+
+  it("1 to acquire, 1 to release; 1 for each heartbeat, and for each time that somebody asks in vain", async () => {
+    expect(TEXT).toContain("| 1 to acquire, 1 to release |");
+    expect(TEXT).toContain("and 1 for each time that somebody asks in vain");
+    let lease: Lease | undefined;
+    expect(await cost(async () => (lease = await locks.acquire("mutex")))).toEqual([1, 0]);
+    expect(await cost(() => lease!.renew({ leaseMs: 2 * DEFAULTS.leaseMs }))).toEqual([1, 0]);
+    expect(await cost(() => locks.tryAcquire("mutex"))).toEqual([1, 0]);
+    expect(await cost(() => lease!.release())).toEqual([1, 0]);
+  });
+
+  it.each<[what: string, sentence: string, acquire: (locks: LockClient) => Promise<Lease>]>([
+    ["a level", "of every level within: 2 to acquire, 1 to release", (on) => on.scope(TRACE).acquire("nested")],
+    ["a reader", "of a reader who joins others: 2 to acquire, 1 to release", (on) => on.readWrite("shared").read.acquire()],
+    ["a permit", "of a permit beside others: 2 to acquire, 1 to release", (on) => on.semaphore("permits", { limit: 3 }).acquire()],
+  ])("%s: %s", async (_what, sentence, acquire) => {
+    expect(TEXT).toContain(sentence);
+    let [first, next]: (Lease | undefined)[] = [];
+    expect(await cost(async () => (first = await acquire(locks)))).toEqual([1, 0]);
+    expect(await cost(async () => (next = await acquire(locks)))).toEqual([2, 0]);
+    expect(await cost(() => next!.release())).toEqual([1, 0]);
+    expect(await cost(() => first!.release())).toEqual([1, 0]);
+  });
+
+  it("a change of mode 1 and a read, each time it asks", async () => {
+    expect(TEXT).toContain("a change of mode 1 and a read, each time it asks");
+    const lease = await locks.readWrite("changed").read.acquire();
+    const other = await locks.readWrite("changed").read.acquire();
+    expect(await cost(() => lease.upgrade({ waitMs: 0 }).catch(() => undefined))).toEqual([1, 1]);
+    await other.release();
+    expect(await cost(() => lease.upgrade())).toEqual([1, 1]);
+    expect(await cost(() => lease.downgrade())).toEqual([1, 1]);
+  });
+
+  it("a set: of each key 2 to acquire and 1 to release, and 1 for its heartbeat", async () => {
+    expect(TEXT).toContain("of each key 2 to acquire, as a transaction costs, and 1 to release");
+    expect(TEXT).toContain("of a set, 1 for each of its keys");
+    let set: LeaseSet | undefined;
+    expect(await cost(async () => (set = await locks.acquireAll(["a", "b", "c"])))).toEqual([6, 0]);
+    expect(await cost(() => set!.renew({ leaseMs: 2 * DEFAULTS.leaseMs }))).toEqual([3, 0]);
+    expect(await cost(() => set!.release())).toEqual([3, 0]);
+  });
+
+  it("a set that waits looks by reads", async () => {
+    expect(TEXT).toContain("waiting looks by reads");
+    await using _held = await locks.acquire("d");
+    proxy.ledger.clear();
+    await expect(locks.acquireAll(["d", "e"], { waitMs: 300 })).rejects.toThrow("d is still held by another");
+    expect(proxy.ledger.requests["GetItem"]).toBeGreaterThan(1);
+    expect(proxy.ledger.requests["TransactWriteItems"]).toBe(1);
+  });
+
+  it("segments: as a mutex, and 1 for each held one that is passed", async () => {
+    expect(TEXT).toContain("1 to acquire, 1 to release; 1 for each held segment that `tryAcquire` passes");
+    const hot = locks.segments("hot", 3);
+    const leases: (Lease | null)[] = [];
+    const acquire = async (): Promise<void> => void leases.push(await hot.acquire());
+    expect(await cost(acquire)).toEqual([1, 0]);
+    expect(await cost(() => leases[0]!.release())).toEqual([1, 0]);
+    for (const segment of hot.keys) leases.push(await locks.acquire(segment));
+    expect(await cost(() => hot.tryAcquire())).toEqual([hot.keys.length, 0]);
+  });
+
+  it("a hand-over: 1 and a read for each of the two", async () => {
+    expect(TEXT).toContain("1 and a read for each of the two");
+    const lease = await locks.acquire("handed");
+    let handle = "";
+    expect(await cost(async () => (handle = await lease.detach()))).toEqual([1, 1]);
+    expect(await cost(() => locks.attach(handle))).toEqual([1, 1]);
+  });
+});
+
+describe("what the page says of each kind", () => {
+  it("fair is not there yet: whoever asks first after a release is granted the key", async () => {
+    expect(TEXT).toContain("**Not there yet: waiters poll.**");
+    const holder = createLockClient();
+    const { clock, store } = holder;
+    const lease = await holder.acquire("key");
+    const early = createLockClient({ clock, store }).acquire("key");
+    await clock.advance(10_010);
+    await lease.release();
+    const late = await createLockClient({ clock, store }).tryAcquire("key");
+    expect(late).not.toBeNull();
+    await late!.release();
+    await clock.settle(early);
+  });
+
+  it("a leader has no call of its own yet", () => {
+    expect(TEXT.includes("There is no call of its own for it yet")).toBe(!("elect" in createLockClient()));
+  });
+
+  it("a key within itself is told so, unless it is in a scope", async () => {
+    const locks = createLockClient();
+    const within = (on: LockClient): Promise<unknown> => on.withLock("key", () => on.withLock("key", () => "in"));
+    await expect(within(locks)).rejects.toMatchObject({ code: "self-deadlock" });
+    expect(await within(locks.scope(TRACE))).toBe("in");
+  });
+
+  it("a limit that differs from the holders' is refused", async () => {
+    const locks = createLockClient();
+    await locks.semaphore("key", { limit: 3 }).acquire();
+    await expect(locks.semaphore("key", { limit: 4 }).tryAcquire()).rejects.toMatchObject({ code: "limit-mismatch" });
+  });
+
+  it("a writer that waits keeps no reader out, a reader that waits to be the writer does", async () => {
+    const locks = createLockClient();
+    const { read, write } = locks.readWrite("key");
+    const first = await read.acquire();
+    expect(await write.tryAcquire()).toBeNull();
+    const second = await read.acquire();
+    await expect(first.upgrade({ waitMs: 0 })).rejects.toMatchObject({ code: "wait-timeout" });
+    expect(await read.tryAcquire()).toBeNull();
+    await second.release();
+    await first.upgrade();
+    expect(first.mode).toBe("exclusive");
+  });
+
+  it("the floor: of readers the last writer's token, of a writer its own, of permits alone 0, which refuses nobody", async () => {
+    const locks = createLockClient();
+    const { read, write } = locks.readWrite("key");
+    const writer = await write.acquire();
+    expect(writer.fenceFloor).toBe(writer.fencingToken);
+    await writer.release();
+    const readers = [await read.acquire(), await read.acquire()];
+    expect(readers.map(({ fenceFloor }) => fenceFloor)).toEqual([writer.fencingToken, writer.fencingToken]);
+    expect(new Set(readers.map(({ fencingToken }) => fencingToken)).size).toBe(2);
+    const permit = await locks.semaphore("permits", { limit: 3 }).acquire();
+    expect(permit.fenceFloor).toBe(0);
+    expect(fencedWrite(permit.fenceFloor).ExpressionAttributeValues).toEqual({ ":fence": 0 });
+  });
+});

@@ -1,0 +1,146 @@
+/** The report: readers together, a rebuild alone, and what a reader sees without the lock. */
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import type { Desk } from "../../examples/family/reports.js";
+import { PAGES, readReport, rebuildReport, signReport } from "../../examples/family/reports.js";
+import type { Stage } from "../../examples/family/stage.js";
+import { openStage } from "../../examples/family/stage.js";
+import { read } from "../../examples/family/table.js";
+import type { Lease, LockClient } from "../../lib/index.js";
+import { key } from "../../lib/index.js";
+import { createLockClient } from "../../lib/testing.js";
+import { crash } from "./family-crash.js";
+import { gate, meeting } from "./family-gate.js";
+import { unlocked } from "./family-unlocked.js";
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage({ endpoint: inject("engineEndpoint") });
+});
+afterAll(() => stage.close());
+
+const three = <T>(make: () => T): T[] => [make(), make(), make()];
+
+/** What stands behind a report: so many orders, and a build that counts which one it is. */
+function office(join: () => Pick<LockClient, "readWrite">) {
+  const books = { orders: 1, builds: 0, pages: 0 };
+  const orders = (): Promise<number> => Promise.resolve(books.orders);
+  const build = (page: string): Promise<number> => {
+    if (page === PAGES[0]) books.builds++;
+    books.pages++;
+    return Promise.resolve(books.builds);
+  };
+  const desk = (special: Partial<Desk> = {}): Desk => ({ locks: join(), table: stage.table, orders, build, ...special });
+  return { books, desk, build };
+}
+
+/** A reader that looked and found it fresh; meanwhile a rebuild, as far as it gets; then the reader reads. */
+async function readWhileRebuilt(report: string, join: () => Pick<LockClient, "readWrite">) {
+  const { desk, build } = office(join);
+  await rebuildReport(desk(), report);
+  const [looked, go, half, finish] = [gate(), gate(), gate(), gate()];
+  const reading = readReport(desk({ orders: () => (looked.open(), go.opened.then(() => 1)) }), report);
+  await looked.opened;
+  const slowly = async (page: string): Promise<number> => {
+    if (page === PAGES[1]) await (half.open(), finish.opened);
+    return build(page);
+  };
+  const rebuilt = rebuildReport(desk({ build: slowly }), report);
+  return { reading, rebuilt, half, desk, go, finish };
+}
+
+describe("a report", () => {
+  it("is not rebuilt while somebody reads it, nor read while it is rebuilt", async () => {
+    const join = (): LockClient => stage.join();
+    const { reading, rebuilt, half, desk, go, finish } = await readWhileRebuilt("whole", join);
+    const { read: readers, write: writers } = join().readWrite(key("REPORT", "whole"));
+    expect(await writers.tryAcquire()).toBeNull();
+    go.open();
+    expect(await reading).toEqual([1, 1, 1]);
+    await half.opened;
+    expect(await readers.tryAcquire()).toBeNull();
+    const after = readReport(desk(), "whole");
+    finish.open();
+    await rebuilt;
+    expect(await after).toEqual([2, 2, 2]);
+  });
+
+  it("control: without the lock a read sees half of a rebuild", async () => {
+    const { reading, rebuilt, half, go, finish } = await readWhileRebuilt("half", unlocked);
+    await half.opened;
+    go.open();
+    expect(await reading).toEqual([2, 1, 1]);
+    finish.open();
+    await rebuilt;
+  });
+
+  it("is whole for every one of many readers, however often it is rebuilt", async () => {
+    const { books, desk } = office(() => stage.join());
+    await rebuildReport(desk(), "busy");
+    const readers = [...three(desk), ...three(desk)].map(async (own) => [await readReport(own, "busy"), await readReport(own, "busy")]);
+    for (const _ of [1, 2]) {
+      books.orders++;
+      await rebuildReport(desk(), "busy");
+    }
+    for (const pages of (await Promise.all(readers)).flat()) expect(new Set(pages).size, String(pages)).toBe(1);
+    expect(books.pages).toBe(PAGES.length * books.builds);
+  });
+});
+
+describe("a stale report that three readers find", () => {
+  async function findStale(report: string, join: () => Pick<LockClient, "readWrite">) {
+    const { books, desk } = office(join);
+    await rebuildReport(desk(), report);
+    books.orders++;
+    const all = meeting(3);
+    const orders = (): Promise<number> => all().then(() => books.orders);
+    const seen = await Promise.all(three(() => readReport(desk({ orders }), report)));
+    return { builds: books.builds - 1, seen };
+  }
+
+  it("is rebuilt by one of them, and all three read what it built", async () => {
+    expect(await findStale("stale", () => stage.join())).toEqual({ builds: 1, seen: Array(3).fill([2, 2, 2]) });
+  });
+
+  it("control: without the lock it is rebuilt by each", async () => {
+    expect((await findStale("stale-unlocked", unlocked)).builds).toBe(3);
+  });
+});
+
+describe("a reader's signature", () => {
+  const signers = async (report: string): Promise<string[]> =>
+    [...((await read(stage.table, report))!["signedBy"] as Set<string>)].toSorted();
+
+  /** Two readers of what was built before them, on a clock to turn. */
+  async function twoReaders(report: string) {
+    const first = createLockClient();
+    const next = createLockClient({ store: first.store, clock: first.clock });
+    const { desk } = office(() => next);
+    await rebuildReport(desk(), report);
+    const readerAt = (locks: LockClient): Promise<Lease> => locks.readWrite(key("REPORT", report)).read.acquire();
+    return { first, desk, ann: await readerAt(first), bob: await readerAt(next) };
+  }
+
+  it("is taken from readers in any order", async () => {
+    const { ann, bob } = await twoReaders("signed");
+    expect(ann.fencingToken).toBeLessThan(bob.fencingToken);
+    await signReport(stage.table, "signed", "bob", bob);
+    await signReport(stage.table, "signed", "ann", ann);
+    expect(await signers("signed")).toEqual(["ann", "bob"]);
+  });
+
+  it("control: under their own tokens the later reader's refuses the earlier one's", async () => {
+    const { ann, bob } = await twoReaders("refused");
+    const own = ({ fencingToken }: typeof ann) => ({ fenceFloor: fencingToken });
+    await signReport(stage.table, "refused", "bob", own(bob));
+    await expect(signReport(stage.table, "refused", "ann", own(ann))).rejects.toThrow("conditional request failed");
+  });
+
+  it("is refused when it comes from before a rebuild", async () => {
+    const { first, ann, bob, desk } = await twoReaders("late");
+    await bob.release();
+    await crash(first);
+    await rebuildReport(desk(), "late");
+    await expect(signReport(stage.table, "late", "ann", ann)).rejects.toThrow("conditional request failed");
+    expect((await read(stage.table, "late"))!["signedBy"]).toBeUndefined();
+  });
+});

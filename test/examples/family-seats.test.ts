@@ -1,0 +1,89 @@
+/** The seats: a crowd of parties, each with all of its seats or none, and what single locks or none come to. */
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import type { Booking, BoxOffice } from "../../examples/family/seats.js";
+import { book, plan } from "../../examples/family/seats.js";
+import type { Stage } from "../../examples/family/stage.js";
+import { openStage } from "../../examples/family/stage.js";
+import { meeting } from "./family-gate.js";
+import { oneAfterAnother, unlocked } from "./family-unlocked.js";
+
+const SEATS = 40;
+const PARTIES = 18;
+/** How long a control waits for what never comes. */
+const WAIT_MS = 400;
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage({ endpoint: inject("engineEndpoint") });
+});
+afterAll(() => stage.close());
+
+/** Two to four seats side by side, which overlap with others' and are asked for from either end. */
+function partyOf(show: string, index: number): Booking {
+  const seats = Array.from({ length: 2 + (index % 3) }, (_, next) => ((index * 7 + next) % SEATS) + 1);
+  return { show, buyer: `buyer ${index}`, seats: index % 2 === 0 ? seats : seats.toReversed() };
+}
+
+const charge = (): Promise<void> => Promise.resolve();
+const seatsOf = (buyers: readonly unknown[], buyer: string): number => buyers.filter((one) => one === buyer).length;
+
+/** Two buyers want the same two seats, and name them in opposite orders. */
+const crossed = (show: string): readonly [Booking, Booking] => [
+  { show, buyer: "ann", seats: [1, 2] },
+  { show, buyer: "bob", seats: [2, 1] },
+];
+
+describe("forty seats that eighteen parties want at once", () => {
+  it("are sold once each, and every party has all of its seats or none and was charged accordingly", { timeout: 60_000 }, async () => {
+    const parties = Array.from({ length: PARTIES }, (_, index) => partyOf("crowd", index));
+    const charged: Booking[] = [];
+    const office = (): BoxOffice => ({ locks: stage.join(), table: stage.table, charge: async (booking) => void charged.push(booking) });
+    const booked = await Promise.all(parties.map((party) => book(office(), party)));
+    const buyers = await plan(stage.table, "crowd", SEATS);
+    const sold = parties.filter((_, index) => booked[index]);
+    for (const [index, { buyer, seats }] of parties.entries()) expect(seatsOf(buyers, buyer), buyer).toBe(booked[index] ? seats.length : 0);
+    expect(sold.reduce((sum, { seats }) => sum + seats.length, 0)).toBe(buyers.filter((buyer) => buyer !== undefined).length);
+    expect(charged.map(({ buyer }) => buyer).toSorted()).toEqual(sold.map(({ buyer }) => buyer).toSorted());
+    expect(sold.length).toBeGreaterThan(0);
+    expect(sold.length).toBeLessThan(PARTIES);
+  });
+
+  it("control: without a lock, seats are sold twice", async () => {
+    const both = meeting(2);
+    const office = { locks: unlocked(), table: stage.table, charge: both };
+    expect(await Promise.all(crossed("unlocked").map((party) => book(office, party)))).toEqual([true, true]);
+    expect((await plan(stage.table, "unlocked", 2)).filter((buyer) => buyer !== undefined)).toHaveLength(2); // Four were paid for.
+  });
+
+  it("control: booked seat by seat, each party has half of what it wants", async () => {
+    const both = meeting(2);
+    const seatBySeat = async (party: Booking): Promise<boolean[]> => {
+      const office = { locks: stage.join(), table: stage.table, charge: both };
+      const had: boolean[] = [];
+      for (const seat of party.seats) had.push(await book(office, { ...party, seats: [seat] }));
+      return had;
+    };
+    expect(await Promise.all(crossed("singly").map(seatBySeat))).toEqual([
+      [true, false],
+      [true, false],
+    ]);
+    expect(await plan(stage.table, "singly", 2)).toEqual(["ann", "bob"]);
+  });
+});
+
+describe("two parties that name the same seats in opposite orders", () => {
+  it("don't wait for each other: one has them, the other is told that they are taken", async () => {
+    const booked = await Promise.all(crossed("crossed").map((party) => book({ locks: stage.join(), table: stage.table, charge }, party)));
+    expect(booked.toSorted()).toEqual([false, true]);
+    expect(new Set(await plan(stage.table, "crossed", 2)).size).toBe(1);
+  });
+
+  it("control: with single locks in the order of asking, they wait for each other until the time of one is up", async () => {
+    const both = meeting(2);
+    const offices = crossed("deadlock").map((party) => {
+      const locks = oneAfterAnother(stage.join(), WAIT_MS, both);
+      return book({ locks, table: stage.table, charge }, party).catch((error: unknown) => (error as { code: string }).code);
+    });
+    expect(await Promise.all(offices)).toContain("wait-timeout");
+  });
+});

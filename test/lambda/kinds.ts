@@ -1,0 +1,59 @@
+/**
+ * Leases of every kind over HTTP: what a test of modes, permits, scopes or sets says again and again.
+ * Nothing is expected here; a test reads the replies.
+ */
+import type { HttpService } from "../support/http-service.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+import type { Reply } from "../support/reply.js";
+
+/** A PUT, and what it was of. */
+export interface Asked extends Reply {
+  readonly key: string;
+  readonly leaseId: string;
+  readonly url: string;
+}
+
+/** What an acquire may say beside its body. */
+export interface AskedAs {
+  readonly as?: string;
+  readonly leaseId?: string;
+}
+
+/** The requests of a test file, each on `service()`. */
+export interface Kinds {
+  /** A key that no other test of the file has. */
+  freshKey(): string;
+  /** A new leaseId of now. */
+  newId(): string;
+  put(key: string, body?: object, asked?: AskedAs): Promise<Asked>;
+  get(url: string, as?: string): Promise<Reply>;
+  post(url: string, body?: object, as?: string): Promise<Reply>;
+  /** The `Lease-State` of a DELETE, or its status when it was refused. */
+  release(url: string, as?: string): Promise<string | number>;
+}
+
+/** Requests under keys that begin with `category`. */
+export function kindsOn(service: () => HttpService, category: string): Kinds {
+  let used = 0;
+  const caller = (as: string | undefined) => (as === undefined ? {} : { as });
+  const newId = (): string => leaseIdAt(service().clock.wallMs());
+  return {
+    freshKey: () => `${category}_${++used}`,
+    newId,
+    async put(key, body = {}, { as, leaseId = newId() } = {}) {
+      const url = `/v1/locks/${key}/leases/${leaseId}`;
+      return { ...(await service().send("PUT", url, { body, ...caller(as) })), key, leaseId, url };
+    },
+    get: (url, as) => service().send("GET", url, caller(as)),
+    post: (url, body = {}, as) => service().send("POST", url, { body, ...caller(as) }),
+    async release(url, as) {
+      const { status, headers } = await service().send("DELETE", url, caller(as));
+      return status === 204 ? (headers["lease-state"] ?? "") : status;
+    },
+  };
+}
+
+/** The status of a refusal with its code, or the status alone. */
+export function told({ status, body }: Reply): readonly [status: number, code: string | undefined] {
+  return [status, (body as { readonly code?: string } | undefined)?.code];
+}

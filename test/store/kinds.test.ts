@@ -1,0 +1,123 @@
+/** Readers and permits, many at once, through every store: all readers come in, never more permits go out than there are. */
+import { describe, expect, it } from "vitest";
+import type { Held } from "../../lib/core/commands.js";
+import type { Refusal } from "../../lib/core/errors.js";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { freshTable } from "../support/engine.js";
+import { A, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, RULES, Scene } from "./scene.js";
+import type { AcquireOptions } from "./scene.js";
+import { weaken } from "./weaken.js";
+
+const READER = { mode: "shared" } as const;
+const PERMIT = { limit: 3 } as const;
+const LONG_MS = 120_000;
+/** Of one request, after as many as a patient client would send. */
+const TRIES = 30;
+
+const random = (): number => Math.random();
+const STORES = [
+  { name: "memory-store", makeStore: async (): Promise<LockStore> => createMemoryStore({ rules: RULES, random }) },
+  {
+    name: "dynamo-store",
+    makeStore: async (): Promise<LockStore> => {
+      const { client, tableName } = await freshTable();
+      return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random });
+    },
+  },
+];
+
+/** All at once. Who is told that the key kept changing, and that nothing was written, asks again by the same id. */
+function together(lock: Scene, count: number, options: AcquireOptions): Promise<readonly (Held | Refusal)[]> {
+  const ask = async (order: number): Promise<Held | Refusal> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await lock.acquire(leaseId(order), options);
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable && error.definite) || tries === TRIES) throw error;
+      }
+    }
+  };
+  return Promise.all(Array.from({ length: count }, (_, order) => ask(order + 1)));
+}
+
+const granted = (answers: readonly (Held | Refusal)[]) => answers.filter((answer) => outcomeOf(answer) === "granted");
+const tokens = (answers: readonly (Held | Refusal)[]) =>
+  new Set(answers.flatMap((answer) => (answer.ok ? [answer.lease.fencingToken] : [])));
+
+describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
+  it("lets fifty readers in, each with a token of its own, and then no writer", { timeout: LONG_MS }, async () => {
+    const lock = new Scene(await makeStore());
+    const answers = await together(lock, 50, READER);
+    expect(granted(answers)).toHaveLength(50);
+    expect(tokens(answers).size).toBe(50);
+    expect(Object.keys((await lock.read())?.holds ?? {})).toHaveLength(50);
+    expect(outcomeOf(await lock.acquire(leaseId(100)))).toBe("locked");
+  });
+
+  it("lets either readers in or one writer, never both", { timeout: LONG_MS }, async () => {
+    for (let round = 0; round < 5; round++) {
+      const lock = new Scene(await makeStore());
+      const [readers, writer] = await Promise.all([together(lock, 5, READER), lock.acquire(leaseId(100))]);
+      expect([0, 5]).toContain(granted(readers).length);
+      expect(writer.ok).toBe(granted(readers).length === 0);
+    }
+  });
+
+  it("gives three of twenty a permit, and none to the others", { timeout: LONG_MS }, async () => {
+    const lock = new Scene(await makeStore());
+    const answers = await together(lock, 20, PERMIT);
+    expect(granted(answers)).toHaveLength(3);
+    expect(answers.filter((answer) => outcomeOf(answer) === "locked")).toHaveLength(17);
+    expect(Object.keys((await lock.read())?.holds ?? {})).toHaveLength(3);
+  });
+
+  it("gives the permits of the dead to as many others when their margin is over, and not before", { timeout: LONG_MS }, async () => {
+    const lock = new Scene(await makeStore());
+    await lock.acquire(A, { ...PERMIT, permits: 2 });
+    await lock.acquire(leaseId(99), { ...PERMIT, leaseMs: 10 * LEASE_MS });
+    const early = await together(lock.at(LEASE_MS + MARGIN_MS - 1, 9_000), 20, { ...PERMIT, params: "early" });
+    expect(granted(early)).toHaveLength(0);
+    const late = await Promise.all(
+      Array.from({ length: 20 }, (_, order) => lock.at(LEASE_MS + MARGIN_MS).acquire(leaseId(order + 200), PERMIT)),
+    );
+    expect(granted(late)).toHaveLength(2);
+  });
+
+  it("counts a scope's levels once each, however often each of them asks at once", async () => {
+    const lock = new Scene(await makeStore());
+    await lock.acquire(leaseId(9), { scope: "scope S" });
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, order) => lock.acquire(leaseId(1 + (order % 3)), { scope: "scope S" })),
+    );
+    expect(answers.every(({ ok }) => ok)).toBe(true);
+    expect(tokens(answers).size).toBe(1);
+    expect(await lock.renew(leaseId(9))).toMatchObject({ lease: { holdCount: 4 } });
+  });
+});
+
+describe("control: of twenty that take permits at once", () => {
+  it("more than three are told that they have one by a memory that writes without a condition", async () => {
+    const table = createMemoryTable();
+    const careless: typeof table = {
+      ...table,
+      replace(address, next) {
+        table.remove(address);
+        return table.replace(address, next, undefined);
+      },
+    };
+    const lock = new Scene(createMemoryStore({ rules: RULES, table: careless, random }));
+    expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
+  });
+
+  it("more than three are told so by a table that doesn't compare the version", async () => {
+    const { client, tableName } = await freshTable();
+    const weakened = weaken(client, "v = :seen");
+    const lock = new Scene(createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random }));
+    expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
+    expect(weakened()).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,224 @@
+/** Sets where the table is not as it should be, or busy: answers that are lost, transactions that meet, and what it costs. */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { itemKey, toItem } from "../../lib/store/item.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { NewerFormat, StoreUnavailable } from "../../lib/store/lock-store.js";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { freshTable } from "../support/engine.js";
+import { startFaultProxy } from "../support/fault-proxy.js";
+import type { FaultProxy } from "../support/fault-proxy.js";
+import { A, B, leaseIn, LEASE_MS, MARGIN_MS, RULES } from "./scene.js";
+import { setOutcome, SetScene } from "./sets-scene.js";
+import { startTransactionConflicts } from "./transaction-conflicts.js";
+import type { TransactionConflicts } from "./transaction-conflicts.js";
+
+const KEYS = ["a", "b", "c"];
+const isTransaction = ({ target }: { readonly target: string }): boolean => target === "TransactWriteItems";
+
+let tableName: string;
+let proxy: FaultProxy;
+beforeAll(async () => {
+  ({ tableName } = await freshTable());
+  proxy = await startFaultProxy();
+});
+afterAll(() => proxy.close());
+
+/** With a client of its own: one that had to retry often stops retrying. */
+function storeVia(endpoint: string, maxAttempts = 3, prepareClient: (client: DynamoDBClient) => void = () => undefined): LockStore {
+  const client = engineClient(endpoint, { maxAttempts });
+  prepareClient(client);
+  return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.1 });
+}
+
+/** Sends every attempt without the token by which an engine knows that it carried this out before: AWS forgets it, too, in time. */
+function forgetRequestTokens(client: DynamoDBClient): void {
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const request = args.request as { body: Uint8Array | string; headers: Record<string, string> };
+      const { ClientRequestToken: _token, ...body } = JSON.parse(new TextDecoder().decode(request.body as Uint8Array)) as Record<
+        string,
+        unknown
+      >;
+      const text = JSON.stringify(body);
+      request.body = text;
+      request.headers["content-length"] = String(Buffer.byteLength(text));
+      return next(args);
+    },
+    { step: "finalizeRequest", priority: "low" },
+  );
+}
+
+/** Nobody has had the keys; or one of them was held, and may be taken over now. */
+const STATES = [
+  { state: "free keys", prepare: async () => undefined },
+  {
+    state: "keys to be taken over",
+    prepare: async (sets: SetScene) => {
+      await sets.key("b").acquire(B);
+      sets.at(LEASE_MS + MARGIN_MS);
+    },
+  },
+];
+
+describe.each(STATES)("an answer about $state that is lost after the transaction", ({ state, prepare }) => {
+  /** The transaction that happens: the first is refused where a lease must be taken over. */
+  const which = state === "free keys" ? 1 : 2;
+  const losing = (times: number) => {
+    let seen = 0;
+    return proxy.plan({ kind: "lose-reply" }, { when: (request) => isTransaction(request) && ++seen >= which, times });
+  };
+
+  it.each([
+    { token: "known by its request token", outcome: "granted", prepareClient: () => undefined },
+    { token: "known by nothing but what it wrote", outcome: "replayed", prepareClient: forgetRequestTokens },
+  ])("is a success all the same, when the SDK sends it again by itself, $token", async ({ outcome, prepareClient }) => {
+    const sets = new SetScene(storeVia(proxy.endpoint, 3, prepareClient));
+    await prepare(sets);
+    const lost = losing(1);
+    proxy.ledger.clear();
+    const applied = await sets.acquire(A, KEYS);
+    expect(lost.struck).toBe(1);
+    expect(setOutcome(KEYS, applied)).toBe(outcome);
+    // Control: the engine was asked once more than without the loss.
+    expect(proxy.ledger.requests["TransactWriteItems"]).toBe(which + 1);
+    const records = await sets.records(KEYS);
+    expect(applied.map((one) => one && leaseIn(one.answer).fencingToken)).toEqual(records.map((record) => record?.fencingToken));
+    // It happened once.
+    const calm = new SetScene(storeVia(proxy.endpoint));
+    await prepare(calm);
+    await calm.acquire(A, KEYS);
+    expect(records).toEqual(await calm.records(KEYS));
+  });
+
+  it("of all attempts may have happened, and asking again tells that it did", async () => {
+    const sets = new SetScene(storeVia(proxy.endpoint, 2));
+    await prepare(sets);
+    const lost = losing(2);
+    const error: unknown = await sets.acquire(A, KEYS).catch((reason: unknown) => reason);
+    expect(lost.struck).toBe(2);
+    expect(error).toBeInstanceOf(StoreUnavailable);
+    expect(error).toMatchObject({ definite: false });
+    expect(setOutcome(KEYS, await sets.acquire(A, KEYS))).toBe("replayed");
+  });
+
+  it("or a request that never arrived: it is simply sent again", async () => {
+    const sets = new SetScene(storeVia(proxy.endpoint));
+    await prepare(sets);
+    const lost = proxy.plan({ kind: "lose-request" }, { when: isTransaction });
+    expect(setOutcome(KEYS, await sets.acquire(A, KEYS))).toBe("granted");
+    expect(lost.struck).toBe(1);
+  });
+});
+
+it("a set that lost the race after it was decided is decided again, on what is there then", async () => {
+  const sets = new SetScene(storeVia(proxy.endpoint));
+  await sets.key("a").acquire(B);
+  sets.at(LEASE_MS + MARGIN_MS);
+  let go = (): void => undefined;
+  const held = proxy.plan(
+    { kind: "hold-request", until: new Promise<void>((resolve) => (go = resolve)) },
+    { when: (request) => isTransaction(request) && JSON.stringify(request.body).includes("v = :seen") },
+  );
+  const late = sets.acquire(A, KEYS);
+  await held.first;
+  // Somebody takes a key that was free when the set was decided.
+  expect((await sets.key("c").acquire(B)).ok).toBe(true);
+  go();
+  expect(setOutcome(KEYS, await late)).toBe("c locked");
+  expect(await sets.holders(KEYS)).toEqual([[B], [], [B]]);
+});
+
+describe("a transaction that meets another", () => {
+  let conflicts: TransactionConflicts;
+  beforeAll(async () => {
+    conflicts = await startTransactionConflicts(inject("engineEndpoint"));
+  });
+  afterAll(() => conflicts.close());
+
+  const NONE = { Code: "None" };
+  const CONFLICT = { Code: "TransactionConflict", Message: "Transaction is ongoing for the item" };
+
+  it("is sent again, which the SDK does not do, and is never taken for a refusal", async () => {
+    const sets = new SetScene(storeVia(conflicts.endpoint));
+    const before = conflicts.cancelled;
+    conflicts.cancelNext(4, [NONE, CONFLICT, NONE]);
+    expect(setOutcome(KEYS, await sets.acquire(A, KEYS))).toBe("granted");
+    expect(conflicts.cancelled - before).toBe(4);
+  });
+
+  it("too often is unavailable: certainly nothing was written, and the table asks for fewer requests", async () => {
+    const sets = new SetScene(storeVia(conflicts.endpoint));
+    conflicts.cancelNext(5, [CONFLICT, NONE, CONFLICT]);
+    const error: unknown = await sets.acquire(A, KEYS).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StoreUnavailable);
+    expect(error).toMatchObject({ definite: true, throttled: true });
+    expect(await sets.holders(KEYS)).toEqual([[], [], []]);
+  });
+
+  it("is refused where another of its keys is held: the conflict changes nothing about that", async () => {
+    const sets = new SetScene(storeVia(conflicts.endpoint));
+    await sets.key("c").acquire(B);
+    const record = await sets.key("c").read();
+    const Item = Object.fromEntries(Object.entries({ ...toItem(record!) }).map(([name, value]) => [name, wireOf(value)]));
+    conflicts.cancelNext(1, [CONFLICT, NONE, { Code: "ConditionalCheckFailed", Message: "The conditional request failed", Item }]);
+    expect(setOutcome(KEYS, await sets.acquire(A, KEYS))).toBe("c locked");
+  });
+});
+
+it("a set with a key whose record is of a newer format decides nothing", async () => {
+  const store = storeVia(proxy.endpoint);
+  const sets = new SetScene(store);
+  await sets.key("b").acquire(B);
+  const { address } = sets.key("b");
+  const record = await sets.key("b").read();
+  const documents = DynamoDBDocumentClient.from(engineClient(inject("engineEndpoint")));
+  await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(record!), fv: 2 } }));
+  await expect(sets.acquire(A, KEYS)).rejects.toBeInstanceOf(NewerFormat);
+  expect(await sets.holders(["a", "c"])).toEqual([[], []]);
+});
+
+describe.each([2, 25])("counted at the engine, a set of %i keys", (count) => {
+  const keys = Array.from({ length: count }, (_, index) => `checkout-service_ORDER_${index}`);
+  const ORDINARY = { by: "111122223333/AROAEXAMPLEEXAMPLEEXA", owner: "checkout-7", leaseMs: 30_000, params: "0123456789abcdef" };
+  const counted = async (sets: SetScene, id: string) => {
+    proxy.ledger.clear();
+    const outcome = setOutcome(keys.slice(0, 1), (await sets.acquire(id, keys, ORDINARY)).slice(0, 1));
+    const { requests, writeUnits, readUnits } = proxy.ledger;
+    return { outcome, requests, writeUnits, readUnits };
+  };
+
+  it("costs one request where the keys are free, and two units for each: a transaction's", async () => {
+    const sets = new SetScene(storeVia(proxy.endpoint));
+    const requests = { TransactWriteItems: 1 };
+    expect(await counted(sets, A)).toEqual({ outcome: "granted", requests, writeUnits: 2 * count, readUnits: 0 });
+    // A refusal is one request too; what it is charged no engine says.
+    expect(await counted(sets.at(1), B)).toMatchObject({ outcome: `${keys[0] ?? ""} locked`, requests });
+  });
+
+  it("costs a read of each more where it is asked for again", async () => {
+    const sets = new SetScene(storeVia(proxy.endpoint));
+    await sets.acquire(A, keys, ORDINARY);
+    const requests = { TransactWriteItems: 1, GetItem: count };
+    expect(await counted(sets.at(1), A)).toEqual({ outcome: "replayed", requests, writeUnits: 0, readUnits: count });
+  });
+
+  it("costs a read of each and a second transaction where one of them is taken over", async () => {
+    const sets = new SetScene(storeVia(proxy.endpoint));
+    await sets.key(keys[0] ?? "").acquire(B);
+    const requests = { TransactWriteItems: 2, GetItem: count };
+    const cost = await counted(sets.at(LEASE_MS + MARGIN_MS), A);
+    expect(cost).toEqual({ outcome: "granted", requests, writeUnits: 2 * count, readUnits: count });
+  });
+});
+
+/** An attribute as it is on the wire. */
+function wireOf(value: unknown): unknown {
+  if (typeof value === "number") return { N: String(value) };
+  if (typeof value === "string") return { S: value };
+  if (Array.isArray(value)) return { L: value.map(wireOf) };
+  return { M: Object.fromEntries(Object.entries(value as object).map(([name, each]) => [name, wireOf(each)])) };
+}

@@ -1,0 +1,67 @@
+/** A server in front of an engine that says of the next transactions that they met another on the same items. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+
+/** Why an item kept a transaction from happening, as it is on the wire. */
+export interface Reason {
+  readonly Code: string;
+  readonly Message?: string;
+  readonly Item?: unknown;
+}
+
+/** A running one. */
+export interface TransactionConflicts {
+  readonly endpoint: string;
+  /** So many transactions are cancelled for these reasons, one for each item. */
+  cancelNext(times: number, reasons: readonly Reason[]): void;
+  /** How many were. */
+  readonly cancelled: number;
+  close(): Promise<void>;
+}
+
+/** What a proxy passes on as it is. */
+const HEADERS = ["authorization", "content-type", "x-amz-date", "x-amz-target", "x-amz-content-sha256"] as const;
+const JSON_TYPE = { "content-type": "application/x-amz-json-1.0" };
+
+/** Starts one. */
+export async function startTransactionConflicts(target: string): Promise<TransactionConflicts> {
+  let left = 0;
+  let cancelled = 0;
+  let reasons: readonly Reason[] = [];
+  const server = createServer((incoming, outgoing) => {
+    void (async () => {
+      const body = await text(incoming);
+      const headers = Object.fromEntries(HEADERS.map((name) => [name, String(incoming.headers[name] ?? "")]));
+      if (left > 0 && headers["x-amz-target"]?.endsWith(".TransactWriteItems")) {
+        left--;
+        cancelled++;
+        const __type = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
+        const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${reasons.map(({ Code }) => Code).join(", ")}]`;
+        outgoing.writeHead(400, JSON_TYPE).end(JSON.stringify({ __type, message, CancellationReasons: reasons }));
+        return;
+      }
+      const reply = await fetch(target, { method: "POST", headers, body });
+      const answer = await reply.text();
+      outgoing.writeHead(reply.status, JSON_TYPE).end(answer);
+    })().catch(() => outgoing.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cancelNext(times, why) {
+      left = times;
+      reasons = why;
+    },
+    get cancelled() {
+      return cancelled;
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
