@@ -16,6 +16,7 @@ import type { Hold, LockRules } from "../core/record.js";
 import { isKept, startedTtlAtSec } from "../core/run.js";
 import { nextAttempt } from "../core/start.js";
 import type { ClockReading } from "../core/time.js";
+import type { Item } from "./item.js";
 import { checkpointToItem, FORMAT_VERSION, holdToItem, metaToItem, payloadToItem, runToItem } from "./item.js";
 import * as is from "./predicates.js";
 import type { Write } from "./predicates.js";
@@ -43,33 +44,31 @@ export function guess(kind: Kind, command: Command, reading: ClockReading, rules
 /** The key is free and this id is new to it. */
 function guessAcquire(command: Acquire, reading: ClockReading, rules: LockRules): Write {
   const hold = newHold(BLANK, command, reading, rules);
-  return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, rules), []);
+  return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, rules));
 }
 
 /** Nothing was run under the key, and this id is new to it. */
 function guessStart(command: Start, reading: ClockReading, rules: LockRules): Write {
   const hold = newHold(BLANK, command, reading, rules);
-  const { update, values, ...rest } = grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, rules), [is.NEVER_RUN]);
-  return {
-    ...rest,
-    update: update.replace(" REMOVE", ", rn = :run REMOVE"),
-    values: { ...values, ":run": runToItem(nextAttempt(undefined, false, command)) },
-  };
+  const run = runToItem(nextAttempt(undefined, false, command));
+  return grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, rules), run);
 }
 
-function grant(leaseId: string, hold: Hold, limit: number, ttl: number, also: readonly string[]): Write {
+/** The grant of a free key; of one that nobody ran yet, with the run. */
+function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: Item): Write {
   const alone = isAlone({ mode: hold.mode, limit });
   return {
-    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...also, is.KNOWN_FORMAT].join(" AND "),
+    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), is.KNOWN_FORMAT].join(" AND "),
     update:
       `SET h = :h, f = :now, ff = ${alone ? ":now" : "if_not_exists(ff, :zero)"}, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
-      `${is.X} = :ttl, fv = :format, q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty) REMOVE ug`,
+      `${is.X} = :ttl, fv = :format, q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""} REMOVE ug`,
     names: {},
     values: {
       ":h": { [leaseId]: holdToItem(hold) },
       ":me": leaseId,
       ":now": hold.grantedAtMs,
       ":limit": limit,
+      ...(run && { ":run": run }),
       ":ttl": ttl,
       ":format": FORMAT_VERSION,
       ":zero": 0,
