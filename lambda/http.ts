@@ -35,10 +35,11 @@ export function problem(refusal: Refusal, instance: string | undefined, headers:
   });
 }
 
-/** The seconds of a `Prefer: wait=N` (RFC 7240 §4.3), among whatever else is preferred; 0 without one. */
-export function secondsToWait(prefer: string | undefined): number {
-  const [, quoted, seconds = "0"] = /(?:^|[,;])\s*wait\s*=\s*(?:"(\d+)"|(\d+))\s*(?=[,;]|$)/i.exec(prefer ?? "") ?? [];
-  return Number(quoted ?? seconds);
+/** The seconds of a `Prefer: wait=N` (RFC 7240 §4.3), among whatever else is preferred; undefined without one. */
+export function secondsToWait(prefer: string | undefined): number | undefined {
+  const [, quoted, seconds] = /(?:^|[,;])\s*wait\s*=\s*(?:"(\d+)"|(\d+))\s*(?=[,;]|$)/i.exec(prefer ?? "") ?? [];
+  const said = quoted ?? seconds;
+  return said === undefined ? undefined : Number(said);
 }
 
 /** The body as text, whether or not the gateway encoded it. */

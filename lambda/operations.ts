@@ -1,11 +1,12 @@
 /** One entry per operation: the request decoded, the service asked, the answer given its status and headers. */
-import type { Held } from "../lib/core/commands.js";
+import type { Held, Waiting } from "../lib/core/commands.js";
 import { namesTag } from "../lib/core/entity-tag.js";
 import type { Refusal } from "../lib/core/errors.js";
 import { LIMITS } from "../lib/core/limits.js";
 import type { LeaseRef } from "../lib/core/lock-api.js";
 import type { ServiceApi } from "../lib/core/run-api.js";
 import type { SetHeld } from "../lib/core/set-api.js";
+import { toSecondsUp } from "../lib/core/time.js";
 import type { Decoded, Meant, Schema } from "../lib/wire/decode.js";
 import { decode, decodeBody } from "../lib/wire/decode.js";
 import {
@@ -49,15 +50,19 @@ export type Operation = (event: HttpEvent, api: ServiceApi) => Promise<HttpResul
 
 /** What each route does. */
 export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
-  acquire: withLease(AcquireBody, async (api, ref, body) =>
-    answer(await api.acquire({ ...ref, ...body }), (held) => leaseResult(held.how === "granted" ? 201 : 200, held)),
-  ),
+  acquire: withLease(AcquireBody, async (api, ref, body, event) => {
+    const seconds = secondsToWait(event.headers["prefer"]);
+    const waitMs = seconds && 1000 * seconds;
+    return answer(await api.acquire({ ...ref, ...body, waitMs }), (held) =>
+      "state" in held ? waitingResult(held) : leaseResult(held.how === "granted" ? 201 : 200, held),
+    );
+  }),
   renew: withLease(RenewBody, async (api, ref, body) => answer(await api.renew({ ...ref, ...body }), (held) => leaseResult(200, held))),
   changeMode: withLease(ModeBody, async (api, ref, body) =>
     answer(await api.changeMode({ ...ref, ...body }), (held) => leaseResult(200, held)),
   ),
   transfer: withLease(TransferBody, async (api, ref, to) => answer(await api.transfer({ ...ref, to }), (held) => leaseResult(200, held))),
-  check: withLease(undefined, async (api, ref) => answer(await api.check(ref), (held) => leaseResult(200, held))),
+  check: withLease(undefined, checkLease),
   release: withLease(undefined, async (api, ref) => answer(await api.release(ref), ({ state }) => empty(204, { "lease-state": state }))),
   break: withKey(async (event, api, key) => {
     const body = bodyAs(BreakBody, event);
@@ -116,7 +121,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
       }),
     RUN,
   ),
-  checkRun: withLease(undefined, async (api, ref) => answer(await api.check(ref), (held) => leaseResult(200, held)), RUN),
+  checkRun: withLease(undefined, checkLease, RUN),
   giveUpRun: withLease(
     undefined,
     async (api, ref) => answer(await api.release(ref), ({ state }) => empty(204, { "lease-state": state })),
@@ -169,6 +174,14 @@ function leaseResult(statusCode: number, { how, lease }: Held): HttpResult {
   return json(statusCode, lease, { etag: `"v${lease.version}"`, ...(how === "replayed" && REPLAYED) });
 }
 
+async function checkLease(api: ServiceApi, ref: LeaseRef): Promise<HttpResult | Refusal> {
+  return answer(await api.check(ref), (found) => ("state" in found ? waitingResult(found) : leaseResult(200, found)));
+}
+
+function waitingResult(waiting: Waiting): HttpResult {
+  return json(202, fieldsOf(waiting), { "retry-after": String(toSecondsUp(waiting.retryAfterMs)) });
+}
+
 /** The answer itself, as a body. */
 function fieldsOf<A extends { readonly ok: true }>({ ok: _ok, ...fields }: A): Omit<A, "ok"> {
   return fields;
@@ -176,7 +189,7 @@ function fieldsOf<A extends { readonly ok: true }>({ ok: _ok, ...fields }: A): O
 
 /** How long the request would wait, in ms. */
 function waitMsOf(event: HttpEvent): number {
-  return 1000 * secondsToWait(event.headers["prefer"]);
+  return 1000 * (secondsToWait(event.headers["prefer"]) ?? 0);
 }
 
 function withKey(operate: (event: HttpEvent, api: ServiceApi, key: string) => Promise<HttpResult | Refusal>): Operation {

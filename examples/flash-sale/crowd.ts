@@ -7,8 +7,8 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** What a sale locks before a purchase. */
-export type Locking = "nothing" | "the product" | "the shop";
+/** What a sale locks before a purchase, and how its buyers wait: in the queue, or, to compare, by asking again and again. */
+export type Locking = "nothing" | "the product" | "the shop" | "the shop, by polling";
 
 /** What one process of buyers is told. */
 export interface Orders {

@@ -11,7 +11,7 @@ export interface Plan {
 }
 
 /** Unless something else is asked for. */
-export const DEFAULTS: Plan = { buyers: 1000, processes: 4, atOnce: 10 };
+export const DEFAULTS: Plan = { buyers: 1000, processes: 4, atOnce: 1000 };
 
 /** Fewer might not meet, and then the sale without a lock would come out right by luck. */
 const BUYERS_MIN = 40;

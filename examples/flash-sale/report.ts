@@ -30,7 +30,17 @@ const ROWS: readonly (readonly [label: string, cell: (result: Result) => string]
   ["lock requests per sale", ({ requests, sold }) => (sold === 0 ? "-" : (requests / sold).toFixed(1))],
 ];
 
-const TITLES: Record<Locking, string> = { nothing: "no lock", "the product": "a lock per product", "the shop": "one lock for all" };
+const TITLES: Record<Locking, string> = {
+  nothing: "no lock",
+  "the product": "a lock per product",
+  "the shop": "one lock for all",
+  "the shop, by polling": "polled",
+};
+const NAMES: Record<Exclude<Locking, "nothing">, string> = {
+  "the product": "A lock per product",
+  "the shop": "One lock for all",
+  "the shop, by polling": "One lock for all, polled",
+};
 
 /** The table, line by line: the head first. */
 export function tableOf(results: readonly Result[]): readonly string[] {
@@ -52,7 +62,10 @@ export function verdictOn(result: Result): Verdict {
     const text = `${count(sold)} sold, but the stock fell by ${count(fell)}: oversold by ${count(oversold)}. ${count(soldTwice)} buyers paid for a piece that was gone.`;
     return { ok: true, text: `No lock: ${text}` };
   }
-  const name = locking === "the product" ? "A lock per product" : "One lock for all";
+  const name = NAMES[locking];
+  if (locking === "the shop, by polling" && oversold === 0 && soldTwice === 0) {
+    return { ok: true, text: `${name}: ${what}, no piece sold twice; ${count(gaveUp)} went home without one.` };
+  }
   if (isExact(result)) return { ok: true, text: `${name}: exact. ${what}, no piece sold twice, nobody served twice.` };
   const wrong = `oversold by ${count(oversold)}, ${count(soldTwice)} pieces sold again, ${count(servedTwice)} buyers served again`;
   const missed = `${count(gaveUp)} gave up, ${count(failures.length)} failed${failures[0] === undefined ? "" : ` (${failures[0]})`}`;
@@ -63,6 +76,13 @@ export function verdictOn(result: Result): Verdict {
 export function worthOf(perProduct: Result, forAll: Result): string {
   const times = (forAll.tookMs / perProduct.tookMs).toFixed(1);
   return `With one lock for all, the same sale took ${times} times as long: ${seconds(forAll.tookMs)} in place of ${seconds(perProduct.tookMs)}.`;
+}
+
+/** What the queue is worth, in one sentence. */
+export function queueWorth(queued: Result, polled: Result): string {
+  const perSecond = ({ sold, tookMs }: Result): number => (sold * 1000) / tookMs;
+  const times = (perSecond(queued) / perSecond(polled)).toFixed(1);
+  return `Who queues is served ${times} times as fast as who polls: ${perSecond(queued).toFixed(1)} sales a second in place of ${perSecond(polled).toFixed(1)}.`;
 }
 
 function count(number: number): string {

@@ -7,7 +7,7 @@
  *     late duplicate of it becomes a ghost;
  *  4. a try that ends without an answer is cancelled, and reported as unavailable.
  */
-import type { Held } from "../core/commands.js";
+import type { Held, Waiting } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { leaseIdFrom } from "../core/lease-id.js";
@@ -16,17 +16,20 @@ import type { CallOptions, Kind, LeaseRef } from "../core/lock-api.js";
 import type { Meta, Mode } from "../core/record.js";
 import type { ServiceApi } from "../core/run-api.js";
 import type { Clock } from "../core/time.js";
-import { elapsedMs, instantOf } from "../core/time.js";
 import { believe, beliefLeftMs } from "./belief.js";
 import type { Answered, CallBounds, World } from "./call.js";
-import { attemptMsFor, call, pause } from "./call.js";
-import { errorOf, LockError, timeoutOf } from "./errors.js";
+import { attemptMsFor, call } from "./call.js";
+import { errorOf, LockError } from "./errors.js";
 import type { Heartbeats } from "./heartbeats.js";
+import type { Lines } from "./line.js";
+import type { Paces } from "./paces.js";
 
 /** What an acquire needs of the world. */
 export interface Acquiring extends World {
   readonly api: ServiceApi;
   readonly ids: LeaseIds;
+  readonly paces: Paces;
+  readonly lines: Lines;
   /** What sends heartbeats together, where that is possible. */
   readonly heartbeats?: Heartbeats | undefined;
   /** What a cancel is worth, in ms, where that is less than usual. */
@@ -43,6 +46,7 @@ export interface Wanted {
   readonly limit?: number | undefined;
   readonly permits?: number | undefined;
   readonly scope?: string | undefined;
+  readonly priority?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -50,10 +54,6 @@ export interface Wanted {
 export const NEW_ID_TRIES = 5;
 /** A cancel is worth this long; the lease it may leave behind ends by itself. */
 const CANCEL_BUDGET_MS = 2000;
-/** Polling: the first pause, doubled each time up to the longest, with jitter. */
-const FIRST_POLL_MS = 40;
-const LONGEST_POLL_MS = 1000;
-
 /** Makes leaseIds by this process's clock, corrected by what the service said of its own. */
 export class LeaseIds {
   readonly #clock: Clock;
@@ -110,7 +110,7 @@ export async function tryOnce(
   deps: Acquiring,
   acquire: (request: Omit<Wanted, "signal"> & { readonly leaseId: LeaseId }, options: CallOptions) => Promise<Held | Refusal> = (
     ...asked
-  ) => deps.api.acquire(...asked),
+  ) => atOnce(deps.api.acquire(...asked)),
 ): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = wanted;
   const { key, leaseMs } = request;
@@ -132,25 +132,10 @@ export async function tryOnce(
   }
 }
 
-/** Asks until the key is granted or `waitMs` has passed; polls, for as long as there is no queue. */
-export async function untilGranted(wanted: Wanted, waitMs: number, deps: Acquiring): Promise<Answered<Held>> {
-  const { key, signal } = wanted;
-  const { clock, random } = deps;
-  const began = instantOf(clock);
-  const leftMs = (): number => waitMs - elapsedMs(began, instantOf(clock));
-  for (let polls = 0; ; polls++) {
-    const answered = await tryOnce(wanted, Math.max(leftMs(), attemptMsFor(wanted.leaseMs)), deps);
-    const { answer } = answered;
-    if (answer.ok) return { ...answered, answer };
-    if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
-    if (leftMs() <= 0) {
-      throw timeoutOf(`acquire ${key}: still held by another after ${waitMs} ms`, answer);
-    }
-    const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
-    // Jitter on both: those who wait for one lease's end must not all come at that instant.
-    const freeMs = (answer.retryAfterMs ?? pollMs) + FIRST_POLL_MS * random();
-    await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), leftMs()), clock, signal);
-  }
+/** The answer to who doesn't wait: a place in the queue, which only an id that was there before has, is none. */
+async function atOnce(asked: Promise<Held | Waiting | Refusal>): Promise<Held | Refusal> {
+  const answer = await asked;
+  return answer.ok && "state" in answer ? refuse("locked", { retryAfterMs: answer.retryAfterMs }) : answer;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Held } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Acquiring, Wanted } from "./acquire.js";
-import { abortError, cancel, refreshed, tryOnce, untilGranted } from "./acquire.js";
+import { abortError, cancel, refreshed, tryOnce } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { attemptMsFor } from "./call.js";
 import { refuseOwn } from "./chain.js";
@@ -15,6 +15,7 @@ import { handOver } from "./hand-over.js";
 import type { Detached } from "./handle.js";
 import { fromHandle } from "./handle.js";
 import { Heartbeats } from "./heartbeats.js";
+import { Lines } from "./line.js";
 import { handleOf, segmentsOf } from "./handles.js";
 import { CALL_BUDGET_MS, closedError, Holder } from "./holder.js";
 import type { InvocationContext } from "./invocation.js";
@@ -28,6 +29,7 @@ import type { LeaseSet, SetKey } from "./lease-set.js";
 import { leaseSetOf } from "./lease-set.js";
 import { trySet, untilSet, wantedSet } from "./sets.js";
 import { workUnder } from "./work.js";
+import { Paces } from "./paces.js";
 import { Registry } from "./registry.js";
 import type { Run, RunResult } from "./run-once.js";
 import { runOnce } from "./run-once.js";
@@ -36,8 +38,9 @@ import { checkRun } from "./run-options.js";
 import { runsOf } from "./runs.js";
 
 /** A client that speaks to `deps.api`. */
-export function createClient(deps: Acquiring, options: ClientOptions = {}): LockClient {
-  return createView({ ...deps, heartbeats: new Heartbeats(deps.api, deps.clock) }, options, new Registry());
+export function createClient(deps: Omit<Acquiring, "paces" | "lines">, options: ClientOptions = {}): LockClient {
+  const shared = { heartbeats: new Heartbeats(deps.api, deps.clock), paces: new Paces(), lines: new Lines() };
+  return createView({ ...deps, ...shared }, options, new Registry());
 }
 
 /** The client, or a view of it for one invocation. */
@@ -91,7 +94,13 @@ function createView(
       if (scope === undefined) refuseOwn(key, api);
       const wanted = holder.wanted(key, options);
       const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
-      return registry.run(options.signal, async (signal) => holder.hand(await untilGranted({ ...wanted, signal }, waitMs, deps), options));
+      return registry.run(options.signal, async (signal) => {
+        const { answered, succession } = await deps.lines.turn({ ...wanted, signal }, waitMs, deps);
+        const lease = await holder.hand(answered, options, { succession });
+        if (!signal.aborted) return lease;
+        await holder.released(lease);
+        throw abortError(signal);
+      });
     },
 
     async withLock<T>(

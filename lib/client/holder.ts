@@ -5,6 +5,7 @@
 import type { Held, LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/lock-api.js";
+import type { ServiceApi } from "../core/run-api.js";
 import { DEFAULTS } from "../core/limits.js";
 import type { Acquiring, Wanted } from "./acquire.js";
 import type { Answered } from "./call.js";
@@ -13,6 +14,7 @@ import { errorOf, LockError, LockLostError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./keep-alive.js";
+import type { LeaseDeps } from "./lease.js";
 import { HeldLease } from "./lease.js";
 import type { ClientOptions, LockClientEvent } from "./lock-client.js";
 import type { LeaseOptions } from "./options.js";
@@ -24,6 +26,12 @@ export const CALL_BUDGET_MS = 10_000;
 
 /** Ends of a lease that its own side meant. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
+
+/** What a lease is of, what it is renewed and released by, and who has it next. */
+interface HandOptions extends Pick<LeaseDeps, "succession"> {
+  readonly kind?: Kind;
+  readonly api?: ServiceApi;
+}
 
 /** What a client, or a view of it for one invocation, has in common with all that it hands out. */
 export class Holder {
@@ -46,16 +54,15 @@ export class Holder {
   /** What is wanted, defaults filled in. @throws LockError when the client is closed. */
   wanted(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Wanted {
     if (this.registry.isClosed) throw closedError();
-    const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta, mode, limit, permits } = options;
-    return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, scope: this.scope };
+    const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta, mode, limit, permits, priority } = options;
+    return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, priority, scope: this.scope };
   }
 
   /** The reply as a living lease. One that can't be kept is given back, and nobody ever held it. */
   async hand(
     answered: Answered<Held>,
     { heartbeat = true, maxHoldMs }: LeaseOptions,
-    kind: Kind = "locks",
-    api = this.deps.api,
+    { kind = "locks", api = this.deps.api, succession }: HandOptions = {},
   ): Promise<HeldLease> {
     const isLock = kind === "locks" && api === this.deps.api;
     const deps = {
@@ -63,6 +70,7 @@ export class Holder {
       api,
       heartbeats: isLock ? this.deps.heartbeats : undefined,
       kind,
+      succession,
       onEnd: (ended: HeldLease) => this.#ended(ended),
     };
     const lease = new HeldLease(answered.answer.lease, answered.sentAt, deps);

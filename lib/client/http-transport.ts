@@ -2,7 +2,7 @@
  * The operations over HTTP: one attempt each, one answer or {@link Unanswered}. It never sends anything
  * twice: who retries must know what the request was. Needs `fetch` and nothing else.
  */
-import type { Held, LeaseState, LeaseView } from "../core/commands.js";
+import type { Held, LeaseState, LeaseView, Waiting } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../core/lock-api.js";
@@ -81,15 +81,17 @@ export function httpApi(options: HttpOptions): ServiceApi {
   }
 
   return {
-    async acquire({ kind, key, leaseId, ...body }, options) {
-      const reply = await call("PUT", leasePath({ kind, key, leaseId }), body, options);
-      return held(reply, ({ status }) => (status === 201 ? "granted" : "replayed"));
+    async acquire({ kind, key, leaseId, waitMs, ...body }, options) {
+      const prefer: Record<string, string> = waitMs === undefined ? {} : { prefer: `wait=${Math.floor(waitMs / 1000)}` };
+      const reply = await call("PUT", leasePath({ kind, key, leaseId }), body, options, prefer);
+      return waiting(reply) ?? held(reply, ({ status }) => (status === 201 ? "granted" : "replayed"));
     },
     async renew({ kind, key, leaseId, ...body }, options) {
       return held(await call("POST", `${leasePath({ kind, key, leaseId })}/renew`, body, options), () => "renewed");
     },
     async check(ref, options) {
-      return held(await call("GET", leasePath(ref), undefined, options), () => "checked");
+      const reply = await call("GET", leasePath(ref), undefined, options);
+      return waiting(reply) ?? held(reply, () => "checked");
     },
     async changeMode({ kind, key, leaseId, ...body }, options) {
       const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/mode`, body, options);
@@ -227,6 +229,14 @@ function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal 
     throw new Unanswered(`the answer ${reply.status} is not a lease`);
   }
   return { ok: true, how: how(reply), lease };
+}
+
+/** A place in the queue, if the reply is one. */
+function waiting({ status, body }: Reply): Waiting | undefined {
+  if (status !== 202) return undefined;
+  const { position, retryAfterMs, comeWithinMs } = (body ?? {}) as Waiting;
+  if (![position, retryAfterMs, comeWithinMs].every(Number.isSafeInteger)) throw new Unanswered("the answer 202 is not a place in a queue");
+  return { ok: true, state: "waiting", position, retryAfterMs, comeWithinMs };
 }
 
 function refusal({ status, body }: Reply): Refusal {

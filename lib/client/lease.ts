@@ -3,8 +3,9 @@
  * last answered and both clocks, and once it is not, it never is again. Belief ends, and the signal
  * fires, before anything is sent that lets somebody else have the key.
  */
-import type { Held, LeaseState, LeaseView, Recorded } from "../core/commands.js";
+import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../core/lock-api.js";
 import type { Acquiring } from "./acquire.js";
@@ -20,6 +21,7 @@ import { attemptMsFor, call, pause } from "./call.js";
 import { errorOf, LockLostError, timeoutOf } from "./errors.js";
 import { handOver } from "./hand-over.js";
 import { toHandle } from "./handle.js";
+import type { Succession } from "./line.js";
 import { checkLease, checkMs, checkNames } from "./options.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 
@@ -82,6 +84,8 @@ export interface LeaseDeps extends Acquiring {
   readonly onEnd: (lease: HeldLease) => void;
   /** What the lease is of. */
   readonly kind: Kind;
+  /** Who of this process has the key after it, if anybody. */
+  readonly succession?: Succession | undefined;
 }
 
 /** A release or hand-over is worth this long; after it, the lease's own end frees the key. */
@@ -91,6 +95,11 @@ const CONCLUDE_BUDGET_MS = 10_000;
 const CONCLUDE_ATTEMPT_MS = 3000;
 /** How often a reader that would be the writer asks whether the others are gone. */
 const UPGRADE_POLL_MS = 200;
+
+/** A lease that was granted waits for nothing: one that is in the queue is another's, by the same id. */
+function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
+  return answer.ok && "state" in answer ? refuse("lease-lost", { reason: "never" }) : answer;
+}
 
 /** The lease behind the interface; the keep-alive drives it. */
 export class HeldLease implements Lease {
@@ -221,7 +230,7 @@ export class HeldLease implements Lease {
     this.assertHeld();
     const { api, heartbeats, random } = this.#deps;
     const world = { clock: backgroundClock(this.#deps.clock), random };
-    if (thawed) await this.#confirm((attempt) => api.check(this.#ref, attempt), world);
+    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), world);
     const renewal = { ...this.#ref, leaseMs };
     await this.#confirm((attempt) => (heartbeats ?? api).renew(renewal, attempt), world);
   }
@@ -273,6 +282,7 @@ export class HeldLease implements Lease {
     this.#over = over;
     this.#lost.abort(error);
     this.#deps.onEnd(this);
+    if (error.reason !== "released") this.#deps.succession?.over();
   }
 
   /** Ends the hold of a run by what came of it, whether or not it was lost: the service knows whether it still counts. */
@@ -285,9 +295,15 @@ export class HeldLease implements Lease {
 
   async #release(): Promise<LeaseState> {
     this.#end("released", new LockLostError(`${this.key}: released`, "released"));
-    const { answer } = await call((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
-    if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
-    return answer.state;
+    const { succession } = this.#deps;
+    if (await succession?.handOn(this.#ref)) return "released";
+    try {
+      const { answer } = await call((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
+      if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
+      return answer.state;
+    } finally {
+      succession?.over();
+    }
   }
 
   /** Sends until answered or the deadline; the answer decides, silence only raises a doubt. */

@@ -27,6 +27,8 @@ export interface LeaseOptions {
   readonly limit?: number;
   /** How many of them this lease takes, at most `limit`. @default 1 */
   readonly permits?: number;
+  /** In the key's queue, from 0 to 9: higher ones first, then in the order of arrival. @default 0 */
+  readonly priority?: number;
   /** Ends a hold that forgot itself, in ms from its grant: the signal fires and the key is released. None by default. */
   readonly maxHoldMs?: number;
 }
@@ -40,9 +42,9 @@ export interface AcquireOptions extends LeaseOptions {
 }
 
 /** Options of a set of keys. */
-export type SetOptions = Omit<AcquireOptions, "mode" | "limit" | "permits">;
+export type SetOptions = Omit<AcquireOptions, "mode" | "limit" | "permits" | "priority">;
 
-const LEASE_OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "heartbeat", "maxHoldMs"];
+const LEASE_OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "priority", "heartbeat", "maxHoldMs"];
 const SET_OPTIONS = ["leaseMs", "owner", "meta", "heartbeat", "maxHoldMs", "waitMs", "signal"];
 const ACQUIRE_OPTIONS = [...LEASE_OPTIONS, "waitMs", "signal"];
 
@@ -95,8 +97,10 @@ export function checkNames(what: string, options: object, known: readonly string
 }
 
 /** @throws InvalidRequestError naming what is wrong with the options of a lease. */
-export function checkLease({ leaseMs, owner, meta, mode, limit, permits, maxHoldMs, heartbeat }: LeaseOptions): void {
+export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priority = 0, maxHoldMs, heartbeat }: LeaseOptions): void {
   checkKind(mode, limit, permits);
+  if (!(Number.isSafeInteger(priority) && priority >= 0 && priority <= LIMITS.priorityMax))
+    throw new InvalidRequestError(`priority: must be a whole number from 0 to ${LIMITS.priorityMax}`, "priority");
   checkMs("leaseMs", leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
   checkMs("maxHoldMs", maxHoldMs, 1, Number.MAX_SAFE_INTEGER);
   if (heartbeat !== undefined && typeof heartbeat !== "boolean")

@@ -74,7 +74,7 @@ export async function runOnce<T>(
   const begun = await holder.registry.run(options.signal, (signal) => begin(holder, key, { ...options, signal }));
   const { answer } = begun;
   if (answer.state !== "running") return replayed(key, answer, options);
-  const lease = await holder.hand({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, "runs");
+  const lease = await holder.hand({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, { kind: "runs" });
   const { value, outcome, omittedBecause } = await perform(lease, answer, options, work, holder);
   const recorded = await lease.conclude(outcome);
   if (!recorded.ok) throw notRecorded(recorded, lease, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);

@@ -68,7 +68,7 @@ export async function trySet(holder: Holder, { set, wanted }: WantedSet, options
     const budgetMs = capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), holder.context);
     const answered = await tryOnce({ ...wanted, signal }, budgetMs, view, set.acquire);
     const { answer } = answered;
-    return answer.ok ? holder.hand({ ...answered, answer }, options, "locks", set.api) : null;
+    return answer.ok ? holder.hand({ ...answered, answer }, options, { api: set.api }) : null;
   });
 }
 
@@ -84,7 +84,7 @@ export async function untilSet(holder: Holder, { set, wanted, modes }: WantedSet
       const budgetMs = Math.max(leftMs(), attemptMsFor(wanted.leaseMs));
       const answered: Answered<Held | Refusal> = await tryOnce({ ...wanted, signal }, budgetMs, view, set.acquire);
       const { answer } = answered;
-      if (answer.ok) return holder.hand({ ...answered, answer }, options, "locks", set.api);
+      if (answer.ok) return holder.hand({ ...answered, answer }, options, { api: set.api });
       if (answer.code !== "locked") throw errorOf(answer, `acquire ${wanted.key}`);
       const [inTheWay = ""] = answer.blocking ?? [];
       const mode = modes.get(inTheWay);

@@ -6,7 +6,7 @@ import type { Acquiring } from "./acquire.js";
 import { LeaseIds } from "./acquire.js";
 
 /** Everything a client needs to speak to `api`, on this machine. */
-export function realWorld(api: ServiceApi, clock: Clock = systemClock): Acquiring {
+export function realWorld(api: ServiceApi, clock: Clock = systemClock): Omit<Acquiring, "paces" | "lines"> {
   return { api, clock, random: secureRandom, ids: new LeaseIds(clock, randomBytes) };
 }
 

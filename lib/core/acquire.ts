@@ -1,25 +1,42 @@
 /**
  * Acquire: a free key is granted; a lease that ran out, margin included, is taken over; who may hold
- * beside others joins them. First things first, each line a row of the precedence table in the tests:
+ * beside others joins them; who waits is queued. First things first, each line a row of the precedence table
+ * in the tests:
  *
- *  1. the id holds already              → the same lease again (S8), or 403, 422 lease-reused, 410 lease-over
+ *  1. the id holds already              → the same lease again (S8), or 403, 422 lease-reused, 410 lease-over; in the queue: 403, 422
  *  2. the id ended                      → 410 lease-over (S7)
- *  3. its time is out of bounds         → 422 lease-id-time
+ *  3. its time is out of bounds         → 422 lease-id-time, unless it is in the queue
  *  4. a living lease of its scope holds → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
- *  5. others hold with another limit    → 409 limit-mismatch
- *  6. others keep it out                → 423 locked
- *  7. otherwise                         → granted, with a token above every earlier one (S2, S3)
+ *  5. it is offered the key             → claimed
+ *  6. it is first, and fits             → granted, with a token above every earlier one (S2, S3)
+ *  7. the key is in use by another limit → 409 limit-mismatch
+ *  8. it waits                          → in the queue, in the order of arrival within its priority (L2); 429 queue-full
+ *  9. otherwise                         → 423 locked
  */
-import { change, ttlAtSec } from "./change.js";
+import { change, touchedTtlAtSec, ttlAtSec } from "./change.js";
 import type { Acquire, Decision, LeaseEvent } from "./commands.js";
 import { BLANK, holdOf } from "./ending.js";
-import { newHold, refuseAgain, refuseLocked, refuseNewLease, takeOver } from "./grant.js";
+import { newHold, refuseAgain, refuseLocked, refuseNewLease } from "./grant.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import type { Holder } from "./holding.js";
-import { findingOf, isAlone, levelsOf, standing } from "./holding.js";
+import { isAlone, levelsOf } from "./holding.js";
 import { LIMITS } from "./limits.js";
-import type { Hold, LockRecord, LockRules } from "./record.js";
+import type { Settled } from "./queue.js";
+import {
+  digestOfPrincipal,
+  heardNow,
+  isOverfull,
+  movedOn,
+  offerOf,
+  placeOf,
+  settled,
+  shouldReport,
+  waiterFor,
+  waitingView,
+  withWaiter,
+} from "./queue.js";
+import type { Hold, LockRecord, LockRules, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { leaseView } from "./views.js";
 
@@ -30,41 +47,117 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
 
   const mine = holdOf(before, leaseId);
   if (mine) return again(before, mine, command, reading);
-  const over = refuseNewLease(before, leaseId, reading);
-  if (over) return { answer: over, events: [] };
+  const offer = offerOf(before, leaseId);
+  const place = placeOf(before, leaseId);
+  const waiter = before.waiters[place];
+  const asking = offer ?? waiter;
+  const refusal = asking ? refuseAsking(asking, command) : refuseNewLease(before, leaseId, reading);
+  if (refusal) return { answer: refusal, events: [] };
 
   const [outer] = levelsOf(before, command.scope, reading);
   if (outer) return nested(before, outer, command, reading, rules);
-  const keptOut = refuseBeside(before, standing(before, reading), command, reading);
-  return keptOut ? { answer: keptOut, events: [] } : granted(before, command, reading, rules);
+  if (offer) return claim(before, offer, command, reading, rules);
+  return waiter ? visit(before, waiter, place, command, reading, rules) : arrive(before, command, reading, rules);
 }
 
-/** Why those who hold keep this one out, if they do. */
-function refuseBeside(record: LockRecord, others: readonly Holder[], command: Acquire, reading: ClockReading): Refusal | undefined {
-  const finding = findingOf(record, others, command, reading);
-  if (finding === "other-limit") return refuseLimit(record, command);
-  return finding === "held" || others.length >= LIMITS.leasesMax ? refuseLocked(record, reading) : undefined;
+/** Somebody new: in the queue, if only for this one look at whose turn it is. */
+function arrive(before: LockRecord, command: Acquire, reading: ClockReading, rules: LockRules): Decision<Acquire> {
+  const { leaseId, wait } = command;
+  const arrived = waiterFor(command, reading);
+  const now = settled({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId);
+  if (before.limit !== command.limit && isUsed(now.record, leaseId)) return { answer: refuseLimit(before, command), events: [] };
+  if (now.isUp) return granted(now, command, reading, rules);
+  if (!wait) {
+    const others = now.record.waiters.filter((waiter) => waiter !== arrived);
+    return { answer: refuseLocked({ ...now.record, waiters: others }, reading), events: [] };
+  }
+  if (isOverfull(now.record.waiters)) return { answer: refuseFull(before, command), events: [] };
+  const isBehind = !now.moved && now.record.waiters.at(-1) === arrived;
+  return { ...queued(now, command, reading, rules), ...(isBehind && { behind: arrived }) };
+}
+
+/** Somebody new behind all others, without a look at whose turn it is: what a guess leaves that asked for nothing else. */
+export function queueBehind(before: LockRecord, command: Acquire, reading: ClockReading, rules: LockRules): Decision<Acquire> {
+  const record = { ...before, waiters: [...before.waiters, waiterFor(command, reading)] };
+  return queued({ record, events: [] }, command, reading, rules);
+}
+
+function queued(
+  { record, events }: Pick<Settled, "record" | "events">,
+  { leaseId, owner, principal }: Acquire,
+  reading: ClockReading,
+  rules: LockRules,
+): Decision<Acquire> {
+  const next = change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, rules) });
+  return { answer: waitingView(next, leaseId, reading), next, events: [...events, { event: "queued", leaseId, owner, principal }] };
+}
+
+/** Asks again from its place: granted when its turn has come, else heard of, as often as it must be. */
+function visit(
+  before: LockRecord,
+  waiter: Waiter,
+  index: number,
+  command: Acquire,
+  reading: ClockReading,
+  rules: LockRules,
+): Decision<Acquire> {
+  const { leaseId } = command;
+  const heard = heardNow(waiter, index, reading);
+  const now = settled({ ...before, waiters: before.waiters.with(index, heard) }, reading, leaseId);
+  if (now.isUp) return granted(now, command, reading, rules);
+  if (now.moved) {
+    const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
+    return { answer: waitingView(next, leaseId, reading), next, events: now.events };
+  }
+  const reports = shouldReport(before, waiter, reading);
+  return {
+    answer: waitingView(reports ? now.record : before, leaseId, reading),
+    ...(reports && { heard: { waiter: heard, index } }),
+    events: [],
+  };
+}
+
+/** Whether anybody but this one has or waits for the key. */
+function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolean {
+  return Object.keys(holds).length > 0 || offers.length > 0 || waiters.some((waiter) => waiter.leaseId !== leaseId);
+}
+
+/** Why this caller can't ask under an id that is in the queue, if it can't. */
+function refuseAsking(waiter: Waiter | Offer, { principal, params }: Acquire): Refusal | undefined {
+  if (waiter.principal !== digestOfPrincipal(principal)) return refuse("forbidden");
+  if (waiter.params === params) return undefined;
+  return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters than these" });
 }
 
 function refuseLimit({ limit }: LockRecord, command: Acquire): Refusal {
   return refuse("limit-mismatch", { detail: `The key is in use with a limit of ${limit}, not ${command.limit}` });
 }
 
-/** A new lease, beside those that may hold with it; what ran out is taken over. */
-function granted(before: LockRecord, command: Acquire, reading: ClockReading, rules: LockRules): Decision<Acquire> {
+function refuseFull({ waiters }: LockRecord, { key }: Acquire): Refusal {
+  return refuse("queue-full", { retryAfterMs: LIMITS.visitMaxMs, detail: `${waiters.length} wait for ${key} already` });
+}
+
+/** The turn of who was offered the key: the lease begins now, with a token of now. */
+function claim(before: LockRecord, offer: Offer, command: Acquire, reading: ClockReading, rules: LockRules): Decision<Acquire> {
+  const record = { ...before, offers: before.offers.filter((other) => other !== offer) };
+  return granted({ record, events: [] }, command, reading, rules);
+}
+
+/** A new lease, beside those that may hold with it. */
+function granted(now: Pick<Settled, "record" | "events">, command: Acquire, reading: ClockReading, rules: LockRules): Decision<Acquire> {
   const { leaseId, limit } = command;
-  const { rest, ended } = takeOver(before, reading);
-  const { upgrading: _stale, ...free } = rest;
+  const { upgrading, ...rest } = now.record;
   const hold = newHold(rest, command, reading, rules);
   const others = Object.keys(rest.holds).length > 0;
-  const next = change(others ? rest : free, reading, {
+  const used = isUsed(rest, leaseId);
+  const next = change({ ...rest, ...(others && upgrading && { upgrading }) }, reading, {
     holds: { ...rest.holds, [leaseId]: hold },
     fencingToken: hold.fencingToken,
     fenceFloor: isAlone(command) ? hold.fencingToken : rest.fenceFloor,
     limit,
-    ttlAtSec: others ? Math.max(rest.ttlAtSec, ttlAtSec(hold, rules)) : ttlAtSec(hold, rules),
+    ttlAtSec: used ? Math.max(rest.ttlAtSec, ttlAtSec(hold, rules)) : ttlAtSec(hold, rules),
   });
-  return { answer: grantAnswer(next, hold, command, reading), next, events: [...ended, grantEvent(leaseId, hold)] };
+  return { answer: grantAnswer(next, hold, command, reading), next, events: [...now.events, grantEvent(leaseId, hold)] };
 }
 
 /** Another level of the scope that holds: past everybody, with the same token and a length of its own. */
@@ -81,11 +174,20 @@ function nested(before: LockRecord, [, outer]: Holder, command: Acquire, reading
   if (command.permits > outer.permits) return { answer: refuseLocked(before, reading, "Its scope has fewer permits"), events: [] };
   const { mode, permits, fencingToken } = outer;
   const hold: Hold = { ...newHold(before, command, reading, rules), mode, permits, fencingToken };
-  const next = change(before, reading, {
-    holds: { ...before.holds, [leaseId]: hold },
+  const now = withoutItsPlace(before, leaseId, reading);
+  const next = change(now.record, reading, {
+    holds: { ...now.record.holds, [leaseId]: hold },
     ttlAtSec: Math.max(before.ttlAtSec, ttlAtSec(hold, rules)),
   });
-  return { answer: grantAnswer(next, hold, command, reading), next, events: [grantEvent(leaseId, hold)] };
+  return { answer: grantAnswer(next, hold, command, reading), next, events: [...now.events, grantEvent(leaseId, hold)] };
+}
+
+/** It needs its place, or its turn, no more: the next one's turn, if it kept others back. */
+function withoutItsPlace(before: LockRecord, leaseId: string, reading: ClockReading): Pick<Settled, "record" | "events"> {
+  const isOther = (asking: Waiter | Offer): boolean => asking.leaseId !== leaseId;
+  const record = { ...before, offers: before.offers.filter(isOther), waiters: before.waiters.filter(isOther) };
+  const isQueued = record.offers.length + record.waiters.length < before.offers.length + before.waiters.length;
+  return isQueued ? movedOn(record, reading) : { record: before, events: [] };
 }
 
 function grantAnswer(next: LockRecord, hold: Hold, { key, leaseId }: Acquire, reading: ClockReading) {

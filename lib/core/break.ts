@@ -9,6 +9,7 @@ import { endLease } from "./ending.js";
 import { refuse } from "./errors.js";
 import { isTakeable } from "./expiry.js";
 import { endedEvent } from "./grant.js";
+import { movedOn } from "./queue.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import type { ClockReading } from "./time.js";
 
@@ -38,8 +39,10 @@ export function breakHold(record: LockRecord | undefined, command: Break, readin
   const answer = { ok: true, breakInMs } as const;
   if (broken === record) return { answer, events };
   const ended = Object.keys(broken.holds).length < Object.keys(record.holds).length;
-  const ttl = ended ? touchedTtlAtSec(record, reading, rules) : record.ttlAtSec;
-  return { answer, next: change(broken, reading, { ttlAtSec: ttl }), events };
+  if (!ended) return { answer, next: change(broken, reading, {}), events };
+  const now = movedOn(broken, reading);
+  const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, rules) });
+  return { answer, next, events: [...events, ...now.events] };
 }
 
 /** The hold as it goes on until it is over; undefined: it is over now. */

@@ -10,8 +10,9 @@ import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { isLive } from "./expiry.js";
 import { nextToken, refuseLocked, takeOver } from "./grant.js";
-import { isUpgrading, standing } from "./holding.js";
+import { isUpgrading, sharesOf } from "./holding.js";
 import { DEFAULTS } from "./limits.js";
+import { settled } from "./queue.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { leaseLost, leaseView } from "./views.js";
@@ -30,21 +31,21 @@ export function changeMode(
   if (refusal) return { answer: refusal, events: [] };
   if (hold.mode === mode)
     return { answer: { ok: true, how: "replayed", lease: leaseView(key, leaseId, hold, record, reading) }, events: [] };
-  if (standing(record, reading).length > 1) return othersRemain(record, command, reading);
+  if (sharesOf(record, reading).length > 1) return othersRemain(record, command, reading);
 
   const { rest, ended } = takeOver(record, reading);
-  const { upgrading: _done, ...settled } = rest;
+  const { upgrading: _done, ...present } = rest;
   const changed: Hold = { ...hold, principal, mode, fencingToken: nextToken(record, reading) };
   const { fencingToken, owner } = changed;
-  const next = change(settled, reading, {
-    holds: { ...settled.holds, [leaseId]: changed },
+  const now = settled({ ...present, holds: { ...present.holds, [leaseId]: changed } }, reading);
+  const next = change(now.record, reading, {
     fencingToken,
-    fenceFloor: mode === "exclusive" ? fencingToken : settled.fenceFloor,
-    ttlAtSec: Math.max(settled.ttlAtSec, ttlAtSec(changed, rules)),
+    fenceFloor: mode === "exclusive" ? fencingToken : present.fenceFloor,
+    ttlAtSec: Math.max(present.ttlAtSec, ttlAtSec(changed, rules)),
   });
   const event: LeaseEvent = { event: "changed", leaseId, owner, principal, fencingToken, mode };
   const lease = leaseView(key, leaseId, changed, next, reading);
-  return { answer: { ok: true, how: "changed", lease }, next, events: [...ended, event] };
+  return { answer: { ok: true, how: "changed", lease }, next, events: [...ended, event, ...now.events] };
 }
 
 function refuseChange(
@@ -66,9 +67,8 @@ function refuseChange(
  * for as long as it goes on asking, and meanwhile no new reader is let in.
  */
 function othersRemain(record: LockRecord, { leaseId, mode }: ChangeMode, reading: ClockReading): Decision<ChangeMode> {
-  const holders = standing(record, reading);
   if (mode === "shared") return { answer: refuseLocked(record, reading, "Other levels of its scope hold the key too"), events: [] };
-  if (record.upgrading?.leaseId !== leaseId && isUpgrading(record, holders, reading)) {
+  if (record.upgrading?.leaseId !== leaseId && isUpgrading(record, reading)) {
     const detail = "Another reader waits to become the writer, and this one is in its way: release it";
     return { answer: refuse("upgrade-conflict", { detail }), events: [] };
   }

@@ -1,9 +1,10 @@
-/** Still mine? Reads only. A broken lease that may drain is still held until its end. */
-import type { Held } from "./commands.js";
+/** Still mine, or my turn yet? Reads only. A broken lease that may drain is still held until its end. */
+import type { Held, Waiting } from "./commands.js";
 import { holdOf } from "./ending.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
+import { digestOfPrincipal, offerOf, placeOf, settled, shouldReport, waitingView } from "./queue.js";
 import type { LockRecord } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isLive } from "./expiry.js";
@@ -14,10 +15,25 @@ export function check(
   record: LockRecord | undefined,
   { key, leaseId, principal }: { readonly key: string; readonly leaseId: LeaseId; readonly principal: string },
   reading: ClockReading,
-): Held | Refusal {
+): Held | Waiting | Refusal {
   const hold = record && holdOf(record, leaseId);
-  if (!record || !hold) return leaseLost(record, leaseId, reading);
+  if (!record || !hold) return (record && lookFromPlace(record, { leaseId, principal }, reading)) ?? leaseLost(record, leaseId, reading);
   if (hold.principal !== "" && hold.principal !== principal) return refuse("forbidden");
   if (!isLive(hold, reading)) return refuse("lease-lost", { reason: hold.broken === "forced" ? "broken" : "expired" });
   return { ok: true, how: "checked", lease: leaseView(key, leaseId, hold, record, reading) };
+}
+
+/** What somebody in the queue sees: nothing new, or that there is something to write. */
+function lookFromPlace(
+  record: LockRecord,
+  { leaseId, principal }: { readonly leaseId: LeaseId; readonly principal: string },
+  reading: ClockReading,
+): Waiting | Refusal | undefined {
+  const waiter = record.waiters[placeOf(record, leaseId)];
+  const asking = offerOf(record, leaseId) ?? waiter;
+  if (!asking) return undefined;
+  if (asking.principal !== digestOfPrincipal(principal)) return refuse("forbidden");
+  const seen = waitingView(record, leaseId, reading);
+  const mustAsk = waiter && (shouldReport(record, waiter, reading) || settled(record, reading, leaseId).moved);
+  return mustAsk ? { ...seen, retryAfterMs: 0 } : seen;
 }

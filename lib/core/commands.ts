@@ -4,7 +4,7 @@
  */
 import type { Refusal } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import type { Checkpoint, Ending, LockRecord, Meta, Mode, Payload } from "./record.js";
+import type { Checkpoint, Ending, LockRecord, Meta, Mode, Payload, Waiter } from "./record.js";
 
 /** Ask for the key under a new leaseId, or ask again under one that may hold it. */
 export interface Acquire {
@@ -22,8 +22,12 @@ export interface Acquire {
   /** Digest of the scope; absent: none. */
   readonly scope?: string;
   readonly meta?: Meta;
+  /** In the queue: higher ones first. */
+  readonly priority: number;
   /** Digest of the parameters above. */
   readonly params: string;
+  /** Queue for the key, if it can't be had now. */
+  readonly wait?: true;
 }
 
 /** Extend a lease; without `leaseMs` by its own length. */
@@ -145,6 +149,18 @@ export interface Held {
   readonly outlived?: Checkpoint;
 }
 
+/** In the queue, or next to be granted: nothing is held, and the lease's time has not begun. */
+export interface Waiting {
+  readonly ok: true;
+  readonly state: "waiting";
+  /** 1 is next. */
+  readonly position: number;
+  /** When it is worth a look; 0: now, by an acquire. */
+  readonly retryAfterMs: number;
+  /** Whoever comes later than this may lose its place. */
+  readonly comeWithinMs: number;
+}
+
 /** What a release found: see `Lease-State` in the HTTP reference. */
 export type LeaseState = "released" | "expired" | "lost" | "transferred" | "never" | "unknown";
 
@@ -190,23 +206,26 @@ export interface WasReset {
 }
 
 /** The answer that belongs to a command. */
-export type AnswerTo<C extends Command> = C extends Acquire | Renew | Transfer | ChangeMode
-  ? Held | Refusal
-  : C extends Release
-    ? Ended | Refusal
-    : C extends Break
-      ? Breaking | Refusal
-      : C extends Start
-        ? Running | Finished | Refusal
-        : C extends Conclude
-          ? Recorded | Refusal
-          : C extends Reset
-            ? WasReset | Refusal
-            : never;
+export type AnswerTo<C extends Command> = C extends Acquire
+  ? Held | Waiting | Refusal
+  : C extends Renew | Transfer | ChangeMode
+    ? Held | Refusal
+    : C extends Release
+      ? Ended | Refusal
+      : C extends Break
+        ? Breaking | Refusal
+        : C extends Start
+          ? Running | Finished | Refusal
+          : C extends Conclude
+            ? Recorded | Refusal
+            : C extends Reset
+              ? WasReset | Refusal
+              : never;
 
 /** A change of who holds, for the log: together they tell who held what when. A renewal changes nobody. */
 export interface LeaseEvent {
-  readonly event: "granted" | "replayed" | "transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset";
+  readonly event:
+    "queued" | "offered" | "skipped" | "granted" | "replayed" | "transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset";
   readonly leaseId: LeaseId;
   readonly owner: string;
   readonly principal: string;
@@ -222,9 +241,20 @@ export interface LeaseEvent {
   readonly repeated?: true;
 }
 
+/** A waiter that is still there: written by itself, and the record stays at its version. */
+export interface Heard {
+  readonly waiter: Waiter;
+  /** Its index in the queue. */
+  readonly index: number;
+}
+
 /** What a command comes to: the answer, the record after it (absent: unchanged) and what to log. */
 export interface Decision<C extends Command = Command> {
   readonly answer: AnswerTo<C>;
   readonly next?: LockRecord;
+  /** In place of `next`: that a waiter was heard of is all that changes. */
+  readonly heard?: Heard;
+  /** That this waiter stands behind all others is all that `next` changes. */
+  readonly behind?: Waiter;
   readonly events: readonly LeaseEvent[];
 }

@@ -15,6 +15,8 @@ export const BLANK: LockRecord = {
   fenceFloor: 0,
   limit: 1,
   holds: {},
+  offers: [],
+  waiters: [],
   ended: [],
   floor: "",
   ttlAtSec: 0,

@@ -1,8 +1,8 @@
 /** Whether a lease still counts and an id still may, each by the clock whose error is safe. */
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
-import { LIMITS } from "./limits.js";
-import type { Hold } from "./record.js";
+import { DEFAULTS, LIMITS } from "./limits.js";
+import type { Hold, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 
 /** Whether the lease still counts. With the earlier clock: a fast one must not rob a living holder. */
@@ -13,6 +13,16 @@ export function isLive(hold: Hold, reading: ClockReading): boolean {
 /** Whether somebody else may be granted the key. With the earlier clock: a fast one must not take. */
 export function isTakeable(hold: Hold, reading: ClockReading): boolean {
   return hold.expiresAtMs + hold.marginMs <= reading.earlierMs;
+}
+
+/** Whether an offer may go to the next. With the earlier clock: whoever it was made to may be on its way. */
+export function isLapsed({ offeredAtMs }: Offer, { earlierMs }: ClockReading): boolean {
+  return offeredAtMs + DEFAULTS.offerWindowMs <= earlierMs;
+}
+
+/** Whether a waiter keeps its place. With the earlier clock: a fast one must not take it. */
+export function isWaiting({ heardUntilMs }: Waiter, { earlierMs }: ClockReading): boolean {
+  return heardUntilMs > earlierMs;
 }
 
 /** Whether an id is too old to be granted for the first time, whatever the key remembers. */

@@ -11,17 +11,26 @@
  * A lease that ran out keeps everybody out until its margin has passed; then it is as if it were not there.
  */
 import type { Acquire } from "./commands.js";
+import { holdOf } from "./ending.js";
+import { isLapsed, isLive, isTakeable } from "./expiry.js";
 import type { LeaseId } from "./lease-id.js";
 import type { Hold, LockRecord, Mode } from "./record.js";
 import type { ClockReading } from "./time.js";
-import { isLive, isTakeable } from "./expiry.js";
 
 /** A lease with its id. */
 export type Holder = readonly [leaseId: LeaseId, hold: Hold];
 
+/** What somebody has of the key: a lease, or the offer of one. */
+export type Share = Pick<Hold, "mode" | "permits" | "scope">;
+
 /** The leases that still keep others out. */
 export function standing(record: LockRecord, reading: ClockReading): readonly Holder[] {
   return Object.entries(record.holds).filter(([, hold]) => !isTakeable(hold, reading));
+}
+
+/** All that keeps others out: leases, and offers that have not lapsed. */
+export function sharesOf(record: LockRecord, reading: ClockReading): readonly Share[] {
+  return [...standing(record, reading).map(([, hold]) => hold), ...record.offers.filter((offer) => !isLapsed(offer, reading))];
 }
 
 /** The living leases that hold together under `scope`, the first granted first. None without a scope. */
@@ -37,37 +46,41 @@ export function holdCount(record: LockRecord, hold: Hold, reading: ClockReading)
   return Math.max(1, levelsOf(record, hold.scope, reading).length);
 }
 
-/** How many permits these leases have together: the levels of one scope have theirs in common. */
-export function permitsOut(holders: readonly Holder[]): number {
+/** How many permits these have together: the levels of one scope have theirs in common. */
+export function permitsOut(shares: readonly Share[]): number {
   const byScope = new Map<string, number>();
-  for (const [leaseId, { scope, permits }] of holders) {
-    const whose = scope === undefined ? `lease ${leaseId}` : `scope ${scope}`;
-    byScope.set(whose, Math.max(byScope.get(whose) ?? 0, permits));
+  let out = 0;
+  for (const { scope, permits } of shares) {
+    const counted = scope === undefined ? 0 : (byScope.get(scope) ?? 0);
+    out += Math.max(0, permits - counted);
+    if (scope !== undefined) byScope.set(scope, Math.max(counted, permits));
   }
-  return Array.from(byScope.values()).reduce((sum, permits) => sum + permits, 0);
+  return out;
 }
 
 /** What an acquire finds that is not its own scope's. */
 export type Finding = "free" | "joins" | "held" | "other-limit";
 
-/** Whether `wanted` may hold beside `others`, which are not takeable. */
+/** Whether `wanted` may hold beside `others`. */
 export function findingOf(
   record: LockRecord,
-  others: readonly Holder[],
+  others: readonly Share[],
   wanted: Pick<Acquire, "mode" | "limit" | "permits">,
   reading: ClockReading,
 ): Finding {
   const [first] = others;
   if (!first) return "free";
   if (record.limit !== wanted.limit) return "other-limit";
-  const { mode } = first[1];
-  if (wanted.mode === "shared") return mode === "shared" && !isUpgrading(record, others, reading) ? "joins" : "held";
+  const { mode } = first;
+  if (wanted.mode === "shared") return mode === "shared" && !isUpgrading(record, reading) ? "joins" : "held";
   return mode === "exclusive" && permitsOut(others) + wanted.permits <= record.limit ? "joins" : "held";
 }
 
 /** Whether a reader that still holds waits to become the writer: later readers would keep it waiting. */
-export function isUpgrading({ upgrading }: LockRecord, holders: readonly Holder[], reading: ClockReading): boolean {
-  return upgrading !== undefined && upgrading.untilMs > reading.earlierMs && holders.some(([leaseId]) => leaseId === upgrading.leaseId);
+export function isUpgrading(record: LockRecord, reading: ClockReading): boolean {
+  const { upgrading } = record;
+  const hold = upgrading && holdOf(record, upgrading.leaseId);
+  return hold !== undefined && !isTakeable(hold, reading) && upgrading !== undefined && upgrading.untilMs > reading.earlierMs;
 }
 
 /** Whether a grant of this mode and limit has the key to itself: then its token is what all others compare. */

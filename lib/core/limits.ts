@@ -47,7 +47,16 @@ export const LIMITS = {
   keepResultMinMs: 1 * MINUTE,
   keepResultMaxMs: 365 * DAY,
   attemptsMax: 1_000_000,
-  /** How long one request may wait in the service for a run's outcome. */
+  priorityMax: 9,
+  /** Waiters of one key, and the bytes that they may take: every write of the item is paid by its size. */
+  waitersMax: 100,
+  queueBytes: 15 * 1024,
+  /** A waiter is told to come again in so long for each place, and never in longer than the most. */
+  visitStepMs: 200,
+  visitMaxMs: 3500,
+  /** While somebody's offer stands unclaimed for so long, the others say that they are still there. */
+  reportAfterMs: 2000,
+  /** How long one request may wait in the service for a run's outcome, or for its turn. */
   serverWaitMs: 5 * SECOND,
   /** Decisions of one request that lost the race for the item before it gives up. */
   decideAttempts: 12,
@@ -60,8 +69,11 @@ export const DEFAULTS = {
   keepResultMs: 1 * DAY,
   maxAttempts: 5,
   listMax: 50,
-  /** How long somebody who waits and isn't heard of keeps its place. */
+  /** How long somebody who waits and isn't heard of keeps its place, and so much longer for each place behind the first. */
   waiterTtlMs: 15 * SECOND,
+  waiterTtlStepMs: 1 * SECOND,
+  /** How long the key is kept for whose turn it is. */
+  offerWindowMs: 5 * SECOND,
   /** E: at least one of the two server clocks is this close to true time. */
   clockErrorMs: 500,
   /** ρ: how far off the rate of a client's clock may be. */
@@ -104,6 +116,9 @@ const relations: readonly (readonly [rule: string, holds: boolean])[] = [
     "an item outlives every late duplicate of its ids",
     RETENTION_MIN_MS >= LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + LIMITS.leaseIdBehindMs + DEFAULTS.clockGuardMs,
   ],
+  ["an offer outlasts the next visit of who it is made to", DEFAULTS.offerWindowMs >= LIMITS.visitMaxMs + SECOND],
+  ["whoever lives reports before an offer lapses", LIMITS.reportAfterMs + SECOND < LIMITS.visitMaxMs],
+  ["whoever visits is heard of before its place is gone", DEFAULTS.waiterTtlMs / 2 > LIMITS.visitMaxMs],
   ["the default retention is not below its minimum", DEFAULTS.retentionMs >= RETENTION_MIN_MS],
   ["forever is a safe integer, whatever is added", Number.isSafeInteger(2 * FOREVER_MS)],
   ["an outcome's body has room for its result", LIMITS.outcomeBodyBytes > LIMITS.resultBytes + LIMITS.inlineBytes],

@@ -5,7 +5,7 @@
  * An operation that was answered resolves, refusals included. One that was not answered (a broken
  * connection, a timeout) rejects with {@link Unanswered}: it may or may not have happened.
  */
-import type { Breaking, Ended, Held } from "./commands.js";
+import type { Breaking, Ended, Held, Waiting } from "./commands.js";
 import type { Refusal } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
 import type { Meta, Mode } from "./record.js";
@@ -32,6 +32,10 @@ export interface AcquireRequest extends LeaseRef {
   readonly limit?: number | undefined;
   readonly permits?: number | undefined;
   readonly scope?: string | undefined;
+  /** In the queue, from 0 to 9: higher ones first. */
+  readonly priority?: number | undefined;
+  /** Queue for the key if it can't be had now; the service may keep the request for so long, if it is next. Absent: don't. */
+  readonly waitMs?: number | undefined;
 }
 
 /** A reader that becomes the writer, or a writer that becomes a reader. */
@@ -107,10 +111,11 @@ export interface CallOptions {
 
 /** Every operation on locks, and on the leases of runs. */
 export interface LockApi {
-  acquire(request: AcquireRequest, options?: CallOptions): Promise<Held | Refusal>;
+  /** `Waiting` only to who asked to wait, or is in the queue since earlier. */
+  acquire(request: AcquireRequest, options?: CallOptions): Promise<Held | Waiting | Refusal>;
   renew(request: RenewRequest, options?: CallOptions): Promise<Held | Refusal>;
   release(request: LeaseRef, options?: CallOptions): Promise<Ended | Refusal>;
-  check(request: LeaseRef, options?: CallOptions): Promise<Held | Refusal>;
+  check(request: LeaseRef, options?: CallOptions): Promise<Held | Waiting | Refusal>;
   changeMode(request: ModeRequest, options?: CallOptions): Promise<Held | Refusal>;
   transfer(request: TransferRequest, options?: CallOptions): Promise<Held | Refusal>;
   breakHold(request: BreakRequest, options?: CallOptions): Promise<Breaking | Refusal>;

@@ -37,6 +37,29 @@ export interface Hold {
   readonly meta?: Meta;
 }
 
+/** Somebody in the queue. What else it asks for it says again when its turn has come. */
+export interface Waiter {
+  readonly leaseId: LeaseId;
+  /** Digest of who queued it: nobody else asks for it, or takes it out. */
+  readonly principal: string;
+  readonly owner: string;
+  readonly mode: Mode;
+  readonly permits: number;
+  /** Digest of the acquire's parameters, which are the same at every ask. */
+  readonly params: string;
+  /** Higher ones first; of equal ones, who came first. */
+  readonly priority: number;
+  /** It loses its place when nothing was heard of it by then. */
+  readonly heardUntilMs: number;
+  /** How long before that it was heard of: longer the farther back it stands. */
+  readonly ttlMs: number;
+}
+
+/** Whose turn it is: the key is kept for it until it claims it, or the offer lapses. Nobody believes in an offer. */
+export interface Offer extends Omit<Waiter, "heardUntilMs" | "ttlMs"> {
+  readonly offeredAtMs: number;
+}
+
 /** A reader that waits for the others to go. */
 export interface Upgrading {
   readonly leaseId: LeaseId;
@@ -123,6 +146,10 @@ export interface LockRecord {
   /** How many permits may be out at once: 1 but for a semaphore. The present holders'; a free key takes the next caller's. */
   readonly limit: number;
   readonly holds: Readonly<Record<LeaseId, Hold>>;
+  /** Those whose turn it is, and who have not claimed it yet. */
+  readonly offers: readonly Offer[];
+  /** The queue, in order. */
+  readonly waiters: readonly Waiter[];
   /** The reader that asked first to become the writer, and until when it counts as asking. */
   readonly upgrading?: Upgrading;
   /** The latest to end first; at most {@link LIMITS.endedRemembered}. */

@@ -9,7 +9,8 @@ import type { Decision, LeaseEvent, LeaseState, Release } from "./commands.js";
 import { BLANK, endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import type { Ending, LockRecord, LockRules, Run } from "./record.js";
+import { digestOfPrincipal, movedOn, offerOf, placeOf } from "./queue.js";
+import type { Ending, LockRecord, LockRules, Offer, Run, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isBeyondReach, isLive, isLongOver } from "./expiry.js";
 
@@ -33,11 +34,14 @@ export function release(record: LockRecord | undefined, command: Release, readin
     const ending = isLive(hold, reading) ? "released" : hold.broken === "forced" ? "broken" : "expired";
     // Its token stays known, so that the break may be repeated.
     const ended = endLease(before, leaseId, ending, hold.broken && { fencingToken: hold.fencingToken });
-    const { run, ...rest } = ended;
+    const now = movedOn(ended, reading);
+    const { run, ...rest } = now.record;
     const unstarted = run && givenUp(run);
     const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, reading, { ttlAtSec: touchedTtlAtSec(ended, reading, rules) });
-    return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, reading)] };
+    return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, reading), ...now.events] };
   }
+  const waiter = offerOf(before, leaseId) ?? before.waiters[placeOf(before, leaseId)];
+  if (waiter) return leave(before, waiter, command, reading, rules);
 
   const ending = endingOf(before, leaseId);
   if (ending) return { answer: { ok: true, state: STATE_OF[ending] }, events: repeatedEnd(leaseId, principal, ending) };
@@ -47,6 +51,21 @@ export function release(record: LockRecord | undefined, command: Release, readin
   if (isBeyondReach(leaseId, reading)) return { answer: { ok: true, state: "never" }, events: [] };
   const next = change(endLease(before, leaseId, "cancelled"), reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
   return { answer: { ok: true, state: "never" }, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: "cancelled" }] };
+}
+
+/** Out of the queue, or no use for an offer: the next one's turn, if it was this one's. */
+function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
+  const { leaseId, principal } = command;
+  if (waiter.principal !== digestOfPrincipal(principal)) return { answer: refuse("forbidden"), events: [] };
+  const without = {
+    ...endLease(before, leaseId, "cancelled"),
+    offers: before.offers.filter((offer) => offer !== waiter),
+    waiters: before.waiters.filter((other) => other !== waiter),
+  };
+  const now = movedOn(without, reading);
+  const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
+  const left: LeaseEvent = { event: "ended", leaseId, owner: waiter.owner, principal, reason: "cancelled" };
+  return { answer: { ok: true, state: "never" }, next, events: [left, ...now.events] };
 }
 
 /**

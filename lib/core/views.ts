@@ -10,7 +10,8 @@ import { endingOf } from "./ending.js";
 import { isLongOver, isTakeable } from "./expiry.js";
 import { holdCount } from "./holding.js";
 import type { LeaseId } from "./lease-id.js";
-import { FOREVER_MS, renewAfterMs } from "./limits.js";
+import { leaseIdTimeMs } from "./lease-id.js";
+import { DEFAULTS, FOREVER_MS, renewAfterMs } from "./limits.js";
 import type { Hold, LockRecord, Mode, Run } from "./record.js";
 import type { ClockReading } from "./time.js";
 
@@ -53,10 +54,16 @@ export function holdersOf(record: LockRecord, reading: ClockReading): readonly H
     .map((hold) => holderView(hold, reading));
 }
 
-/** How long until the first of the present holds may be taken over, if none is released or renewed. */
-export function freeInMs(record: LockRecord, reading: ClockReading): number {
-  const times = Object.values(record.holds).map((hold) => hold.expiresAtMs + hold.marginMs - reading.earlierMs);
-  return Math.max(0, Math.min(...times));
+/** How long until the first of the present holds may be taken over or offers withdrawn, if nobody does anything. */
+export function freeInMs({ holds, offers, waiters }: LockRecord, { earlierMs }: ClockReading): number {
+  const times = [
+    ...Object.values(holds).map(({ expiresAtMs, marginMs }) => expiresAtMs + marginMs),
+    ...offers.map(({ offeredAtMs }) => offeredAtMs + DEFAULTS.offerWindowMs),
+  ];
+  // Who waits for a key that nobody has will not do so for ever.
+  const [first] = waiters;
+  if (times.length === 0 && first) times.push(first.heardUntilMs);
+  return Math.max(0, Math.min(...times) - earlierMs);
 }
 
 /** The refusal for a lease that is not held any more, and why as far as it is known. */
@@ -82,6 +89,16 @@ function lostReason(record: LockRecord | undefined, leaseId: LeaseId, reading: C
   return ending ?? (isLongOver(leaseId, reading) ? "expired" : "never");
 }
 
+/** A waiter as others may see it. */
+export interface WaiterView {
+  readonly owner: string;
+  readonly mode: Mode;
+  readonly priority: number;
+  /** 1 is next. */
+  readonly position: number;
+  readonly waitingMs: number;
+}
+
 /** What anyone in the namespace may know about a key. */
 export interface Inspection {
   readonly key: string;
@@ -91,27 +108,40 @@ export interface Inspection {
   readonly limit?: number;
   readonly fencingToken: number;
   readonly holders: readonly HolderView[];
-  readonly waiters: readonly never[];
+  readonly waiters: readonly WaiterView[];
 }
 
 /** Who holds the key and who waits; a key nobody ever used is free. */
 export function inspection(key: string, record: LockRecord | undefined, reading: ClockReading): Inspection {
   const holders = record ? holdersOf(record, reading) : [];
+  const waiters = record ? waitersOf(record, reading) : [];
   return {
     key,
     version: record?.version ?? 0,
     mode: holders[0]?.mode ?? "exclusive",
-    ...(record && record.limit > 1 && holders.length > 0 && { limit: record.limit }),
+    ...(record && record.limit > 1 && holders.length + waiters.length > 0 && { limit: record.limit }),
     fencingToken: record?.fencingToken ?? 0,
     holders,
-    waiters: [],
+    waiters,
   };
 }
 
+/** Those whose turn it is and who have not come yet, then the queue. */
+function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): readonly WaiterView[] {
+  return [...offers, ...waiters].map(({ leaseId, owner, mode, priority }, index) => ({
+    owner,
+    mode,
+    priority,
+    position: index + 1,
+    waitingMs: Math.max(0, reading.laterMs - leaseIdTimeMs(leaseId)),
+  }));
+}
+
 /** An entity tag over who holds and who waits: a heartbeat does not change it. */
-export function inspectionTag({ fencingToken, limit, holders }: Inspection): string {
+export function inspectionTag({ fencingToken, limit, holders, waiters }: Inspection): string {
   const who = holders.map(({ owner, mode, permits, fencingToken: token }) => [owner, mode, permits, token]);
-  return `"${fencingToken}.${digestOf([limit, who]).slice(0, 8)}"`;
+  const next = waiters.map(({ owner, mode, priority }) => [owner, mode, priority]);
+  return `"${fencingToken}.${digestOf([limit, who, next]).slice(0, 8)}"`;
 }
 
 /** What anyone in the namespace may know about a run. Values are JSON, and only in a look at one run. */

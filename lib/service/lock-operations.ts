@@ -1,28 +1,43 @@
 /** The use cases of locks, and of every lease: defaults filled in, one request each. */
 import { digestOf } from "../core/canonical.js";
 import { check } from "../core/check.js";
-import type { Acquire } from "../core/commands.js";
+import type { Acquire, Held, Waiting } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
 import type { AcquireRequest, LockApi } from "../core/lock-api.js";
+import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
 import { inspection, inspectionTag } from "../core/views.js";
 import type { Requests } from "./request.js";
 import { given, HEALTH_KEY } from "./request.js";
+import { watch } from "./watch.js";
 
 /** 96 bits: enough to tell apart what one key ever sees, and nothing of what it was made from. */
 const DIGEST_CHARS = 16;
 
 /** The operations on locks. */
-export function lockOperations({ apply, look, store, clocks, caller }: Requests): LockApi {
+export function lockOperations(requests: Requests): LockApi {
+  const { apply, look, store, clocks, caller } = requests;
   const { namespace, principal } = caller;
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
   return {
-    async acquire({ kind: _locks, ...request }) {
+    async acquire({ kind: _locks, waitMs, ...request }, { signal } = {}) {
       const parameters = parametersOf(request);
-      return refuseParameters(parameters) ?? apply({ type: "acquire", principal, ...parameters });
+      const refusal = refuseParameters(parameters);
+      if (refusal) return refusal;
+      const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
+      const answer = await apply(command);
+      // Only who is next is kept: a herd never occupies the service.
+      if (!waitMs || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
+      const { key, leaseId } = command;
+      const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
+      const seen = await look(
+        { key },
+        async () => ({ ok: true, isUp: isUp(await watch(requests, lockOf(key), waitMs, isUp, signal)) }) as const,
+      );
+      return seen.ok && seen.isUp && !signal?.aborted ? apply(command) : answer;
     },
     changeMode: ({ kind: _locks, ...request }) => apply({ type: "mode", principal, ...request }),
     renew: ({ key, leaseId, leaseMs, meta }) => apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
@@ -55,12 +70,17 @@ export function lockOperations({ apply, look, store, clocks, caller }: Requests)
   };
 }
 
+/** Whether all there is to do is to wait. */
+function isPatient(answer: Held | Waiting | Refusal): boolean {
+  return answer.ok && "state" in answer && answer.retryAfterMs > 0;
+}
+
 /** Defaults filled in, and the digest by which the same acquire is told from another under its id. */
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
-  const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, meta } = request;
+  const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
-  const params = digestOf([leaseMs, owner, mode, limit, permits, scope, meta]).slice(0, DIGEST_CHARS);
-  return { key, leaseId, leaseMs, owner, mode, limit, permits, params, ...given({ scope, meta }) };
+  const params = digestOf([leaseMs, owner, mode, limit, permits, scope, meta, priority]).slice(0, DIGEST_CHARS);
+  return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, params, ...given({ scope, meta }) };
 }
 
 /** What no key could be asked for. */

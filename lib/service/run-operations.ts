@@ -21,31 +21,16 @@ import type { Packed } from "./payloads.js";
 import { pack, unpack } from "./payloads.js";
 import type { Requests } from "./request.js";
 import { given } from "./request.js";
+import { watch } from "./watch.js";
 
 /** What is said of a result that isn't there. */
 const OMITTED = { resultOmitted: true } as const;
-
-/** Pauses between two looks of a request that waits: the first, doubled up to the longest. */
-const FIRST_LOOK_MS = 50;
-const LONGEST_LOOK_MS = 400;
 
 /** The operations on runs, and the renewal of their leases. */
 export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
   const { apply, look, store, clocks, clock, caller } = requests;
   const { namespace, principal } = caller;
   const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
-
-  /** Looks at the record until `isNews` or `waitMs` has passed; what it was at the last look. */
-  async function watch(key: string, waitMs: number, isNews: (record: LockRecord | undefined) => boolean, signal?: AbortSignal) {
-    const began = instantOf(clock);
-    for (let looks = 0; ; looks++) {
-      const record = await store.read(addressOf(key));
-      const leftMs = Math.min(waitMs, LIMITS.serverWaitMs) - elapsedMs(began, instantOf(clock));
-      if (isNews(record) || leftMs <= 0 || signal?.aborted) return record;
-      const pauseMs = Math.min(FIRST_LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, leftMs);
-      await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
-    }
-  }
 
   /** The payload, its large text kept on its own item if `leaseId` holds the run. Whoever doesn't is refused for it. */
   async function keep(
@@ -97,7 +82,8 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = Math.min(waitMs, LIMITS.serverWaitMs) - elapsedMs(began, instantOf(clock));
         const seen = await look({ key, kind: "runs" }, async () => {
-          const record = leftMs > 0 ? await watch(key, leftMs, (now) => !now || !isRunning(now, clocks()), signal) : undefined;
+          const record =
+            leftMs > 0 ? await watch(requests, addressOf(key), leftMs, (now) => !now || !isRunning(now, clocks()), signal) : undefined;
           return { ok: true as const, record };
         });
         if (!seen.ok) return seen;
@@ -149,7 +135,13 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
           return run && runTag(runView(key, record, run, clocks()), run);
         };
         const isKnown = (tag: string | undefined): boolean => tag !== undefined && namesTag(ifNoneMatch, tag);
-        const record = await watch(key, ifNoneMatch === undefined ? 0 : waitMs, (seen) => !isKnown(tagOf(seen)), signal);
+        const record = await watch(
+          requests,
+          addressOf(key),
+          ifNoneMatch === undefined ? 0 : waitMs,
+          (seen) => !isKnown(tagOf(seen)),
+          signal,
+        );
         const run = record && runOf(record, clocks());
         if (!run) return refuse("not-found", { detail: `Nothing was run under ${key}, or it is forgotten` });
         const view = runView(key, record, run, clocks());

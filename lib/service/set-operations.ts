@@ -23,7 +23,8 @@ export function setOperations({ applyAll, caller }: Requests, locks: LockApi): S
       });
       const answers = await applyAll(commands);
       if ("ok" in answers) return answers;
-      const held = answers.flatMap((answer) => (answer?.ok ? [answer] : []));
+      // Nobody queues under a set's id: its parameters are no single key's.
+      const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));
       if (held.length === commands.length) {
         const how = held.some((answer) => answer.how === "granted") ? "granted" : "replayed";
         return together(

@@ -8,7 +8,7 @@
  *
  * Bounded: a request that keeps losing gives up, definitely without a write.
  */
-import type { Command } from "../core/commands.js";
+import type { Command, Heard } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockRules } from "../core/record.js";
 import type { Clock } from "../core/time.js";
@@ -18,6 +18,16 @@ import { StoreUnavailable } from "./lock-store.js";
 
 /** The outcome of a conditional write; a refused one brings the record that refused it. */
 export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
+
+/** How a store writes what was decided on the record that was seen. */
+export interface Writes {
+  /** The record after it, if the version is still the one seen. */
+  readonly replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>;
+  /** Only that a waiter was heard of, if it is still at its place. */
+  readonly hear: (heard: Heard) => Promise<WriteResult>;
+  /** Only one more waiter, whatever else has changed since: two hundred who arrive at once don't race each other. */
+  readonly append?: () => Promise<WriteResult>;
+}
 
 /** What the loop needs of the world. */
 export interface DecideDeps {
@@ -30,20 +40,25 @@ export interface DecideDeps {
 /** Longest pause before a lost race is decided again, growing with the attempts. */
 const BACKOFF_STEP_MS = 4;
 
-/** Decides `command` starting from `seen`, writing through `replace` until a decision stands. */
+/** Decides `command` starting from `seen`, and writes until a decision stands. */
 export async function decide<C extends Command>(
   seen: LockRecord | undefined,
   command: C,
   clocks: ReadClocks,
-  replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>,
+  { replace, hear, append }: Writes,
   { rules, clock, random }: DecideDeps,
 ): Promise<Applied<C>> {
+  // A record that refused one more waiter for a reason of the table's own is written as a whole.
+  const appendsRefused = new Set<number | undefined>();
   for (let attempt = 0; attempt < LIMITS.decideAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
-    const { answer, next, events } = transition(seen, command, clocks(), rules);
-    if (!next) return { answer, events };
-    const result = await replace(next, seen);
+    const { answer, next, heard, behind, events } = transition(seen, command, clocks(), rules);
+    const appended = behind && !appendsRefused.has(seen?.version) ? append?.() : undefined;
+    const written = heard ? hear(heard) : (appended ?? (next && replace(next, seen)));
+    if (!written) return { answer, events };
+    const result = await written;
     if (result.written) return { answer, events };
+    if (appended) appendsRefused.add(result.seen?.version);
     seen = result.seen;
   }
   throw new StoreUnavailable(`the key changed ${LIMITS.decideAttempts} times under this request`, true, true);

@@ -12,16 +12,19 @@
 import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import type { CancellationReason, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
-import type { Command } from "../core/commands.js";
+import type { Command, Decision } from "../core/commands.js";
 import type { LockRecord } from "../core/record.js";
+import { isSameQueue } from "../core/queue.js";
 import { transition } from "../core/transition.js";
 import { plainItem } from "./attribute-value.js";
-import type { Change, DecideDeps, WriteAllResult, WriteResult } from "./decide.js";
+import type { Change, DecideDeps, WriteAllResult, WriteResult, Writes } from "./decide.js";
 import { decide, decideAll } from "./decide.js";
-import { guess } from "./guesses.js";
+import { Glimpses } from "./glimpses.js";
+import { append, guess, hear, isPlain } from "./guesses.js";
 import type { Write } from "./predicates.js";
+import { KNOWN_FORMAT } from "./predicates.js";
 import type { Item } from "./item.js";
-import { fromItem, itemKey, OPTIONAL, payloadKey, SHARDS, shardKey, toItem } from "./item.js";
+import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, toItem, waiterToItem } from "./item.js";
 import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
@@ -40,6 +43,7 @@ export function createDynamoStore({
 }: DecideDeps & { readonly client: DynamoDBClient; readonly tableName: string }): LockStore {
   const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
   const table = { TableName: tableName };
+  const glimpses = new Glimpses(deps.clock);
 
   /** One conditional write; a refusal brings the item. */
   async function write(
@@ -101,17 +105,40 @@ export function createDynamoStore({
     }
   }
 
-  const replace = (address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult> =>
-    write(address, replacement(next, seen));
+  /** Decided writes of the key, which is seen anew by each. */
+  function writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
+    const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
+      const result = await written;
+      glimpses.note(address, result.written ? next : result.seen);
+      return result;
+    };
+    return {
+      replace: (next, seen) => noted(next, write(address, replacement(next, seen))),
+      hear: (heard) => write(address, hear(heard)),
+      ...(command.type === "acquire" && isPlain(command) && { append: () => write(address, append(command, clocks(), deps.rules)) }),
+    };
+  }
 
   return {
     async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
       const reading = clocks();
-      const guessed = guess(address.kind, command, reading, deps.rules);
-      if (!guessed) return decide(await this.read(address), command, clocks, (next, seen) => replace(address, next, seen), deps);
+      const glimpse = glimpses.of(address);
+      const guessed = guess(address.kind, command, reading, deps.rules, glimpse);
+      if (!guessed) {
+        // Only a change may rest on what was seen before: it is written on that version, or not at all.
+        const { record } = glimpse;
+        const seen = record && transition(record, command, reading, deps.rules).next ? record : await this.read(address);
+        return decide(seen, command, clocks, writesTo(address, command, clocks), deps);
+      }
       const result = await write(address, guessed);
-      if (result.written) return transition(result.before, command, reading, deps.rules);
-      return decide(result.seen, command, clocks, (next, seen) => replace(address, next, seen), deps);
+      if (!result.written) {
+        glimpses.note(address, result.seen);
+        return decide(result.seen, command, clocks, writesTo(address, command, clocks), deps);
+      }
+      const decided =
+        guessed.outcome && result.before ? guessed.outcome(result.before) : transition(result.before, command, reading, deps.rules);
+      glimpses.note(address, decided.next);
+      return decided as Decision<C>;
     },
 
     async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks) {
@@ -139,7 +166,9 @@ export function createDynamoStore({
     async read(address) {
       try {
         const { Item } = await documents.send(new GetCommand({ ...table, Key: itemKey(address), ConsistentRead: true }));
-        return Item && fromItem(Item);
+        const record = Item && fromItem(Item);
+        glimpses.note(address, record);
+        return record;
       } catch (error) {
         throw error instanceof NewerFormat ? error : storeUnavailable(error);
       }
@@ -204,17 +233,24 @@ export function createDynamoStore({
   }
 }
 
-/** The whole record, on condition that nothing changed since it was seen. */
+/**
+ * The whole record, on condition that nothing changed since it was seen. That a waiter was heard of leaves the
+ * version alone: so a queue is written over the very one that was seen, and one that stays the same is left alone.
+ */
 function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
-  const item = toItem(next);
-  const attributes = Object.entries(item);
-  const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name));
-  const values = Object.fromEntries(attributes.map(([name, value]) => [`:${name}`, value]));
+  const isLeft = seen !== undefined && isSameQueue(next, seen);
+  const item = Object.fromEntries(Object.entries(toItem(next)).filter(([name]) => !isLeft || !QUEUE.includes(name)));
+  const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name) && !(isLeft && QUEUE.includes(name)));
+  const values = Object.fromEntries(Object.entries(item).map(([name, value]) => [`:${name}`, value]));
+  const waiting = !isLeft && seen !== undefined && seen.waiters.length > 0 && { ":waiting": seen.waiters.map(waiterToItem) };
+  const condition = [seen ? "v = :seen" : "attribute_not_exists(v)", ...(waiting ? ["q = :waiting"] : []), KNOWN_FORMAT];
   return {
-    condition: seen ? "v = :seen" : "attribute_not_exists(v)",
-    update: `SET ${attributes.map(([name]) => `${name} = :${name}`).join(", ")}${removed.length > 0 ? ` REMOVE ${removed.join(", ")}` : ""}`,
+    condition: condition.join(" AND "),
+    update: `SET ${Object.keys(item)
+      .map((name) => `${name} = :${name}`)
+      .join(", ")}${removed.length > 0 ? ` REMOVE ${removed.join(", ")}` : ""}`,
     names: {},
-    values: seen ? { ...values, ":seen": seen.version } : values,
+    values: { ...values, ":format": FORMAT_VERSION, ...(seen && { ":seen": seen.version }), ...waiting },
   };
 }
 

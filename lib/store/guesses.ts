@@ -5,35 +5,50 @@
  * when one fails, the refused write brings the item back and the core decides.
  */
 import { touchedTtlAtSec, ttlAtSec } from "../core/change.js";
-import type { Acquire, Command, Conclude, Release, Renew, Start } from "../core/commands.js";
+import { queueBehind } from "../core/acquire.js";
+import type { Acquire, Command, Conclude, Decision, Heard, Release, Renew, Start } from "../core/commands.js";
 import { outcomeDigest } from "../core/conclude.js";
 import { BLANK } from "../core/ending.js";
 import { newHold, refuseNewLease } from "../core/grant.js";
 import { isAlone } from "../core/holding.js";
-import { DEFAULTS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
-import type { Hold, LockRules } from "../core/record.js";
+import { digestOfPrincipal, waiterFor } from "../core/queue.js";
+import type { Hold, LockRecord, LockRules } from "../core/record.js";
 import { isKept, startedTtlAtSec } from "../core/run.js";
 import { nextAttempt } from "../core/start.js";
 import type { ClockReading } from "../core/time.js";
 import type { Item } from "./item.js";
-import { checkpointToItem, FORMAT_VERSION, holdToItem, metaToItem, payloadToItem, runToItem } from "./item.js";
+import type { Glimpse } from "./glimpses.js";
+import { NOTHING_SEEN } from "./glimpses.js";
+import { checkpointToItem, FORMAT_VERSION, holdToItem, isLong, metaToItem, payloadToItem, runToItem, waiterToItem } from "./item.js";
 import * as is from "./predicates.js";
 import type { Write } from "./predicates.js";
 
-/** The guess for `command`, if its common case can be written blind. */
-export function guess(kind: Kind, command: Command, reading: ClockReading, rules: LockRules): Write | undefined {
+/** A write, and what it comes to where that is not what the core decides on what it was written over. */
+export interface Guess extends Write {
+  readonly outcome?: (before: LockRecord) => Decision<Acquire>;
+}
+
+/** The guess for `command`, if its common case can be written blind; what was last seen of the key says which that is. */
+export function guess(
+  kind: Kind,
+  command: Command,
+  reading: ClockReading,
+  rules: LockRules,
+  seen: Glimpse = NOTHING_SEEN,
+): Guess | undefined {
   switch (command.type) {
-    // An id whose time is out of bounds is no new lease's; it may hold since earlier, so the record decides.
     case "acquire":
-      return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessAcquire(command, reading, rules);
+      return guessAcquire(command, reading, rules, seen);
     case "start":
       return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessStart(command, reading, rules);
     case "renew":
       if (command.checkpoint && !isKept(command.checkpoint)) return undefined;
       return kind === "runs" ? guessRenewOfRun(command, reading, rules) : guessRenewOfLock(command, reading, rules);
     case "release":
-      return kind === "runs" ? undefined : guessRelease(command, reading, rules);
+      if (kind === "runs") return undefined;
+      return seen.holds > 1 ? guessLeave(command, reading, rules) : guessRelease(command, reading, rules);
     case "conclude":
       return command.payload && !isKept(command.payload) ? undefined : guessConclude(command, reading, rules);
     default:
@@ -41,10 +56,77 @@ export function guess(kind: Kind, command: Command, reading: ClockReading, rules
   }
 }
 
+function guessAcquire(command: Acquire, reading: ClockReading, rules: LockRules, seen: Glimpse): Guess | undefined {
+  const { leaseId, wait } = command;
+  if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
+    return isAlone(command) ? guessClaim(command, reading, rules) : undefined;
+  if (seen.waiting.has(leaseId)) return undefined;
+  // An id whose time is out of bounds is no new lease's; it may hold since earlier, so the record decides.
+  if (refuseNewLease(BLANK, leaseId, reading)) return undefined;
+  if (wait && seen.isInUse && isPlain(command)) return append(command, reading, rules);
+  // A refused write is paid by the item's size too.
+  return seen.isLarge ? undefined : guessFree(command, reading, rules);
+}
+
 /** The key is free and this id is new to it. */
-function guessAcquire(command: Acquire, reading: ClockReading, rules: LockRules): Write {
+function guessFree(command: Acquire, reading: ClockReading, rules: LockRules): Write {
   const hold = newHold(BLANK, command, reading, rules);
   return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, rules));
+}
+
+/** Whether behind everybody is where it belongs, as long as anybody is there. */
+export function isPlain({ mode, limit, scope, priority, owner }: Acquire): boolean {
+  return isAlone({ mode, limit }) && scope === undefined && priority === 0 && !isLong({ owner });
+}
+
+/** Others have the key or wait for it, and there is room behind them. Looks at nobody's clock: the first visit will. */
+export function append(command: Acquire, reading: ClockReading, rules: LockRules): Guess {
+  return {
+    condition: [is.IN_USE, is.ROOM_TO_WAIT, is.NEW_HERE, is.NEVER_ENDED, "lim = :one", is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
+    update: "SET q = list_append(q, :waiters), qi = list_append(qi, :ids), v = v + :one",
+    names: { "#me": command.leaseId },
+    values: {
+      ":me": command.leaseId,
+      ":waiters": [waiterToItem(waiterFor(command, reading))],
+      ":ids": [command.leaseId],
+      ":most": LIMITS.waitersMax,
+      ":touched": touchedTtlAtSec(BLANK, reading, rules),
+      ":zero": 0,
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+    },
+    outcome: (before) => queueBehind(before, command, reading, rules),
+  };
+}
+
+/** It is this one's turn. */
+function guessClaim(command: Acquire, reading: ClockReading, rules: LockRules): Write {
+  const { leaseId, principal, params } = command;
+  const hold = newHold(BLANK, command, reading, rules);
+  return {
+    condition: [is.OFFERED, is.CLOCK_ABOVE_FENCE, is.TTL_RISES, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
+    names: { "#me": leaseId },
+    values: {
+      ":by": digestOfPrincipal(principal),
+      ":params": params,
+      ":hold": holdToItem(hold),
+      ":now": hold.grantedAtMs,
+      ":ttl": ttlAtSec(hold, rules),
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+    },
+  };
+}
+
+/** A waiter at its place, and heard of; the version stays, so that nobody loses a race to it. */
+export function hear({ waiter, index }: Heard): Write {
+  return {
+    condition: `qi[${index}] = :me AND ${is.KNOWN_FORMAT}`,
+    update: `SET q[${index}].u = :until, q[${index}].s = :ttl`,
+    names: {},
+    values: { ":me": waiter.leaseId, ":until": waiter.heardUntilMs, ":ttl": waiter.ttlMs, ":format": FORMAT_VERSION },
+  };
 }
 
 /** Nothing was run under the key, and this id is new to it. */
@@ -130,8 +212,20 @@ function renewal(
 }
 
 /** The lease is mine and lives, and nobody waits: whoever holds beside it, it goes. */
+function guessLeave(command: Release, reading: ClockReading, rules: LockRules): Write {
+  const write = ending(command, reading, [is.NOBODY_WAITS, is.TTL_STANDS], [], { ":touched": touchedTtlAtSec(BLANK, reading, rules) });
+  return { ...write, update: `${write.update} REMOVE h.#me` };
+}
+
+/** The lease is mine, lives and is alone: the key goes to the first who waits, or to nobody. */
 function guessRelease(command: Release, reading: ClockReading, rules: LockRules): Write {
-  return ending(command, reading, [is.TTL_STANDS], [], { ":touched": touchedTtlAtSec(BLANK, reading, rules) });
+  const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now"];
+  const write = ending(command, reading, [is.HANDS_OVER, is.TTL_STANDS], handOver, {
+    ":touched": touchedTtlAtSec(BLANK, reading, rules),
+    ":nobody": {},
+    ":now": reading.laterMs,
+  });
+  return { ...write, update: `${write.update} REMOVE q[0], qi[0]` };
 }
 
 /** The same, of a run that was started lately: its record is kept for as long as any outcome recorded now must be. */
@@ -148,7 +242,7 @@ function guessConclude(command: Conclude, reading: ClockReading, rules: LockRule
   const write = ending(
     command,
     reading,
-    [is.STARTED_LATELY],
+    [is.NOBODY_WAITS, is.STARTED_LATELY],
     [...said, ...kept],
     {
       ":lately": reading.laterMs - rules.retentionMs,
@@ -161,7 +255,7 @@ function guessConclude(command: Conclude, reading: ClockReading, rules: LockRule
     outcomeDigest(command),
   );
   const gone = [...(state === "retry" ? [] : ["rn.c"]), ...(payload ? [] : ["rn.o"]), ...(omitted ? [] : ["rn.om"])];
-  return { ...write, update: [write.update, ...gone].join(", ") };
+  return { ...write, update: `${write.update} REMOVE ${["h.#me", ...gone].join(", ")}` };
 }
 
 function ending(
@@ -174,8 +268,8 @@ function ending(
 ): Write {
   const ring = is.endInRing(leaseId, outcome);
   return {
-    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.NOBODY_WAITS, is.FLOOR_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
-    update: `SET ${["v = v + :one", ring.update, ...update].join(", ")} REMOVE h.#me`,
+    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.FLOOR_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${["v = v + :one", ring.update, ...update].join(", ")}`,
     names: { "#me": leaseId },
     values: {
       ":principal": principal,

@@ -2,18 +2,37 @@
  * The item: how a record is written in the table, and the only file that knows the attributes' names.
  * Short, because a write is paid by size.
  *
- *   p  namespace and shard    k  key         h  leaseId → hold       f  token of the latest grant
+ *   p  namespace and shard    k  key         h  leaseId → hold or offer   f  token of the latest grant
  *   v  version                fl floor       r0…r7 ended, latest first   x  ttl (s)   fv format version
  *   ff token of the last exclusive grant   lim permits   ug who waits to upgrade   rn what became of a run's work
  *
- * `q` and `qi` are the queue's, empty until there is one: engines differ on removing from a list that
- * is not there, so they are always present.
+ *   q  the queue, each with the `h` of its turn ready-made   qi  their leaseIds   ox when it was offered
+ *
+ * An offer is an entry of `h` without a token. A release that hands over puts the first waiter's `g` in the
+ * place of `h` without having read it, and notes when in `ox`; any other write notes it in the offer. `q` and
+ * `qi` are always present: engines differ on removing from a list that is not there. `qb` stands while some
+ * owners are long: then the queue's bound by bytes may be met before the one by count.
  *
  * A large payload of a run has an item beside it: `k` is the key, `/` and the payload's digest, `t` its text.
  */
 import { LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
-import type { Checkpoint, EndedLease, Ending, Hold, LockRecord, Outcome, Payload, Run, RunState, Upgrading } from "../core/record.js";
+import type {
+  Checkpoint,
+  EndedLease,
+  Ending,
+  Hold,
+  LockRecord,
+  Mode,
+  Offer,
+  Outcome,
+  Payload,
+  Run,
+  RunState,
+  Upgrading,
+  Waiter,
+} from "../core/record.js";
+import { bytesOf, inOrder, SHORT_OWNER_BYTES } from "../core/queue.js";
 import type { Address } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
@@ -56,7 +75,10 @@ function shardOf(key: string): number {
 }
 
 /** Attributes that a record may lack; a record written over one that had them removes them. */
-export const OPTIONAL: readonly string[] = ["ug", "rn"];
+export const OPTIONAL: readonly string[] = ["ox", "qb", "rn", "ug"];
+
+/** The queue's attributes. */
+export const QUEUE: readonly string[] = ["q", "qi", "qb"];
 
 /** The attributes that hold `record`. */
 export function toItem(record: LockRecord): Item {
@@ -65,15 +87,19 @@ export function toItem(record: LockRecord): Item {
     return [name, ended ? endedToItem(ended) : NO_ENDED] as const;
   });
   return {
-    h: Object.fromEntries(Object.entries(record.holds).map(([leaseId, hold]) => [leaseId, holdToItem(hold)])),
+    h: Object.fromEntries([
+      ...Object.entries(record.holds).map(([leaseId, hold]) => [leaseId, holdToItem(hold)]),
+      ...record.offers.map((offer) => [offer.leaseId, { ...offerToItem(offer), a: offer.offeredAtMs }]),
+    ]) as Item,
     f: record.fencingToken,
     ff: record.fenceFloor,
     lim: record.limit,
     v: record.version,
     fl: record.floor,
     ...Object.fromEntries(ring),
-    q: [],
-    qi: [],
+    q: record.waiters.map(waiterToItem),
+    qi: record.waiters.map(({ leaseId }) => leaseId),
+    ...(record.waiters.some(isLong) && { qb: 1 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
     ...(record.upgrading && { ug: { i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
@@ -115,6 +141,28 @@ export function endedToItem({ leaseId, ending, fencingToken, outcome }: EndedLea
   return { i: leaseId, w: ending, ...(fencingToken !== undefined && { t: fencingToken }), ...(outcome !== undefined && { o: outcome }) };
 }
 
+/** Whether a waiter takes more than its part of the queue's bytes. */
+export function isLong({ owner }: Pick<Waiter, "owner">): boolean {
+  return bytesOf(owner) > SHORT_OWNER_BYTES;
+}
+
+/** How a waiter stands in the queue: with the holders that there are when its turn has come. */
+export function waiterToItem(waiter: Waiter): Item {
+  const { leaseId, mode, heardUntilMs, ttlMs } = waiter;
+  return { g: { [leaseId]: offerToItem(waiter) }, u: heardUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
+}
+
+function offerToItem({ principal, owner, mode, permits, params, priority }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+  return {
+    p: principal,
+    o: owner,
+    ph: params,
+    ...(mode === "shared" && { m: "s" }),
+    ...(permits > 1 && { n: permits }),
+    ...(priority > 0 && { pr: priority }),
+  };
+}
+
 /** How a hold stands in the map. */
 export function holdToItem(hold: Hold): Item {
   return {
@@ -148,7 +196,9 @@ export function fromItem(item: Item): LockRecord {
   if (format > FORMAT_VERSION) {
     throw new NewerFormat(`the record has format ${format}, this version reads up to ${FORMAT_VERSION}`);
   }
-  const holds = (item["h"] ?? {}) as Readonly<Record<string, Item>>;
+  const all = Object.entries((item["h"] ?? {}) as Readonly<Record<string, Item>>);
+  const holds = all.filter(([, hold]) => isHold(hold));
+  const offers = all.filter(([, offer]) => !isHold(offer));
   const ring = RING.map((name) => item[name] as Item | undefined).filter(
     (entry): entry is Item => entry !== undefined && entry["i"] !== "",
   );
@@ -157,13 +207,43 @@ export function fromItem(item: Item): LockRecord {
     fencingToken: safeInteger(item["f"] ?? 0),
     fenceFloor: safeInteger(item["ff"] ?? 0),
     limit: safeInteger(item["lim"] ?? 1),
-    holds: Object.fromEntries(Object.entries(holds).map(([leaseId, hold]) => [leaseId, holdFromItem(hold)])),
+    holds: Object.fromEntries(holds.map(([leaseId, hold]) => [leaseId, holdFromItem(hold)])),
+    offers: offers
+      .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
+      .sort(inOrder),
+    waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
     ended: ring.map(endedFromItem),
     floor: (item["fl"] as string | undefined) ?? "",
     ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
     ...(item["rn"] !== undefined && { run: runFromItem(item["rn"] as Item) }),
     ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
   };
+}
+
+/** Whether an entry of `h` holds: an offer has no token yet. */
+function isHold(entry: Item): boolean {
+  return entry["t"] !== undefined;
+}
+
+function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs"> {
+  return {
+    leaseId,
+    principal: offer["p"] as string,
+    owner: offer["o"] as string,
+    mode: modeFrom(offer["m"]),
+    permits: safeInteger(offer["n"] ?? 1),
+    params: offer["ph"] as string,
+    priority: safeInteger(offer["pr"] ?? 0),
+  };
+}
+
+function waiterFromItem(waiter: Item): Waiter {
+  const [[leaseId, offer] = ["", {}]] = Object.entries(waiter["g"] as Readonly<Record<string, Item>>);
+  return { ...offerFromItem(leaseId, offer), heardUntilMs: safeInteger(waiter["u"]), ttlMs: safeInteger(waiter["s"]) };
+}
+
+function modeFrom(mode: unknown): Mode {
+  return mode === "s" ? "shared" : "exclusive";
 }
 
 function upgradingFromItem(upgrading: Item): Upgrading {
@@ -215,7 +295,7 @@ function holdFromItem(hold: Item): Hold {
   return {
     principal: hold["p"] as string,
     owner: hold["o"] as string,
-    mode: hold["m"] === "s" ? "shared" : "exclusive",
+    mode: modeFrom(hold["m"]),
     permits: safeInteger(hold["n"]),
     ...(hold["sc"] !== undefined && { scope: hold["sc"] as string }),
     fencingToken: safeInteger(hold["t"]),

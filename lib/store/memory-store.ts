@@ -2,7 +2,8 @@
  * Records in memory: the core as it stands, behind the same reads and conditional writes as the table.
  * For tests, for the simulation (which delays each of the two) and for trying things out.
  */
-import type { Command } from "../core/commands.js";
+import type { Command, Heard } from "../core/commands.js";
+import { isSameQueue } from "../core/queue.js";
 import type { LockRecord, LockRules } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
@@ -13,8 +14,10 @@ import type { Address, LockStore, Part } from "./lock-store.js";
 /** Records by address, with the two operations a table offers. Both may be slow; each is atomic. */
 export interface MemoryTable {
   read(address: Address): Promise<LockRecord | undefined>;
-  /** Writes `next` if the record's version is still `seenVersion` (undefined: no record yet). */
-  replace(address: Address, next: LockRecord, seenVersion: number | undefined): Promise<WriteResult>;
+  /** Writes `next` over the record that was `seen` (undefined: no record yet), if that is still the one. A queue that stays the same is left alone. */
+  replace(address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult>;
+  /** Writes that a waiter was heard of, if it is still at its place; the version stays. */
+  hear(address: Address, heard: Heard): Promise<WriteResult>;
   /** Writes all of these, if none of them changed since it was seen. */
   replaceAll(changes: readonly Change[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
@@ -26,21 +29,38 @@ function idOf({ namespace, kind, key }: Address): string {
   return `${namespace}/${kind}/${key}`;
 }
 
+/** Whether a change that was decided on `seen` may be written. That a waiter was heard of leaves the version alone: a new queue needs more. */
+function isUnchanged(current: LockRecord | undefined, next: LockRecord, seen: LockRecord | undefined): boolean {
+  if (current?.version !== seen?.version) return false;
+  return !current || !seen || isSameQueue(next, seen) || isSameQueue(current, seen);
+}
+
+/** `next`, with the queue as it is by now where it was not to change. */
+function overQueue(current: LockRecord | undefined, next: LockRecord, seen: LockRecord | undefined): LockRecord {
+  return current && seen && isSameQueue(next, seen) ? { ...next, waiters: current.waiters } : next;
+}
+
 /** A table in this process's memory. */
 export function createMemoryTable(): MemoryTable & { remove(address: Address): void } {
   const records = new Map<string, readonly [Address, LockRecord]>();
   const get = (address: Address): LockRecord | undefined => records.get(idOf(address))?.[1];
   return {
     read: (address) => Promise.resolve(get(address)),
-    replace(address, next, seenVersion) {
+    replace(address, next, seen) {
       const current = get(address);
-      if (current?.version !== seenVersion) return Promise.resolve({ written: false, seen: current });
-      records.set(idOf(address), [address, next]);
+      if (!isUnchanged(current, next, seen)) return Promise.resolve({ written: false, seen: current });
+      records.set(idOf(address), [address, overQueue(current, next, seen)]);
+      return Promise.resolve({ written: true });
+    },
+    hear(address, { waiter, index }) {
+      const current = get(address);
+      if (current?.waiters[index]?.leaseId !== waiter.leaseId) return Promise.resolve({ written: false, seen: current });
+      records.set(idOf(address), [address, { ...current, waiters: current.waiters.with(index, waiter) }]);
       return Promise.resolve({ written: true });
     },
     replaceAll(changes) {
-      if (changes.some(({ address, seen }) => get(address)?.version !== seen?.version)) return Promise.resolve(false);
-      for (const { address, next } of changes) records.set(idOf(address), [address, next]);
+      if (changes.some(({ address, next, seen }) => !isUnchanged(get(address), next, seen))) return Promise.resolve(false);
+      for (const { address, next, seen } of changes) records.set(idOf(address), [address, overQueue(get(address), next, seen)]);
       return Promise.resolve(true);
     },
     entries: () => records.values(),
@@ -64,7 +84,11 @@ export function createMemoryStore({
   return {
     async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
       const seen = await table.read(address);
-      return decide(seen, command, clocks, (next, before) => table.replace(address, next, before?.version), { rules, clock, random });
+      const writes = {
+        replace: (next: LockRecord, before: LockRecord | undefined) => table.replace(address, next, before),
+        hear: (heard: Heard) => table.hear(address, heard),
+      };
+      return decide(seen, command, clocks, writes, { rules, clock, random });
     },
     async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: Parameters<LockStore["apply"]>[2]) {
       const readAll = () => Promise.all(parts.map(({ address }) => table.read(address)));

@@ -21,6 +21,17 @@ export const X = TABLE.ttlAttribute;
 export const NOBODY_WAITS = "(attribute_not_exists(qi) OR size(qi) = :zero)";
 /** `findingOf`: nobody holds, and nobody waits. */
 export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_WAITS}`;
+/** Somebody has the key, or waits for it. */
+export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
+/** `settled`: the one that goes is the only one, and the first who waits, if anybody does, lives and wants it for itself. */
+export const HANDS_OVER = "size(h) = :one AND (size(qi) = :zero OR (lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m)))";
+/** `isOverfull`: one more may wait. */
+export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
+/** `placeOf`, `offerOf`, `holdOf`: nothing is known of this id. */
+export const NEW_HERE = "NOT contains(qi, :me) AND attribute_not_exists(h.#me)";
+/** `offerOf`, `refuseAsking`: the key is offered to this one, and to nobody else. */
+export const OFFERED =
+  "size(h) = :one AND attribute_exists(h.#me) AND attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
 /** `nextToken`: the clock alone is above every earlier token. */
 export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
 /** `endingOf`: this id has not ended. */

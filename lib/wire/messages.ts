@@ -73,6 +73,9 @@ export const AcquireBody = v.strictObject({
       v.description("Makes acquires of one request reentrant: unguessable, never shown."),
     ),
   ),
+  priority: v.optional(
+    v.pipe(integer(0, LIMITS.priorityMax), v.description("In the queue: higher ones first, then in the order of arrival.")),
+  ),
   meta: v.optional(meta),
 });
 
@@ -229,6 +232,14 @@ export const Lease = v.strictObject({
   meta: v.optional(meta),
 });
 
+/** In the queue: nothing is held yet. */
+export const Waiting = v.strictObject({
+  state: v.literal("waiting"),
+  position: v.pipe(integer(1, LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
+  retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
+  comeWithinMs: v.pipe(durationMs, v.description("Whoever comes later than this may lose its place.")),
+});
+
 /** A set that is held. */
 export const LeaseSet = v.strictObject({
   leaseId: LeaseId,
@@ -254,7 +265,9 @@ export const Inspection = v.strictObject({
   limit: v.optional(integer(1, LIMITS.permitsMax)),
   fencingToken,
   holders: v.array(Holder),
-  waiters: v.array(v.strictObject({ owner, mode, priority: integer(0, 9), position: integer(1, 1000), waitingMs: durationMs })),
+  waiters: v.array(
+    v.strictObject({ owner, mode, priority: integer(0, LIMITS.priorityMax), position: integer(1, 1000), waitingMs: durationMs }),
+  ),
 });
 
 const attempt = v.pipe(integer(1, Number.MAX_SAFE_INTEGER), v.description("1 for the first."));

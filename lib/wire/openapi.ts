@@ -72,7 +72,12 @@ function operation(path: string, { operationId, summary, body, answers, refusals
       },
     }),
     responses: {
-      ...Object.fromEntries(Object.entries(answers).map(([status, name]) => [status, { ...response(name), ...headers }])),
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, name]) => [
+          status,
+          { ...response(name), ...(name === "Waiting" ? headersOf(RETRY_AFTER) : headers) },
+        ]),
+      ),
       ...problems([...refusals, ...ALWAYS]),
     },
   };

@@ -1,8 +1,18 @@
 /** Every kind of lock with every client: scopes, readers and writers, semaphores, sets, and their hand-over. */
 import { describeKindsModes } from "./conforming-kinds-modes.js";
+import { describeKindsLine } from "./conforming-kinds-line.js";
 import { describeKindsPermits } from "./conforming-kinds-permits.js";
+import { describeKindsQueue } from "./conforming-kinds-queue.js";
 import { describeKindsScopes } from "./conforming-kinds-scopes.js";
 import { describeKindsSets } from "./conforming-kinds-sets.js";
 import { describeEverywhere } from "./kinds-scene.js";
 
-describeEverywhere("locks of every kind", describeKindsScopes, describeKindsModes, describeKindsPermits, describeKindsSets);
+describeEverywhere(
+  "locks of every kind",
+  describeKindsScopes,
+  describeKindsModes,
+  describeKindsPermits,
+  describeKindsSets,
+  describeKindsQueue,
+  describeKindsLine,
+);

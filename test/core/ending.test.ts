@@ -57,6 +57,7 @@ describe("an id that a wrong clock made in the future", () => {
         mode: "exclusive",
         limit: 1,
         permits: 1,
+        priority: 0,
         params: "",
       },
       READING,

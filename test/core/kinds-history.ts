@@ -140,7 +140,16 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
         ids.push(leaseIdOfNew);
         const { scope } = draft;
         const asked = { mode, limit, permits, leaseMs, ...(scope !== undefined && { scope }) };
-        return { type: "acquire", key, leaseId: leaseIdOfNew, principal: "P", owner: "", ...asked, params: JSON.stringify(asked) };
+        return {
+          type: "acquire",
+          key,
+          leaseId: leaseIdOfNew,
+          principal: "P",
+          owner: "",
+          priority: 0,
+          ...asked,
+          params: JSON.stringify(asked),
+        };
       }
       case "acquire again": {
         const first = sent.find((command) => command.type === "acquire" && command.leaseId === id);

@@ -40,7 +40,16 @@ export class Key {
   }
 
   acquire(letter: string, options: AcquireOptions = {}) {
-    const usual = { principal: "P", owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: 1, permits: 1, params: "same" } as const;
+    const usual = {
+      principal: "P",
+      owner: "",
+      leaseMs: LEASE_MS,
+      mode: "exclusive",
+      limit: 1,
+      permits: 1,
+      priority: 0,
+      params: "same",
+    } as const;
     return this.send<Acquire>({ type: "acquire", key: "k", leaseId: ID(letter), ...usual, ...options });
   }
 
@@ -78,7 +87,7 @@ export class Key {
   /** The lease as its holder is told of it. @throws Error when it is not held. */
   lease(letter: string): LeaseView {
     const answer = this.check(letter);
-    if (!answer.ok) throw new Error(`${letter} does not hold: ${outcomeOf(answer)}`);
+    if (!answer.ok || !("lease" in answer)) throw new Error(`${letter} does not hold: ${outcomeOf(answer)}`);
     return answer.lease;
   }
 

@@ -1,18 +1,22 @@
 /**
  * Every state of a key of any kind × every command, by the lease A that the state is about, by a new lease C
  * of A's scope, and by a new lease E of nobody's: what is answered, `+` if the record changed, and who is on
- * it then, in the notation of kinds-key.ts.
+ * it then, in the notation of queue-key.ts.
  */
+import { DEFAULTS } from "../../lib/core/limits.js";
 import { LEASE_MS, MARGIN_MS, outcomeOf } from "../store/scene.js";
-import { IN_S, Key, permits, READER, WRITER } from "./kinds-key.js";
+import { IN_S, permits, READER, WRITER } from "./kinds-key.js";
+import type { QueueOptions } from "./queue-key.js";
+import { QueueKey } from "./queue-key.js";
 
-type Step = (key: Key) => unknown;
-type Column = readonly [command: string, send: (key: Key) => Parameters<typeof outcomeOf>[0]];
+type Step = (key: QueueKey) => unknown;
+/** A command, and how it is sent to the key; A asks again for what it asked for. */
+export type Column = readonly [command: string, send: (key: QueueKey, asked: QueueOptions) => Parameters<typeof outcomeOf>[0]];
 
 /** Commands of the lease A: five that any lease has, then those of modes and of operators. */
 export const SAME_LEASE: readonly Column[] = [
-  ["acquire A", (key) => key.acquire("A")],
-  ["acquire A otherwise", (key) => key.acquire("A", { params: "others" })],
+  ["acquire A", (key, asked) => key.acquire("A", asked)],
+  ["acquire A otherwise", (key, asked) => key.acquire("A", { ...asked, params: "others" })],
   ["renew A", (key) => key.renew("A")],
   ["release A", (key) => key.release("A")],
   ["transfer A to D", (key) => key.transfer("A", "D")],
@@ -23,33 +27,42 @@ export const SAME_LEASE: readonly Column[] = [
   ["break A now", (key) => key.break("A", 0)],
 ];
 
-/** Acquires of a new lease in A's scope. */
-export const SAME_SCOPE: readonly Column[] = [
-  ["C exclusive", (key) => key.acquire("C", { ...IN_S })],
-  ["C shared", (key) => key.acquire("C", { ...IN_S, ...READER })],
-  ["C 1 of 3", (key) => key.acquire("C", { ...IN_S, ...permits(1) })],
-  ["C 1 of 2", (key) => key.acquire("C", { ...IN_S, ...permits(1, 2) })],
-];
+const acquires = (letter: string, kinds: Readonly<Record<string, QueueOptions>>, also: QueueOptions = {}): readonly Column[] =>
+  Object.entries(kinds).map(([kind, options]) => [`${letter} ${kind}`, (key) => key.acquire(letter, { ...options, ...also })]);
+const KINDS = { exclusive: WRITER, shared: READER, "1 of 3": permits(1) };
+const OF_SCOPE = { ...KINDS, "1 of 2": permits(1, 2) };
+const OF_NOBODY = { ...KINDS, "2 of 3": permits(2), "1 of 2": permits(1, 2) };
+const WAITING = { wait: true } as const;
 
+/** Acquires of a new lease in A's scope. */
+export const SAME_SCOPE = acquires("C", OF_SCOPE, IN_S);
+/** The same, by one who waits if it must. */
+export const SAME_SCOPE_WAITING = acquires("C", OF_SCOPE, { ...IN_S, ...WAITING });
 /** Acquires of a new lease without a scope. */
-export const OTHER: readonly Column[] = [
-  ["E exclusive", (key) => key.acquire("E")],
-  ["E shared", (key) => key.acquire("E", READER)],
-  ["E 1 of 3", (key) => key.acquire("E", permits(1))],
-  ["E 2 of 3", (key) => key.acquire("E", permits(2))],
-  ["E 1 of 2", (key) => key.acquire("E", permits(1, 2))],
-];
+export const OTHER = acquires("E", OF_NOBODY);
+/** The same, by one who waits if it must. */
+export const OTHER_WAITING = acquires("E", OF_NOBODY, WAITING);
 
 /** A state of a key, and how it gets there. */
 export interface State {
   readonly state: string;
   readonly steps: readonly Step[];
+  /** What A asked for, where it has not got it yet. */
+  readonly asked?: QueueOptions;
 }
 
 const grant =
   (letter: string, ...options: readonly object[]): Step =>
   (key) =>
     key.acquire(letter, Object.assign({}, ...options));
+const waits =
+  (letter: string, ...options: readonly object[]): Step =>
+  (key) =>
+    key.ask(letter, Object.assign({}, ...options));
+const releases =
+  (letter: string): Step =>
+  (key) =>
+    key.release(letter);
 const at =
   (ms: number, aheadMs?: number): Step =>
   (key) =>
@@ -57,6 +70,7 @@ const at =
 const LATER = at(1);
 const MARGIN = at(LEASE_MS);
 const TAKEABLE = at(LEASE_MS + MARGIN_MS);
+const LAPSED = at(1 + DEFAULTS.offerWindowMs);
 const LONG = { leaseMs: 3 * LEASE_MS };
 
 /** The states, in the order of the table in kinds.test.ts. */
@@ -87,17 +101,59 @@ export const STATES: readonly State[] = [
   { state: "B nested in A exclusive, B hung and ran out", steps: [grant("A", IN_S, LONG), grant("B", IN_S), MARGIN] },
   { state: "B nested in A shared", steps: [grant("A", IN_S, READER), LATER, grant("B", IN_S, READER)] },
   { state: "B nested in A, who has 2 of 3", steps: [grant("A", IN_S, permits(2)), LATER, grant("B", IN_S, permits(1))] },
+  { state: "A exclusive, B waits", steps: [grant("A", IN_S, WRITER), waits("B"), LATER] },
+  { state: "A exclusive, B waits and the margin is over", steps: [grant("A", IN_S, WRITER), waits("B"), TAKEABLE] },
+  { state: "A exclusive, B waits to read", steps: [grant("A", IN_S, WRITER), waits("B", READER), LATER] },
+  { state: "A shared, B waits to write", steps: [grant("A", IN_S, READER), waits("B"), LATER] },
+  { state: "A has 1 of 3, B waits for 3", steps: [grant("A", IN_S, permits(1)), waits("B", permits(3)), LATER] },
+  {
+    state: "A shared, it is B's turn to read",
+    steps: [grant("F"), waits("A", IN_S, READER), waits("B", READER), releases("F"), waits("A", IN_S, READER), LATER],
+  },
+  { state: "A waits to write, B exclusive", asked: IN_S, steps: [grant("B"), waits("A", IN_S), LATER] },
+  { state: "A waits to write, B shared", asked: IN_S, steps: [grant("B", READER), waits("A", IN_S), LATER] },
+  { state: "A waits to read, B exclusive", asked: { ...IN_S, ...READER }, steps: [grant("B"), waits("A", IN_S, READER), LATER] },
+  {
+    state: "A waits for 2 of 3, B has 2",
+    asked: { ...IN_S, ...permits(2) },
+    steps: [grant("B", permits(2)), waits("A", IN_S, permits(2)), LATER],
+  },
+  { state: "A waits to write, B's margin is over", asked: IN_S, steps: [grant("B"), waits("A", IN_S), TAKEABLE] },
+  {
+    state: "A waits to write, its scope's B exclusive",
+    asked: IN_S,
+    steps: [grant("F"), waits("A", IN_S), waits("B", IN_S, { priority: 1 }), releases("F"), waits("B", IN_S, { priority: 1 }), LATER],
+  },
+  { state: "A's turn to write", asked: IN_S, steps: [grant("B"), waits("A", IN_S), releases("B"), LATER] },
+  { state: "A's turn to write, B waits", asked: IN_S, steps: [grant("F"), waits("A", IN_S), waits("B"), releases("F"), LATER] },
+  { state: "A's turn to write lapsed", asked: IN_S, steps: [grant("B"), waits("A", IN_S), releases("B"), LAPSED] },
+  {
+    state: "A's turn to write lapsed, B waits and was not heard of",
+    asked: IN_S,
+    steps: [grant("F"), waits("A", IN_S), waits("B"), LATER, releases("F"), LAPSED],
+  },
+  { state: "A's turn to read", asked: { ...IN_S, ...READER }, steps: [grant("B"), waits("A", IN_S, READER), releases("B"), LATER] },
+  {
+    state: "A's turn to read, B waits to write",
+    asked: { ...IN_S, ...READER },
+    steps: [grant("F"), waits("A", IN_S, READER), waits("B"), releases("F"), LATER],
+  },
+  {
+    state: "A's turn for 2 of 3",
+    asked: { ...IN_S, ...permits(2) },
+    steps: [grant("B", permits(2)), waits("A", IN_S, permits(2)), releases("B"), LATER],
+  },
 ];
 
 /** What comes of each of these commands in the state, each on a key of its own. */
-export function play({ steps }: State, columns: readonly Column[]): string {
-  const start = new Key();
+export function play({ steps, asked = {} }: State, columns: readonly Column[]): string {
+  const start = new QueueKey();
   for (const step of steps) step(start);
   const cells = columns.map(([, send]) => {
     const key = start.copy();
-    const outcome = outcomeOf(send(key));
+    const outcome = outcomeOf(send(key, asked));
     const changed = key.record?.version !== start.record?.version ? "+" : "";
-    return [outcome, [changed, key.holds].join("")].filter(Boolean).join(" ");
+    return [outcome, [changed, key.all].join("")].filter(Boolean).join(" ");
   });
   return cells.join(" | ");
 }

@@ -25,6 +25,7 @@ function acquire(leaseId: string, over: Partial<Acquire> = {}): Acquire {
     mode: "exclusive",
     limit: 1,
     permits: 1,
+    priority: 0,
     params: "p",
     ...over,
   };
@@ -91,7 +92,7 @@ const OTHERWISE: readonly Fact[] = [
 
 function answerOf(before: LockRecord | undefined, command: Acquire): string {
   const { answer } = transition(before, command, READING, RULES);
-  return answer.ok ? answer.how : answer.code;
+  return answer.ok ? ("how" in answer ? answer.how : answer.state) : answer.code;
 }
 
 describe("an acquire", () => {

@@ -167,6 +167,8 @@ describe("what comes of a command, in every state of a run", () => {
       fenceFloor: known.fenceFloor,
       limit: 1,
       holds: {},
+      offers: [],
+      waiters: [],
       ended: [
         { leaseId: OTHER, ending: "broken", fencingToken: hold().fencingToken },
         { leaseId: ME, ending: "taken" },

@@ -47,8 +47,9 @@ describe("the flash sale", () => {
     for (const name of ["A lock per product", "One lock for all"]) {
       expect(stdout).toContain(`✓ ${name}: exact. 80 sold, 0 left of 80, no piece sold twice, nobody served twice.`);
     }
+    expect(stdout).toMatch(/^✓ One lock for all, polled: \d+ sold, \d+ left of 80, no piece sold twice; \d+ went home without one\./m);
     for (const row of ["total time", "longest wait", "gave up", "lock requests spent", "left in stock"]) {
-      expect(stdout).toMatch(new RegExp(`^ {2}${row}( +[\\d.,]+( s)?| +-){3}$`, "m"));
+      expect(stdout).toMatch(new RegExp(`^ {2}${row}( +[\\d.,]+( s)?| +-){4}$`, "m"));
     }
     expect(stdout).toContain("80/80 buyers");
     expect(stdout).not.toContain(ESCAPE);
@@ -131,6 +132,13 @@ describe("the books", () => {
     expect(isExact(booksOf(shelves, 2))).toBe(false);
     expect(verdict("the product", shelves)).toEqual({ ok: false, text: expect.stringContaining(text) as string });
     expect(verdict("the shop", shelves).ok).toBe(false);
+  });
+
+  it("may be short where buyers poll, and never wrong", () => {
+    expect(verdict("the shop, by polling", [EXACT[0]!, { left: 1, sales: [B[0]!] }])).toMatchObject({ ok: true });
+    expect(verdict("the shop, by polling", [EXACT[0]!, { left: 1, sales: [B[0]!, { buyer: "4", piece: 2 }] }])).toMatchObject({
+      ok: false,
+    });
   });
 
   it("control: a sale without a lock fails unless it oversold", () => {

@@ -35,7 +35,8 @@ describe("a queue and a workflow", () => {
     expect(first).toContain("3");
     expect(await handle({ Records: MESSAGES }, context)).toEqual({ batchItemFailures: [{ itemIdentifier: "3" }] });
     expect(keyless.moved).toEqual([4900, -1500]);
-    expect(keyless.keys).toEqual(["", "refund_queued-1", "refund_queued-2"]); // Refused for good: not asked again.
+    // The records of a batch go side by side. Refused for good, the third is not asked again.
+    expect(keyless.keys.toSorted()).toEqual(["", "refund_queued-1", "refund_queued-2"]);
   });
 
   it("control: without runs it is refunded for every message", async () => {

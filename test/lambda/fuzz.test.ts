@@ -124,12 +124,14 @@ const junk = fc.record<Sent>({ method, path: junkPath, body: junkBody });
 const usedLeaseId = fc
   .oneof(fc.nat(5), fc.nat(1_000))
   .map((order) => leaseIdFrom(service.clock.wallMs(), Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, order >> 8, order)));
+/** Ids that come an hour late. */
+const longOverLeaseId = fc.nat(9).map((order) => leaseIdAt(service.clock.wallMs() - 3_600_000 - order));
 /** What somebody might send who means it, or nearly. */
 const nearlyRight = fc
   .record({
     routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, START, START, CONCLUDE, ...Object.keys(ROUTES)),
     key: fc.constantFrom("ORDER_1", "ORDER_2"),
-    leaseId: usedLeaseId,
+    leaseId: fc.oneof({ weight: 4, arbitrary: usedLeaseId }, { weight: 1, arbitrary: longOverLeaseId }),
     to: usedLeaseId,
     body: fc.record(
       { leaseMs: fc.integer({ min: 900, max: 60_000 }), owner: anyText(10), meta: fc.dictionary(anyText(5), fc.jsonValue()) },

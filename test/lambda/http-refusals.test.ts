@@ -18,7 +18,8 @@ const nested = (levels: number): string => `{"meta":{"a":${"[".repeat(levels)}${
 describe("a body", () => {
   it.each<[what: string, body: string, field: string | undefined, detail: string]>([
     ["an unknown field", '{"leaseMS":5000}', "leaseMS", "leaseMS: is not a field of this request"],
-    ["a field of a later version", '{"priority":1}', "priority", "priority: is not a field of this request"],
+    ["a field of a later version", '{"fairness":1}', "fairness", "fairness: is not a field of this request"],
+    ["a priority beyond the last", '{"priority":10}', "priority", "priority: must be a whole number from 0 to 9"],
     ["a wrong type", '{"leaseMs":"5000"}', "leaseMs", `leaseMs: ${LEASE_RULE}`],
     ["null", '{"leaseMs":null}', "leaseMs", `leaseMs: ${LEASE_RULE}`],
     ["a fraction", '{"leaseMs":5000.5}', "leaseMs", `leaseMs: ${LEASE_RULE}`],

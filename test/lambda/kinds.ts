@@ -26,6 +26,8 @@ export interface Kinds {
   /** A new leaseId of now. */
   newId(): string;
   put(key: string, body?: object, asked?: AskedAs): Promise<Asked>;
+  /** The same with a wish to wait, for no time at all. */
+  queue(key: string, body?: object, asked?: AskedAs): Promise<Asked>;
   get(url: string, as?: string): Promise<Reply>;
   post(url: string, body?: object, as?: string): Promise<Reply>;
   /** The `Lease-State` of a DELETE, or its status when it was refused. */
@@ -43,6 +45,11 @@ export function kindsOn(service: () => HttpService, category: string): Kinds {
     async put(key, body = {}, { as, leaseId = newId() } = {}) {
       const url = `/v1/locks/${key}/leases/${leaseId}`;
       return { ...(await service().send("PUT", url, { body, ...caller(as) })), key, leaseId, url };
+    },
+    async queue(key, body = {}, { as, leaseId = newId() } = {}) {
+      const url = `/v1/locks/${key}/leases/${leaseId}`;
+      const headers = { prefer: "wait=0" };
+      return { ...(await service().send("PUT", url, { body, headers, ...caller(as) })), key, leaseId, url };
     },
     get: (url, as) => service().send("GET", url, caller(as)),
     post: (url, body = {}, as) => service().send("POST", url, { body, ...caller(as) }),

@@ -50,7 +50,7 @@ async function losingAnswers() {
   }
   async function acquired(): Promise<number> {
     const held = await service.acquire({ key: KEY, leaseId });
-    if (!held.ok) throw new Error(held.code);
+    if (!held.ok || !("lease" in held)) throw new Error(JSON.stringify(held));
     return held.lease.fencingToken;
   }
   return { clock, service, operator: as("app/operator"), leaseId, twice, acquired };

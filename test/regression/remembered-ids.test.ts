@@ -23,7 +23,19 @@ const cancel = (record: LockRecord | undefined, leaseId: string, atMs: number) =
 const acquire = (record: LockRecord | undefined, leaseId: string, atMs: number) =>
   transition(
     record,
-    { type: "acquire", key: "k", leaseId, principal: "me", owner: "", leaseMs: 1000, mode: "exclusive", limit: 1, permits: 1, params: "" },
+    {
+      type: "acquire",
+      key: "k",
+      leaseId,
+      principal: "me",
+      owner: "",
+      leaseMs: 1000,
+      mode: "exclusive",
+      limit: 1,
+      permits: 1,
+      priority: 0,
+      params: "",
+    },
     at(atMs),
     RULES,
   );
@@ -82,7 +94,7 @@ describe("every id that a key remembers or ever granted", () => {
         const leaseId = leaseIdAt(nowMs + byMs);
         if (isAcquire) {
           const { answer, next } = acquire(record, leaseId, nowMs);
-          if (!answer.ok) continue;
+          if (!answer.ok || !("lease" in answer)) continue;
           granted++;
           record = next;
         }
@@ -115,7 +127,7 @@ describe("every id that a key remembers or ever granted", () => {
     for (let round = 0; round < 50; round++) {
       const madeAtMs = leaseIdTimeMs(record?.floor ?? "") + LIMITS.leaseIdAheadMs - (round % 10) * 1000;
       const { answer, next } = acquire(record, leaseIdAt(madeAtMs), NOW_MS);
-      if (!answer.ok) continue;
+      if (!answer.ok || !("lease" in answer)) continue;
       record = next;
       latestMs = Math.max(latestMs, madeAtMs);
       end(answer.lease.leaseId);

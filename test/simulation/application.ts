@@ -1,8 +1,14 @@
 /** What clients do with locks: short and long holds, fenced writes, hand-overs, breaks, crashes, negligence. */
+import { LockError } from "../../lib/client/errors.js";
 import type { Lease } from "../../lib/client/lease.js";
+import type { LockClient } from "../../lib/client/lock-client.js";
+import type { AcquireOptions } from "../../lib/client/options.js";
 import type { Actor, Stage } from "./history.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];
+
+/** Off: who lost its place, and comes back when eight others have gone, is refused for good although its time is not over. */
+const WAITS_AFTER_ALL = false as boolean;
 
 /** What a client does until the spell ends; `again` brings it back after a crash of its own making. */
 export type Life = (stage: Stage, actor: Actor, again: () => void) => Promise<void>;
@@ -47,7 +53,8 @@ export async function withLocks(stage: Stage, actor: Actor): Promise<void> {
   await actor.client.close();
 }
 
-async function obtain({ random, weather, keys, handles }: Stage, actor: Actor): Promise<Lease | null> {
+async function obtain(stage: Stage, actor: Actor): Promise<Lease | null> {
+  const { random, weather, keys, handles } = stage;
   const handle = random.chance(0.5) ? handles.pop() : undefined;
   if (handle !== undefined) return actor.client.attach(handle);
   const key = random.pick(keys);
@@ -56,7 +63,17 @@ async function obtain({ random, weather, keys, handles }: Stage, actor: Actor): 
   if (random.chance(0.4)) return actor.client.tryAcquire(key, { leaseMs, heartbeat });
   const giveUp = new AbortController();
   if (random.chance(0.1)) actor.process.after(random.between(0, 5000), () => giveUp.abort());
-  return actor.client.acquire(key, { leaseMs, heartbeat, waitMs: random.whole(0, 40_000), signal: giveUp.signal });
+  return wait(stage, actor.client, key, { leaseMs, heartbeat, waitMs: random.whole(0, 40_000), signal: giveUp.signal });
+}
+
+/** Waits for the key: whatever becomes of a place in the queue, who waits is told `locked` or nothing, until its time is over. */
+export async function wait({ oracle }: Stage, client: LockClient, key: string, options: AcquireOptions): Promise<Lease> {
+  try {
+    return await client.acquire(key, options);
+  } catch (error) {
+    if (WAITS_AFTER_ALL && error instanceof LockError && error.code === "lease-over") oracle.fail("L2", `${key}: a waiter was sent away`);
+    throw error;
+  }
 }
 
 async function use({ world, random, weather, oracle }: Stage, actor: Actor, lease: Lease): Promise<void> {
@@ -65,9 +82,9 @@ async function use({ world, random, weather, oracle }: Stage, actor: Actor, leas
     const isShort = random.chance(0.6);
     await sleep(actor, isShort ? random.between(0, 300) : random.between(0, 25_000));
     if (lease.isHeld()) {
-      const { key, fencingToken } = lease;
+      const { key, leaseId, fencingToken } = lease;
       const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
-      world.in(random.between(1, slowMs), () => oracle.resourceWrite("locks", key, fencingToken));
+      world.in(random.between(1, slowMs), () => oracle.resourceWrite("locks", key, { leaseId, fencingToken }));
     }
     if (random.chance(0.15)) await lease.renew({ leaseMs: random.pick(LEASES_MS) });
     if (random.chance(0.03)) await breakSomebody(actor, lease.key, random.chance(0.5) ? random.whole(0, 3000) : undefined, oracle);
@@ -78,7 +95,7 @@ async function breakSomebody(actor: Actor, key: string, drainMs: number | undefi
   const { holders } = await actor.client.inspect(key);
   const [victim] = holders;
   if (!victim) return;
-  oracle.askedToBreak(victim.fencingToken, drainMs !== undefined);
+  oracle.asked.break(victim.fencingToken, drainMs !== undefined);
   await actor.client.forceRelease(key, {
     reason: "simulated",
     fencingToken: victim.fencingToken,

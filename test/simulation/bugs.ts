@@ -4,6 +4,8 @@
  * simulation is broken. A patch whose text is not found exactly once is an error: the code moved on.
  */
 
+import { KIND_BUGS } from "./kind-bugs.js";
+import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
 
 /** One mistake. */
@@ -23,7 +25,7 @@ export const BUGS: readonly Bug[] = [
     why: "a release frees whatever holds the key, as an unconditional unlock does",
     file: "lib/core/release.ts",
     edits: [
-      ["const { leaseId, principal } = command;", "const { principal } = command;"],
+      ["const { leaseId, principal } = command;\n  const before", "const { principal } = command;\n  const before"],
       ["const hold = holdOf(before, leaseId);", "const [leaseId, hold] = Object.entries(before.holds)[0] ?? [command.leaseId, undefined];"],
       ['if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };', ""],
     ],
@@ -125,4 +127,6 @@ export const BUGS: readonly Bug[] = [
     edits: [["(record.version === 0 ? reading.laterMs : record.version) + 1", "record.version + 1"]],
   },
   ...RUN_BUGS,
+  ...KIND_BUGS,
+  ...QUEUE_BUGS,
 ];

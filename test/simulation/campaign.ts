@@ -16,6 +16,8 @@ export interface Campaign {
 /** What a campaign must have seen: without these a green run would mean nothing. */
 export const MUST_SEE: readonly (keyof Coverage)[] = [
   ...(["takeovers", "collections", "fencedLateWrites", "duplicatesPastTheRing"] as const),
+  ...(["joins", "levels", "upgrades", "downgrades", "sets", "setsBlocked"] as const),
+  ...(["queued", "offers", "claims", "skipped", "reports"] as const),
   ...(["runTakeovers", "checkpointsHanded", "zombieOutcomesRefused", "replays", "mismatches"] as const),
   ...(["outcomesForgotten", "runsReset", "runsGivenUp", "runsCollected"] as const),
 ];

@@ -13,8 +13,11 @@ import { live, withLocks } from "./application.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, Weather } from "./faults.js";
 import { judge } from "./judge.js";
+import type { Kinds } from "./kinds.js";
+import { drawKinds, withKinds } from "./kinds.js";
 import { Network } from "./network.js";
 import { Oracle } from "./oracle.js";
+import { checkHerd, checkLine } from "./queue-liveness.js";
 import { Random } from "./random.js";
 import { withRuns } from "./runs.js";
 import { makeHandler } from "./service.js";
@@ -39,6 +42,10 @@ const KEYS = ["ORDER_1", "ORDER_2"];
 const NAMESPACE = "simulation";
 /** The clients that run work under a key, by their indices. */
 const FIRST_RUNNER = 20;
+/** Those that use every kind of lock. */
+const FIRST_OF_KINDS = 40;
+/** In so many of the histories a herd comes. */
+const HERDS = 0.1;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 
@@ -46,6 +53,8 @@ const GATEWAYS = 3;
 export interface Actor {
   readonly process: Process;
   readonly client: LockClient;
+  /** Straight to the network, as that client. */
+  readonly send: typeof fetch;
 }
 
 /** Everything that a history consists of. */
@@ -58,6 +67,7 @@ export interface Stage {
   readonly keys: readonly string[];
   /** Of runs; the same names, for a lock and a run never share a record. */
   readonly runKeys: readonly string[];
+  readonly kinds: Kinds;
   /** Handles of detached leases, for whoever attaches. */
   readonly handles: string[];
   /** Until when sessions start. */
@@ -75,6 +85,7 @@ export async function simulate(seed: number): Promise<History> {
   const oracle = new Oracle(
     () => world.nowMs,
     (key, digest) => records.payloads.get(`${NAMESPACE}/runs/${key}/${digest}`),
+    Math.max(mix.handlerErrorMs, mix.gatewayErrorMs),
   );
   const gateways = Array.from(
     { length: GATEWAYS },
@@ -83,7 +94,7 @@ export async function simulate(seed: number): Promise<History> {
   const handlers = Array.from({ length: HANDLERS }, () => makeHandler({ world, random, weather, oracle }, records));
   const network = new Network(world, random, weather, gateways, handlers);
   network.onDelivered = (request) => judge(oracle, request);
-  world.atRest = () => oracle.atRest();
+  world.atRest = () => oracle.believers.atRest();
 
   const processes: Process[] = [];
   const actor = (index: number): Actor => {
@@ -99,12 +110,14 @@ export async function simulate(seed: number): Promise<History> {
     network,
     keys: KEYS.slice(0, random.whole(1, 2)),
     runKeys: KEYS.slice(0, random.whole(1, 2)),
+    kinds: drawKinds(random),
     handles: [],
     busyUntilMs: 0,
     actor,
   };
   const actors = random.whole(2, 5);
   const runners = random.whole(1, 3);
+  const others = random.whole(2, 4);
   const jump = (): void => {
     if (mix.handlerJumps && weather.isFoul)
       for (const { process } of handlers)
@@ -117,6 +130,7 @@ export async function simulate(seed: number): Promise<History> {
     stage.busyUntilMs = world.nowMs + random.between(40_000, 120_000);
     for (let index = 0; index < actors; index++) live(stage, index, withLocks);
     for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
+    for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
     await world.run(stage.busyUntilMs);
     if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, records, oracle);
   }
@@ -128,6 +142,8 @@ export async function simulate(seed: number): Promise<History> {
   // What stalls in a handler lands first: liveness is judged without such ghosts, too.
   await world.run(world.nowMs + mix.stallMs);
   await checkLiveness(stage, actors);
+  await checkLine(stage);
+  if (random.chance(HERDS)) await checkHerd(stage);
   return {
     seed,
     violations: oracle.violations,
@@ -145,9 +161,10 @@ export function makeActor(world: World, random: Random, mix: FaultMix, network: 
     rateError: random.pick([-1, 1, 0]) * DEFAULTS.clockRateError,
     stopsWhenPaused: mix.stopsMonotonic,
   });
-  const api = httpApi({ url: "http://simulated", fetch: network.fetchFor(process, `client-${index}`) });
+  const send = network.fetchFor(process, `client-${index}`);
+  const api = httpApi({ url: "http://simulated", fetch: send });
   const ids = new LeaseIds(process, (count) => random.bytes(count));
-  return { process, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };
+  return { process, send, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };
 }
 
 /** Over an hour or three, items whose time has passed go, some soon and some late. */

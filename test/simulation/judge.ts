@@ -3,7 +3,11 @@
  * happen, and what the handler answered, for all of that must be true.
  */
 import type { HttpResult } from "../../lambda/http.js";
+import { secondsToWait } from "../../lambda/http.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import type { Mode } from "../../lib/core/record.js";
 import type { Oracle } from "./oracle.js";
+import type { Told } from "./queue-oracle.js";
 import type { Body } from "./run-requests.js";
 
 /** A request as it reaches a handler. */
@@ -11,6 +15,8 @@ export interface Delivered {
   readonly method: string;
   readonly path: string;
   readonly body: string | undefined;
+  /** What it said it would wait for. */
+  readonly prefer?: string | undefined;
   readonly atMs: number;
   /** The network made another of what a client sent once; nobody hears its answer. */
   readonly isDuplicate: boolean;
@@ -19,20 +25,52 @@ export interface Delivered {
 /** Tells the oracle of a request; what it returns is to be told the answer. */
 export function judge(oracle: Oracle, request: Delivered): (result: HttpResult) => void {
   const [, , kind, key = "", what, leaseId = "", verb] = request.path.split("/");
+  const { asked } = oracle;
+  if (kind === "renewals") return heartbeats(oracle, request);
+  if (kind === "lock-sets") return judgeSet(oracle, request, key, what);
   if (kind === "runs" && what === "reset") return oracle.runs.asked.reset(key);
   if (leaseId === "") return notJudged;
   const { method, isDuplicate } = request;
-  if (method === "DELETE" || verb === "outcome") oracle.asked("release", leaseId);
-  else if (verb === "renew") oracle.asked("renew", leaseId);
-  else if (verb === "transfer") oracle.asked("transfer", leaseId);
-  else if (method === "PUT" && isDuplicate) oracle.duplicateAcquire(kind === "runs" ? "runs" : "locks", key, leaseId);
-  return kind === "runs" ? judgeRun(oracle, request, { key, leaseId, verb }) : notJudged;
+  if (method === "DELETE" || verb === "outcome") asked.add("release", leaseId);
+  else if (verb === "renew") asked.add("renew", leaseId);
+  else if (verb === "transfer") {
+    asked.add("transfer", leaseId);
+    asked.handOn(parsed(request.body)["leaseId"] as string);
+  } else if (method === "PUT") {
+    asked.add("acquire", leaseId);
+    if (isDuplicate) oracle.duplicateAcquire(kind === "runs" ? "runs" : "locks", key, leaseId);
+  }
+  return (kind === "runs" ? judgeRun : judgeLock)(oracle, request, { key, leaseId, verb });
+}
+
+/** What a request is about. */
+interface About {
+  readonly key: string;
+  readonly leaseId: string;
+  readonly verb: string | undefined;
+}
+
+function judgeLock(oracle: Oracle, request: Delivered, { key, leaseId, verb }: About): (result: HttpResult) => void {
+  const { method, body, prefer, isDuplicate } = request;
+  if (verb === "mode") {
+    const { mode, fencingToken } = parsed(body);
+    oracle.asked.change(leaseId, mode as Mode, fencingToken as number);
+  }
+  if (verb !== undefined || (method !== "PUT" && method !== "GET")) return notJudged;
+  if (method === "PUT") oracle.queues.asked(leaseId, (parsed(body)["priority"] ?? 0) as number);
+  const keepMs = Math.min(1000 * (secondsToWait(prefer) ?? 0), LIMITS.serverWaitMs);
+  const visited = isDuplicate ? undefined : oracle.queues.visiting(leaseId, keepMs);
+  return ({ statusCode, body: text }) => {
+    const answer = statusCode < 300 ? parsed(text) : {};
+    visited?.(statusCode === 202 ? ({ ...answer, byLook: method === "GET" } as unknown as Told) : undefined);
+    if (statusCode < 202) oracle.toldCount(key, answer as unknown as Parameters<Oracle["toldCount"]>[1]);
+  };
 }
 
 function judgeRun(
   { runs }: Oracle,
   { method, body, atMs, isDuplicate }: Delivered,
-  { key, leaseId, verb }: { readonly key: string; readonly leaseId: string; readonly verb: string | undefined },
+  { key, leaseId, verb }: About,
 ): (result: HttpResult) => void {
   const asked = parsed(body);
   if (verb === "renew" && asked["checkpoint"] !== undefined) runs.asked.save(leaseId, asked["checkpoint"]);
@@ -45,8 +83,33 @@ function judgeRun(
   return ({ statusCode, body: text }) => runs.answeredStart(key, leaseId, { atMs, statusCode, answer: parsed(text) });
 }
 
+function judgeSet(
+  { asked, coverage }: Oracle,
+  { method, body }: Delivered,
+  leaseId: string,
+  verb: string | undefined,
+): (result: HttpResult) => void {
+  if (verb === "renew") asked.add("renew", leaseId);
+  else if (verb === "release") asked.add("release", leaseId);
+  else if (method === "PUT") {
+    const { keys, locks = [] } = parsed(body) as {
+      readonly keys?: readonly string[];
+      readonly locks?: readonly { readonly key: string }[];
+    };
+    asked.set(leaseId, keys ?? locks.map(({ key }) => key));
+    return ({ statusCode }) => void (coverage.setsBlocked += statusCode === 423 ? 1 : 0);
+  }
+  return notJudged;
+}
+
+/** The renewals of many leases, in one request. */
+function heartbeats({ asked }: Oracle, { body }: Delivered): (result: HttpResult) => void {
+  for (const { leaseId } of parsed(body)["leases"] as readonly { readonly leaseId: string }[]) asked.add("renew", leaseId);
+  return notJudged;
+}
+
 function parsed(text: string | undefined): Body {
-  return JSON.parse(text ?? "{}") as Body;
+  return JSON.parse(text === undefined || text === "" ? "{}" : text) as Body;
 }
 
 function notJudged(): void {

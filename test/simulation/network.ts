@@ -60,8 +60,8 @@ export class Network {
   ): Promise<HttpResult> {
     const path = new URL(url).pathname;
     if (isDuplicate) this.duplicatesDelivered++;
-    const { method, body } = init;
-    const answered = this.onDelivered({ method, path, body, isDuplicate, atMs: this.world.nowMs });
+    const { method, body, headers } = init;
+    const answered = this.onDelivered({ method, path, body, prefer: headers["prefer"], isDuplicate, atMs: this.world.nowMs });
     const event = eventOf(path, init, principal, this.random.pick(this.gateways).wallMs());
     const result = await this.random.pick(this.handlers).handle(event);
     answered(result);

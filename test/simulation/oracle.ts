@@ -2,89 +2,94 @@
  * The oracle: sees every write to the table in the order in which it happened, and every lease that a
  * client was handed, and says which property of the design was broken. It shares no rule with the code
  * it judges: what it knows, it saw. Of runs it judges what they have in common with locks; the rest is
- * run-oracle.ts.
+ * run-oracle.ts. Queues are queue-oracle.ts, and who believes what believers.ts.
  */
 import type { Lease } from "../../lib/client/lease.js";
+import type { LeaseSet } from "../../lib/client/lease-set.js";
 import type { Run } from "../../lib/client/run-once.js";
 import type { LeaseState } from "../../lib/core/commands.js";
 import type { Kind } from "../../lib/core/lock-api.js";
-import type { Ending, LockRecord } from "../../lib/core/record.js";
+import type { Ending, Hold, LockRecord, Mode } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/lock-store.js";
+import { asLock, Believers } from "./believers.js";
+import { LockRequests } from "./lock-requests.js";
+import type { Believable, Truth, Unremembered } from "./lock-truth.js";
+import { newTruth } from "./lock-truth.js";
+import { QueueOracle } from "./queue-oracle.js";
 import type { Written } from "./run-oracle.js";
 import { RunOracle } from "./run-oracle.js";
+import { clash, holdersIn } from "./sharing.js";
 import type { Bench, Property, Violation } from "./verdict.js";
 import { noCoverage } from "./verdict.js";
 
-/** An end that left no trace in the ring. */
-type Unremembered = "collected" | "forgotten";
-
-/** Somebody who may believe to hold. */
-type Believer = Pick<Run, "fencingToken" | "isHeld" | "signal"> & Partial<Pick<Lease, "remainingMs">>;
-
-/** A key as it really was: of a lock or of a run, which never meet. */
-interface Truth {
-  readonly kind: Kind;
-  readonly key: string;
-  version: number;
-  token: number;
-  readonly tokens: Map<string, number>;
-  readonly endings: Map<string, Ending | Unremembered>;
-  /** In the order of their ends. */
-  readonly endOrder: string[];
-  /** The largest token that the guarded resource has seen. */
-  written: number;
+/** A write to the guarded resource: by which lease, and what the resource compares. */
+export interface ResourceWrite {
+  readonly leaseId?: string;
+  readonly fencingToken: number;
+  /** Of a shared lease or a permit, in place of its token. */
+  readonly fenceFloor?: number;
 }
+
+/** Off: after garbage collection a reader's `fenceFloor` begins at 0 again, and the resource refuses what it writes. */
+const FLOOR_OUTLIVES_COLLECTION = false as boolean;
 
 /** Judges one history. */
 export class Oracle implements Bench {
   readonly violations: Violation[] = [];
   readonly coverage = noCoverage();
+  readonly asked = new LockRequests();
   readonly runs: RunOracle;
+  readonly queues = new QueueOracle(this);
+  readonly believers = new Believers(this, (token) => this.asked.isForced(token));
   /** Folds the whole history into a number: the same seed must give the same one. */
   digest = 0x811c9dc5;
   readonly #truths = new Map<string, Truth>();
-  readonly #believers = new Map<Believer, Truth>();
-  readonly #asked = { release: new Set<string>(), renew: new Set<string>(), transfer: new Set<string>(), breakToken: new Set<number>() };
-  readonly #forced = new Set<number>();
+  readonly #tries = new Map<string, number>();
+  /** Leases of sets that were granted in the transaction that is being written. */
+  #granted: string[] = [];
 
   constructor(
     readonly now: () => number,
     textBeside: (key: string, digest: string) => string | undefined,
+    /** How far the server clocks of a request may be apart and behind, in ms. */
+    private readonly clockErrorMs = 0,
   ) {
     this.runs = new RunOracle(this, textBeside);
   }
 
-  /** A client sent this; only what was asked for may happen. */
-  asked(operation: "release" | "renew" | "transfer", leaseId: string): void {
-    this.#asked[operation].add(leaseId);
-  }
-
-  askedToBreak(fencingToken: number, byForce: boolean): void {
-    this.#asked.breakToken.add(fencingToken);
-    if (byForce) this.#forced.add(fencingToken);
-  }
-
-  /** A lease that a client holds from now on. */
-  handed(lease: Lease): void {
+  /** A lease that a client holds from now on, as its client says or as `mode` says. */
+  handed(lease: Lease, mode: () => Mode = () => lease.mode): void {
     const truth = this.#truth("locks", lease.key);
-    const token = truth.tokens.get(lease.leaseId);
-    if (token !== lease.fencingToken) this.#fail("S8", `${lease.key}: was granted token ${token} and told ${lease.fencingToken}`);
-    this.#believes(truth, lease, () => lease.state === "lost");
+    this.#told(truth, lease.leaseId, lease.fencingToken);
+    this.believers.add(lease, [{ truth, leaseId: lease.leaseId, of: lease, mode }], () => {
+      if (lease.state === "lost") this.coverage.losses++;
+    });
+  }
+
+  /** A set that a client holds from now on. */
+  handedSet(set: LeaseSet): void {
+    const { leaseId } = set;
+    const truths = set.keys.map((key) => this.#truth("locks", key));
+    for (const truth of truths) this.#told(truth, leaseId, set.fencingTokens[truth.key] ?? 0);
+    this.believers.add(
+      set,
+      truths.map((truth) => ({ truth, leaseId, of: set })),
+    );
+  }
+
+  /** A lease that somebody who speaks HTTP holds from now on. */
+  handedRaw(key: string, lease: Believable & { readonly leaseId: string; readonly fencingToken: number }): void {
+    const truth = this.#truth("locks", key);
+    this.#told(truth, lease.leaseId, lease.fencingToken);
+    this.believers.add(lease, [{ truth, leaseId: lease.leaseId, of: lease }]);
   }
 
   /** A run whose work a client begins now. */
   begun(run: Run): void {
     this.runs.begun(run);
-    this.#believes(this.#truth("runs", run.idempotencyKey), run);
-  }
-
-  #believes(truth: Truth, believer: Believer, wasLost?: () => boolean): void {
-    this.#believers.set(believer, truth);
-    believer.signal.addEventListener("abort", () => {
-      if (believer.isHeld()) this.#fail("S14", `${truth.key}: the signal fired and isHeld() is still true`);
-      this.#believers.delete(believer);
-      if (wasLost?.()) this.coverage.losses++;
-    });
+    const truth = this.#truth("runs", run.idempotencyKey);
+    const [leaseId = ""] = [...truth.granted].find(([, { token }]) => token === run.fencingToken) ?? [];
+    this.believers.add(run, [{ truth, leaseId, of: run }]);
   }
 
   /** The record as it was and as it is, at the moment of the write. */
@@ -92,67 +97,89 @@ export class Oracle implements Bench {
     const { before, next } = write;
     const truth = this.#truth(kind, key);
     this.#fold(`${kind}/${key}|${next.version}|${next.fencingToken}|${Object.keys(next.holds).join()}`);
-    if (next.version <= truth.version) this.#fail("S2", `${key}: version ${next.version} after ${truth.version}`);
+    if (next.version <= truth.version) this.fail("S2", `${key}: version ${next.version} after ${truth.version}`);
     truth.version = next.version;
 
     const held = before?.holds ?? {};
     for (const [leaseId, hold] of Object.entries(held)) {
       const after = next.holds[leaseId];
       if (!after) this.#ended(truth, leaseId, hold.fencingToken, next);
-      else this.#kept(truth, leaseId, hold, after);
+      else if (after !== hold) this.#kept(truth, leaseId, hold, after, next);
     }
     for (const ended of next.ended) if (!truth.endings.has(ended.leaseId)) this.#end(truth, ended.leaseId, ended.ending);
-    if (Object.keys(next.holds).length > 1) this.#fail("S1", `${key}: the item has two exclusive holds`);
-    for (const [leaseId, hold] of Object.entries(next.holds)) if (!held[leaseId]) this.#granted(truth, leaseId, hold.fencingToken);
+    const broken = clash(holdersIn(next));
+    if (broken) this.fail(asLock(truth, broken), `${key}: the item has holds that exclude each other`);
+    for (const [leaseId, hold] of Object.entries(next.holds)) if (!held[leaseId]) this.#began(truth, leaseId, hold, write);
     if (kind === "runs") this.runs.written(key, write);
+    else this.queues.written(key, before, next, (leaseId) => this.asked.isHandedOn(leaseId));
+  }
+
+  /** A write reaches the table, whatever comes of it. */
+  tried({ key }: Address): void {
+    this.#tries.set(key, this.triesOf(key) + 1);
+  }
+
+  /** How many writes of the key reached the table. */
+  triesOf(key: string): number {
+    return this.#tries.get(key) ?? 0;
+  }
+
+  /** All of what is one write, or one transaction, was told: a set is there whole. */
+  settled(): void {
+    for (const leaseId of this.#granted) {
+      const missing = this.asked.keysOf(leaseId)?.find((key) => !this.#truth("locks", key).holding.has(leaseId));
+      if (missing !== undefined) this.fail("S13", `a set was granted without ${missing}`);
+      this.coverage.sets++;
+    }
+    this.#granted = [];
   }
 
   /** Garbage collection removed the record. */
   collected({ kind, key }: Address, record: LockRecord): void {
     const truth = this.#truth(kind, key);
     this.coverage.collections++;
+    truth.wasCollected = true;
     this.#fold(`${kind}/${key}|collected`);
     for (const leaseId of Object.keys(record.holds)) this.#end(truth, leaseId, "collected");
-    for (const [believer, of] of this.#believers)
-      if (of === truth && believer.isHeld()) this.#fail(oneAtATime(truth), `${key}: collected under a believing holder`);
+    this.believers.collected(truth);
     if (kind === "runs") this.runs.collected(key);
   }
 
-  /** At any instant: at most one client believes it holds the key (unless one was broken by force). */
-  atRest(): void {
-    if (this.#believers.size < 2) return;
-    const held = new Set<Truth>();
-    for (const [believer, truth] of this.#believers) {
-      if (this.#forced.has(believer.fencingToken) || !believer.isHeld()) continue;
-      if (held.has(truth)) this.#fail(oneAtATime(truth), `${truth.key}: two clients believe they hold it`);
-      held.add(truth);
-    }
-  }
-
   /** A fenced write reaches the guarded resource. */
-  resourceWrite(kind: Kind, key: string, fencingToken: number): void {
+  resourceWrite(kind: Kind, key: string, { leaseId = "", fencingToken, fenceFloor = fencingToken }: ResourceWrite): void {
     const truth = this.#truth(kind, key);
-    if (fencingToken >= truth.written) {
-      truth.written = fencingToken;
+    if (fenceFloor >= truth.written) {
+      truth.written = fenceFloor;
       return;
     }
     this.coverage.fencedLateWrites++;
-    if (fencingToken === truth.token) this.#fail("S4", `${key}: the resource refuses the latest grant's token ${fencingToken}`);
+    const isJudged = FLOOR_OUTLIVES_COLLECTION || !truth.wasCollected;
+    const holds = isJudged && truth.holding.has(leaseId) && truth.granted.get(leaseId)?.token === fencingToken;
+    if ((fencingToken === truth.token && fenceFloor === fencingToken) || holds)
+      this.fail("S4", `${key}: the resource refuses ${fenceFloor}, of a lease that holds`);
   }
 
   /** The service told a client how its lease ended. */
   toldEnding(key: string, leaseId: string, state: LeaseState): void {
-    const { endings, tokens } = this.#truth("locks", key);
+    const { endings, granted } = this.#truth("locks", key);
     const ending = endings.get(leaseId);
     const truthful: Record<LeaseState, boolean> = {
       released: ending === "released",
       expired: ending === "expired" || ending === "collected",
       lost: ending === "taken" || ending === "broken",
       transferred: ending === "transferred",
-      never: !tokens.has(leaseId) || ending === "collected",
+      never: !granted.has(leaseId) || ending === "collected",
       unknown: ending !== undefined,
     };
-    if (!truthful[state]) this.#fail("S6", `${key}: told "${state}" of a lease that ended by "${ending}"`);
+    if (!truthful[state]) this.fail("S6", `${key}: told "${state}" of a lease that ended by "${ending}"`);
+  }
+
+  /** Somebody was told how many levels hold together: at most those that were granted this token. */
+  toldCount(key: string, { leaseId, fencingToken, holdCount }: { leaseId: string; fencingToken: number; holdCount: number }): void {
+    const { granted } = this.#truth("locks", key);
+    const levels = [...granted].filter(([id, { token }]) => token === fencingToken && this.asked.has("acquire", id)).length;
+    if (granted.has(leaseId) && holdCount > Math.max(1, levels))
+      this.fail("S10", `${key}: told of ${holdCount} levels, where ${levels} were granted`);
   }
 
   /** A request arrives once more, for an acquire whose id ended more than a ring ago. */
@@ -163,56 +190,90 @@ export class Oracle implements Bench {
   }
 
   fail(property: Property, what: string): void {
-    this.#fail(property, what);
+    this.#fold(property);
+    this.violations.push({ property, atMs: this.now(), what });
   }
 
-  #granted(truth: Truth, leaseId: string, token: number): void {
+  #told({ key, granted }: Truth, leaseId: string, told: number): void {
+    const token = granted.get(leaseId)?.token;
+    if (token !== told) this.fail("S8", `${key}: was granted token ${token} and told ${told}`);
+  }
+
+  /** A hold that was not there: of a new lease, or of another level of a scope that holds. */
+  #began(truth: Truth, leaseId: string, hold: Hold, write: Written): void {
     const { key } = truth;
+    const { fencingToken, scope } = hold;
+    const { before, next } = write;
     this.coverage.grants++;
-    if (token <= truth.token) this.#fail("S3", `${key}: granted token ${token} after ${truth.token}`);
-    if (truth.endings.has(leaseId)) this.#fail("S7", `${key}: a lease that ended by "${truth.endings.get(leaseId)}" holds again`);
-    truth.token = Math.max(truth.token, token);
-    truth.tokens.set(leaseId, token);
-    for (const [believer, of] of this.#believers) {
-      if (of !== truth || believer.fencingToken === token || this.#forced.has(believer.fencingToken) || !believer.isHeld()) continue;
-      this.#fail(
-        "S9",
-        `${key}: granted while another client believes${believer.remainingMs ? ` for ${Math.round(believer.remainingMs())} ms more` : ""}`,
-      );
+    if (truth.endings.has(leaseId)) this.fail("S7", `${key}: a lease that ended by "${truth.endings.get(leaseId)}" holds again`);
+    if (!this.asked.has("acquire", leaseId))
+      this.fail(scope === undefined ? "S8" : "S10", `${key}: held under an id that nobody asked with`);
+    if (this.asked.keysOf(leaseId)) this.#granted.push(leaseId);
+    const others = Object.values(before?.holds ?? {});
+    const levels = others.filter((other) => scope !== undefined && other.scope === scope && other.fencingToken === fencingToken);
+    if (levels.length > 0) {
+      this.coverage.levels++;
+      const lastedMs = Math.max(...levels.map(({ expiresAtMs }) => expiresAtMs)) + this.clockErrorMs - write.decidedAtMs;
+      if (lastedMs < 0) this.fail("S10", `${key}: joined a scope whose last level was over ${Math.round(-lastedMs)} ms before`);
+    } else {
+      if (fencingToken <= truth.token) this.fail("S3", `${key}: granted token ${fencingToken} after ${truth.token}`);
+      if (Object.keys(next.holds).length > 1) this.coverage.joins++;
     }
+    this.#holds(truth, leaseId, hold, next);
   }
 
-  #kept({ key }: Truth, leaseId: string, hold: LockRecord["holds"][string], after: LockRecord["holds"][string]): void {
-    if (after.fencingToken !== hold.fencingToken) this.#fail("S8", `${key}: a living lease changed its token`);
+  /** The lease has this of the key from now on. */
+  #holds(truth: Truth, leaseId: string, { fencingToken, mode, permits, scope }: Hold, { limit }: LockRecord): void {
+    const share = { leaseId, mode, permits, scope, limit };
+    truth.token = Math.max(truth.token, fencingToken);
+    if (mode === "exclusive" && limit === 1) truth.floor = truth.token;
+    truth.granted.set(leaseId, { token: fencingToken, share });
+    truth.holding.add(leaseId);
+    this.believers.granted(truth, share);
+  }
+
+  #kept(truth: Truth, leaseId: string, hold: Hold, after: Hold, next: LockRecord): void {
+    const { key } = truth;
+    if (after.mode !== hold.mode) {
+      this.coverage[after.mode === "shared" ? "downgrades" : "upgrades"]++;
+      if (!this.asked.isToChange(leaseId, after.mode, hold.fencingToken))
+        this.fail("S11", `${key}: nobody asked for a change from that token`);
+      if (after.fencingToken <= truth.token) this.fail("S3", `${key}: changed to token ${after.fencingToken} after ${truth.token}`);
+      this.#holds(truth, leaseId, after, next);
+    } else if (after.fencingToken !== hold.fencingToken) this.fail("S8", `${key}: a living lease changed its token`);
     if (after.expiresAtMs === hold.expiresAtMs) return;
     this.coverage.renewals++;
     if (after.broken) return;
-    if (after.expiresAtMs < hold.expiresAtMs) this.#fail("S5", `${key}: shortened by ${hold.expiresAtMs - after.expiresAtMs} ms`);
-    if (!this.#asked.renew.has(leaseId)) this.#fail("S8", `${key}: extended although nobody renewed it`);
+    if (after.expiresAtMs < hold.expiresAtMs) this.fail("S5", `${key}: shortened by ${hold.expiresAtMs - after.expiresAtMs} ms`);
+    if (!this.asked.has("renew", leaseId)) this.fail("S8", `${key}: extended although nobody renewed it`);
   }
 
   #ended(truth: Truth, leaseId: string, token: number, next: LockRecord): void {
     const { key } = truth;
     const ending = next.ended.find((ended) => ended.leaseId === leaseId)?.ending;
-    if (!ending && leaseId <= next.floor) return this.#end(truth, leaseId, this.#asked.release.has(leaseId) ? "released" : "forgotten");
-    if (!ending) return this.#fail("S7", `${key}: a hold vanished without being remembered`);
+    const released = this.asked.has("release", leaseId);
+    if (!ending && leaseId <= next.floor) return this.#end(truth, leaseId, released ? "released" : "forgotten");
+    truth.holding.delete(leaseId);
+    if (!ending) return this.fail("S7", `${key}: a hold vanished without being remembered`);
     this.#end(truth, leaseId, ending);
     if (ending === "taken") this.coverage.takeovers++;
+    if (ending === "taken") this.believers.taken(truth, leaseId);
     if (ending === "transferred") this.coverage.transfers++;
     if (ending === "broken") this.coverage.breaks++;
     if (ending === "released" || ending === "expired") this.coverage.releases++;
     const asked = {
-      released: this.#asked.release.has(leaseId),
-      expired: this.#asked.release.has(leaseId),
-      transferred: this.#asked.transfer.has(leaseId),
-      broken: this.#asked.breakToken.has(token) || (truth.kind === "runs" && this.runs.asked.isBeingReset(key)),
+      released,
+      expired: released,
+      transferred: this.asked.has("transfer", leaseId),
+      broken: this.asked.isBroken(token) || (truth.kind === "runs" && this.runs.asked.isBeingReset(key)),
       taken: true,
       cancelled: false,
     };
-    if (!asked[ending]) this.#fail("S5", `${key}: a hold ended by "${ending}" although nobody asked for it`);
+    if (!asked[ending]) this.fail("S5", `${key}: a hold ended by "${ending}" although nobody asked for it`);
   }
 
   #end(truth: Truth, leaseId: string, ending: Ending | Unremembered): void {
+    truth.holding.delete(leaseId);
     truth.endings.set(leaseId, ending);
     truth.endOrder.push(leaseId);
   }
@@ -220,24 +281,11 @@ export class Oracle implements Bench {
   #truth(kind: Kind, key: string): Truth {
     const id = `${kind}/${key}`;
     let truth = this.#truths.get(id);
-    if (!truth) {
-      truth = { kind, key, version: 0, token: 0, tokens: new Map(), endings: new Map(), endOrder: [], written: 0 };
-      this.#truths.set(id, truth);
-    }
+    if (!truth) this.#truths.set(id, (truth = newTruth(kind, key)));
     return truth;
-  }
-
-  #fail(property: Property, what: string): void {
-    this.#fold(property);
-    this.violations.push({ property, atMs: this.now(), what });
   }
 
   #fold(text: string): void {
     for (let index = 0; index < text.length; index++) this.digest = Math.imul(this.digest ^ text.charCodeAt(index), 0x01000193) >>> 0;
   }
-}
-
-/** One at a time is what locks promise as S1, and runs as R1. */
-function oneAtATime({ kind }: Truth): Property {
-  return kind === "runs" ? "R1" : "S1";
 }

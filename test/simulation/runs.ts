@@ -107,7 +107,7 @@ async function work(stage: Stage, actor: Actor, run: Run, about: string, again: 
     if (run.isHeld()) {
       const { idempotencyKey, fencingToken } = run;
       const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
-      world.in(random.between(1, slowMs), () => oracle.resourceWrite("runs", idempotencyKey, fencingToken));
+      world.in(random.between(1, slowMs), () => oracle.resourceWrite("runs", idempotencyKey, { fencingToken }));
     }
     if (random.chance(0.5)) {
       const saved = valueOf(stage, about);

@@ -9,8 +9,10 @@ import type { MemoryTable } from "../../lib/store/memory-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { drawClockError } from "./faults.js";
 import type { Weather } from "./faults.js";
+import type { Address } from "../../lib/store/lock-store.js";
 import type { HandlerProcess } from "./network.js";
 import type { Oracle } from "./oracle.js";
+import type { Written } from "./run-oracle.js";
 import type { Random } from "./random.js";
 import type { World } from "./world.js";
 import { Process } from "./world.js";
@@ -27,6 +29,9 @@ export interface Surroundings {
 export function makeHandler({ world, random, weather, oracle }: Surroundings, records: MemoryTable): HandlerProcess {
   const process = new Process(world, { wallErrorMs: drawClockError(random, weather.mix.handlerErrorMs, weather.mix.clocksAtExtremes) });
   const stallMs = (): number => (weather.isFoul && random.chance(0.1) ? random.between(0, weather.mix.stallMs) : random.between(0, 4));
+  // What was written is what is there now: who was heard of meanwhile stays so.
+  const tell = async (address: Address, write: Written): Promise<void> =>
+    oracle.written(address, { ...write, next: (await records.read(address)) ?? write.next });
   const table: MemoryTable = {
     entries: () => records.entries(),
     payloads: records.payloads,
@@ -34,20 +39,33 @@ export function makeHandler({ world, random, weather, oracle }: Surroundings, re
       const decidedAtMs = world.nowMs;
       await world.sleep(stallMs());
       const written = await records.replaceAll(changes);
-      if (written) for (const { address, next, seen } of changes) oracle.written(address, { before: seen, next, decidedAtMs });
+      for (const { address, seen, next } of changes) {
+        oracle.tried(address);
+        if (written) await tell(address, { before: seen, next, decidedAtMs });
+      }
+      oracle.settled();
       return written;
     },
     async read(address) {
       await world.sleep(stallMs());
       return records.read(address);
     },
-    async replace(address, next, seenVersion) {
+    async hear(address, heard) {
+      await world.sleep(stallMs());
+      const result = await records.hear(address, heard);
+      oracle.tried(address);
+      if (result.written) oracle.queues.heard(heard.waiter);
+      return result;
+    },
+    async replace(address, next, seen) {
       // It was decided just now; what is stalled is the write.
       const decidedAtMs = world.nowMs;
       await world.sleep(stallMs());
       const before = await records.read(address);
-      const result = await records.replace(address, next, seenVersion);
-      if (result.written) oracle.written(address, { before, next, decidedAtMs });
+      const result = await records.replace(address, next, seen);
+      oracle.tried(address);
+      if (result.written) await tell(address, { before, next, decidedAtMs });
+      oracle.settled();
       return result;
     },
   };

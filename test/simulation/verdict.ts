@@ -1,7 +1,9 @@
 /** What the oracle finds: properties broken, and how often the interesting things happened. */
 
 /** The properties that can be found broken; `docs/protocol.md` says what they mean. */
-export type Property = "S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S14" | "L1" | "R1" | "R2" | "R3" | "R4" | "internal";
+export type Property =
+  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14")
+  | ("L1" | "L2" | "L3" | "L4" | "R1" | "R2" | "R3" | "R4" | "internal");
 
 /** A property found broken, when, and how. */
 export interface Violation {
@@ -21,6 +23,22 @@ const NOTHING_YET = {
   transfers: 0,
   breaks: 0,
   losses: 0,
+  /** Leases granted beside another's: readers, permits. */
+  joins: 0,
+  /** Leases granted under the scope that held already. */
+  levels: 0,
+  upgrades: 0,
+  downgrades: 0,
+  /** Sets granted, and sets that one of their keys kept out. */
+  sets: 0,
+  setsBlocked: 0,
+  queued: 0,
+  offers: 0,
+  claims: 0,
+  /** Waiters and offers that were given up because nobody was heard of. */
+  skipped: 0,
+  /** Waiters that wrote that they were there. */
+  reports: 0,
   runStarts: 0,
   runTakeovers: 0,
   /** Attempts that took over and found a checkpoint. */

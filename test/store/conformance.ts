@@ -9,12 +9,14 @@ import { contends } from "./contending.js";
 import { breaks, releases, transfers } from "./ending.js";
 import { acquires, renews } from "./granting.js";
 import { lists } from "./listing.js";
+import { queues } from "./queueing.js";
 import { apart, keeps, listsRuns } from "./run-listing.js";
 import { RunScene } from "./run-scene.js";
 import { expectedOfRun, playRun, RUN_STATES } from "./run-states.js";
 import { runs } from "./running.js";
 import { A, Scene } from "./scene.js";
 import { expected, play, STATES } from "./states.js";
+import { lapses, ordersTurns } from "./turns.js";
 
 /** Runs the suite for the store that `makeStore` makes. */
 export function lockStoreConformance(name: string, makeStore: () => LockStore | Promise<LockStore>): void {
@@ -37,6 +39,9 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
     describe("break", () => breaks(store));
     describe("list", () => lists(store));
     describe("many at once", () => contends(store));
+    describe("the queue", () => queues(store));
+    describe("a turn that nobody takes", () => lapses(store));
+    describe("who goes first, and who goes together", () => ordersTurns(store));
 
     describe("in every state of a run, every command, and each sent again", () => {
       it.each(RUN_STATES)("$state", async (state) => {

@@ -49,6 +49,8 @@ describe("a run's item", () => {
     fenceFloor: 9,
     limit: 1,
     holds: {},
+    offers: [],
+    waiters: [],
     ended: [],
     floor: "",
     run,
@@ -192,7 +194,7 @@ describe("an engine that answers late, or not", () => {
   }
 
   it("keeps a takeover from landing on the outcome of one that woke up meanwhile: it is replayed", async () => {
-    const { late, rival, plan, go } = delayed((condition) => condition === "v = :seen");
+    const { late, rival, plan, go } = delayed((condition) => condition.startsWith("v = :seen"));
     await rival.start(A);
     const onItsWay = plan();
     const takeover = late.at(LEASE_MS + MARGIN_MS).start(B);

@@ -55,6 +55,8 @@ export function acquires(store: () => LockStore): void {
           meta: { cart: 1 },
         },
       },
+      offers: [],
+      waiters: [],
       ended: [],
       floor: "",
       ttlAtSec: Math.ceil((START_MS + LEASE_MS + MARGIN_MS + RULES.retentionMs) / SECOND_MS),

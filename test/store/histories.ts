@@ -114,6 +114,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       fenceFloor: fencingToken,
       limit: 1,
       holds: held ? { [id]: hold } : {},
+      offers: [],
+      waiters: [],
       ended: ended.map((leaseId) => ({ leaseId, ending })),
       floor: ended.length === LIMITS.endedRemembered ? floor : "",
       ttlAtSec: toSecondsUp(expiresAtMs + marginMs + RULES.retentionMs) + longerUsed,
@@ -178,6 +180,7 @@ function resolve(draft: Draft, key: string, record: LockRecord | undefined, toke
         mode: "exclusive",
         limit: 1,
         permits: 1,
+        priority: 0,
         params,
         ...note,
       };

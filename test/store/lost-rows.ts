@@ -5,7 +5,7 @@ import type { LockStore } from "../../lib/store/lock-store.js";
 import type { Scene } from "./scene.js";
 
 /** A write that was decided carries the version that was seen, or says that there was no record. */
-export const decided = (condition: string): boolean => condition === "v = :seen" || condition === "attribute_not_exists(v)";
+export const decided = (condition: string): boolean => condition.startsWith("v = :seen") || condition.startsWith("attribute_not_exists(v)");
 /** One that was sent without looking. */
 export const guessed = (condition: string): boolean => !decided(condition);
 

@@ -147,6 +147,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
         fencingToken,
         fenceFloor: fencingToken,
         limit: 1,
+        offers: [],
+        waiters: [],
         holds,
         ended: ended.map((leaseId) => ({ leaseId, ending })),
         floor: ended.length === LIMITS.endedRemembered ? floor : "",

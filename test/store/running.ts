@@ -61,6 +61,8 @@ export function runs(store: () => LockStore): void {
           params: "same",
         },
       },
+      offers: [],
+      waiters: [],
       ended: [],
       floor: "",
       run: { state: "running", attempt: 1, takeover: false, fingerprint: "f", keepResultMs: 3_600_000 },

@@ -2,7 +2,7 @@
  * One key of a store and a time to turn: every command is decided by the reading of the clocks that
  * stands when it is sent, so nothing here waits, and a clock error is a number in a test.
  */
-import type { AnswerTo, Command, Held, LeaseView } from "../../lib/core/commands.js";
+import type { AnswerTo, Command, Held, LeaseView, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -38,6 +38,7 @@ export interface AcquireOptions {
   readonly limit?: number;
   readonly permits?: number;
   readonly scope?: string;
+  readonly priority?: number;
   readonly meta?: Meta;
 }
 
@@ -74,9 +75,24 @@ export class Scene {
     return this.store.apply(this.address, command, () => reading);
   }
 
-  async acquire(id: LeaseId, { by = "P", params = "same", ...given }: AcquireOptions = {}): Promise<Held | Refusal> {
+  /** At once. */
+  async acquire(id: LeaseId, options: AcquireOptions = {}): Promise<Held | Refusal> {
+    const answer = await this.ask(id, options);
+    if (answer.ok && "state" in answer) throw new Error(`${id} waits, and did not ask to`);
+    return answer;
+  }
+
+  /** With a wish to wait. */
+  queue(id: LeaseId, options: AcquireOptions = {}): Promise<Held | Waiting | Refusal> {
+    return this.ask(id, { ...options, wait: true });
+  }
+
+  async ask(
+    id: LeaseId,
+    { by = "P", params = "same", ...given }: AcquireOptions & { readonly wait?: true },
+  ): Promise<Held | Waiting | Refusal> {
     const { key } = this.address;
-    const usual = { owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: 1, permits: 1 } as const;
+    const usual = { owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: 1, permits: 1, priority: 0 } as const;
     return (await this.apply({ type: "acquire", key, leaseId: id, principal: by, params, ...usual, ...given })).answer;
   }
 
@@ -121,7 +137,7 @@ export function outcomeOf(answer: AnswerTo<Command>): string {
 }
 
 /** The lease in an answer that must say held. */
-export function leaseIn(answer: Held | Refusal): LeaseView {
-  if (!answer.ok) throw new Error(`not held: ${outcomeOf(answer)}`);
+export function leaseIn(answer: Held | Waiting | Refusal): LeaseView {
+  if (!answer.ok || !("lease" in answer)) throw new Error(`not held: ${outcomeOf(answer)}`);
   return answer.lease;
 }

@@ -1,5 +1,5 @@
 /** Sets of keys of one store: who asks for which of them, and what each key holds then. */
-import type { Acquire, Held } from "../../lib/core/commands.js";
+import type { Acquire, Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { Applied, LockStore } from "../../lib/store/lock-store.js";
@@ -26,7 +26,16 @@ export class SetScene {
   /** Asks for all of these keys, or none; what came of each. */
   async acquire(id: LeaseId, keys: readonly string[], options: AcquireOptions = {}): Promise<readonly (Applied<Acquire> | undefined)[]> {
     const { by = "P", ...given } = options;
-    const usual = { principal: by, owner: "", leaseMs: 10_000, mode: "exclusive", limit: 1, permits: 1, params: "same" } as const;
+    const usual = {
+      principal: by,
+      owner: "",
+      leaseMs: 10_000,
+      mode: "exclusive",
+      limit: 1,
+      permits: 1,
+      priority: 0,
+      params: "same",
+    } as const;
     const parts = keys.map((key) => ({
       address: { namespace: this.namespace, kind: "locks" as const, key },
       command: { type: "acquire" as const, key, leaseId: id, ...usual, ...given },
@@ -48,7 +57,7 @@ export class SetScene {
 
 /** What a set came to: the word of all its keys, or the keys in its way and why each is. */
 export function setOutcome(keys: readonly string[], applied: readonly (Applied<Acquire> | undefined)[]): string {
-  const answers: readonly (Held | Refusal | undefined)[] = applied.map((one) => one?.answer);
+  const answers: readonly (Held | Waiting | Refusal | undefined)[] = applied.map((one) => one?.answer);
   const refused = answers.flatMap((answer, index) => (answer && !answer.ok ? [`${keys[index] ?? ""} ${outcomeOf(answer)}`] : []));
   if (refused.length > 0) return refused.join(", ");
   const words = new Set(answers.map((answer) => (answer ? outcomeOf(answer) : "undecided")));

@@ -62,6 +62,19 @@ const WELL_USED: Act = async (lock) => {
 }; /** When a lease of the default length may be taken over. */
 const TAKEABLE_MS = DEFAULTS.leaseMs + RULES.marginMs(DEFAULTS.leaseMs);
 
+const transfer = (lock: Scene) => lock.transfer(A, B, ORDINARY);
+const breaking = (lock: Scene) => lock.breakHold(lock.clocks.laterMs - 1);
+
+/** The store of another process, which has seen nothing yet. */
+let stranger: () => LockStore;
+const elsewhere =
+  (act: (lock: Scene) => Promise<unknown>) =>
+  (lock: Scene): Promise<unknown> => {
+    const there = new Scene(stranger(), lock.address);
+    there.clocks = lock.clocks;
+    return act(there);
+  };
+
 const ROWS: readonly Row[] = [
   { what: "an acquire of a new key", act: acquire(A), requests: WRITE, writeUnits: 1, readUnits: 0 },
   { what: "an acquire of a used key", before: USED, act: acquire(B), requests: WRITE, writeUnits: 1, readUnits: 0 },
@@ -147,18 +160,20 @@ const ROWS: readonly Row[] = [
   },
   { what: "a cancel of a key nobody used", act: release(A), requests: TWO_WRITES, writeUnits: 2, readUnits: 0 },
   { what: "a cancel of a used key", before: USED, act: release(C), requests: TWO_WRITES, writeUnits: 2, readUnits: 0 },
+  { what: "a transfer", before: all(HELD, at(1)), act: transfer, requests: WRITE, writeUnits: 1, readUnits: 0 },
   {
-    what: "a transfer",
+    what: "a transfer by a process that didn't see the grant",
     before: all(HELD, at(1)),
-    act: (lock) => lock.transfer(A, B, ORDINARY),
+    act: elsewhere(transfer),
     requests: READ_AND_WRITE,
     writeUnits: 1,
     readUnits: 1,
   },
+  { what: "a break", before: all(HELD, at(1)), act: breaking, requests: WRITE, writeUnits: 1, readUnits: 0 },
   {
-    what: "a break",
+    what: "a break by a process that didn't see the grant",
     before: all(HELD, at(1)),
-    act: async (lock) => lock.breakHold(lock.clocks.laterMs - 1),
+    act: elsewhere(breaking),
     requests: READ_AND_WRITE,
     writeUnits: 1,
     readUnits: 1,
@@ -172,7 +187,8 @@ describe("counted at the engine", () => {
   beforeAll(async () => {
     proxy = await startFaultProxy();
     const { client, tableName } = await freshTable(proxy.endpoint);
-    store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    stranger = () => createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    store = stranger();
   });
   afterAll(() => proxy.close());
 

@@ -1,0 +1,206 @@
+/**
+ * The queue of a key. It stands in the record; whoever writes moves it on, and nobody else has to.
+ *
+ *   queued ──▶ waiting ──▶ offered ──▶ granted        by the waiter's own claim, with the token of that moment
+ *      ▲          │            │
+ *      └── asks again          └── lapsed: withdrawn, without a margin, since nobody believed
+ *                 └── not heard of: skipped
+ *
+ * A waiter visits at the latest every `visitMaxMs`, which an offer outlasts. Visits only read; a write says
+ * that it is still there, once half of its time has passed, or while another's offer stands unclaimed: by
+ * the time that one lapses all who live were heard of since, and the dead go with it in one write.
+ */
+import { digestOf } from "./canonical.js";
+import type { Acquire, LeaseEvent, Waiting } from "./commands.js";
+import { isLapsed, isWaiting } from "./expiry.js";
+import { takeOver } from "./grant.js";
+import type { Share } from "./holding.js";
+import { findingOf, permitsOut, standing } from "./holding.js";
+import type { LeaseId } from "./lease-id.js";
+import { DEFAULTS, LIMITS } from "./limits.js";
+import type { LockRecord, Offer, Waiter } from "./record.js";
+import type { ClockReading } from "./time.js";
+
+/** Of a waiter's principal: told apart, and no more; every write of a queue is paid by its size. */
+const DIGEST_CHARS = 12;
+/** A waiter in the table that wants the key for itself, less its owner; and what else there may be to say of one. */
+const WAITER_BYTES = 137;
+const SHARED_BYTES = 6;
+const PERMITS_BYTES = 5;
+const PRIORITY_BYTES = 5;
+
+/** How a waiter's principal stands in the queue. */
+export function digestOfPrincipal(principal: string): string {
+  return digestOf(principal).slice(0, DIGEST_CHARS);
+}
+
+/** The offer to `leaseId`, if it is its turn. */
+export function offerOf({ offers }: LockRecord, leaseId: LeaseId): Offer | undefined {
+  return offers.find((offer) => offer.leaseId === leaseId);
+}
+
+/** The place of `leaseId` in the queue, from 0; -1 without one. */
+export function placeOf({ waiters }: LockRecord, leaseId: LeaseId): number {
+  return waiters.findIndex((waiter) => waiter.leaseId === leaseId);
+}
+
+/** The waiter that an acquire makes, wherever it will stand. */
+export function waiterFor(command: Acquire, { laterMs }: ClockReading): Waiter {
+  const { leaseId, principal, owner, mode, permits, params, priority } = command;
+  const ttlMs = DEFAULTS.waiterTtlMs;
+  return {
+    leaseId,
+    principal: digestOfPrincipal(principal),
+    owner,
+    mode,
+    permits,
+    params,
+    priority,
+    heardUntilMs: laterMs + ttlMs,
+    ttlMs,
+  };
+}
+
+/** The waiter, heard of now: the farther back it stands, the longer it need not be heard of again. */
+export function heardNow(waiter: Waiter, place: number, { laterMs }: ClockReading): Waiter {
+  const ttlMs = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * place;
+  return { ...waiter, ttlMs, heardUntilMs: laterMs + ttlMs };
+}
+
+/** The order of offers, which tells nothing: a table keeps none. */
+export function inOrder(a: Offer, b: Offer): number {
+  return a.offeredAtMs - b.offeredAtMs || (a.leaseId < b.leaseId ? -1 : 1);
+}
+
+/** `waiters` with this one behind all of its priority. */
+export function withWaiter(waiters: readonly Waiter[], waiter: Waiter): readonly Waiter[] {
+  const behind = waiters.findIndex(({ priority }) => priority < waiter.priority);
+  const place = behind < 0 ? waiters.length : behind;
+  return [...waiters.slice(0, place), waiter, ...waiters.slice(place)];
+}
+
+/** Whether these are more than may wait, by count or by size. */
+export function isOverfull(waiters: readonly Waiter[]): boolean {
+  return waiters.length > LIMITS.waitersMax || waiters.reduce((sum, waiter) => sum + sizeOf(waiter), 0) > LIMITS.queueBytes;
+}
+
+function sizeOf({ owner, mode, permits, priority }: Waiter): number {
+  const said = (mode === "shared" ? SHARED_BYTES : 0) + (permits > 1 ? PERMITS_BYTES : 0) + (priority > 0 ? PRIORITY_BYTES : 0);
+  return WAITER_BYTES + bytesOf(owner) + said;
+}
+
+/** The queue's bound on size can't be met by count alone when owners are longer than this. */
+export const SHORT_OWNER_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax) - WAITER_BYTES;
+
+/** Whether these have the same waiters, each heard of at the same time. */
+export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean {
+  return (
+    waiters === other.waiters ||
+    (waiters.length === other.waiters.length &&
+      waiters.every(({ leaseId, heardUntilMs }, place) => {
+        const its = other.waiters[place];
+        return its?.leaseId === leaseId && its.heardUntilMs === heardUntilMs;
+      }))
+  );
+}
+
+/** The bytes of a text in the table. */
+export function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+/** The key after its queue moved on. */
+export interface Settled {
+  readonly record: LockRecord;
+  /** Whether it is the asking waiter's turn: it is out of the queue, and fits beside those who hold. */
+  readonly isUp: boolean;
+  /** Whether any lease was taken over, offer made or withdrawn, or waiter skipped. */
+  readonly moved: boolean;
+  readonly events: readonly LeaseEvent[];
+}
+
+/**
+ * What time has brought about, and what is the next one's turn:
+ *
+ *  1. leases that ran out, margin included, are taken over;
+ *  2. lapsed offers are withdrawn, and with them every waiter, ahead of who notices, not heard of since they were made;
+ *  3. while the first in the queue fits beside those who hold or were offered the key, it is offered it;
+ *     a waiter whose time has passed is skipped; who asks itself needs no offer.
+ *
+ * @param asking its leaseId, where one of the queue asks
+ */
+export function settled(before: LockRecord, reading: ClockReading, asking?: LeaseId): Settled {
+  const { rest, ended } = takeOver(before, reading);
+  const events: LeaseEvent[] = [...ended];
+  const lapsed = rest.offers.filter((offer) => isLapsed(offer, reading));
+  const offers = rest.offers.filter((offer) => !lapsed.includes(offer));
+  const skip = ({ leaseId, owner }: Offer | Waiter): void => void events.push({ event: "skipped", leaseId, owner, principal: "" });
+  lapsed.forEach(skip);
+
+  const lapsedAtMs = Math.max(...lapsed.map(({ offeredAtMs }) => offeredAtMs));
+  const asked = rest.waiters.findIndex(({ leaseId }) => leaseId === asking);
+  const isGone = (waiter: Waiter, place: number): boolean => (asked < 0 || place < asked) && heardAtMs(waiter) < lapsedAtMs;
+  rest.waiters.filter(isGone).forEach(skip);
+  const waiters = rest.waiters.filter((waiter, place) => !isGone(waiter, place));
+
+  const shares: Share[] = [...standing(rest, reading).map(([, hold]) => hold), ...offers];
+  let isUp = false;
+  for (let [first] = waiters; first && hasRoom(rest, shares); [first] = waiters) {
+    const isAsking = first.leaseId === asking;
+    const isHeard = isAsking || isWaiting(first, reading);
+    if (isHeard && !fitsBeside(rest, shares, first, reading)) break;
+    waiters.shift();
+    if (isHeard) shares.push(first);
+    if (isAsking) isUp = true;
+    else if (isHeard) {
+      const { heardUntilMs: _until, ttlMs: _ttl, ...offered } = first;
+      offers.push({ ...offered, offeredAtMs: reading.laterMs });
+      events.push({ event: "offered", leaseId: first.leaseId, owner: first.owner, principal: "" });
+    } else skip(first);
+  }
+  return { record: { ...rest, offers: offers.sort(inOrder), waiters }, isUp, moved: isUp || events.length > 0, events };
+}
+
+/** Whether there is anything left for anybody. */
+function hasRoom({ limit }: LockRecord, shares: readonly Share[]): boolean {
+  return shares.length < LIMITS.leasesMax && (shares[0]?.mode === "shared" || permitsOut(shares) < limit);
+}
+
+/** The key after somebody went: the queue moves on, if there is one. */
+export function movedOn(record: LockRecord, reading: ClockReading): Pick<Settled, "record" | "events"> {
+  return record.waiters.length === 0 ? { record, events: [] } : settled(record, reading);
+}
+
+function fitsBeside(record: LockRecord, shares: readonly Share[], { mode, permits }: Waiter, reading: ClockReading): boolean {
+  const finding = findingOf(record, shares, { mode, permits, limit: record.limit }, reading);
+  return finding === "free" || finding === "joins";
+}
+
+/** When this waiter was heard of last. */
+function heardAtMs({ heardUntilMs, ttlMs }: Waiter): number {
+  return heardUntilMs - ttlMs;
+}
+
+/** Whether a waiter has to say that it is still there: its time is half over, or another leaves an offer unclaimed. */
+export function shouldReport({ offers }: LockRecord, waiter: Waiter, { laterMs }: ClockReading): boolean {
+  if (waiter.heardUntilMs - waiter.ttlMs / 2 <= laterMs) return true;
+  return offers.some(({ offeredAtMs }) => heardAtMs(waiter) < offeredAtMs && offeredAtMs + LIMITS.reportAfterMs <= laterMs);
+}
+
+/** What a waiter is told: its place, and when to come again. */
+export function waitingView(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Waiting {
+  const { offers, waiters } = record;
+  const place = placeOf(record, leaseId);
+  const waiter = waiters[place];
+  const waiting = { ok: true, state: "waiting" } as const;
+  if (!waiter) {
+    const offered = offers.findIndex((offer) => offer.leaseId === leaseId);
+    return { ...waiting, position: offered + 1, retryAfterMs: 0, comeWithinMs: LIMITS.visitMaxMs };
+  }
+  const reports = offers
+    .filter(({ offeredAtMs }) => heardAtMs(waiter) < offeredAtMs)
+    .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.reportAfterMs - reading.laterMs));
+  const comeWithinMs = Math.min(LIMITS.visitMaxMs, ...reports);
+  const retryAfterMs = Math.min(LIMITS.visitStepMs * (place + 1), comeWithinMs);
+  return { ...waiting, position: offers.length + place + 1, retryAfterMs, comeWithinMs };
+}

@@ -1,0 +1,77 @@
+/** A queue takes so many, and so many bytes: every write of the key is paid by its size. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { bytesOf, isOverfull, SHORT_OWNER_BYTES } from "../../lib/core/queue.js";
+import { LEASE_MS } from "../store/scene.js";
+import { QueueKey } from "./queue-key.js";
+
+const nth = (order: number): string => String.fromCharCode(64 + order);
+
+/** Held by A for as long as it takes, and so many wait. */
+function queueOf(count: number, owner = ""): QueueKey {
+  const key = new QueueKey();
+  key.acquire("A", { leaseMs: 100 * LEASE_MS });
+  for (let order = 2; order < count + 2; order++) key.ask(nth(order), { owner });
+  return key;
+}
+
+describe("a full queue", () => {
+  it("takes as many as may wait, and refuses the next with the time of a visit", () => {
+    const key = queueOf(LIMITS.waitersMax);
+    expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
+    const { record } = key;
+    const refused = key.ask(nth(LIMITS.waitersMax + 2));
+    expect(refused).toMatchObject({ ok: false, code: "queue-full", retryAfterMs: LIMITS.visitMaxMs });
+    expect(key.record).toBe(record);
+  });
+
+  it("refuses priority too, and lets those go on who wait", () => {
+    const key = queueOf(LIMITS.waitersMax);
+    expect(key.ask(nth(200), { priority: 9 })).toMatchObject({ code: "queue-full" });
+    expect(key.ask("B")).toMatchObject({ state: "waiting", position: 1 });
+    expect(key.ask(nth(LIMITS.waitersMax + 1))).toMatchObject({ state: "waiting", position: LIMITS.waitersMax });
+  });
+
+  it("has room again when somebody left, was offered the key, or was not heard of", () => {
+    const left = queueOf(LIMITS.waitersMax);
+    left.release("D");
+    expect(left.ask(nth(200))).toMatchObject({ state: "waiting", position: LIMITS.waitersMax });
+    const offered = queueOf(LIMITS.waitersMax);
+    offered.release("A");
+    expect(offered.ask(nth(200))).toMatchObject({ state: "waiting", position: LIMITS.waitersMax + 1 });
+    const over = queueOf(LIMITS.waitersMax);
+    over.at(DEFAULTS.waiterTtlMs).release("A");
+    expect(over.all).toBe("");
+  });
+
+  it("tells who doesn't wait that the key is held, as ever", () => {
+    expect(queueOf(LIMITS.waitersMax).acquire(nth(200))).toMatchObject({ code: "locked" });
+  });
+
+  it("is full before that when its owners have long names", () => {
+    const owner = "é".repeat(LIMITS.ownerChars / 2);
+    const key = queueOf(LIMITS.waitersMax, owner);
+    const { waiters = [] } = key.record ?? {};
+    expect(waiters.length).toBeLessThan(LIMITS.waitersMax);
+    expect(isOverfull(waiters)).toBe(false);
+    expect(isOverfull([...waiters, ...waiters.slice(0, 1)])).toBe(true);
+    expect(key.ask(nth(200), { owner })).toMatchObject({ code: "queue-full" });
+    expect(key.ask(nth(201))).toMatchObject(
+      waiters.length * (137 + bytesOf(owner)) + 137 <= LIMITS.queueBytes ? { state: "waiting" } : { code: "queue-full" },
+    );
+  });
+
+  it("takes what fits to the last byte", () => {
+    const owner = "x".repeat(23);
+    expect(LIMITS.queueBytes % (137 + owner.length)).toBe(0);
+    const most = LIMITS.queueBytes / (137 + owner.length);
+    expect(queueOf(most, owner).record?.waiters).toHaveLength(most);
+    expect(queueOf(most + 1, owner).record?.waiters).toHaveLength(most);
+  });
+
+  it("is never full by size while the names are short", () => {
+    const key = queueOf(LIMITS.waitersMax, "x".repeat(SHORT_OWNER_BYTES));
+    expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
+    expect(queueOf(LIMITS.waitersMax, "x".repeat(SHORT_OWNER_BYTES + 1)).record?.waiters).toHaveLength(LIMITS.waitersMax - 1);
+  });
+});

@@ -1,0 +1,253 @@
+/**
+ * Random histories of one key and those who want it. Each comes at its time, visits as it is told to or dies,
+ * holds for a while, and releases or crashes; operators, strangers and late duplicates get in between. Requests
+ * take no time; of the two server clocks one is close to the true time, the other anywhere within the guard.
+ */
+import * as fc from "fast-check";
+import type { Acquire, Command, Decision } from "../../lib/core/commands.js";
+import type { LeaseId } from "../../lib/core/lease-id.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
+import type { LockRecord, Mode } from "../../lib/core/record.js";
+import type { ClockReading } from "../../lib/core/time.js";
+import { leaseId, START_MS } from "../store/scene.js";
+import type { Core } from "./queue-broken.js";
+import { writtenOver } from "./queue-key.js";
+
+const E = DEFAULTS.clockErrorMs;
+/** More steps than any history takes in which those who wait are served. */
+const MOST_STEPS = 4000;
+
+/** One who wants the key. */
+interface Client {
+  readonly comesAfterMs: number;
+  /** Which of the history's kinds. */
+  readonly kind: number;
+  readonly priority: number;
+  readonly scope: string | undefined;
+  readonly waits: boolean;
+  /** When it comes again: this far from when it is worth it to when it must. */
+  readonly visitsAt: number;
+  /** After so many visits it dies, or leaves. Absent: neither. */
+  readonly gives: { readonly up: "dies" | "leaves"; readonly afterVisits: number } | undefined;
+  readonly leaseMs: number;
+  readonly holdsForMs: number;
+  readonly meanwhile: "nothing" | "renew" | "upgrade" | "downgrade" | "transfer" | "nest";
+  readonly crashes: boolean;
+}
+
+/** What somebody else does. */
+interface Other {
+  readonly afterMs: number;
+  readonly does: "break" | "drain" | "send again" | "strange";
+  readonly pick: number;
+}
+
+interface Clocks {
+  /** The error of the clock that is right, within E, and how far the other one is from that. */
+  readonly errorMs: number;
+  readonly apartMs: number;
+}
+
+/** Who comes, what gets in between, and what the clocks say, one after the other and over again. */
+export interface QueueHistory {
+  readonly kinds: readonly { readonly mode: Mode; readonly limit: number; readonly permits: number }[];
+  readonly clients: readonly Client[];
+  readonly others: readonly Other[];
+  readonly clocks: readonly Clocks[];
+}
+
+const WRITER = { mode: "exclusive", limit: 1, permits: 1 } as const;
+const READER = { mode: "shared", limit: 1, permits: 1 } as const;
+const permits = (count: number) => ({ mode: "exclusive", limit: 3, permits: count }) as const;
+
+const oneIn = (times: number): fc.Arbitrary<boolean> => fc.nat(times - 1).map((draw) => draw === 0);
+
+const client: fc.Arbitrary<Client> = fc.record({
+  comesAfterMs: fc.oneof(fc.constantFrom(0, 0, 1, 100), fc.nat(3_000), fc.constantFrom(2_500, 4_000, 5_000, 5_001, 8_000)),
+  kind: fc.nat(99),
+  priority: fc.constantFrom(0, 0, 0, 0, 0, 1, 2),
+  scope: fc.constantFrom(undefined, undefined, undefined, undefined, "S", "T"),
+  waits: oneIn(6).map((one) => !one),
+  visitsAt: fc.constantFrom(1, 1, 0.9, 0.5, 0),
+  gives: fc.option(fc.record({ up: fc.constantFrom("dies" as const, "dies" as const, "leaves" as const), afterVisits: fc.nat(5) }), {
+    freq: 1,
+    nil: undefined,
+  }),
+  leaseMs: fc.constantFrom(1_000, 1_000, 4_000, 10_000),
+  holdsForMs: fc.constantFrom(0, 1, 50, 500, 900, 3_000, 9_000),
+  meanwhile: fc.constantFrom("nothing", "nothing", "nothing", "renew", "upgrade", "downgrade", "transfer", "nest"),
+  crashes: oneIn(4),
+});
+
+/** Draws histories; `guardMs` is how far the clocks may be apart. */
+export const queueHistories = (guardMs: number): fc.Arbitrary<QueueHistory> =>
+  fc.record({
+    kinds: fc.constantFrom(
+      [WRITER],
+      [WRITER, READER],
+      [READER, READER, WRITER],
+      [permits(1), permits(2)],
+      [permits(1), permits(2), permits(3)],
+      [WRITER, permits(1)],
+    ),
+    clients: fc.array(client, { minLength: 1, maxLength: 12, size: "max" }),
+    others: fc.array(
+      fc.record<Other>({
+        afterMs: fc.nat(6_000),
+        does: fc.constantFrom("break", "drain", "send again", "send again", "send again", "strange"),
+        pick: fc.nat(99),
+      }),
+      { maxLength: 6, size: "max" },
+    ),
+    clocks: fc.array(
+      fc.record({
+        errorMs: fc.constantFrom(0, 0, 0, -E, E),
+        apartMs: fc
+          .constantFrom(0, 0, 0, 1, -900, 900, 4_000, -4_000, guardMs, -guardMs)
+          .map((ms) => Math.max(-guardMs, Math.min(guardMs, ms))),
+      }),
+      { minLength: 1, maxLength: 20, size: "max" },
+    ),
+  });
+
+/** One request of a history, and what came of it. */
+export interface Asked {
+  /** The true time. */
+  readonly nowMs: number;
+  readonly reading: ClockReading;
+  /** The id that asks: a client by itself, or somebody else by its name. */
+  readonly by: { readonly leaseId: LeaseId; readonly isItself: boolean } | undefined;
+  /** Absent: a look. */
+  readonly command: Command | undefined;
+  readonly answer: Decision["answer"];
+  /** The decision was that a waiter was heard of, and no more. */
+  readonly isHeard: boolean;
+  readonly before: LockRecord | undefined;
+  readonly after: LockRecord | undefined;
+}
+
+/** Plays a history through `core`, until nobody is left who wants anything. Whatever `told` returns ends it. */
+export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked) => string | undefined): string | undefined {
+  const { kinds, clients, others, clocks } = history;
+  const events: { readonly atMs: number; readonly act: () => string | undefined }[] = [];
+  const sent: { readonly command: Command; readonly leaseId: LeaseId }[] = [];
+  let record: LockRecord | undefined;
+  let nowMs = 0;
+  let order = 0;
+  let steps = 0;
+
+  const after = (ms: number, act: () => string | undefined): void => {
+    const atMs = nowMs + Math.max(0, Math.floor(ms));
+    const behind = events.findIndex((event) => event.atMs > atMs);
+    events.splice(behind < 0 ? events.length : behind, 0, { atMs, act });
+  };
+  const reading = (): ClockReading => {
+    const { errorMs, apartMs } = clocks[steps++ % clocks.length] ?? { errorMs: 0, apartMs: 0 };
+    const both = [START_MS + nowMs + errorMs, START_MS + nowMs + errorMs + apartMs];
+    return { earlierMs: Math.min(...both), laterMs: Math.max(...both) };
+  };
+  const newId = (): LeaseId => leaseId(++order, nowMs);
+
+  /** Sends a command, or looks; the rest of what its sender does follows from the answer. */
+  function ask(
+    by: Asked["by"],
+    command: Command | undefined,
+    then: (answer: Decision["answer"]) => string | undefined,
+  ): string | undefined {
+    const now = reading();
+    const before = record;
+    const decision: Decision | undefined = command && core.decide(before, command, now);
+    const answer = decision?.answer ?? core.look(before, { key: "k", leaseId: by?.leaseId ?? "", principal: "P" }, now);
+    if (decision) record = writtenOver(before, decision);
+    if (command && by) sent.push({ command, leaseId: by.leaseId });
+    const isHeard = decision?.heard !== undefined;
+    const broken = told({ nowMs: START_MS + nowMs, reading: now, by, command, answer, isHeard, before, after: record });
+    return broken ?? then(answer);
+  }
+  const nothing = (): undefined => undefined;
+
+  function come({ waits, leaseMs, priority, scope, visitsAt, gives, ...rest }: Client): string | undefined {
+    const { mode, limit, permits: count } = kinds[rest.kind % kinds.length] ?? WRITER;
+    const id = newId();
+    const by = { leaseId: id, isItself: true };
+    const asks = { mode, limit, permits: count, leaseMs, priority, ...(scope !== undefined && { scope }) };
+    const put: Acquire = {
+      ...{ type: "acquire", key: "k", leaseId: id, principal: "P", owner: "", params: JSON.stringify(asks), ...asks },
+      ...(waits && { wait: true }),
+    };
+    let visits = 0;
+    const asked = (answer: Decision["answer"]): string | undefined => {
+      if (answer.ok && "lease" in answer) return void hold(put, rest);
+      if (!answer.ok || !("comeWithinMs" in answer)) return waits ? void leave() : undefined;
+      if (gives && visits++ >= gives.afterVisits) return gives.up === "dies" ? undefined : void leave();
+      if (answer.retryAfterMs === 0) after(0, () => ask(by, put, asked));
+      else after(answer.retryAfterMs + (answer.comeWithinMs - answer.retryAfterMs) * visitsAt, () => ask(by, undefined, asked));
+      return undefined;
+    };
+    const leave = (): undefined => void after(0, () => ask(by, { type: "release", key: "k", leaseId: id, principal: "P" }, nothing));
+    return ask(by, put, asked);
+  }
+
+  function hold(put: Acquire, { holdsForMs, meanwhile, crashes }: Pick<Client, "holdsForMs" | "meanwhile" | "crashes">): undefined {
+    const ref = { key: "k", leaseId: put.leaseId, principal: "P" } as const;
+    const by = { leaseId: put.leaseId, isItself: true };
+    const releases = (id: LeaseId): void => {
+      const one = { leaseId: id, isItself: true };
+      if (!crashes) after(holdsForMs, () => ask(one, { type: "release", ...ref, leaseId: id }, nothing));
+    };
+    const fencingToken = (): number => record?.holds[ref.leaseId]?.fencingToken ?? 1;
+    const change = (mode: Mode, times: number): string | undefined =>
+      ask(by, { type: "mode", ...ref, mode, fencingToken: fencingToken() }, (answer) => {
+        if (!answer.ok && answer.code === "locked" && times > 0) after(700, () => change(mode, times - 1));
+        return undefined;
+      });
+    const act = (): string | undefined => {
+      if (meanwhile === "renew") return ask(by, { type: "renew", ...ref }, nothing);
+      if (meanwhile === "upgrade") return change("exclusive", 3);
+      if (meanwhile === "downgrade") return change("shared", 0);
+      const id = newId();
+      const to = { leaseId: id, isItself: true };
+      if (meanwhile === "transfer") return ask(by, { type: "transfer", ...ref, toLeaseId: id }, ({ ok }) => void (ok && releases(id)));
+      return put.scope === undefined ? undefined : ask(to, { ...put, leaseId: id }, ({ ok }) => void (ok && releases(id)));
+    };
+    if (meanwhile !== "nothing") after(holdsForMs / 2, act);
+    releases(put.leaseId);
+    return undefined;
+  }
+
+  function interfere({ does, pick }: Other): string | undefined {
+    const { holds = {}, offers = [], waiters = [], fencingToken = 1 } = record ?? {};
+    if (does === "send again") {
+      const again = sent[sent.length - 1 - (pick % Math.max(1, Math.min(20, sent.length)))];
+      return again && ask({ leaseId: again.leaseId, isItself: false }, again.command, nothing);
+    }
+    if (does === "strange") {
+      const ids = [...Object.keys(holds), ...[...offers, ...waiters].map((asking) => asking.leaseId)];
+      const id = ids[pick % Math.max(1, ids.length)];
+      const ref = { key: "k", leaseId: id ?? "", principal: "Q" } as const;
+      const first = sent.find(({ command }) => command.type === "acquire" && command.leaseId === id)?.command;
+      if (id === undefined) return undefined;
+      const by = { leaseId: id, isItself: false };
+      return ask(by, pick % 2 === 0 && first?.type === "acquire" ? { ...first, principal: "Q" } : { type: "release", ...ref }, nothing);
+    }
+    const drainMs = does === "break" ? [0, 0, 500][pick % 3] : undefined;
+    return ask(undefined, { type: "break", key: "k", fencingToken, ...(drainMs !== undefined && { drainMs }) }, nothing);
+  }
+
+  let atMs = 0;
+  for (const one of clients) after((atMs += one.comesAfterMs), () => come(one));
+  atMs = 0;
+  for (const one of others) after((atMs += one.afterMs), () => interfere(one));
+  for (let event = events.shift(); event; event = events.shift()) {
+    nowMs = event.atMs;
+    const broken = event.act();
+    if (broken !== undefined) return broken;
+    if (steps > MOST_STEPS) return "whoever visits as told is granted in the end: somebody is not";
+  }
+  return undefined;
+}
+
+/** How much later than by the true time an offer may lapse, the clocks being as they are in the history. */
+export function slackMs({ clocks }: QueueHistory): number {
+  return 2 * E + 2 * Math.max(0, ...clocks.map(({ apartMs }) => Math.abs(apartMs)));
+}

@@ -1,0 +1,99 @@
+/**
+ * One key of the pure core with a queue. What {@link Key} shows of its holders is followed by whose turn it is
+ * (`Bx?`) and by who waits, in order (`Cs…`).
+ */
+import { check } from "../../lib/core/check.js";
+import type { Acquire, AnswerTo, Command, Decision, Waiting } from "../../lib/core/commands.js";
+import type { LockRecord, Offer, Waiter } from "../../lib/core/record.js";
+import { transition } from "../../lib/core/transition.js";
+import { LEASE_MS, outcomeOf, RULES } from "../store/scene.js";
+import type { AcquireOptions } from "./kinds-key.js";
+import { ID, Key } from "./kinds-key.js";
+
+/** What an acquire may say that is about the queue. */
+export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait">>;
+
+/** The record after a decision was written: `next`, or the waiter that was heard of, at its place. */
+export function writtenOver(before: LockRecord | undefined, { next, heard }: Decision): LockRecord | undefined {
+  if (next) return next;
+  return heard && before ? { ...before, waiters: before.waiters.with(heard.index, heard.waiter) } : before;
+}
+
+/** One key, at the start of the tests' time, never used. */
+export class QueueKey extends Key {
+  /** What the latest command came to. */
+  decision: Decision | undefined;
+
+  override send<C extends Command>(command: C): AnswerTo<C> {
+    const decision = transition(this.record, command, this.reading, RULES);
+    this.decision = decision;
+    this.record = writtenOver(this.record, decision);
+    return decision.answer;
+  }
+
+  override acquire(letter: string, options: QueueOptions = {}): AnswerTo<Acquire> {
+    return super.acquire(letter, options);
+  }
+
+  /** With a wish to wait: who isn't in the queue yet is queued, who is asks for its turn. */
+  ask(letter: string, options: QueueOptions = {}): AnswerTo<Acquire> {
+    return this.acquire(letter, { ...options, wait: true });
+  }
+
+  /** What a visit by GET is told. @throws Error when it is not in the queue. */
+  look(letter: string): Waiting {
+    const answer = this.check(letter);
+    if (!answer.ok || !("state" in answer)) throw new Error(`${letter} does not wait: ${outcomeOf(answer)}`);
+    return answer;
+  }
+
+  /** All that somebody may ask about a lease by its id alone. */
+  by(principal: string, letter: string) {
+    const ref = { key: "k", leaseId: ID(letter), principal } as const;
+    return {
+      check: () => check(this.record, ref, this.reading),
+      release: () => this.send({ type: "release", ...ref }),
+      renew: () => this.send({ type: "renew", ...ref }),
+    };
+  }
+
+  override copy(): QueueKey {
+    const copy = new QueueKey();
+    copy.record = this.record;
+    copy.reading = this.reading;
+    return copy;
+  }
+
+  /** The waiter by its letter. @throws Error when it is not in the queue. */
+  waiter(letter: string): Waiter {
+    const waiter = this.record?.waiters.find(({ leaseId }) => leaseId === ID(letter));
+    if (!waiter) throw new Error(`${letter} does not wait`);
+    return waiter;
+  }
+
+  /** Who holds, whose turn it is, who waits. */
+  get all(): string {
+    const { offers = [], waiters = [], limit = 1 } = this.record ?? {};
+    const kind = ({ mode, permits }: Offer | Waiter): string => (limit > 1 ? `${permits}/${limit}` : mode === "shared" ? "s" : "x");
+    const name = (asking: Offer | Waiter): string => String.fromCharCode(64 + Number.parseInt(asking.leaseId.slice(-4), 16)) + kind(asking);
+    return [this.holds, ...offers.map((offer) => `${name(offer)}?`), ...waiters.map((waiter) => `${name(waiter)}…`)]
+      .filter(Boolean)
+      .join(" ");
+  }
+
+  /** What the latest command is logged as. */
+  get events(): string {
+    const { events = [] } = this.decision ?? {};
+    return events
+      .map(({ event, leaseId, reason }) => `${String.fromCharCode(64 + Number.parseInt(leaseId.slice(-4), 16))} ${reason ?? event}`)
+      .join(", ");
+  }
+}
+
+/** Held by A for long, these wait. */
+export function queueOf(letters: string): QueueKey {
+  const key = new QueueKey();
+  key.acquire("A", { leaseMs: 100 * LEASE_MS });
+  for (const letter of letters) key.ask(letter);
+  return key;
+}

@@ -1,0 +1,252 @@
+/**
+ * What must be true of every history of a key with a queue: each rule watches the requests of one history and
+ * says what broke it. None asks the core: each counts for itself, by the record's fields alone.
+ */
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import type { LeaseId } from "../../lib/core/lease-id.js";
+import type { Waiter } from "../../lib/core/record.js";
+import type { Asked } from "./queue-history.js";
+import {
+  areTogether,
+  has,
+  heardAtMs,
+  holdsOf,
+  isGranted,
+  isInQueue,
+  isNested,
+  isPending,
+  itself,
+  leftOut,
+  offersOf,
+  ofItsScope,
+  sharesOf,
+  waitersOf,
+} from "./queue-shares.js";
+
+/** Watches one history; what is returned broke the rule. `slackMs` is what clocks may add to a time. */
+export type Watch = (asked: Asked) => string | undefined;
+
+/** S11, S12: those who hold and those whose turn it is may all hold at once, by whatever clock. */
+const sharesAreKept =
+  (): Watch =>
+  ({ after }) => {
+    const shares = sharesOf(after, { hold: () => true, offer: () => true });
+    return areTogether(shares, after?.limit ?? 1) ? undefined : "more shares than may be had at once";
+  };
+
+/** Those who come when they are told to, and until when each has. */
+function whoComes(): { readonly note: (asked: Asked) => void; readonly isLiving: (id: LeaseId, asked: Asked) => boolean } {
+  const dueMs = new Map<LeaseId, number>();
+  return {
+    note(asked) {
+      const id = itself(asked);
+      const { answer, nowMs } = asked;
+      if (answer.ok && "comeWithinMs" in answer) dueMs.set(id, nowMs + (answer.retryAfterMs === 0 ? 0 : answer.comeWithinMs));
+      else dueMs.delete(id);
+    },
+    isLiving: (id, { nowMs }) => (dueMs.get(id) ?? -1) >= nowMs,
+  };
+}
+
+/** L2: whoever comes when it is told to keeps its place, or its turn. */
+function nobodyIsSkipped(): Watch {
+  const { note, isLiving } = whoComes();
+  return (asked) => {
+    const { before, after } = asked;
+    note(asked);
+    for (const { leaseId } of [...offersOf(before), ...waitersOf(before)]) {
+      if (!isLiving(leaseId, asked)) continue;
+      if (!has(offersOf(after), leaseId) && !has(waitersOf(after), leaseId) && !after?.holds[leaseId])
+        return "a place is gone of who visits as told";
+    }
+    return undefined;
+  };
+}
+
+/** L2: nobody who came later, and has no more priority, is granted or offered the key before one who waits and comes when it is told to. */
+function nobodyIsOvertaken(): Watch {
+  const { note, isLiving } = whoComes();
+  const cameAt = new Map<LeaseId, number>();
+  let comings = 0;
+  return (asked) => {
+    const { before, after, command } = asked;
+    note(asked);
+    for (const { leaseId } of waitersOf(after)) if (!has(waitersOf(before), leaseId)) cameAt.set(leaseId, ++comings);
+    const ahead = offersOf(after)
+      .filter(({ leaseId }) => !has(offersOf(before), leaseId))
+      .map(({ leaseId, priority }) => ({ leaseId, priority }));
+    if (command?.type === "acquire" && isGranted(asked) && !isNested(asked)) ahead.push(command);
+    for (const { leaseId, priority } of ahead) {
+      const came = has(waitersOf(before), leaseId) || has(offersOf(before), leaseId) ? (cameAt.get(leaseId) ?? Infinity) : Infinity;
+      const passed = waitersOf(after).find(
+        (waiter) => isLiving(waiter.leaseId, asked) && waiter.priority >= priority && (cameAt.get(waiter.leaseId) ?? 0) < came,
+      );
+      if (passed) return "who came later went before who waits";
+    }
+    return undefined;
+  };
+}
+
+/** L3: by the time that one who lives has visited, a turn that lapsed is over, and so is that of all ahead who weren't heard of since. */
+function theDeadAreSkipped(slackMs: number): Watch {
+  const { note, isLiving } = whoComes();
+  const offeredMs = new Map<LeaseId, number>();
+  return (asked) => {
+    const { nowMs, command, answer, before, after } = asked;
+    note(asked);
+    for (const { leaseId } of offersOf(after)) if (!has(offersOf(before), leaseId)) offeredMs.set(leaseId, nowMs);
+    const isWatched = waitersOf(before).some(({ leaseId }) => isLiving(leaseId, asked));
+    const longest = DEFAULTS.offerWindowMs + LIMITS.visitMaxMs + slackMs;
+    const late = offersOf(after).find(({ leaseId }) => nowMs - (offeredMs.get(leaseId) ?? nowMs) > longest);
+    if (isWatched && late) return "a turn that nobody comes for is kept past its window and a visit";
+    const lapsed = offersOf(before).filter((offer) => !isPending(offer, asked));
+    if (lapsed.length === 0 || command?.type !== "acquire" || !answer.ok || isNested(asked) || has(offersOf(before), command.leaseId))
+      return undefined;
+    if (
+      !after ||
+      after === before ||
+      (after.holds[command.leaseId] === before?.holds[command.leaseId] && !has(after.waiters, command.leaseId))
+    )
+      return undefined;
+    if (lapsed.some(({ leaseId }) => has(after.offers, leaseId))) return "a turn that lapsed outlasts a visit";
+    const sinceMs = Math.max(...lapsed.map(({ offeredAtMs }) => offeredAtMs));
+    const place = waitersOf(before).findIndex(({ leaseId }) => leaseId === command.leaseId);
+    const ahead = waitersOf(before)
+      .slice(0, place < 0 ? undefined : place)
+      .filter((waiter) => heardAtMs(waiter) < sinceMs && waiter.priority >= command.priority);
+    return ahead.some(({ leaseId }) => has(after.offers, leaseId)) ? "a turn for one who wasn't heard of during another's" : undefined;
+  };
+}
+
+/** A look tells those to ask at once who have something to write: their turn, another's that lapsed, or a key that is theirs to take. */
+const looksTell = (): Watch => (asked) => {
+  const { by, command, answer, before } = asked;
+  if (command || !by || !answer.ok || !("comeWithinMs" in answer) || answer.retryAfterMs === 0) return undefined;
+  if (has(offersOf(before), by.leaseId)) return "told to wait when it is its turn";
+  if (offersOf(before).some((offer) => !isPending(offer, asked))) return "told to wait when another's turn is over";
+  return leftOut(before, asked) ? "told to wait when nobody is in the way of the first" : undefined;
+};
+
+/** A write that moves the queue leaves nobody out; no other makes room that nobody is offered. */
+const nobodyIsLeftOut = (): Watch => (asked) => {
+  const { command, before, after, isHeard } = asked;
+  if (!command || isHeard || after === before || !leftOut(after, asked)) return undefined;
+  // Of the permits that it waited for it takes none beside its scope's: those behind it find out at their next visit.
+  if (isInQueue(before, asked) && ofItsScope(asked).length > 0) return undefined;
+  const isClaim = command.type === "acquire" && has(offersOf(before), command.leaseId);
+  const isRepeat = command.type === "acquire" && before?.holds[command.leaseId] !== undefined;
+  const wasThere =
+    "leaseId" in command &&
+    (before?.holds[command.leaseId] !== undefined || has(offersOf(before), command.leaseId) || has(waitersOf(before), command.leaseId));
+  const ended = command.type === "break" && holdsOf(after).length < holdsOf(before).length;
+  const moves =
+    command.type === "acquire"
+      ? !isClaim && !isRepeat && !isNested(asked)
+      : command.type === "release"
+        ? wasThere
+        : ended || (command.type === "mode" && asked.answer.ok);
+  return moves || !leftOut(before, asked) ? "a write left the key to nobody, though the first in the queue fits" : undefined;
+};
+
+/** Everybody stands once; the queue is in order of priority, then of arrival; and whoever waits is told its place. */
+const theQueueIsInOrder = (): Watch => (asked) => {
+  const { answer, before, after, command, by } = asked;
+  const waiters = waitersOf(after);
+  const ids = [
+    ...holdsOf(after).map(([id]) => id),
+    ...offersOf(after).map(({ leaseId }) => leaseId),
+    ...waiters.map(({ leaseId }) => leaseId),
+  ];
+  if (new Set(ids).size < ids.length) return "the same id twice";
+  if (waiters.some(({ priority }, place) => priority > (waiters[place - 1]?.priority ?? Infinity))) return "more priority behind less";
+  const stayed = waiters.filter(({ leaseId }) => has(waitersOf(before), leaseId)).map(({ leaseId }) => leaseId);
+  const were = waitersOf(before)
+    .map(({ leaseId }) => leaseId)
+    .filter((id) => stayed.includes(id));
+  if (stayed.join() !== were.join()) return "places were changed";
+  const isBehind = ({ leaseId, priority }: Waiter, place: number): boolean =>
+    stayed.includes(leaseId) || !waiters.slice(place + 1).some((other) => other.priority >= priority);
+  if (!waiters.every(isBehind)) return "not behind all of its priority";
+  if (!answer.ok || !("position" in answer) || (command && command.type !== "acquire")) return undefined;
+  const queue = [...offersOf(after), ...waiters];
+  return queue[answer.position - 1]?.leaseId === by?.leaseId ? undefined : `told position ${answer.position}`;
+};
+
+/** S2: a change is one version more; that a waiter was heard of is none, and only that waiter's. */
+const versionsCount =
+  (): Watch =>
+  ({ before, after, isHeard, command }) => {
+    if (after === before) return isHeard ? "heard of, and not written" : undefined;
+    if (!isHeard) return !before || after?.version === before.version + 1 ? undefined : "a change that isn't one version";
+    if (!before || !after || command?.type !== "acquire") return "heard of by another command";
+    const { waiters: _then, ...then } = before;
+    const { waiters: _now, ...now } = after;
+    if (JSON.stringify(then) !== JSON.stringify(now)) return "more than that it was heard of";
+    const others = after.waiters.filter((waiter, place) => waiter !== before.waiters[place]);
+    return others.length === 1 && others[0]?.leaseId === command.leaseId ? undefined : "another's place was changed";
+  };
+
+/** S3: a claim has a token above all that were before it. */
+function tokensRise(): Watch {
+  let highest = 0;
+  return (asked) => {
+    const { after } = asked;
+    const top = Math.max(0, ...holdsOf(after).map(([, { fencingToken }]) => fencingToken), after?.fencingToken ?? 0);
+    const { answer } = asked;
+    const broken =
+      isGranted(asked) &&
+      !isNested(asked) &&
+      answer.ok &&
+      "lease" in answer &&
+      "fencingToken" in answer.lease &&
+      answer.lease.fencingToken <= highest;
+    highest = Math.max(highest, top);
+    return broken ? "a grant with a token that is not above those before it" : undefined;
+  };
+}
+
+/** S7: an id that left, or held, neither holds again nor gets in line. */
+function theGoneStayGone(): Watch {
+  const gone = new Set<LeaseId>();
+  return ({ command, answer, before, after }) => {
+    for (const [id] of holdsOf(before)) if (!after?.holds[id]) gone.add(id);
+    if (command?.type === "release" && answer.ok) gone.add(command.leaseId);
+    const back = [
+      ...holdsOf(after).map(([id]) => id),
+      ...offersOf(after).map(({ leaseId }) => leaseId),
+      ...waitersOf(after).map(({ leaseId }) => leaseId),
+    ];
+    return back.some((id) => gone.has(id)) ? "an id that was gone is back" : undefined;
+  };
+}
+
+/** S15: a stranger learns nothing of who is in the queue or holds, and changes nothing. */
+const strangersAreKeptOut =
+  (): Watch =>
+  ({ command, answer, before, after }) => {
+    if (!command || !("principal" in command) || command.principal === "P") return undefined;
+    // What was handed over is whose who asks first.
+    if (before?.holds[command.leaseId]?.principal === "") return undefined;
+    if (after !== before) return "changed by a stranger";
+    const isThere =
+      before?.holds[command.leaseId] ?? [...offersOf(before), ...waitersOf(before)].find(({ leaseId }) => leaseId === command.leaseId);
+    return isThere && answer.ok ? "answered to a stranger" : undefined;
+  };
+
+/** The rules by name. */
+export const RULES_OF_QUEUES = {
+  "S12: never more holds and turns than may hold at once": sharesAreKept,
+  "L2: nobody who visits as told is skipped": nobodyIsSkipped,
+  "L2: nobody who visits as told is overtaken": nobodyIsOvertaken,
+  "L3: a turn that nobody comes for lasts its window and a visit": theDeadAreSkipped,
+  "a look tells who has something to write": looksTell,
+  "no write leaves the key to nobody while somebody waits who fits": nobodyIsLeftOut,
+  "the queue is in order": theQueueIsInOrder,
+  "S2: what is heard of leaves the version alone": versionsCount,
+  "S3: tokens rise with claims": tokensRise,
+  "S7: who left or held is gone": theGoneStayGone,
+  "S15: strangers change nothing": strangersAreKeptOut,
+} as const satisfies Readonly<Record<string, (slackMs: number) => Watch>>;
+
+/** The name of a rule. */
+export type QueueRule = keyof typeof RULES_OF_QUEUES;

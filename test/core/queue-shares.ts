@@ -1,0 +1,90 @@
+/**
+ * A record with a queue as the rules read it: who has what of the key, what that leaves for others, and what a
+ * request was. By the record's fields alone; nothing here asks the core.
+ */
+import type { LeaseId } from "../../lib/core/lease-id.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
+import type { Hold, LockRecord, Mode, Offer, Waiter } from "../../lib/core/record.js";
+import type { Asked } from "./queue-history.js";
+
+/** What somebody has of the key, or is offered. */
+export interface Share {
+  readonly mode: Mode;
+  readonly permits: number;
+  /** Whose: the leases of one scope are one's. */
+  readonly of: string;
+}
+
+/** What a record has: leases with their ids, offers, waiters in order. */
+export const holdsOf = (record: LockRecord | undefined): readonly (readonly [LeaseId, Hold])[] => Object.entries(record?.holds ?? {});
+export const offersOf = (record: LockRecord | undefined): readonly Offer[] => record?.offers ?? [];
+export const waitersOf = (record: LockRecord | undefined): readonly Waiter[] => record?.waiters ?? [];
+/** When a waiter was heard of last. */
+export const heardAtMs = ({ heardUntilMs, ttlMs }: Waiter): number => heardUntilMs - ttlMs;
+/** Whether an offer has not lapsed, and a waiter still counts, when this is asked. */
+export const isPending = ({ offeredAtMs }: Offer, { reading }: Asked): boolean => offeredAtMs + DEFAULTS.offerWindowMs > reading.earlierMs;
+export const isHeardOf = ({ heardUntilMs }: Waiter, { reading }: Asked): boolean => heardUntilMs > reading.earlierMs;
+/** Whether this id is among them. */
+export const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolean => all.some(({ leaseId }) => leaseId === id);
+
+/** The id of a client that asks for itself; nobody's otherwise. */
+export const itself = ({ by }: Asked): LeaseId => (by?.isItself ? by.leaseId : "");
+/** Told that it holds now, and didn't before. */
+export const isGranted = ({ command, answer }: Asked): boolean =>
+  command?.type === "acquire" && answer.ok && "how" in answer && answer.how === "granted";
+/** Asks for itself, or somebody for it, from its place or in its turn. */
+export const isInQueue = (record: LockRecord | undefined, { by }: Asked): boolean =>
+  [...offersOf(record), ...waitersOf(record)].some(({ leaseId }) => leaseId === by?.leaseId);
+/** The leases of the scope under which somebody asks. */
+export const ofItsScope = ({ command, before }: Asked): readonly Hold[] =>
+  holdsOf(before).flatMap(([, hold]) =>
+    command?.type === "acquire" && command.scope !== undefined && hold.scope === command.scope ? [hold] : [],
+  );
+/** Let in by its scope, past everybody, with the token that the scope has. */
+export function isNested(asked: Asked): boolean {
+  const { answer, before, by, reading } = asked;
+  const levels = ofItsScope(asked).filter(({ expiresAtMs }) => expiresAtMs > reading.earlierMs);
+  if (!has(offersOf(before), by?.leaseId ?? "")) return levels.length > 0;
+  return (
+    answer.ok &&
+    "lease" in answer &&
+    levels.some(({ fencingToken }) => "fencingToken" in answer.lease && fencingToken === answer.lease.fencingToken)
+  );
+}
+
+/** What a record's leases and offers have of the key, of those that count. */
+export function sharesOf(
+  record: LockRecord | undefined,
+  counts: { readonly hold: (hold: Hold) => boolean; readonly offer: (offer: Offer) => boolean },
+): readonly Share[] {
+  const held = holdsOf(record).filter(([, hold]) => counts.hold(hold));
+  return [
+    ...held.map(([id, { mode, permits, scope }]) => ({ mode, permits, of: scope ?? id })),
+    ...offersOf(record)
+      .filter(counts.offer)
+      .map(({ leaseId, mode, permits }) => ({ mode, permits, of: leaseId })),
+  ];
+}
+
+/** Whether these may be had at once, where there are so many permits. */
+export function areTogether(shares: readonly Share[], limit: number): boolean {
+  if (shares.every(({ mode }) => mode === "shared")) return true;
+  if (shares.some(({ mode }) => mode === "shared")) return false;
+  const byOwner = new Map<string, number>();
+  for (const { of, permits } of shares) byOwner.set(of, Math.max(byOwner.get(of) ?? 0, permits));
+  return Array.from(byOwner.values()).reduce((sum, each) => sum + each, 0) <= limit;
+}
+
+/** The first of the queue that was heard of, if it fits beside all that keeps others out. */
+export function leftOut(record: LockRecord | undefined, asked: Asked): Waiter | undefined {
+  const { reading } = asked;
+  const first = waitersOf(record).find((waiter) => isHeardOf(waiter, asked));
+  if (!record || !first) return undefined;
+  const stands = ({ expiresAtMs, marginMs }: Hold): boolean => expiresAtMs + marginMs > reading.earlierMs;
+  const shares = sharesOf(record, { hold: stands, offer: (offer) => isPending(offer, asked) });
+  const { upgrading } = record;
+  const its = upgrading && record.holds[upgrading.leaseId];
+  const isUpgrading = its !== undefined && stands(its) && upgrading !== undefined && upgrading.untilMs > reading.earlierMs;
+  if (first.mode === "shared" && isUpgrading) return undefined;
+  return areTogether([...shares, { ...first, of: first.leaseId }], record.limit) ? first : undefined;
+}

@@ -1,0 +1,185 @@
+/** What those in the queue are told, how often they must say that they are there, and what they have when their turn has come. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { leaseId, LEASE_MS, MARGIN_MS, RULES, START_MS } from "../store/scene.js";
+import { ID, permits, READER } from "./kinds-key.js";
+import { QueueKey, queueOf } from "./queue-key.js";
+
+const { offerWindowMs: WINDOW_MS, waiterTtlMs: TTL_MS, waiterTtlStepMs: STEP_MS } = DEFAULTS;
+const { visitMaxMs: VISIT_MS, reportAfterMs: REPORT_MS } = LIMITS;
+
+describe("who waits is told", () => {
+  it("its position, whose turn it is counted in", () => {
+    const key = queueOf("BCD");
+    expect(Array.from("BCD").map((letter) => key.look(letter).position)).toEqual([1, 2, 3]);
+    key.release("A");
+    expect(Array.from("BCD").map((letter) => key.look(letter).position)).toEqual([1, 2, 3]);
+    key.ask("B");
+    expect(Array.from("CD").map((letter) => key.look(letter).position)).toEqual([1, 2]);
+    const readers = queueOf("");
+    for (const letter of "BCD") readers.ask(letter, READER);
+    readers.change("A", "shared");
+    expect(Array.from("BCD").map((letter) => readers.look(letter).position)).toEqual([1, 2, 3]);
+  });
+
+  it("to come the sooner the nearer it is, and never later than that", () => {
+    const key = queueOf("BCDEFGHIJKLMNOPQRSTUVWXYZ");
+    const told = Array.from("BCDEFGHIJKLMNOPQRSTUVWXYZ").map((letter) => key.look(letter));
+    expect(told.map(({ retryAfterMs }) => retryAfterMs)).toEqual(
+      told.map((_, place) => Math.min((place + 1) * LIMITS.visitStepMs, VISIT_MS)),
+    );
+    expect(new Set(told.map(({ comeWithinMs }) => comeWithinMs))).toEqual(new Set([VISIT_MS]));
+  });
+
+  it("to ask at once when it is its turn, and nothing of a lease", () => {
+    const key = queueOf("B");
+    key.release("A");
+    expect(key.check("B")).toEqual({ ok: true, state: "waiting", position: 1, retryAfterMs: 0, comeWithinMs: VISIT_MS });
+  });
+
+  it("to ask at once when there is something to write, by a look that writes nothing", () => {
+    const takeableMs = 1000 + RULES.marginMs(1000);
+    const key = new QueueKey();
+    key.acquire("A", { leaseMs: 1000 });
+    key.ask("B");
+    key.ask("C");
+    const { record } = key;
+    expect(key.at(takeableMs - 1, 4_000).look("C").retryAfterMs).toBeGreaterThan(0);
+    expect(key.at(takeableMs).look("C").retryAfterMs).toBe(0);
+    expect(key.record).toBe(record);
+  });
+
+  it("to come back in time to say that it is still there, while an offer stands unclaimed", () => {
+    const key = queueOf("BC").at(1000);
+    key.release("A");
+    expect(key.at(1500).look("C")).toMatchObject({ retryAfterMs: LIMITS.visitStepMs, comeWithinMs: REPORT_MS - 500 });
+    expect(key.at(999 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: 1, comeWithinMs: 1 });
+    expect(key.at(1000 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: 0 });
+    expect(key.ask("C")).toMatchObject({ retryAfterMs: LIMITS.visitStepMs, comeWithinMs: VISIT_MS });
+    expect(key.look("C")).toMatchObject({ retryAfterMs: LIMITS.visitStepMs, comeWithinMs: VISIT_MS });
+  });
+
+  it("by the later clock, which comes first", () => {
+    const key = queueOf("BC").at(1000);
+    key.release("A");
+    expect(key.at(1000, REPORT_MS).look("C").retryAfterMs).toBe(0);
+    expect(key.at(1000, REPORT_MS - 1).look("C").retryAfterMs).toBe(1);
+  });
+});
+
+describe("who waits is heard of", () => {
+  it("by no write for half of its time, then by one that leaves the version alone", () => {
+    const key = queueOf("BC");
+    const { record } = key;
+    const ttlMs = TTL_MS;
+    expect(key.at(ttlMs / 2 - 1).ask("C")).toMatchObject({ state: "waiting", position: 2 });
+    expect(key.record).toBe(record);
+    expect(key.look("C").retryAfterMs).toBeGreaterThan(0);
+    expect(key.at(ttlMs / 2).look("C").retryAfterMs).toBe(0);
+    expect(key.ask("C")).toMatchObject({ state: "waiting", position: 2 });
+    expect(key.decision).toMatchObject({ heard: { index: 1 }, events: [] });
+    expect(key.decision).not.toHaveProperty("next");
+    expect(key.record?.version).toBe(record?.version);
+    expect(key.waiter("C")).toMatchObject({ ttlMs: TTL_MS + STEP_MS, heardUntilMs: START_MS + ttlMs / 2 + TTL_MS + STEP_MS });
+    expect(key.waiter("B")).toBe(record?.waiters[0]);
+  });
+
+  it("for longer, the farther back it stands", () => {
+    const key = queueOf("BCDE").at(TTL_MS);
+    for (const letter of "BCDE") key.ask(letter);
+    expect(Array.from("BCDE").map((letter) => key.waiter(letter).ttlMs)).toEqual([0, 1, 2, 3].map((place) => TTL_MS + place * STEP_MS));
+  });
+
+  it("once more when an offer stands for long, and not again for the same", () => {
+    const key = queueOf("BC").at(1000);
+    key.release("A");
+    key.at(999 + REPORT_MS).ask("C");
+    expect(key.decision).not.toHaveProperty("heard");
+    key.at(1000 + REPORT_MS).ask("C");
+    expect(key.decision).toHaveProperty("heard");
+    key.at(999 + WINDOW_MS).ask("C");
+    expect(key.decision).not.toHaveProperty("heard");
+  });
+
+  it("by the earlier clock when it is over, the later when it was", () => {
+    const key = queueOf("BC").at(TTL_MS - 1, 9_000);
+    key.release("A");
+    expect(key.all).toBe("Bx? Cx…");
+    const other = queueOf("BC").at(TTL_MS);
+    other.release("A");
+    expect(other.all).toBe("");
+  });
+
+  it("with every move that its own asking makes", () => {
+    const key = queueOf("BCD").at(1000);
+    key.release("A");
+    key.at(1000 + REPORT_MS).ask("C");
+    key.at(1000 + WINDOW_MS).ask("D");
+    expect(key.all).toBe("Cx? Dx…");
+    expect(key.waiter("D").heardUntilMs).toBe(START_MS + 1000 + WINDOW_MS + TTL_MS + STEP_MS);
+  });
+});
+
+describe("whose turn it is", () => {
+  it("has its window from the later clock on, and until the earlier one has passed it", () => {
+    const key = queueOf("BC").at(1000, 9_000);
+    key.release("A");
+    expect(key.record?.offers).toMatchObject([{ leaseId: ID("B"), offeredAtMs: START_MS + 10_000 }]);
+    expect(key.at(10_000 + WINDOW_MS - 1, 9_000).ask("C")).toMatchObject({ state: "waiting", position: 2 });
+    expect(key.at(10_000 + WINDOW_MS).ask("C")).toMatchObject({ how: "granted" });
+  });
+});
+
+describe("whose turn it was holds", () => {
+  it("from its own claim, with a token of then and the whole of its lease", () => {
+    const key = queueOf("B").at(1000);
+    const before = key.tokenOf("A");
+    key.release("A");
+    expect(key.record).toMatchObject({ fencingToken: before, holds: {} });
+    const answer = key.at(3000).ask("B");
+    expect(answer).toMatchObject({ how: "granted", lease: { fencingToken: START_MS + 3000, leaseMs: LEASE_MS, remainingMs: LEASE_MS } });
+    expect(key.record).toMatchObject({ fenceFloor: START_MS + 3000, offers: [] });
+  });
+
+  it("though its id is below the floor by then, and made long ago", () => {
+    const key = queueOf("B");
+    for (let order = 1000; order < 1012; order++) key.send({ type: "release", key: "k", leaseId: leaseId(order), principal: "P" });
+    expect((key.record?.floor ?? "") > ID("B")).toBe(true);
+    const takeableMs = 100 * LEASE_MS + MARGIN_MS * 100;
+    for (let ms = 0; ms < LIMITS.leaseIdBehindMs; ms += VISIT_MS) expect(key.at(ms).ask("B")).toMatchObject({ state: "waiting" });
+    expect(takeableMs).toBeGreaterThan(LIMITS.leaseIdBehindMs);
+    expect(key.at(takeableMs).ask("B")).toMatchObject({ how: "granted" });
+  });
+
+  it("with every one of its permits, beside others of the same batch, each with a token of its own", () => {
+    const key = new QueueKey();
+    key.acquire("A", permits(3));
+    key.ask("B", permits(1));
+    key.ask("C", permits(2));
+    key.release("A");
+    key.ask("C", permits(2));
+    key.ask("B", permits(1));
+    expect(key.all).toBe("B1/3 C2/3");
+    expect(key.tokenOf("B")).toBeGreaterThan(key.tokenOf("C"));
+  });
+
+  it("as many readers at once as a key has leases, and not one more", () => {
+    const key = queueOf("");
+    for (let order = 2; order <= 101; order++) key.ask(String.fromCharCode(64 + order), READER);
+    key.change("A", "shared");
+    expect(key.record?.offers).toHaveLength(100);
+    for (let order = 102; order <= 201; order++) key.ask(String.fromCharCode(64 + order), READER);
+    const { holds = {}, offers = [], waiters = [] } = key.record ?? {};
+    expect([Object.keys(holds).length + offers.length, waiters.length]).toEqual([LIMITS.leasesMax, 51]);
+  });
+
+  it("once an asking reader is the only one left: a turn that nobody came for keeps it no longer", () => {
+    const key = queueOf("");
+    key.ask("B", READER);
+    key.change("A", "shared");
+    expect(key.change("A", "exclusive")).toMatchObject({ code: "locked" });
+    expect(key.at(WINDOW_MS).change("A", "exclusive")).toMatchObject({ how: "changed" });
+    expect(key.all).toBe("Ax");
+    expect(key.ask("B", READER)).toMatchObject({ state: "waiting" });
+  });
+});

@@ -1,0 +1,45 @@
+/**
+ * "Who meets whom": the table in the docs is what the core gives. To take a change of it over, after reading the difference:
+ *
+ *     npx vitest run test/docs/who-meets-whom -u
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { whoMeetsWhom } from "../core/queue-table.js";
+import { ROOT } from "../tidy/tree.js";
+
+const PATH = join(ROOT, "docs/who-meets-whom.md");
+const PAGE = readFileSync(PATH, "utf8");
+const TABLE = /(?<=<!-- made by .* -->\n)[\s\S]*(?=<!-- until here -->)/;
+
+/** The page with the table as it should be. */
+const withTable = (table: string): string => PAGE.replace(TABLE, () => `\n${table}\n\n`);
+
+describe("the table of who meets whom", () => {
+  it("stands in the docs as the core makes it", async () => {
+    const how = "the table changed: review it, then run npx vitest run test/docs/who-meets-whom -u";
+    await expect(withTable(whoMeetsWhom()), how).toMatchFileSnapshot(PATH);
+  });
+
+  it("control: a cell with another word in it is another page", () => {
+    const table = whoMeetsWhom();
+    expect(PAGE).toMatch(TABLE);
+    for (const word of ["nested", "joins", "claims it", "waits as before", "limit-mismatch"]) {
+      expect(table).toContain(word);
+      expect(withTable(table.replace(word, "x".repeat(word.length)))).not.toBe(PAGE);
+    }
+  });
+
+  it("names only answers that the page explains, or that say themselves", () => {
+    const words = new Set(
+      whoMeetsWhom()
+        .split("\n")
+        .slice(2)
+        .flatMap((row) => row.split("|").slice(3, -1))
+        .flatMap((text) => text.trim().split("; ")),
+    );
+    const explained = [...PAGE.matchAll(/_([a-z -]+)_/g)].map(([, word]) => word);
+    expect([...words].filter((word) => !explained.includes(word))).toEqual(["granted", "the same again", "waits", "waits as before"]);
+  });
+});

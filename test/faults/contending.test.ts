@@ -1,0 +1,118 @@
+/** Many processes that want one key, on a real table: in order, one at a time, for few requests; and some of them are killed. */
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DEFAULTS } from "../../lib/core/limits.js";
+import type { LockClient } from "../../lib/dynamodb.js";
+import { createLockClient } from "../../lib/dynamodb.js";
+import type { FreshTable } from "../support/engine.js";
+import { freshTable } from "../support/engine.js";
+import type { FaultProxy } from "../support/fault-proxy.js";
+import { startFaultProxy } from "../support/fault-proxy.js";
+import type { Hold } from "./contender.js";
+import { overlapping, overtaken, send, startContender } from "./crowd.js";
+
+const MINUTE_MS = 60_000;
+const ORDER = { clients: 1, callers: 1, rounds: 1, workMs: 0, leaseMs: 10_000, waitMs: 5 * MINUTE_MS };
+
+let proxy: FaultProxy;
+let table: FreshTable;
+let locks: LockClient;
+
+beforeAll(async () => {
+  proxy = await startFaultProxy();
+  table = await freshTable(proxy.endpoint);
+  locks = createLockClient({
+    client: table.client,
+    tableName: table.tableName,
+    namespace: "local",
+  });
+});
+
+afterAll(async () => {
+  await locks.close();
+  table.client.destroy();
+  await proxy.close();
+});
+
+/** Requests of any kind that the engine has answered since the ledger was cleared. */
+function requests(): number {
+  return Object.values(proxy.ledger.requests).reduce((sum, count) => sum + count, 0);
+}
+
+describe("sixteen processes that want one key six times each", () => {
+  let holds: readonly Hold[];
+  let failed: readonly string[];
+  let perGrant: number;
+  beforeAll(async () => {
+    ({ holds, failed } = await send(16, table, { ...ORDER, key: "ORDER_1", rounds: 6, workMs: 20 }, () => proxy.ledger.clear()));
+    perGrant = requests() / holds.length;
+  }, 5 * MINUTE_MS);
+
+  it("all get it, one at a time, with tokens that rise", () => {
+    expect(failed).toEqual([]);
+    expect(holds).toHaveLength(96);
+    expect(overlapping(holds)).toBe(0);
+    expect(new Set(holds.map(({ fencingToken }) => fencingToken)).size).toBe(96);
+  });
+
+  it("in the order in which they queued", () => {
+    expect(holds.filter(({ queuedAtMs }) => queuedAtMs !== undefined).length).toBeGreaterThan(80);
+    expect(overtaken(holds)).toBe(0);
+    // Control: who was granted before one that had queued before it asked is seen.
+    const [first, second] = [holds[0]!, holds[1]!];
+    expect(overtaken([first, { ...second, queuedAtMs: first.askedAtMs - 1 }])).toBe(1);
+    expect(overlapping([first, { ...second, grantedAtMs: first.releasedAtMs - 1 }])).toBe(1);
+  });
+
+  it("for few requests each, on however busy a machine", async ({ annotate }) => {
+    // How many they are where time is turned, and at most five: test/client/queue-pace.test.ts.
+    await annotate(`${perGrant.toFixed(2)} requests to the engine per grant`);
+    expect(perGrant).toBeLessThan(10);
+  });
+});
+
+describe("a thousand callers in four processes", () => {
+  it("each get their turn, and nobody finds the queue full", { timeout: 5 * MINUTE_MS }, async () => {
+    const { holds, failed, lines } = await send(4, table, { ...ORDER, key: "ORDER_1231", callers: 250 }, () => proxy.ledger.clear());
+    expect(failed).toEqual([]);
+    expect(holds).toHaveLength(1000);
+    expect(overlapping(holds)).toBe(0);
+    // By the log each token is granted once and ended once: as they rise, grants and ends alternate.
+    const said = new Map<number, string[]>();
+    for (const [event, fencingToken] of lines) said.set(fencingToken, [...(said.get(fencingToken) ?? []), event]);
+    expect(said.size).toBe(1000);
+    const ends = ["granted ended", "transferred ended"];
+    for (const events of said.values()) expect(ends).toContain(events.join(" "));
+    // A process is one waiter: its callers hand the key to each other.
+    expect(requests() / holds.length).toBeLessThan(3);
+  });
+});
+
+describe("twenty waiters that are killed", () => {
+  it("cost those behind them one offer", { timeout: 2 * MINUTE_MS }, async () => {
+    const key = "ORDER_2";
+    const held = await locks.acquire(key);
+    const startAtMs = Date.now();
+    const doomed = startContender(table, { ...ORDER, key, clients: 20, startAtMs });
+    await doomed.reported("all queued");
+    const living = startContender(table, { ...ORDER, key, clients: 3, startAtMs });
+    await living.reported("all queued");
+    await doomed.kill();
+    expect((await locks.inspect(key)).waiters).toHaveLength(23);
+    await held.release();
+    const releasedAtMs = performance.timeOrigin + performance.now();
+
+    const { holds, failed } = (await living.reported("done")) as unknown as { readonly holds: readonly Hold[]; readonly failed: string[] };
+    await living.kill();
+    expect(failed).toEqual([]);
+    expect(holds).toHaveLength(3);
+    expect(overtaken([...holds].sort((a, b) => a.fencingToken - b.fencingToken))).toBe(0);
+    // The window itself, by the clock that it is measured by: not before it, and no second one after it.
+    const firstAtMs = Math.min(...holds.map(({ grantedAtMs }) => grantedAtMs));
+    expect(firstAtMs - releasedAtMs).toBeGreaterThan(DEFAULTS.offerWindowMs - 1500);
+    expect(firstAtMs - releasedAtMs).toBeLessThan(2 * DEFAULTS.offerWindowMs);
+    // None of the dead is left in the queue.
+    await delay(50);
+    expect((await locks.inspect(key)).waiters).toEqual([]);
+  });
+});

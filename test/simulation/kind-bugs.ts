@@ -1,0 +1,83 @@
+/** The must-fail switches of all kinds of locks but the plain one: see bugs.ts. */
+import type { Bug } from "./bugs.js";
+
+/** Mistakes in who may hold together. */
+export const KIND_BUGS: readonly Bug[] = [
+  {
+    name: "levels-counted-by-calls",
+    why: "every call of a level counts, also one that is sent again: nobody releases what nobody asked for",
+    file: "lib/core/acquire.ts",
+    edits: [
+      [
+        'hold.principal === "" ? change(',
+        `hold.scope !== undefined
+      ? change(record, reading, { holds: { ...record.holds, [leaseId.slice(0, -1) + (leaseId.endsWith("0") ? "1" : "0")]: hold } })
+      : hold.principal === "" ? change(`,
+      ],
+    ],
+  },
+  {
+    name: "joined-without-a-living-level",
+    why: "a scope goes on under its token although the last of its levels ran out long ago",
+    file: "lib/core/holding.ts",
+    edits: [["hold.scope === scope && isLive(hold, reading)", "hold.scope === scope"]],
+  },
+  {
+    name: "outer-release-ends-all-levels",
+    why: "the release of one level frees the key, and those inside it go on believing",
+    file: "lib/core/release.ts",
+    edits: [
+      [
+        "const now = movedOn(ended, reading);",
+        `const now = movedOn(hold.scope === undefined ? ended : Object.keys(ended.holds).reduce((rest, level) => endLease(rest, level, ending), ended), reading);`,
+      ],
+    ],
+  },
+  {
+    name: "upgrade-beside-readers",
+    why: "a reader becomes the writer without a look at the other readers",
+    file: "lib/core/change-mode.ts",
+    edits: [["if (sharesOf(record, reading).length > 1)", "if (mode === 'shared' && sharesOf(record, reading).length > 1)"]],
+  },
+  {
+    name: "mode-without-its-token",
+    why: "a late duplicate of a change that was undone since changes the mode once more",
+    file: "lib/core/change-mode.ts",
+    edits: [["hold.mode !== mode && hold.fencingToken !== fencingToken", "hold.fencingToken < fencingToken"]],
+  },
+  {
+    name: "permits-without-a-margin",
+    why: "a permit is one of many, and is given to the next at its expiry",
+    file: "lib/core/grant.ts",
+    edits: [
+      [
+        "if (!isTakeable(hold, reading)) continue;",
+        "if (!isTakeable({ ...hold, marginMs: record.limit > 1 ? 0 : hold.marginMs }, reading)) continue;",
+      ],
+    ],
+  },
+  {
+    name: "permits-counted-by-leases",
+    why: "a lease of two permits counts as one",
+    file: "lib/core/holding.ts",
+    edits: [["out += Math.max(0, permits - counted);", "out += counted > 0 ? 0 : 1;"]],
+  },
+  {
+    name: "a-set-in-parts",
+    why: "the keys of a set are written one after the other: what comes between leaves a part of it",
+    file: "lib/store/decide.ts",
+    edits: [
+      [
+        "const result = await replaceAll(changes);",
+        `let result = await replaceAll(changes.slice(0, 1));
+    if (result.written && changes.length > 1) result = await replaceAll(changes.slice(1));`,
+      ],
+    ],
+  },
+  {
+    name: "readers-fence-each-other",
+    why: "every reader raises what a resource compares, and those who hold beside it are refused",
+    file: "lib/core/acquire.ts",
+    edits: [["fenceFloor: isAlone(command) ? hold.fencingToken : rest.fenceFloor,", "fenceFloor: hold.fencingToken,"]],
+  },
+];

@@ -1,0 +1,182 @@
+/**
+ * What clients do with every kind of lock: readers that become writers and writers that become readers, permits,
+ * levels of one request in many processes, sets of keys, and places in a line that they keep over plain HTTP.
+ */
+import type { Lease } from "../../lib/client/lease.js";
+import type { SetKey } from "../../lib/client/lease-set.js";
+import type { Mode } from "../../lib/core/record.js";
+import { sleep, wait } from "./application.js";
+import type { Actor, Stage } from "./history.js";
+import { standInLine } from "./line.js";
+import type { Random } from "./random.js";
+
+/** Keys of locks: each is used by itself, in both modes, by levels of a scope and in sets. */
+const ITEMS = ["CART_1", "CART_2", "CART_3"];
+/** A semaphore's key. */
+export const SEATS = "SEATS_1";
+const LEASES_MS = [1000, 1000, 2000, 6000, 20_000];
+
+/** A request that goes through many processes, which hold its key together. */
+interface Errand {
+  readonly scope: string;
+  readonly key: string;
+}
+
+type Activity = (stage: Stage, actor: Actor) => Promise<void>;
+
+/** What the kinds of locks are used on in one history. */
+export interface Kinds {
+  readonly items: readonly string[];
+  readonly seats: number;
+  readonly activities: readonly Activity[];
+  /** The latest requests that others may still join. */
+  readonly errands: Errand[];
+}
+
+const ACTIVITIES: readonly Activity[] = [readOrWrite, takeSeats, runErrand, takeSet, stand];
+
+/** A history is about one kind more than about the others, or about all of them at once. */
+export function drawKinds(random: Random): Kinds {
+  const most = random.pick(ACTIVITIES);
+  return {
+    items: ITEMS.slice(0, random.whole(1, ITEMS.length)),
+    seats: random.whole(2, 4),
+    activities: random.chance(0.3) ? ACTIVITIES : [most, most, most, random.pick(ACTIVITIES)],
+    errands: [],
+  };
+}
+
+/** The life of a client that uses all kinds of locks. */
+export async function withKinds(stage: Stage, actor: Actor): Promise<void> {
+  const { world, random, kinds } = stage;
+  while (world.nowMs < stage.busyUntilMs) {
+    await sleep(actor, random.between(0, 5000));
+    try {
+      await random.pick(kinds.activities)(stage, actor);
+    } catch {
+      // Timeouts, losses and outages are what the client reports; the oracle judges what happened.
+    }
+  }
+  await actor.client.close();
+}
+
+async function readOrWrite(stage: Stage, actor: Actor): Promise<void> {
+  const { random, kinds, oracle } = stage;
+  const mode: Mode = random.chance(0.6) ? "shared" : "exclusive";
+  const lease = await obtain(stage, actor, random.pick(kinds.items), { mode });
+  if (!lease) return;
+  // Who lets readers in is none but a reader from that moment on.
+  let letsIn = false;
+  oracle.handed(lease, () => (letsIn ? "shared" : lease.mode));
+  const changes = random.whole(0, 3);
+  for (let change = 0; change < changes; change++) {
+    await work(stage, actor, lease);
+    if (lease.mode === "shared") await lease.upgrade({ waitMs: random.pick([0, 1000, 6000]) });
+    else {
+      letsIn = true;
+      await lease.downgrade();
+      letsIn = false;
+    }
+  }
+  await work(stage, actor, lease);
+  await finish(stage, actor, lease);
+}
+
+async function takeSeats(stage: Stage, actor: Actor): Promise<void> {
+  const { random, kinds, oracle } = stage;
+  // Somebody is always of another opinion on how many there are.
+  const limit = random.chance(0.95) ? kinds.seats : kinds.seats + 1;
+  const lease = await obtain(stage, actor, SEATS, { limit, permits: random.pick([1, 1, 2]) });
+  if (!lease) return;
+  oracle.handed(lease);
+  await work(stage, actor, lease);
+  await finish(stage, actor, lease);
+}
+
+/** A request's first level, or one more beside those in other processes; some levels inside it; all of them end in any order. */
+async function runErrand(stage: Stage, actor: Actor): Promise<void> {
+  const { random, world, kinds } = stage;
+  const { errands } = kinds;
+  if (errands.length === 0 || random.chance(0.4)) {
+    errands.push({ scope: `errand-of-somebody-${world.serial()}`, key: random.pick(kinds.items) });
+    if (errands.length > 3) errands.shift();
+  }
+  const errand = random.pick(errands);
+  const client = actor.client.scope(errand.scope);
+  const levels: Lease[] = [];
+  const most = random.whole(1, 3);
+  while (levels.length < most) {
+    const mode: Mode = random.chance(0.2) ? "shared" : "exclusive";
+    const level = await obtain(stage, { ...actor, client }, errand.key, { mode });
+    if (!level) break;
+    stage.oracle.handed(level);
+    levels.push(level);
+    await work(stage, actor, level);
+    // Its request goes on in another process when this one's levels are long over.
+    if (random.chance(0.2)) await sleep(actor, random.between(0, 16_000));
+  }
+  while (levels.length > 0) {
+    const [level] = levels.splice(random.whole(0, levels.length - 1), 1);
+    if (level) await finish(stage, actor, level);
+  }
+}
+
+async function takeSet(stage: Stage, actor: Actor): Promise<void> {
+  const { random, weather, oracle } = stage;
+  const keys: readonly SetKey[] = ITEMS.filter(() => random.chance(0.7)).map((key) =>
+    random.chance(0.8) ? key : { key, mode: "shared" as const },
+  );
+  if (keys.length === 0) return;
+  const options = { leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(weather.mix.heartbeats) };
+  const set = random.chance(0.5)
+    ? await actor.client.tryAcquireAll(keys, options)
+    : await actor.client.acquireAll(keys, { ...options, waitMs: random.whole(0, 15_000) });
+  if (!set) return;
+  oracle.handedSet(set);
+  await pass(stage, actor);
+  if (random.chance(0.2)) await set.renew();
+  await pass(stage, actor);
+  if (random.chance(0.1)) return void actor.process.crash();
+  for (const [key, state] of Object.entries(await set.release())) oracle.toldEnding(key, set.leaseId, state);
+}
+
+async function stand(stage: Stage, actor: Actor): Promise<void> {
+  const { random, kinds } = stage;
+  const isSeat = random.chance(0.3);
+  const key = isSeat ? SEATS : random.pick(kinds.items);
+  const mode = !isSeat && random.chance(0.3) ? "shared" : "exclusive";
+  await standInLine(stage, actor, key, { mode, ...(isSeat && { limit: kinds.seats, permits: random.pick([1, 2]) }) });
+}
+
+async function obtain(
+  stage: Stage,
+  { client, process }: Actor,
+  key: string,
+  kind: { readonly mode?: Mode; readonly limit?: number; readonly permits?: number },
+): Promise<Lease | null> {
+  const { random, weather } = stage;
+  const options = { ...kind, leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(weather.mix.heartbeats) };
+  if (random.chance(0.3)) return client.tryAcquire(key, options);
+  const giveUp = new AbortController();
+  if (random.chance(0.1)) process.after(random.between(0, 5000), () => giveUp.abort());
+  return wait(stage, client, key, { ...options, waitMs: random.whole(0, 20_000), signal: giveUp.signal });
+}
+
+/** Some work under a lease: fenced writes, by what a resource compares for it. */
+async function work(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
+  const { world, random, weather, oracle } = stage;
+  await pass(stage, actor);
+  if (!lease.isHeld()) return;
+  const { key, leaseId, fencingToken, fenceFloor } = lease;
+  const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
+  world.in(random.between(1, slowMs), () => oracle.resourceWrite("locks", key, { leaseId, fencingToken, fenceFloor }));
+}
+
+async function pass({ random }: Stage, actor: Actor): Promise<void> {
+  await sleep(actor, random.chance(0.7) ? random.between(0, 400) : random.between(0, 9000));
+}
+
+async function finish({ random, oracle }: Stage, actor: Actor, lease: Lease): Promise<void> {
+  if (random.chance(0.06)) return void actor.process.crash();
+  oracle.toldEnding(lease.key, lease.leaseId, await lease.release());
+}

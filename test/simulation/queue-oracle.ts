@@ -1,0 +1,146 @@
+/**
+ * The oracle of queues: L2 and L4, judged from the writes to the table and from who came when. A waiter lives
+ * for as long as it visits as it was told; what becomes of one that doesn't is its own affair.
+ */
+import type { LockRecord, Waiter } from "../../lib/core/record.js";
+import { clash, holdersIn, offeredIn } from "./sharing.js";
+import type { Bench } from "./verdict.js";
+
+/** What a request that stands in a queue was told. */
+export interface Told {
+  /** 0: ask by an acquire, now. */
+  readonly retryAfterMs: number;
+  readonly comeWithinMs: number;
+  /** It was told so by a look, which writes nothing. */
+  readonly byLook: boolean;
+}
+
+/** Both ways of the network, the table's pauses and a timer's grain, in fair weather. */
+const ON_THE_WAY_MS = 100;
+/** Who was late once is judged again when all that may rest on it has passed: any offer that stood then. */
+const EXCUSED_MS = 20_000;
+
+/** When a waiter came and has to come again. */
+interface Visits {
+  /** 0 until it is told for the first time. */
+  dueMs: number;
+  excusedUntilMs: number;
+  /** Requests that are with a handler, and since when they should not be. */
+  readonly underWay: Set<number>;
+}
+
+/** Judges the queues of one history. */
+export class QueueOracle {
+  readonly #visits = new Map<string, Visits>();
+  /** Until when each was heard of, and all that this was before. */
+  readonly #heardUntil = new Map<string, { untilMs: number; readonly before: Set<number> }>();
+  readonly #priorities = new Map<string, number>();
+  readonly #arrivals = new Map<string, number>();
+  #arrived = 0;
+
+  constructor(private readonly bench: Bench) {}
+
+  /** What an acquire asked for. */
+  asked(leaseId: string, priority: number): void {
+    this.#priorities.set(leaseId, priority);
+  }
+
+  /** A visit reaches a handler that may keep it for `keepMs`; what it is told is told by calling what this returns. */
+  visiting(leaseId: string, keepMs: number): (told: Told | undefined) => void {
+    const visits = this.#visits.get(leaseId) ?? { dueMs: 0, excusedUntilMs: 0, underWay: new Set() };
+    this.#visits.set(leaseId, visits);
+    const sinceMs = this.bench.now();
+    if (visits.dueMs > 0 && sinceMs > visits.dueMs) visits.excusedUntilMs = sinceMs + EXCUSED_MS;
+    const untilMs = sinceMs + keepMs + ON_THE_WAY_MS;
+    visits.underWay.add(untilMs);
+    return (told) => {
+      const nowMs = this.bench.now();
+      visits.underWay.delete(untilMs);
+      if (nowMs > untilMs) visits.excusedUntilMs = nowMs + EXCUSED_MS;
+      if (told) visits.dueMs = nowMs + ON_THE_WAY_MS + (told.byLook && told.retryAfterMs === 0 ? 0 : told.comeWithinMs);
+    };
+  }
+
+  /** A waiter is heard of: nothing may undo that. */
+  heard({ leaseId, heardUntilMs }: Waiter): void {
+    this.bench.coverage.reports++;
+    this.#heardOf(leaseId, heardUntilMs);
+  }
+
+  /** `isHandedOn`: the lease is another's, under a new id. */
+  written(key: string, before: LockRecord | undefined, next: LockRecord, isHandedOn: (leaseId: string) => boolean): void {
+    const { waiters: waited = [], offers: offered = [], holds: held = {} } = before ?? {};
+    if (waited.length + offered.length + next.waiters.length + next.offers.length === 0) return;
+    const wasQueued = new Set(waited.map(({ leaseId }) => leaseId));
+    for (const { leaseId, heardUntilMs } of next.waiters) {
+      if (!wasQueued.has(leaseId)) this.#arrive(leaseId);
+      if (this.#heardUntil.get(leaseId)?.before.has(heardUntilMs))
+        this.bench.fail("L2", `${key}: a waiter was heard of, and by this write it was not`);
+      this.#heardOf(leaseId, heardUntilMs);
+    }
+
+    const wasOffered = new Set(offered.map(({ leaseId }) => leaseId));
+    const tokens = new Set(Object.values(held).map(({ fencingToken }) => fencingToken));
+    for (const { leaseId } of next.offers) if (!wasOffered.has(leaseId)) this.#chosen(key, leaseId, next, "offers");
+    for (const [leaseId, { fencingToken }] of Object.entries(next.holds)) {
+      if (held[leaseId] || tokens.has(fencingToken) || isHandedOn(leaseId)) continue;
+      if (wasOffered.has(leaseId)) this.bench.coverage.claims++;
+      else this.#chosen(key, leaseId, next);
+    }
+    if (next.offers.length > 0 && !clash(holdersIn(next)) && clash([...holdersIn(next), ...offeredIn(next)]))
+      this.bench.fail("L2", `${key}: granted although it is kept for another, whose turn it is`);
+    for (const leaseId of [...wasQueued, ...wasOffered]) this.#goesOn(key, leaseId, next);
+    if (before && isHeardOf(before, next)) this.bench.fail("L4", `${key}: somebody was heard of, and all others lose their races by it`);
+  }
+
+  #heardOf(leaseId: string, untilMs: number): void {
+    const heard = this.#heardUntil.get(leaseId);
+    if (!heard) this.#heardUntil.set(leaseId, { untilMs, before: new Set() });
+    else if (heard.untilMs !== untilMs) {
+      heard.before.add(heard.untilMs);
+      heard.untilMs = untilMs;
+    }
+  }
+
+  #arrive(leaseId: string): void {
+    this.bench.coverage.queued++;
+    this.#arrivals.set(leaseId, ++this.#arrived);
+  }
+
+  /** Its turn: nobody who came before it, with at least its priority, still waits. */
+  #chosen(key: string, leaseId: string, { waiters }: LockRecord, how: "offers" | "grants" = "grants"): void {
+    if (how === "offers") this.bench.coverage.offers++;
+    const arrival = this.#arrivals.get(leaseId) ?? Number.POSITIVE_INFINITY;
+    const priority = this.#priorities.get(leaseId) ?? 0;
+    const overtaken = waiters.find((waiter) => waiter.priority >= priority && (this.#arrivals.get(waiter.leaseId) ?? 0) < arrival);
+    if (overtaken) this.bench.fail("L2", `${key}: ${how} to who came later than one that still waits`);
+  }
+
+  /** Whoever lives stays in the queue until it is its turn, and its turn lasts until it comes. */
+  #goesOn(key: string, leaseId: string, { waiters, offers, holds, ended }: LockRecord): void {
+    if (holds[leaseId] || [...waiters, ...offers].some((still) => still.leaseId === leaseId)) return;
+    if (ended.some((end) => end.leaseId === leaseId)) return;
+    this.bench.coverage.skipped++;
+    if (this.#lives(leaseId)) this.bench.fail("L2", `${key}: a waiter that visits as it is told lost its place`);
+  }
+
+  #lives(leaseId: string): boolean {
+    const visits = this.#visits.get(leaseId);
+    const nowMs = this.bench.now();
+    if (!visits || nowMs < visits.excusedUntilMs || [...visits.underWay].some((untilMs) => nowMs > untilMs)) return false;
+    return nowMs <= visits.dueMs || (visits.dueMs === 0 && visits.underWay.size > 0);
+  }
+}
+
+/** Whether all that a change of the record says is that a waiter is there. */
+function isHeardOf(before: LockRecord, next: LockRecord): boolean {
+  const isSame = <T extends { readonly leaseId: string }>(some: readonly T[], others: readonly T[]): boolean =>
+    some.length === others.length && some.every(({ leaseId }, at) => leaseId === others[at]?.leaseId);
+  return (
+    before.holds === next.holds &&
+    before.ended === next.ended &&
+    before.upgrading === next.upgrading &&
+    isSame(before.offers, next.offers) &&
+    isSame(before.waiters, next.waiters)
+  );
+}

@@ -1,0 +1,342 @@
+/**
+ * Why each predicate of a queue's writes is there: an example that comes to something else without it. `here` is
+ * a process that acts on what it remembers; `there` is another one, of which it hears nothing.
+ */
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { digestOfPrincipal } from "../../lib/core/queue.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import type { QueueScene } from "./queue-scene.js";
+import { permits, READER } from "./queue-scene.js";
+import type { GUESSES } from "./queue-twins.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, START_MS } from "./scene.js";
+import type { outcomeOf } from "./scene.js";
+
+type Answer = Parameters<typeof outcomeOf>[0];
+
+/** What an example is played with. */
+export interface Stage {
+  readonly here: QueueScene;
+  readonly there: QueueScene;
+  /** Makes the key's record this one, which no store would leave. */
+  readonly put: (record: LockRecord) => Promise<unknown>;
+  /** Does something just before the next write of this kind arrives. */
+  readonly before: (write: keyof typeof GUESSES, act: () => Promise<unknown>) => Promise<unknown>;
+}
+
+/** A predicate, in the writes that are known by this, and the example for it. */
+export interface Example {
+  readonly write: keyof typeof GUESSES;
+  readonly predicate: string;
+  readonly why: string;
+  readonly play: (stage: Stage) => Promise<Answer>;
+}
+
+/** Here A is granted the key, and these wait, a millisecond apart. */
+async function line({ here, there }: Stage, ...ids: readonly string[]): Promise<void> {
+  await here.acquire(A);
+  for (const [ms, id] of ids.entries()) await here.at(ms + 1).queue(id);
+  pass({ here, there }, ids.length + 1);
+}
+
+/** The same, and A has let go: it is the first one's turn. */
+async function turn(stage: Stage, ...ids: readonly string[]): Promise<void> {
+  await line(stage, ...ids);
+  await stage.here.release(A);
+  pass(stage, ids.length + 2);
+}
+
+/** Two readers, as far as is known here. */
+async function readers({ here, there }: Stage, leaseMs = LEASE_MS): Promise<void> {
+  for (const id of [A, B]) await here.acquire(id, { ...READER, leaseMs });
+  pass({ here, there }, 1);
+}
+
+function pass({ here, there }: Pick<Stage, "here" | "there">, ms: number, aheadMs?: number): void {
+  here.at(ms, aheadMs);
+  there.at(ms, aheadMs);
+}
+
+/** Eight ended that are older than one that ended before them. */
+async function endedOutOfOrder({ here }: Stage): Promise<void> {
+  for (const order of [90, 1, 2, 3, 4, 5, 6, 7, 8]) await here.release(leaseId(order));
+}
+
+const AHEAD_MS = 9_000;
+const [X, Y] = [leaseId(200), leaseId(201)];
+const LONG = { owner: "é".repeat(LIMITS.ownerChars) };
+
+const ended = (slot: number): Example => ({
+  write: "enqueue",
+  predicate: `NOT (r${slot}.i = :me)`,
+  why: `this id ended, and ${slot} others since`,
+  async play({ here, there }) {
+    await here.acquire(A);
+    for (let order = 0; order <= slot; order++) await there.release(leaseId(20 + order));
+    return here.queue(leaseId(20));
+  },
+});
+
+const ENQUEUE: readonly Omit<Example, "write">[] = [
+  {
+    predicate: "(size(h) > :zero OR size(qi) > :zero)",
+    why: "the key is free by now",
+    play: async ({ here, there }) => (await here.acquire(A), await there.release(A), here.at(1).queue(B)),
+  },
+  {
+    predicate: "size(qi) < :most",
+    why: "as many wait as may",
+    async play({ here }) {
+      await here.acquire(A);
+      for (let order = 0; order < LIMITS.waitersMax; order++) await here.queue(leaseId(order + 10));
+      return here.queue(X);
+    },
+  },
+  {
+    predicate: "attribute_not_exists(qb)",
+    why: "some who wait have long owners",
+    async play({ here }) {
+      await here.acquire(A);
+      for (let order = 0; order < 23; order++) await here.queue(leaseId(order + 10), LONG);
+      for (let order = 0; order < 4; order++) await here.queue(leaseId(order + 50));
+      return here.queue(X);
+    },
+  },
+  {
+    predicate: "NOT contains(qi, :me)",
+    why: "it waits already",
+    play: async ({ here, there }) => (await here.acquire(A), await there.queue(B), here.queue(B)),
+  },
+  {
+    predicate: "attribute_not_exists(h.#me)",
+    why: "it holds already",
+    async play({ here, there }) {
+      await here.acquire(A);
+      await there.queue(B);
+      await there.release(A);
+      await there.at(1).queue(B);
+      return here.at(2).queue(B);
+    },
+  },
+  {
+    predicate: "(attribute_not_exists(fl) OR fl < :me)",
+    why: "it may have ended, longer ago than is remembered",
+    async play({ here, there }) {
+      await here.acquire(X);
+      await endedOutOfOrder({ here: there } as Stage);
+      return here.queue(leaseId(80));
+    },
+  },
+  {
+    predicate: "lim = :one",
+    why: "others have permits of it",
+    play: async ({ here }) => (await here.acquire(A, permits(1)), here.queue(B)),
+  },
+  {
+    predicate: "x >= :touched",
+    why: "garbage collection would come too early",
+    play: async ({ here }) => (await here.acquire(A, { leaseMs: 1_000 }), here.at(0, AHEAD_MS).queue(B)),
+  },
+];
+
+const CLAIM: readonly Omit<Example, "write">[] = [
+  {
+    predicate: "size(h) = :one",
+    why: "another has it too, and waits to become the writer",
+    async play({ here, put }) {
+      await here.acquire(A, READER);
+      const record = (await here.read())!;
+      const by = { principal: digestOfPrincipal("P"), owner: "", mode: "exclusive", permits: 1, params: "same", priority: 0 } as const;
+      await put({ ...record, offers: [{ leaseId: B, ...by, offeredAtMs: START_MS }], upgrading: { leaseId: A, untilMs: START_MS + 1 } });
+      await here.read();
+      return here.at(1).queue(B);
+    },
+  },
+  {
+    predicate: "attribute_not_exists(h.#me.t)",
+    why: "it is held by somebody who is called as the digest of another is",
+    async play(stage) {
+      const { here, there } = stage;
+      const by = digestOfPrincipal("P");
+      await here.acquire(A);
+      await here.queue(B, { by });
+      await there.release(A);
+      await there.at(1).queue(B, { by });
+      return here.at(2).queue(B);
+    },
+  },
+  { predicate: "h.#me.p = :by", why: "another asks", play: async (stage) => (await turn(stage, B), stage.here.queue(B, { by: "Q" })) },
+  {
+    predicate: "h.#me.ph = :params",
+    why: "it asks for something else",
+    play: async (stage) => (await turn(stage, B), stage.here.queue(B, { params: "other" })),
+  },
+  {
+    predicate: "(attribute_not_exists(f) OR f < :now)",
+    why: "the clock has not moved on since the last grant",
+    play: async (stage) => (await turn(stage, B), stage.here.at(0).queue(B)),
+  },
+  {
+    predicate: "x <= :ttl",
+    why: "the key was used for longer, and others wait",
+    async play({ here }) {
+      await here.acquire(A, { leaseMs: 600_000 });
+      for (const id of [B, C]) await here.queue(id);
+      await here.release(A);
+      return here.at(1).queue(B);
+    },
+  },
+];
+
+const HAND_OVER: readonly Omit<Example, "write">[] = [
+  {
+    predicate: "h.#me.p = :principal",
+    why: "it is another's",
+    play: async (stage) => (await line(stage, B), stage.here.release(A, { by: "Q" })),
+  },
+  {
+    predicate: "h.#me.e > :earlier",
+    why: "it ran out",
+    play: async (stage) => (await line(stage, B), stage.here.at(LEASE_MS).release(A)),
+  },
+  {
+    predicate: "attribute_not_exists(h.#me.b)",
+    why: "it was broken, and the break may be repeated",
+    play: async (stage) => (await line(stage, B), await stage.here.breakHold(), stage.here.release(A)),
+  },
+  {
+    predicate: "fl <= r7.i",
+    why: "a younger one ended before",
+    async play(stage) {
+      await endedOutOfOrder(stage);
+      await stage.here.acquire(X);
+      await stage.here.queue(Y);
+      return stage.here.release(X);
+    },
+  },
+  {
+    predicate: "size(h) = :one",
+    why: "another came to hold it too",
+    play: async ({ here, there }) => (await here.acquire(A, READER), await there.acquire(B, READER), here.release(A)),
+  },
+  {
+    predicate: "lim = :one",
+    why: "two have room together",
+    async play({ here }) {
+      await here.acquire(A, permits(3));
+      for (const id of [B, C]) await here.queue(id, permits(1));
+      return here.release(A);
+    },
+  },
+  {
+    predicate: "q[0].u > :earlier",
+    why: "the first was not heard of for too long",
+    async play({ here }) {
+      await here.acquire(A, { leaseMs: 60_000 });
+      for (const id of [B, C]) await here.queue(id);
+      await here.at(AHEAD_MS).queue(C);
+      return here.at(DEFAULTS.waiterTtlMs).release(A);
+    },
+  },
+  {
+    predicate: "attribute_not_exists(q[0].m)",
+    why: "readers go together",
+    async play({ here }) {
+      await here.acquire(A);
+      for (const id of [B, C]) await here.queue(id, READER);
+      return here.release(A);
+    },
+  },
+  {
+    predicate: "x >= :touched",
+    why: "garbage collection would come too early",
+    play: async ({ here }) => (await here.acquire(A, { leaseMs: 1_000 }), here.at(0, AHEAD_MS).release(A)),
+  },
+];
+
+const LEAVE: readonly Omit<Example, "write">[] = [
+  {
+    predicate: "h.#me.p = :principal",
+    why: "it is another's",
+    play: async (stage) => (await readers(stage), stage.here.release(A, { by: "Q" })),
+  },
+  { predicate: "h.#me.e > :earlier", why: "it ran out", play: async (stage) => (await readers(stage), stage.here.at(LEASE_MS).release(A)) },
+  {
+    predicate: "attribute_not_exists(h.#me.b)",
+    why: "it was broken, and the break may be repeated",
+    async play(stage) {
+      await readers(stage);
+      await stage.here.breakHold(leaseIn(await stage.here.acquire(A, { ...READER })).fencingToken);
+      return stage.here.release(A);
+    },
+  },
+  {
+    predicate: "fl <= r7.i",
+    why: "a younger one ended before",
+    async play(stage) {
+      await endedOutOfOrder(stage);
+      for (const id of [X, Y]) await stage.here.acquire(id, READER);
+      return stage.here.release(X);
+    },
+  },
+  {
+    predicate: "size(qi) = :zero",
+    why: "a writer waits, and it is the last one that goes",
+    async play(stage) {
+      await readers(stage);
+      await stage.there.queue(C);
+      await stage.there.release(B);
+      return stage.here.release(A);
+    },
+  },
+  {
+    predicate: "x >= :touched",
+    why: "garbage collection would come too early",
+    play: async (stage) => (await readers(stage, 1_000), stage.here.at(0, AHEAD_MS).release(A)),
+  },
+];
+
+const of = (write: Example["write"], examples: readonly Omit<Example, "write">[]): readonly Example[] =>
+  examples.map((example) => ({ write, ...example }));
+
+/** An example for each predicate of each write. */
+export const EXAMPLES: readonly Example[] = [
+  ...of("enqueue", ENQUEUE),
+  ...Array.from({ length: LIMITS.endedRemembered }, (_, slot) => ended(slot)),
+  ...of("claim", CLAIM),
+  ...of("handOver", HAND_OVER),
+  ...of("leave", LEAVE),
+  {
+    write: "hear",
+    predicate: "qi[1] = :me",
+    why: "who was ahead of it has left meanwhile",
+    async play(stage) {
+      await line(stage, B, C, D);
+      pass(stage, DEFAULTS.waiterTtlMs / 2 + 3);
+      await stage.before("hear", () => stage.there.release(B));
+      return stage.here.queue(C);
+    },
+  },
+  {
+    write: "decided",
+    predicate: "v = :seen",
+    why: "somebody came to wait meanwhile",
+    async play(stage) {
+      await stage.here.acquire(A);
+      await stage.before("decided", () => stage.there.queue(B));
+      return stage.here.queue(C, { priority: 5 });
+    },
+  },
+  {
+    write: "decided",
+    predicate: "q = :waiting",
+    why: "one who waits was heard of meanwhile",
+    async play(stage) {
+      const { here, there } = stage;
+      await turn(stage, B, C, D);
+      pass(stage, 4 + LIMITS.reportAfterMs);
+      await there.queue(C);
+      pass(stage, 4 + DEFAULTS.offerWindowMs);
+      return here.queue(D);
+    },
+  },
+];

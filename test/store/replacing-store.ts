@@ -1,0 +1,36 @@
+/** A store that reads, decides and replaces, on condition that nothing changed: nobody is queued without a look. A control. */
+import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { systemClock } from "../../lib/core/time.js";
+import { decide } from "../../lib/store/decide.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { itemKey, toItem } from "../../lib/store/item.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { RULES } from "./scene.js";
+import type { EngineTable } from "./twins.js";
+
+/** A store on this table. It hears nobody. */
+export function replacingStore({ client, tableName }: EngineTable): LockStore {
+  const documents = DynamoDBDocumentClient.from(client);
+  const deps = { rules: RULES, clock: systemClock, random: () => Math.random() };
+  const store = createDynamoStore({ client, tableName, ...deps });
+  return {
+    ...store,
+    async apply(address, command, clocks) {
+      const replace = async (next: Parameters<typeof toItem>[0], seen: typeof next | undefined) => {
+        const condition = seen
+          ? { ConditionExpression: "v = :seen", ExpressionAttributeValues: { ":seen": seen.version } }
+          : { ConditionExpression: "attribute_not_exists(v)" };
+        try {
+          await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(next) }, ...condition }));
+          return { written: true } as const;
+        } catch (error) {
+          if (!(error instanceof ConditionalCheckFailedException)) throw error;
+          return { written: false, seen: await store.read(address) } as const;
+        }
+      };
+      const writes = { replace, hear: () => Promise.reject(new Error("nobody is heard of here")) };
+      return decide(await store.read(address), command, clocks, writes, deps);
+    },
+  };
+}
