@@ -9,7 +9,7 @@
  * Of a key whose queue is full, or that nobody may queue for, the old way: asked again and again.
  */
 import type { Held, Waiting } from "../core/commands.js";
-import type { Refusal } from "../core/errors.js";
+import type { ErrorCode, Refusal } from "../core/errors.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { CallOptions } from "../core/lock-api.js";
 import { elapsedMs, instantOf } from "../core/time.js";
@@ -22,6 +22,9 @@ import { errorOf, timeoutOf } from "./errors.js";
 /** Asking again where there is no queue: the first pause, doubled each time up to the longest, with jitter. */
 const FIRST_POLL_MS = 40;
 const LONGEST_POLL_MS = 1000;
+
+/** What another id, or another time, may mend: also that an id lost its place while so many leases ended that it is too old for another. */
+const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "lease-over"]);
 
 /** The bounds of one request, and how long there is left to wait. */
 interface Waits extends CallBounds {
@@ -36,7 +39,7 @@ export async function untilGranted(wanted: Wanted, leftMs: () => number, deps: A
     const answered = leftMs() > 0 ? await inQueue(wanted, leftMs, deps) : await tryOnce(wanted, attemptMsFor(wanted.leaseMs), deps);
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
-    if (answer.code !== "locked" && answer.code !== "queue-full") throw errorOf(answer, `acquire ${key}`);
+    if (!AGAIN.has(answer.code)) throw errorOf(answer, `acquire ${key}`);
     if (leftMs() <= 0) throw timeoutOf(`acquire ${key}: still held by another`, answer);
     const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
     // Jitter on both: those who wait for one lease's end must not all come at that instant.

@@ -153,7 +153,8 @@ function granted(now: Pick<Settled, "record" | "events">, command: Acquire, read
   const next = change({ ...rest, ...(others && upgrading && { upgrading }) }, reading, {
     holds: { ...rest.holds, [leaseId]: hold },
     fencingToken: hold.fencingToken,
-    fenceFloor: isAlone(command) ? hold.fencingToken : rest.fenceFloor,
+    // A key that was collected has no floor left, and a resource may know a token of before: it starts again above all.
+    fenceFloor: isAlone(command) || rest.fenceFloor === 0 ? hold.fencingToken : rest.fenceFloor,
     limit,
     ttlAtSec: used ? Math.max(rest.ttlAtSec, ttlAtSec(hold, rules)) : ttlAtSec(hold, rules),
   });

@@ -141,7 +141,7 @@ export interface LockRecord {
   readonly version: number;
   /** The token of the latest grant; 0 before the first. */
   readonly fencingToken: number;
-  /** The token of the latest grant that was nobody else's beside it; what a resource compares for shared leases and permits. */
+  /** The token of the latest grant that was nobody else's beside it, or of the record's first; what a resource compares for shared leases and permits. */
   readonly fenceFloor: number;
   /** How many permits may be out at once: 1 but for a semaphore. The present holders'; a free key takes the next caller's. */
   readonly limit: number;

@@ -142,7 +142,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
   return {
     condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), is.KNOWN_FORMAT].join(" AND "),
     update:
-      `SET h = :h, f = :now, ff = ${alone ? ":now" : "if_not_exists(ff, :zero)"}, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
+      `SET h = :h, f = :now, ff = ${alone ? ":now" : "if_not_exists(ff, :now)"}, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
       `${is.X} = :ttl, fv = :format, q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""} REMOVE ug`,
     names: {},
     values: {

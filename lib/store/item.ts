@@ -75,7 +75,7 @@ function shardOf(key: string): number {
 }
 
 /** Attributes that a record may lack; a record written over one that had them removes them. */
-export const OPTIONAL: readonly string[] = ["ox", "qb", "rn", "ug"];
+export const OPTIONAL: readonly string[] = ["ff", "ox", "qb", "rn", "ug"];
 
 /** The queue's attributes. */
 export const QUEUE: readonly string[] = ["q", "qi", "qb"];
@@ -92,7 +92,7 @@ export function toItem(record: LockRecord): Item {
       ...record.offers.map((offer) => [offer.leaseId, { ...offerToItem(offer), a: offer.offeredAtMs }]),
     ]) as Item,
     f: record.fencingToken,
-    ff: record.fenceFloor,
+    ...(record.fenceFloor > 0 && { ff: record.fenceFloor }),
     lim: record.limit,
     v: record.version,
     fl: record.floor,

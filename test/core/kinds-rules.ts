@@ -187,7 +187,7 @@ function breaksEnd(): Watch {
   };
 }
 
-/** S4: the floor is the token of the latest grant that had the key to itself, and readers and permits are told it. */
+/** S4: the floor is the token of the latest grant that had the key to itself, or of the key's first; readers and permits are told it. */
 function floorIsKept(): Watch {
   let floor = 0;
   return (taken) => {
@@ -195,7 +195,7 @@ function floorIsKept(): Watch {
     const { after } = taken;
     if (!held || !after) return undefined;
     const { lease, how } = held;
-    if (isGrant(how) && isWriter(lease.mode, after.limit) && outerOf(taken).length === 0) floor = lease.fencingToken;
+    if (isGrant(how) && (isWriter(lease.mode, after.limit) || floor === 0) && outerOf(taken).length === 0) floor = lease.fencingToken;
     const told = isWriter(lease.mode, after.limit) ? undefined : floor;
     return after.fenceFloor === floor && lease.fenceFloor === told
       ? undefined

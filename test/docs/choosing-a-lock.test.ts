@@ -266,7 +266,8 @@ describe("what the page says of each kind", () => {
     expect(readers.map(({ fenceFloor }) => fenceFloor)).toEqual([writer.fencingToken, writer.fencingToken]);
     expect(new Set(readers.map(({ fencingToken }) => fencingToken)).size).toBe(2);
     const permit = await locks.semaphore("permits", { limit: 3 }).acquire();
-    expect(permit.fenceFloor).toBe(0);
-    expect(fencedWrite(permit.fenceFloor).ExpressionAttributeValues).toEqual({ ":fence": 0 });
+    const next = await locks.semaphore("permits", { limit: 3 }).acquire();
+    expect([permit.fenceFloor, next.fenceFloor]).toEqual([permit.fencingToken, permit.fencingToken]);
+    expect(fencedWrite(next.fenceFloor).ExpressionAttributeValues).toEqual({ ":fence": permit.fencingToken });
   });
 });

@@ -7,9 +7,6 @@ import type { Actor, Stage } from "./history.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];
 
-/** Off: who lost its place, and comes back when eight others have gone, is refused for good although its time is not over. */
-const WAITS_AFTER_ALL = false as boolean;
-
 /** What a client does until the spell ends; `again` brings it back after a crash of its own making. */
 export type Life = (stage: Stage, actor: Actor, again: () => void) => Promise<void>;
 
@@ -71,7 +68,7 @@ export async function wait({ oracle }: Stage, client: LockClient, key: string, o
   try {
     return await client.acquire(key, options);
   } catch (error) {
-    if (WAITS_AFTER_ALL && error instanceof LockError && error.code === "lease-over") oracle.fail("L2", `${key}: a waiter was sent away`);
+    if (error instanceof LockError && error.code === "lease-over") oracle.fail("L2", `${key}: a waiter was sent away`);
     throw error;
   }
 }

@@ -18,8 +18,8 @@ export interface Bug {
   readonly edits: readonly (readonly [find: string, replace: string])[];
 }
 
-/** All of them, by name. */
-export const BUGS: readonly Bug[] = [
+/** Mistakes of plain locks. */
+export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "release-without-owner-check",
     why: "a release frees whatever holds the key, as an unconditional unlock does",
@@ -126,7 +126,7 @@ export const BUGS: readonly Bug[] = [
     file: "lib/core/change.ts",
     edits: [["(record.version === 0 ? reading.laterMs : record.version) + 1", "record.version + 1"]],
   },
-  ...RUN_BUGS,
-  ...KIND_BUGS,
-  ...QUEUE_BUGS,
 ];
+
+/** All of them, by name. */
+export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS];

@@ -30,9 +30,6 @@ export interface ResourceWrite {
   readonly fenceFloor?: number;
 }
 
-/** Off: after garbage collection a reader's `fenceFloor` begins at 0 again, and the resource refuses what it writes. */
-const FLOOR_OUTLIVES_COLLECTION = false as boolean;
-
 /** Judges one history. */
 export class Oracle implements Bench {
   readonly violations: Violation[] = [];
@@ -153,8 +150,7 @@ export class Oracle implements Bench {
       return;
     }
     this.coverage.fencedLateWrites++;
-    const isJudged = FLOOR_OUTLIVES_COLLECTION || !truth.wasCollected;
-    const holds = isJudged && truth.holding.has(leaseId) && truth.granted.get(leaseId)?.token === fencingToken;
+    const holds = truth.holding.has(leaseId) && truth.granted.get(leaseId)?.token === fencingToken;
     if ((fencingToken === truth.token && fenceFloor === fencingToken) || holds)
       this.fail("S4", `${key}: the resource refuses ${fenceFloor}, of a lease that holds`);
   }
@@ -174,11 +170,12 @@ export class Oracle implements Bench {
     if (!truthful[state]) this.fail("S6", `${key}: told "${state}" of a lease that ended by "${ending}"`);
   }
 
-  /** Somebody was told how many levels hold together: at most those that were granted this token. */
-  toldCount(key: string, { leaseId, fencingToken, holdCount }: { leaseId: string; fencingToken: number; holdCount: number }): void {
+  /** Somebody was told how many levels hold together: at most those that its scope was granted. */
+  toldCount(key: string, { leaseId, holdCount }: { readonly leaseId: string; readonly holdCount: number }): void {
     const { granted } = this.#truth("locks", key);
-    const levels = [...granted].filter(([id, { token }]) => token === fencingToken && this.asked.has("acquire", id)).length;
-    if (granted.has(leaseId) && holdCount > Math.max(1, levels))
+    const scope = granted.get(leaseId)?.share.scope;
+    const levels = [...granted].filter(([id, { share }]) => share.scope === scope && this.asked.has("acquire", id)).length;
+    if (holdCount > (scope === undefined ? 1 : levels))
       this.fail("S10", `${key}: told of ${holdCount} levels, where ${levels} were granted`);
   }
 

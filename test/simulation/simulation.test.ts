@@ -1,18 +1,12 @@
 /** The simulation in the test run: nothing broken, enough seen, every bug found, every seed the same twice. */
 import { describe, expect, it } from "vitest";
-import { BUGS } from "./bugs.js";
 import { loadSimulation } from "./bundle.js";
 import { campaign, unseen } from "./campaign.js";
+import { KIND_BUGS } from "./kind-bugs.js";
+import { mustFailWith, seedsFrom, TIMEOUT_MS } from "./must-fail.js";
+import { QUEUE_BUGS } from "./queue-bugs.js";
 
 const SEEDS = 120;
-/** A history takes a tenth of a second and more; on a loaded machine, several times that. */
-const TIMEOUT_MS = 240_000;
-/** A bug that is not found by then would need luck in a full run too. */
-const SEEDS_PER_BUG = 500;
-
-function* seedsFrom(first: number, count: number): Iterable<number> {
-  for (let seed = first; seed < first + count; seed++) yield seed;
-}
 
 describe("the simulation", { timeout: TIMEOUT_MS }, () => {
   it("finds no property broken, and has seen what it must have seen", async () => {
@@ -28,13 +22,5 @@ describe("the simulation", { timeout: TIMEOUT_MS }, () => {
     expect(other.digest).not.toBe(first.digest);
   });
 
-  it.each(BUGS.map(({ name, why }) => ({ name, why })))("must fail with $name: $why", async ({ name }) => {
-    const bug = BUGS.find((known) => known.name === name);
-    const total = await campaign(
-      await loadSimulation(bug),
-      seedsFrom(1, SEEDS_PER_BUG),
-      ({ violatingHistories }) => violatingHistories > 0,
-    );
-    expect(total.failures).not.toEqual([]);
-  });
+  mustFailWith([...KIND_BUGS, ...QUEUE_BUGS]);
 });
