@@ -27,9 +27,11 @@ describe("shared leases", () => {
     }
   });
 
-  it("of a key that was never held exclusively have a floor below every token", async () => {
-    const { body } = await put(freshKey(), SHARED);
-    expect(body.fenceFloor).toBeLessThan(body.fencingToken);
+  it("of a key that was never held exclusively have the token of the first one as their floor", async () => {
+    const key = freshKey();
+    const [first, second] = [await put(key, SHARED), await put(key, SHARED)];
+    expect([first.body.fenceFloor, second.body.fenceFloor]).toEqual([first.body.fencingToken, first.body.fencingToken]);
+    expect(second.body.fencingToken).toBeGreaterThan(first.body.fencingToken);
   });
 
   it("keep a writer out until the last of them is gone: 423, with every reader", async () => {
