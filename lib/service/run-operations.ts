@@ -111,7 +111,8 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
           return { ok: true as const };
         });
         // The lease is renewed whatever comes of this; the next heartbeat tries again.
-        if (done.ok) await apply({ ...command, checkpoint: outlived }, "runs");
+        // One that was handed on has no place of its own: it comes before any that this lease has saved meanwhile.
+        if (done.ok) await apply({ ...command, checkpoint: { sequence: 0, ...outlived } }, "runs");
         return answer;
       }
     },
