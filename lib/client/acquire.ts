@@ -54,6 +54,7 @@ export interface Wanted {
 export const NEW_ID_TRIES = 5;
 /** A cancel is worth this long; the lease it may leave behind ends by itself. */
 const CANCEL_BUDGET_MS = 2000;
+
 /** Makes leaseIds by this process's clock, corrected by what the service said of its own. */
 export class LeaseIds {
   readonly #clock: Clock;

@@ -6,7 +6,7 @@
  *  3. a visit only looks; whose turn it is asks, and so does who may expect that it is;
  *  4. whoever gives up, for whatever reason, leaves: no place and no lease stays behind.
  *
- * Of a key whose queue is full, or that nobody may queue for, the old way: asked again and again.
+ * A key whose queue is full, or that this one may not queue for, is asked for again and again, less and less often.
  */
 import type { Held, Waiting } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";

@@ -1,7 +1,7 @@
 /**
- * Within one process, those who want the same key in the same way, whoever they are, stand in one line and share one place in
- * the key's queue: ten thousand callers are one waiter. Whoever is done hands the key to the next in line, each
- * with a fencing token of its own, so many times in a row; then the others' turn comes.
+ * Within one process, those who want the same key in the same way, whoever they are, stand in one line and
+ * share one place in the key's queue: ten thousand callers are one waiter. Whoever is done hands the key to the
+ * next in line, each with a fencing token of its own, so many times in a row; then the others' turn comes.
  *
  *   asking ──granted──▶ held by the first in line ──released──▶ handed on to the next, or freed
  *      ▲                                                                       │
