@@ -90,7 +90,7 @@ function bansFor({ files, may }) {
 }
 
 export default defineConfig(
-  { ignores: ["dist/", "cdk.out/", "coverage/", ".engine/"] },
+  { ignores: ["dist/", "cdk.out/", "infra/function/", "coverage/", ".engine/"] },
   { linterOptions: { reportUnusedDisableDirectives: "error" } },
   {
     files: ["**/*.ts"],

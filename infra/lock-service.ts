@@ -1,154 +1,185 @@
 /**
- * The construct: one table, one function, one HTTP API before it. What is fixed here is fixed because
- * a lock breaks without it; each such line says how. The table has no name of its own: CloudFormation
- * makes one, so two stages, or two of these in one stack, never share a table.
+ * The construct `LockService` (`holdfast/cdk`): one table, three functions, one HTTP API before them. What
+ * is fixed here is fixed because a lock breaks without it; each such line says how. Nothing has a name that
+ * two deployments could share: two stages, or two of these in one stack, never meet in a table.
  */
-import { fileURLToPath } from "node:url";
-import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
-import { HttpApi, HttpMethod } from "aws-cdk-lib/aws-apigatewayv2";
-import { HttpIamAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
-import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
-import { AttributeType, BillingMode, Table } from "aws-cdk-lib/aws-dynamodb";
-import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { Architecture, type Function as LambdaFunction, LoggingFormat, Runtime } from "aws-cdk-lib/aws-lambda";
-import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Stack, Token } from "aws-cdk-lib";
+import type { DomainMappingOptions, HttpApi, HttpStage, ThrottleSettings } from "aws-cdk-lib/aws-apigatewayv2";
+import type { Dashboard } from "aws-cdk-lib/aws-cloudwatch";
+import type { IGrantable } from "aws-cdk-lib/aws-iam";
+import { Grant } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
+import type { ILogGroup } from "aws-cdk-lib/aws-logs";
+import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import type { ITopic } from "aws-cdk-lib/aws-sns";
 import { Construct } from "constructs";
-import { methodsOf, PATHS } from "../lambda/routes.js";
-import { TABLE } from "../lib/store/table.js";
+import type { Duty } from "../lambda/routes.js";
+import { callRight, tableRight } from "./access.js";
+import type { JwtOptions } from "./api.js";
+import { createApi } from "./api.js";
+import type { Functions } from "./functions.js";
+import { createFunctions, keyStatement } from "./functions.js";
+import { createMonitoring } from "./monitoring.js";
+import type { LockTable } from "./table.js";
+import { createTable, unfitness } from "./table.js";
 
-/** All that the function may do to its table. No Scan, no PutItem, and no DeleteItem: a deleted lock forgets its fencing token. */
-const TABLE_ACTIONS = ["dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:Query"];
+/** Options of a lock service. All of them may be left out. */
+export interface LockServiceProps {
+  /**
+   * A table that is there already: keys `p` and `k`, both strings, TTL attribute `x`, one Region, no index.
+   * @default a table of its own, on demand, with point-in-time recovery and deletion protection, that outlives the stack
+   */
+  readonly table?: LockTable;
+  /** The customer's key that the table is encrypted with. @default DynamoDB's own */
+  readonly encryptionKey?: IKey;
+  /** Callers bring JSON Web Tokens instead of signing with IAM. @default IAM */
+  readonly jwt?: JwtOptions;
+  /**
+   * Who shares a namespace, in which alone callers meet: everybody of an AWS account (an issuer), those of one
+   * role or user (one subject), or those whose token says the same in a claim (`claim:NAME`). Changing it later
+   * lets nobody see what was held before: do so only when nothing is. @default "account"
+   */
+  readonly tenant?: "account" | "role" | `claim:${string}`;
+  /** Requests a second to each route that doesn't acquire. @default 2 000, bursts of 1 000 */
+  readonly throttle?: Required<ThrottleSettings>;
+  /** Requests a second to each route that acquires. @default 1 000, bursts of 500 */
+  readonly acquireThrottle?: Required<ThrottleSettings>;
+  /** A domain of your own for the API. @default the API's own address */
+  readonly domain?: DomainMappingOptions;
+  /**
+   * Concurrent executions that are kept for a function, and are its most: `hold` is what keeps a crowd from the
+   * holders. @default none: a new account has 10 for all its functions
+   */
+  readonly reservedConcurrency?: Readonly<Partial<Record<Duty, number>>>;
+  /** Memory of each function, which also buys its share of a CPU (docs/operating.md has what was measured). @default 512 */
+  readonly memorySizeMb?: number;
+  /** Told when the service needs somebody. @default nobody: the alarms only show */
+  readonly alarmTopic?: ITopic;
+  /** For how long the logs are kept: who held what and when, and the access log. @default 3 months */
+  readonly logRetention?: RetentionDays;
+  /** Metrics are also kept apart for keys that begin with one of these, such as `"ORDER_"`; at most ten. @default none */
+  readonly metricPrefixes?: readonly string[];
+  /** Whether X-Ray traces the functions. @default true */
+  readonly tracing?: boolean;
+}
 
-/**
- * Left out of the bundle, which has all the rest of the AWS SDK inside: the ways to credentials that a
- * function never goes, since the environment's come first. The SDK loads each only when it gets to it
- * (docs/decisions/008-credential-providers-left-out-of-the-bundle.md).
- */
-const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].map((way) => `@aws-sdk/credential-provider-${way}`);
+/** Somebody who can be given rights, and where it has an environment, what it needs to know as well. */
+export type Client = IGrantable & {
+  addEnvironment?(name: string, value: string): unknown;
+};
 
-/** A lock service of its own: callers sign with IAM and send to `url`. */
+const METRIC_PREFIXES_MAX = 10;
+const METRIC_PREFIX = /^[A-Za-z0-9._:~-]{1,50}$/;
+
+/** A lock service of its own: callers sign with IAM, or bring a token, and send to `url`. */
 export class LockService extends Construct {
   /** Where the locks are. */
-  readonly table: Table;
-  /** The service itself; nothing but the API may invoke it. */
-  readonly function: LambdaFunction;
-  /** The API; a caller needs `execute-api:Invoke` on it. */
+  readonly table: LockTable;
+  /** The service itself, by duty; nothing but the API may invoke them. */
+  readonly functions: Functions;
+  /** The API; a caller needs `execute-api:Invoke` on it, which {@link grantClient} gives. */
   readonly api: HttpApi;
+  /** The API's only stage. */
+  readonly stage: HttpStage;
+  /** Who held what and when. */
+  readonly log: ILogGroup;
+  /** What there is to see. */
+  readonly dashboard: Dashboard;
   /** The base URL, without a slash at the end: what `HOLDFAST_URL` takes. */
   readonly url: string;
+  readonly #props: LockServiceProps;
 
-  constructor(scope: Construct, id: string) {
+  constructor(scope: Construct, id: string, props: LockServiceProps = {}) {
     super(scope, id);
-    this.table = createTable(this);
-    this.function = createFunction(this, this.table);
-    this.api = createApi(this, this.function);
-    this.url = this.api.apiEndpoint;
+    checkProps(props);
+    this.#props = props;
+    const { encryptionKey, logRetention = RetentionDays.THREE_MONTHS, tenant = "account", metricPrefixes = [] } = props;
+    const table = props.table ?? createTable(this, encryptionKey);
+    // Looked at when all is there: a replica can be added later.
+    this.node.addValidation({ validate: () => unfitness(table) });
+    const service = serviceName(this);
+    const { functions, log } = createFunctions(this, {
+      table,
+      encryptionKey,
+      logRetention,
+      memorySizeMb: props.memorySizeMb ?? 512,
+      tracing: props.tracing ?? true,
+      reservedConcurrency: props.reservedConcurrency ?? {},
+      environment: {
+        HOLDFAST_SERVICE: service,
+        ...(tenant !== "account" && { HOLDFAST_TENANT: tenant }),
+        ...(metricPrefixes.length > 0 && { HOLDFAST_METRIC_PREFIXES: metricPrefixes.join(",") }),
+      },
+    });
+    const { api, stage } = createApi(this, {
+      functions,
+      jwt: props.jwt,
+      throttle: props.throttle ?? { rateLimit: 2_000, burstLimit: 1_000 },
+      acquireThrottle: props.acquireThrottle ?? { rateLimit: 1_000, burstLimit: 500 },
+      domain: props.domain,
+      logRetention,
+    });
+    this.table = table;
+    this.functions = functions;
+    this.api = api;
+    this.stage = stage;
+    this.log = log;
+    this.url = props.domain ? stage.domainUrl.replace(/\/$/, "") : api.apiEndpoint;
+    this.dashboard = createMonitoring(this, { api, stage, functions, log, service, alarmTopic: props.alarmTopic });
+  }
+
+  /**
+   * Lets `client` take locks and runs over HTTP, and sets its `HOLDFAST_URL`. With a prefix: of keys that begin
+   * with it alone, which leaves out sets, since their keys are in the body, where IAM does not look (the SDK
+   * then sends each heartbeat by itself).
+   * @throws Error when the service takes tokens, or no key begins with the prefix.
+   */
+  grantClient(client: Client, { prefix }: { readonly prefix?: string } = {}): Grant {
+    return this.#grantCalls(client, ["acquire", "hold"], prefix);
+  }
+
+  /** Lets `client` break holds, list and reset, beside what {@link grantClient} gives. */
+  grantAdmin(client: Client): Grant {
+    return this.#grantCalls(client, ["acquire", "hold", "admin"]);
+  }
+
+  /**
+   * Lets `client` straight to the table (`holdfast/dynamodb`), to the keys of one namespace, and sets its
+   * `HOLDFAST_TABLE` and `HOLDFAST_NAMESPACE`. It meets callers of the API in the namespace that these have:
+   * with the default `tenant`, the account's id.
+   */
+  grantDirect(client: Client, { namespace = Stack.of(this).account }: { readonly namespace?: string } = {}): Grant {
+    const { encryptionKey } = this.#props;
+    const right = tableRight(this.table, namespace);
+    client.addEnvironment?.("HOLDFAST_TABLE", this.table.tableName);
+    client.addEnvironment?.("HOLDFAST_NAMESPACE", namespace);
+    if (encryptionKey) client.grantPrincipal.addToPrincipalPolicy(keyStatement(this, encryptionKey));
+    return Grant.addToPrincipal({ grantee: client, ...right });
+  }
+
+  #grantCalls(client: Client, duties: readonly Duty[], prefix?: string): Grant {
+    if (this.#props.jwt) throw new Error("grant: this service takes tokens (jwt), and IAM has nothing to say of its callers");
+    const right = callRight(this.api, duties, prefix);
+    client.addEnvironment?.("HOLDFAST_URL", this.url);
+    return Grant.addToPrincipal({ grantee: client, ...right });
   }
 }
 
-/**
- * The table. It outlives the stack (RETAIN) and refuses deletion, because every lease and every fencing
- * counter of every caller is in it: a new, empty table would grant what others still hold.
- *
- * A plain `Table`, not `TableV2`, so that adding a replica is no one-line change: a global table settles
- * concurrent writes by "last writer wins", and two regions would both grant the same lock. (Its strongly
- * consistent mode has neither transactions nor TTL.)
- *
- * No stream: nothing reads one, and every heartbeat would be a record in it.
- */
-function createTable(scope: Construct): Table {
-  return new Table(scope, "Table", {
-    partitionKey: { name: TABLE.partitionKey, type: AttributeType.STRING },
-    sortKey: { name: TABLE.sortKey, type: AttributeType.STRING },
-    timeToLiveAttribute: TABLE.ttlAttribute,
-    billingMode: BillingMode.PAY_PER_REQUEST,
-    // Safe for locks too: tokens are never below the clock, so they keep rising after a restore.
-    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
-    deletionProtection: true,
-    removalPolicy: RemovalPolicy.RETAIN,
-  });
+/** What tells this service's metrics, alarms and dashboard from another's in the account. */
+function serviceName(scope: Construct): string {
+  const { stackName } = Stack.of(scope);
+  return `${Token.isUnresolved(stackName) ? "holdfast" : stackName}-${scope.node.id}`;
 }
 
-/** The function. Its AWS SDK is its own, as an ES module: that starts sooner than the runtime's, and is the version that was tested. */
-function createFunction(scope: Construct, table: Table): LambdaFunction {
-  // The log is the record of who held what and when, so it too outlives the stack.
-  const logGroup = new LogGroup(scope, "Log", { retention: RetentionDays.THREE_MONTHS, removalPolicy: RemovalPolicy.RETAIN });
-  return new NodejsFunction(scope, "Function", {
-    description: "holdfast: lease locks over HTTP",
-    runtime: Runtime.NODEJS_24_X,
-    architecture: Architecture.ARM_64,
-    entry: fromHere("../lambda/main.ts"),
-    handler: "handler",
-    projectRoot: fromHere(".."),
-    depsLockFilePath: fromHere("../package-lock.json"),
-    bundling: {
-      format: OutputFormat.ESM,
-      mainFields: ["module", "main"],
-      target: "node24",
-      externalModules: UNREACHABLE_IN_LAMBDA,
-      minify: true,
-      sourceMap: true,
-      sourcesContent: false,
-      forceDockerBundling: false,
-      logLevel: LogLevel.WARNING,
-    },
-    // A first value, to be measured: memory also buys CPU, and the SDK is most of a request's CPU.
-    memorySize: 512,
-    // Above the longest wait for a run's outcome and all attempts of a call to the table after it; far below the gateway's 30 s.
-    timeout: Duration.seconds(15),
-    // Source maps are read only when a stack trace is, so a refusal, which is an exception of the SDK, pays nothing for them.
-    environment: { HOLDFAST_TABLE: table.tableName, NODE_OPTIONS: "--enable-source-maps" },
-    logGroup,
-    // The service writes JSON already: in Lambda's JSON format it would be a string within JSON, whose fields no query finds by itself.
-    loggingFormat: LoggingFormat.TEXT,
-    role: createRole(scope, table, logGroup),
-  });
-}
-
-/** The function's role, written out: the grants of the CDK (`grantReadWriteData`, the basic execution role) allow far more. */
-function createRole(scope: Construct, table: Table, logGroup: LogGroup): Role {
-  const allow = (actions: string[], resource: string) =>
-    new PolicyDocument({ statements: [new PolicyStatement({ actions, resources: [resource] })] });
-  return new Role(scope, "Role", {
-    description: "holdfast: what the lock function may do",
-    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
-    inlinePolicies: {
-      table: allow(TABLE_ACTIONS, table.tableArn),
-      log: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
-    },
-  });
-}
-
-/**
- * The API. IAM on every route without exception, since the caller's identity is what a lease belongs to;
- * so it is the default, which a new route has without asking. No CORS: a browser has no business here.
- *
- * Each path also answers `ANY` and everything else `$default`, so that 405 and 404 come from the service,
- * as problem+json, and not from the gateway.
- */
-function createApi(scope: Construct, handler: LambdaFunction): HttpApi {
-  // One permission for all routes: one per route would outgrow the function's 20 KB policy.
-  const integration = new HttpLambdaIntegration("Integration", handler, { scopePermissionToRoute: false });
-  const api = new HttpApi(scope, "Api", {
-    apiName: Stack.of(scope).stackName,
-    description: "holdfast: lease locks over HTTP",
-    defaultAuthorizer: new HttpIamAuthorizer(),
-    defaultIntegration: integration,
-  });
-  for (const path of PATHS) {
-    const methods = methodsOf(path).map((method) => HttpMethod[method as keyof typeof HttpMethod]);
-    api.addRoutes({ path, methods: [...methods, HttpMethod.ANY], integration });
+function checkProps({ table, encryptionKey, tenant, jwt, metricPrefixes = [] }: LockServiceProps): void {
+  if (tenant?.startsWith("claim:") && !jwt) throw new Error("tenant: a claim is in a token, so it needs jwt");
+  if (metricPrefixes.length > METRIC_PREFIXES_MAX) {
+    throw new Error(`metricPrefixes: at most ${METRIC_PREFIXES_MAX}, since each makes metrics of its own`);
   }
-  // That permission is for `*/*/*`; the gateway calls for an unmatched path as `<stage>/$default`, and would answer 500.
-  handler.addPermission("InvokeUnmatched", {
-    principal: new ServicePrincipal("apigateway.amazonaws.com"),
-    sourceArn: Stack.of(scope).formatArn({ service: "execute-api", resource: api.apiId, resourceName: "*/$default" }),
-  });
-  return api;
-}
-
-/** A path of the repository, wherever `cdk` is started from. */
-function fromHere(relative: string): string {
-  return fileURLToPath(new URL(relative, import.meta.url));
+  for (const prefix of metricPrefixes) {
+    if (!METRIC_PREFIX.test(prefix)) throw new Error(`metricPrefixes: ${JSON.stringify(prefix)} is how no key begins`);
+  }
+  if (table && encryptionKey && table.encryptionKey && table.encryptionKey.keyArn !== encryptionKey.keyArn) {
+    throw new Error("encryptionKey: the table is encrypted with another key");
+  }
 }

@@ -1,32 +1,53 @@
 /**
  * Who calls, from what the route's authorizer vouched for, and from nothing else: never from a header
  * or the body. The principal of an IAM caller is its account and role or user, not the session, whose
- * name changes with every refresh of credentials.
+ * name changes with every refresh of credentials. Whose keys are one namespace is the deployment's to say
+ * (docs/decisions/012-a-tenant-is-an-account-a-role-or-a-claim.md).
  */
 import type { HttpEvent } from "./http.js";
 import type { Caller } from "../lib/service/caller.js";
+
+/** Of a name as it is written into a namespace; OpenID Connect has a subject in at most 255. */
+const NAME_CHARS = 800;
 
 interface Authorizer {
   readonly iam?: { readonly accountId?: string; readonly userId?: string };
   readonly jwt?: { readonly claims?: Readonly<Record<string, unknown>> };
 }
 
-/** The authenticated caller, or undefined when no authorizer vouches for one. */
-export function callerOf({ requestContext }: HttpEvent): Caller | undefined {
+/**
+ * Who shares a namespace, in which alone callers meet: all of an account (with JSON Web Tokens: of an
+ * issuer), those of one role or user (one subject), or those whose token says the same in a claim.
+ */
+export type Tenancy = "account" | "role" | { readonly claim: string };
+
+/** The authenticated caller, or undefined when no authorizer vouches for one, or its token lacks the claim. */
+export function callerOf({ requestContext }: HttpEvent, tenancy: Tenancy = "account"): Caller | undefined {
   const { requestId } = requestContext;
   const { iam, jwt } = (requestContext.authorizer ?? {}) as Authorizer;
   const { accountId = "", userId = "" } = iam ?? {};
   const user = roleOrUser(accountId, userId);
   if (accountId !== "" && user !== "" && (accountId + user).isWellFormed()) {
-    const namespace = part(accountId);
-    return { namespace, principal: `${namespace}/${part(user)}`, requestId };
+    // No account's id is a claim's value: who asks for a claim has callers with tokens.
+    if (typeof tenancy === "object") return undefined;
+    return callerIn(accountId, tenancy === "role" ? user : undefined, user, requestId);
   }
-  const { iss, sub } = jwt?.claims ?? {};
-  if (typeof iss === "string" && iss !== "" && typeof sub === "string" && sub !== "" && (iss + sub).isWellFormed()) {
-    const namespace = part(iss);
-    return { namespace, principal: `${namespace}/${part(sub)}`, requestId };
-  }
-  return undefined;
+  const { iss, sub, ...claims } = jwt?.claims ?? {};
+  if (!isName(iss) || !isName(sub)) return undefined;
+  if (typeof tenancy !== "object") return callerIn(iss, tenancy === "role" ? sub : undefined, sub, requestId);
+  const tenant = Object.hasOwn(claims, tenancy.claim) ? claims[tenancy.claim] : undefined;
+  return isName(tenant) ? callerIn(iss, tenant, sub, requestId) : undefined;
+}
+
+/** Of a realm (account or issuer) and, where a realm has several, a tenant in it. Neither half can contain the `:` between them. */
+function callerIn(realm: string, tenant: string | undefined, user: string, requestId: string): Caller {
+  const namespace = tenant === undefined ? part(realm) : `${part(realm)}:${part(tenant)}`;
+  return { namespace, principal: `${part(realm)}/${part(user)}`, requestId };
+}
+
+/** Also short enough that two of them fit into a partition key of 2 KB. */
+function isName(claim: unknown): claim is string {
+  return typeof claim === "string" && claim !== "" && claim.isWellFormed() && part(claim).length <= NAME_CHARS;
 }
 
 /** `AROA…:session` is the role `AROA…`. A federated user is `account:name`, which is no session but who it is. */

@@ -3,19 +3,23 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockRules } from "../lib/core/record.js";
 import { createRules } from "../lib/core/rules.js";
 import { systemClock } from "../lib/core/time.js";
-import type { LogLine } from "../lib/service/log.js";
 import { createDynamoStore } from "../lib/store/dynamo-store.js";
 import type { LockStore } from "../lib/store/lock-store.js";
 import { TABLE_CALLS } from "../lib/store/table.js";
 import type { HandlerDeps } from "./handler.js";
+import type { Tenancy } from "./caller.js";
 import { createHandler } from "./handler.js";
+import { metricsOf } from "./metrics.js";
 
 /** The environment of a function. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A handler for `env`: `HOLDFAST_TABLE` names the table, `HOLDFAST_RETENTION_MS` and
- * `HOLDFAST_CLOCK_ERROR_MS` turn the rules, `HOLDFAST_LOG_REFUSALS` (0 to 1) samples refusals in the log.
+ * A handler for `env`: `HOLDFAST_TABLE` names the table, `HOLDFAST_TENANT` (`account`, `role` or
+ * `claim:NAME`) says who shares a namespace, `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS` turn the
+ * rules, `HOLDFAST_LOG_REFUSALS` (0 to 1) samples refusals in the log. With `HOLDFAST_SERVICE`, its name
+ * among others in the account, the log's lines also are metrics, apart for the keys that begin with one of
+ * `HOLDFAST_METRIC_PREFIXES` (separated by commas); a refusal that isn't logged is counted all the same.
  * @throws Error naming the variable that is missing or wrong, when the function starts.
  */
 export function compose(
@@ -24,6 +28,8 @@ export function compose(
 ): ReturnType<typeof createHandler> {
   const rules = rulesOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
+  const service = env["HOLDFAST_SERVICE"] ?? "";
+  const prefixes = (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
   const onTable = (): LockStore =>
     createDynamoStore({
       client: client ?? new DynamoDBClient(TABLE_CALLS),
@@ -37,9 +43,22 @@ export function compose(
     clock: systemClock,
     onFailure: (error, requestId) =>
       write({ event: "failed", requestId, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    tenancy: tenancyOf(env),
     ...deps,
-    log: (line) => void ((line.event !== "refused" || Math.random() < sampled) && log(line)),
+    log: (line) => {
+      const metrics = service === "" ? undefined : metricsOf(line, { service, prefixes });
+      if (line.event !== "refused" || Math.random() < sampled) log({ ...line, ...metrics });
+      else if (metrics) write(metrics);
+    },
   });
+}
+
+function tenancyOf(env: Environment): Tenancy {
+  const value = env["HOLDFAST_TENANT"] || "account";
+  if (value === "account" || value === "role") return value;
+  const claim = /^claim:(.+)$/s.exec(value)?.[1];
+  if (claim === undefined) throw new Error(`HOLDFAST_TENANT: ${JSON.stringify(value)} is not account, role or claim:NAME`);
+  return { claim };
 }
 
 /** The rules that `env` turns. @throws Error naming the variable that is wrong. */
@@ -50,7 +69,7 @@ export function rulesOf(env: Environment): LockRules {
   });
 }
 
-function write(line: LogLine | { readonly event: "failed"; readonly requestId: string; readonly error: string }): void {
+function write(line: object): void {
   console.log(JSON.stringify(line));
 }
 

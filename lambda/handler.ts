@@ -6,6 +6,7 @@ import { refuse } from "../lib/core/errors.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
 import type { ServiceDeps } from "../lib/service/request.js";
 import { lockService } from "../lib/service/service.js";
+import type { Tenancy } from "./caller.js";
 import { callerOf } from "./caller.js";
 import { problem } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
@@ -17,16 +18,18 @@ import { methodsOf, ROUTES } from "./routes.js";
 export interface HandlerDeps extends ServiceDeps {
   /** Told of every failure that is answered with 500; the answer itself says nothing of it. */
   readonly onFailure: (error: unknown, requestId: string) => void;
+  /** Who shares a namespace. @default "account" */
+  readonly tenancy?: Tenancy;
 }
 
 /** A handler for every route of the API. Never throws: what goes wrong inside is a 500 without a word of it. */
-export function createHandler({ onFailure, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
+export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
   return async (event) => {
     const instance = instanceOf(event);
     try {
       const { routeKey } = event;
       if (!Object.hasOwn(ROUTES, routeKey)) return unrouted(routeKey, instance);
-      const caller = callerOf(event);
+      const caller = callerOf(event, tenancy);
       if (!caller) return problem(refuse("forbidden", { detail: "No authorizer vouches for the caller" }), instance);
       const api = lockService(deps, caller, gatewayClocks(deps.clock, event.requestContext.timeEpoch));
       const result = await OPERATIONS[ROUTES[routeKey as RouteKey]](event, api);

@@ -1,4 +1,7 @@
-/** Every route of the API, once: the handler dispatches by route key, and the stack deploys the same list. */
+/**
+ * Every route of the API, once: the handler dispatches by route key, the stack deploys the same list, and
+ * each route has a duty, the function that serves it.
+ */
 
 /** The operations, by the HTTP API's route key. */
 export const ROUTES = {
@@ -32,6 +35,45 @@ export type RouteKey = keyof typeof ROUTES;
 
 /** What a route does. */
 export type RouteName = (typeof ROUTES)[RouteKey];
+
+/**
+ * Who serves a route, each a function of its own in the stack: `acquire` whoever wants in (and may be kept
+ * waiting), `hold` whoever holds, so that no crowd before the door keeps a holder from its heartbeat, and
+ * `admin` who looks over or ends what others hold.
+ */
+export type Duty = "acquire" | "hold" | "admin";
+
+/** The duty of each route. What matches no route (405, 404) is `acquire`'s. */
+export const DUTIES: Readonly<Record<RouteName, Duty>> = {
+  acquire: "acquire",
+  acquireSet: "acquire",
+  start: "acquire",
+  inspect: "acquire",
+  run: "acquire",
+  health: "acquire",
+  openapi: "acquire",
+  check: "hold",
+  release: "hold",
+  renew: "hold",
+  changeMode: "hold",
+  transfer: "hold",
+  renewSet: "hold",
+  releaseSet: "hold",
+  renewMany: "hold",
+  checkRun: "hold",
+  giveUpRun: "hold",
+  renewRun: "hold",
+  conclude: "hold",
+  break: "admin",
+  list: "admin",
+  resetRun: "admin",
+  runs: "admin",
+};
+
+/** The duty of a gateway's route key, also of `ANY …` and `$default`. */
+export function dutyOf(routeKey: string): Duty {
+  return Object.hasOwn(ROUTES, routeKey) ? DUTIES[ROUTES[routeKey as RouteKey]] : "acquire";
+}
 
 /** The methods a path takes, for 405 and its `Allow`. */
 export function methodsOf(path: string): readonly string[] {

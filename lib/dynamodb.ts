@@ -12,6 +12,7 @@ import { realWorld, secureRandom } from "./client/world.js";
 import type { RuleOptions } from "./core/rules.js";
 import { createRules } from "./core/rules.js";
 import { systemClock } from "./core/time.js";
+import { NAMESPACE } from "./service/caller.js";
 import { tableClocks } from "./service/clocks.js";
 import { lockService } from "./service/service.js";
 import type { Log } from "./service/log.js";
@@ -37,7 +38,6 @@ export interface DynamoClientOptions extends ClientOptions, RuleOptions {
   readonly log?: Log;
 }
 
-const NAMESPACE = /^[A-Za-z0-9._:~%-]{1,200}$/;
 const OPTIONS = ["tableName", "namespace", "client", "log", "clockErrorMs", "retentionMs", "prefix", "owner", "onEvent"];
 
 /**

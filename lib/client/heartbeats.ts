@@ -1,6 +1,7 @@
 /**
  * The heartbeats of a process that are due at about the same time, sent as one request. A lease that is
- * alone beats as if this were not there; each is an attempt of its own, answered for itself.
+ * alone beats as if this were not there; each is an attempt of its own, answered for itself. A caller that
+ * may only touch keys of a prefix may not send keys in a body, where no policy looks: it sends each alone.
  */
 import type { Held } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
@@ -33,6 +34,8 @@ export class Heartbeats {
   readonly #clock: Clock;
   readonly #due = new Set<Due>();
   #gathered: Gathered[] = [];
+  /** Until the service says that this caller may not. */
+  #mayGather = true;
 
   constructor(api: ServiceApi, clock: Clock) {
     this.#api = api;
@@ -68,17 +71,25 @@ export class Heartbeats {
   }
 
   #send(): void {
-    const group = this.#gathered.splice(0, LIMITS.renewalsMax);
+    const group = this.#gathered.splice(0, this.#mayGather ? LIMITS.renewalsMax : 1);
     if (this.#gathered.length > 0) this.#send();
-    const [first] = group;
-    if (first && group.length === 1) {
-      const { request, signal, resolve, reject } = first;
-      void this.#api.renew(request, signal && { signal }).then(resolve, reject);
-      return;
-    }
+    if (group.length > 1) this.#sendTogether(group);
+    else group.forEach((one) => this.#sendAlone(one));
+  }
+
+  #sendAlone({ request, signal, resolve, reject }: Gathered): void {
+    void this.#api.renew(request, signal && { signal }).then(resolve, reject);
+  }
+
+  #sendTogether(group: readonly Gathered[]): void {
     const leases = group.map(({ request }) => request);
     void this.#api.renewMany({ leases }, { signal: whenAll(group) }).then(
       (answer) => {
+        if (!answer.ok && answer.code === "forbidden") {
+          this.#mayGather = false;
+          group.forEach((one) => this.#sendAlone(one));
+          return;
+        }
         for (const [index, { resolve, reject }] of group.entries()) {
           const result = answer.ok ? answer.results[index] : answer;
           if (result) resolve(result);

@@ -89,7 +89,8 @@ function queued(
   rules: LockRules,
 ): Decision<Acquire> {
   const next = change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, rules) });
-  return { answer: waitingView(next, leaseId, reading), next, events: [...events, { event: "queued", leaseId, owner, principal }] };
+  const answer = waitingView(next, leaseId, reading);
+  return { answer, next, events: [...events, { event: "queued", leaseId, owner, principal, position: answer.position }] };
 }
 
 /** Asks again from its place: granted when its turn has come, else heard of, as often as it must be. */

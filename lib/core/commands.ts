@@ -234,6 +234,8 @@ export interface LeaseEvent {
   readonly reason?: Ending;
   /** What a change of mode made of it. */
   readonly mode?: Mode;
+  /** The place of one that joined the queue. */
+  readonly position?: number;
   /** Of a run: which attempt, and what came of it. */
   readonly attempt?: number;
   readonly outcome?: Conclude["state"];

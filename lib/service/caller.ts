@@ -1,5 +1,8 @@
 /** Whose behalf the service acts on. What a gateway vouched for, never what a request says of itself. */
 
+/** How a namespace may be named by whoever names it: no `/`, which ends it in the table's keys. */
+export const NAMESPACE = /^[A-Za-z0-9._:~%-]{1,200}$/;
+
 /** Who asks, as the gateway authenticated them. */
 export interface Caller {
   /** Who may renew and release what this caller acquires. */

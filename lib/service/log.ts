@@ -31,6 +31,8 @@ export interface LogLine {
   readonly heldMs?: number;
   /** What a change of mode made of the lease. */
   readonly mode?: LeaseEvent["mode"];
+  /** Of one that joined a queue: its place in it, 1 being next. */
+  readonly position?: number;
   /** Of a run: which attempt, and what came of it. */
   readonly attempt?: number;
   readonly outcome?: LeaseEvent["outcome"];

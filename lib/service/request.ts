@@ -65,7 +65,9 @@ export function requests(
   const { namespace } = caller;
 
   function refused(request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string): Refusal {
-    log(refusalLine(request, refusal, caller, clocks().laterMs, cause));
+    const { earlierMs, laterMs } = clocks();
+    // Where the clocks disagree, the later one may be days ahead, and nobody looks for a line there.
+    log(refusalLine(request, refusal, caller, refusal.code === "clock-skew" ? earlierMs : laterMs, cause));
     return refusal;
   }
 

@@ -252,3 +252,29 @@ describe("what a group is told", () => {
     expect(rig.wire.of("renew").every(({ request }) => request.key === "short")).toBe(true);
   });
 });
+
+describe("a caller that may not send keys in a body", () => {
+  it.each<[count: number]>([[2], [30]])(
+    "learns it once of %d leases, sends each heartbeat by itself from then on, and loses none",
+    async (count) => {
+      const rig = createRig();
+      const leases = await hold(rig.locks, count);
+      rig.wire.always("renewMany", { instead: refuse("forbidden") });
+      await rig.clock.advance(EVERY_MS);
+      const refusedGroups = sizes(rig).length;
+      expect(rig.wire.of("renew")).toHaveLength(count);
+      await rig.clock.advance(3 * LEASE_MS);
+      expect(sizes(rig)).toHaveLength(refusedGroups);
+      expect(states(leases)).toEqual(["held"]);
+    },
+  );
+
+  it("control: where not even one may be renewed, each is lost at its deadline", async () => {
+    const rig = createRig();
+    const leases = await hold(rig.locks, 2);
+    rig.wire.always("renewMany", { instead: refuse("forbidden") });
+    rig.wire.always("renew", { instead: refuse("forbidden") });
+    await rig.clock.advance(LEASE_MS);
+    expect(states(leases)).toEqual(["lost"]);
+  });
+});

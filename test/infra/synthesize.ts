@@ -1,15 +1,20 @@
-/** The stack as `cdk synth` sees it: with the context of cdk.json, into a directory of its own, and bundled only when asked. */
+/** Stacks as `cdk synth` makes them: with the context of cdk.json, the functions' code as it is now, into a directory of their own. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { App } from "aws-cdk-lib";
+import { App, Stack } from "aws-cdk-lib";
+import { Template } from "aws-cdk-lib/assertions";
 import { afterAll } from "vitest";
+import { bundleFunction } from "../../infra/bundle.js";
+import type { LockServiceProps } from "../../infra/lock-service.js";
+import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const WITHOUT_BUNDLING = { "aws:cdk:bundling-stacks": [] };
+
+await bundleFunction();
 
 /** The context of cdk.json: what the deployed stack is made with. */
 export function cdkContext(): Record<string, unknown> {
@@ -17,12 +22,29 @@ export function cdkContext(): Record<string, unknown> {
   return cdkJson.context;
 }
 
-/** The stack of stage dev, made in this process and not bundled. */
+/** An app as cdk.json has it. */
+export function newApp(): App {
+  return new App({ outdir: assemblyDirectory(), context: cdkContext() });
+}
+
+/** The stack of stage dev, made in this process. */
 export function synthesize(): HoldfastStack {
-  const app = new App({ outdir: assemblyDirectory(), context: { ...cdkContext(), ...WITHOUT_BUNDLING } });
+  const app = newApp();
   const stack = new HoldfastStack(app, "holdfast-dev");
   app.synth();
   return stack;
+}
+
+/** A stack of somebody's own with a lock service in it, and whatever else `others` puts there. */
+export function synthesizeOwn(
+  propsFor: (stack: Stack) => LockServiceProps,
+  others: (service: LockService, stack: Stack) => void = () => undefined,
+): Template {
+  const app = newApp();
+  const stack = new Stack(app, "shop");
+  others(new LockService(stack, "Locks", propsFor(stack)), stack);
+  app.synth();
+  return Template.fromStack(stack);
 }
 
 /** What a run of the app came to. */
@@ -34,9 +56,9 @@ export interface AppRun {
 }
 
 /** Runs infra/app.ts as `cdk` does. Of the environment it gets the path alone: no credentials, and no home to find them in. */
-export function runApp(options: { context?: Record<string, unknown>; bundle?: boolean }): AppRun {
+export function runApp(options: { context?: Record<string, unknown> }): AppRun {
   const directory = assemblyDirectory();
-  const context = { ...cdkContext(), ...(options.bundle === true ? {} : WITHOUT_BUNDLING), ...options.context };
+  const context = { ...cdkContext(), ...options.context };
   const env = { PATH: process.env["PATH"], CDK_OUTDIR: directory, CDK_CONTEXT_JSON: JSON.stringify(context) };
   const { status, stderr } = spawnSync(process.execPath, ["--import", "tsx", "infra/app.ts"], { cwd: ROOT, env, encoding: "utf8" });
   return { status, stderr, directory };

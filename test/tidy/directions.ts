@@ -39,7 +39,7 @@ const ROOMS: readonly Room[] = [
   { of: "lambda/", files: ["lib/service/", "lib/wire/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
   { of: "bin/", files: [ENTRY], packages: [ANY_NODE] },
-  { of: "examples/", files: [ENTRY, "infra/local/"], packages: [ANYTHING] },
+  { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];
 
 /** The imports of `source` that point the wrong way, one line each. */

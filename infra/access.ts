@@ -1,0 +1,72 @@
+/**
+ * What a caller is allowed: the routes of the API it may call, or the part of the table it may touch. The
+ * one place where a right is given to anybody outside.
+ */
+import { Token } from "aws-cdk-lib";
+import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
+import type { Duty } from "../lambda/routes.js";
+import { dutyOf, ROUTES } from "../lambda/routes.js";
+import { NAMESPACE } from "../lib/service/caller.js";
+import type { LockTable } from "./table.js";
+
+/** What somebody may do to what. */
+export interface Right {
+  readonly actions: string[];
+  readonly resourceArns: string[];
+  readonly conditions?: Record<string, Record<string, unknown>>;
+}
+
+/** The API's only stage. */
+const STAGE = "$default";
+const KEY_PARAMETER = "{key}";
+/** What keys are made of; so a prefix has no wildcard in it, and can't leave its segment of the path. */
+const PREFIX = /^[A-Za-z0-9._:~-]{1,200}$/;
+
+/**
+ * The right to call the routes of these duties. With a prefix: of keys that begin with it alone, and so
+ * none of the routes that carry their keys in the body, where IAM does not look.
+ * @throws Error when no key begins with the prefix.
+ */
+export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string): Right {
+  if (prefix !== undefined && !PREFIX.test(prefix)) {
+    throw new Error(`prefix: ${JSON.stringify(prefix)} is how no key begins; keys are made of A-Z a-z 0-9 . _ : ~ -`);
+  }
+  const routes = Object.keys(ROUTES)
+    .filter((routeKey) => duties.includes(dutyOf(routeKey)))
+    .map((routeKey) => routeKey.split(" ") as [method: string, path: string]);
+  const allowed =
+    prefix === undefined
+      ? routes.map(([method, path]) => [method, path.replaceAll(/\{\w+\}/g, "*")] as const)
+      : routes.flatMap(([method, path]) => underPrefix(path, prefix).map((narrowed) => [method, narrowed] as const));
+  return {
+    actions: ["execute-api:Invoke"],
+    resourceArns: allowed.map(([method, path]) => api.arnForExecuteApi(method, path, STAGE)),
+  };
+}
+
+/** The service's own paths, which name no key and tell nothing of any, and those of keys that begin with the prefix, as sent or encoded. */
+function underPrefix(path: string, prefix: string): string[] {
+  if (path === "/v1/health" || path === "/v1/openapi.json") return [path];
+  if (!path.includes(KEY_PARAMETER)) return [];
+  const forms = [...new Set([prefix, encodeURIComponent(prefix)])];
+  return forms.map((form) => path.replace(KEY_PARAMETER, `${form}*`).replaceAll(/\{\w+\}/g, "*"));
+}
+
+/**
+ * The right to what a client straight on the table does, to the items of one namespace. `ForAllValues` also
+ * holds of a request that names no key at all (a Scan), hence the `Null`.
+ * @throws Error when clients could not be given that namespace.
+ */
+export function tableRight(table: LockTable, namespace: string): Right {
+  if (!Token.isUnresolved(namespace) && !NAMESPACE.test(namespace)) {
+    throw new Error("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -");
+  }
+  return {
+    actions: ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+    resourceArns: [table.tableArn],
+    conditions: {
+      "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [`${namespace}/*`] },
+      Null: { "dynamodb:LeadingKeys": "false" },
+    },
+  };
+}

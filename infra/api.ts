@@ -1,0 +1,123 @@
+/**
+ * The HTTP API before the functions. An authorizer stands before every route without exception, since the
+ * caller's identity is what a lease belongs to; so it is the default, which a new route has without asking.
+ * No CORS: a browser has no business here.
+ */
+import { RemovalPolicy, Stack } from "aws-cdk-lib";
+import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
+import type { CfnStage, DomainMappingOptions, IHttpRouteAuthorizer, ThrottleSettings } from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpApi, HttpMethod, HttpStage, LogGroupLogDestination } from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpIamAuthorizer, HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
+import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { Construct } from "constructs";
+import type { Duty } from "../lambda/routes.js";
+import { dutyOf, PATHS, ROUTES } from "../lambda/routes.js";
+import type { Functions } from "./functions.js";
+
+/** Callers who bring a JSON Web Token instead of signing with IAM. */
+export interface JwtOptions {
+  /** The `iss` of the tokens; its keys are found below it. */
+  readonly issuer: string;
+  /** One of these must be the token's `aud` (or `client_id`). */
+  readonly audience: readonly string[];
+  /** One of these must be the token's, on every route but the admin's. @default none is asked for */
+  readonly scopes?: readonly string[];
+  /** One of these must be the token's to break, list and reset. @default ["locks:admin"] */
+  readonly adminScopes?: readonly string[];
+}
+
+/** What the API is made with. */
+export interface ApiOptions {
+  readonly functions: Functions;
+  readonly jwt: JwtOptions | undefined;
+  readonly throttle: Required<ThrottleSettings>;
+  readonly acquireThrottle: Required<ThrottleSettings>;
+  readonly domain: DomainMappingOptions | undefined;
+  readonly logRetention: RetentionDays;
+}
+
+/** Asked of a JWT for the admin's routes. */
+export const ADMIN_SCOPE = "locks:admin";
+
+/** What the gateway notes of a request: never its path or query, which carry keys and leaseIds. */
+const ACCESS_LOG = {
+  time: "$context.requestTimeEpoch",
+  requestId: "$context.requestId",
+  routeKey: "$context.routeKey",
+  status: "$context.status",
+  latencyMs: "$context.responseLatency",
+  integrationLatencyMs: "$context.integrationLatency",
+  integrationStatus: "$context.integrationStatus",
+  error: "$context.error.responseType",
+  responseBytes: "$context.responseLength",
+};
+
+/** The routes that take a new hold: throttled apart, so that holders keep the rest of the stage's rate to themselves. */
+export const ACQUIRING_ROUTES = Object.keys(ROUTES).filter((routeKey) => routeKey.startsWith("PUT ") && dutyOf(routeKey) === "acquire");
+
+/** The API, its routes each to their function, and its one stage. */
+export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi; stage: HttpStage } {
+  const { functions, jwt } = options;
+  const integrations = Object.fromEntries(
+    // One permission for all routes: one per route would outgrow a function's 20 KB policy.
+    Object.entries(functions).map(([duty, handler]) => [
+      duty,
+      new HttpLambdaIntegration(`${duty}Integration`, handler, { scopePermissionToRoute: false }),
+    ]),
+  ) as Record<Duty, HttpLambdaIntegration>;
+  const api = new HttpApi(scope, "Api", {
+    apiName: Stack.of(scope).stackName,
+    description: "holdfast: lease locks over HTTP",
+    createDefaultStage: false,
+    defaultAuthorizer: authorizerFor(jwt),
+    defaultIntegration: integrations.acquire,
+    ...(jwt?.scopes && { defaultAuthorizationScopes: [...jwt.scopes] }),
+  });
+  const { adminScopes = [ADMIN_SCOPE] } = jwt ?? {};
+  const routeKeys = [...Object.keys(ROUTES), ...PATHS.map((path) => `ANY ${path}`)];
+  const routes = routeKeys.flatMap((routeKey) => {
+    const [method, path] = routeKey.split(" ") as [keyof typeof HttpMethod, string];
+    const duty = dutyOf(routeKey);
+    return api.addRoutes({
+      path,
+      methods: [HttpMethod[method]],
+      integration: integrations[duty],
+      ...(jwt && duty === "admin" && { authorizationScopes: [...adminScopes] }),
+    });
+  });
+  // Those permissions are for `*/*/*`; the gateway calls for an unmatched path as `<stage>/$default`, and would answer 500.
+  functions.acquire.addPermission("InvokeUnmatched", {
+    principal: new ServicePrincipal("apigateway.amazonaws.com"),
+    sourceArn: Stack.of(scope).formatArn({ service: "execute-api", resource: api.apiId, resourceName: "*/$default" }),
+  });
+  const stage = createStage(scope, api, options);
+  // A stage can throttle only routes that are there already.
+  stage.node.addDependency(...routes);
+  return { api, stage };
+}
+
+function authorizerFor(jwt: JwtOptions | undefined): IHttpRouteAuthorizer {
+  return jwt ? new HttpJwtAuthorizer("Jwt", jwt.issuer, { jwtAudience: [...jwt.audience] }) : new HttpIamAuthorizer();
+}
+
+function createStage(scope: Construct, httpApi: HttpApi, { throttle, acquireThrottle, domain, logRetention }: ApiOptions): HttpStage {
+  const log = new LogGroup(scope, "AccessLog", { retention: logRetention, removalPolicy: RemovalPolicy.RETAIN });
+  const stage = new HttpStage(scope, "Stage", {
+    httpApi,
+    autoDeploy: true,
+    throttle,
+    accessLogSettings: {
+      destination: new LogGroupLogDestination(log),
+      format: AccessLogFormat.custom(JSON.stringify(ACCESS_LOG)),
+    },
+    ...(domain && { domainMapping: domain }),
+  });
+  const { rateLimit, burstLimit } = acquireThrottle;
+  (stage.node.defaultChild as CfnStage).routeSettings = Object.fromEntries(
+    ACQUIRING_ROUTES.map((routeKey) => [routeKey, { ThrottlingRateLimit: rateLimit, ThrottlingBurstLimit: burstLimit }]),
+  );
+  return stage;
+}

@@ -1,0 +1,130 @@
+/**
+ * The functions: the same code three times, so that a crowd that wants in (`acquire`) never takes the
+ * concurrency of those who hold (`hold`), and only what breaks, lists and resets (`admin`) may query.
+ */
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
+import type { IRole } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
+import { Architecture, Code, Function as LambdaFunction, LoggingFormat, Runtime, Tracing } from "aws-cdk-lib/aws-lambda";
+import type { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { Construct } from "constructs";
+import type { Duty } from "../lambda/routes.js";
+import type { LockTable } from "./table.js";
+
+/** One function for each duty. */
+export type Functions = Readonly<Record<Duty, LambdaFunction>>;
+
+/** What the functions are made with. */
+export interface FunctionOptions {
+  readonly table: LockTable;
+  readonly encryptionKey: IKey | undefined;
+  readonly logRetention: RetentionDays;
+  readonly memorySizeMb: number;
+  readonly tracing: boolean;
+  readonly reservedConcurrency: Readonly<Partial<Record<Duty, number>>>;
+  /** Besides the table's name. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const DUTIES: Readonly<Record<Duty, { readonly id: string; readonly description: string; readonly actions: readonly string[] }>> = {
+  acquire: {
+    id: "Acquire",
+    description: "holdfast: for whoever wants in or looks",
+    actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"],
+  },
+  hold: {
+    id: "Hold",
+    description: "holdfast: for whoever holds: renew, release, still mine, outcome",
+    actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"],
+  },
+  admin: {
+    id: "Admin",
+    description: "holdfast: break, list and reset",
+    actions: ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+  },
+};
+
+/** What DynamoDB does with a customer's key on behalf of who reads and writes the table. */
+export const KEY_ACTIONS = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"];
+
+/** The functions, their roles, and the one log they all write: "one key's history" is then one query. */
+export function createFunctions(scope: Construct, options: FunctionOptions): { functions: Functions; log: LogGroup } {
+  // The log is the record of who held what and when, so it too outlives the stack.
+  const log = new LogGroup(scope, "Log", { retention: options.logRetention, removalPolicy: RemovalPolicy.RETAIN });
+  const code = functionCode();
+  const create = (duty: Duty): LambdaFunction => {
+    const { id, description } = DUTIES[duty];
+    const reserved = options.reservedConcurrency[duty];
+    const made = new LambdaFunction(scope, id, {
+      description,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      code,
+      handler: "index.handler",
+      memorySize: options.memorySizeMb,
+      // Above the longest wait for a run's outcome and all attempts of a call to the table after it; far below the gateway's 30 s.
+      timeout: Duration.seconds(15),
+      // Source maps are read only when a stack trace is, so a refusal, which is an exception of the SDK, pays nothing for them.
+      environment: { HOLDFAST_TABLE: options.table.tableName, NODE_OPTIONS: "--enable-source-maps", ...options.environment },
+      logGroup: log,
+      // The service writes JSON already: in Lambda's JSON format it would be a string within JSON, whose fields no query finds by itself.
+      loggingFormat: LoggingFormat.TEXT,
+      tracing: options.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
+      role: createRole(scope, duty, log, options),
+      ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
+    });
+    Validations.of(made).acknowledge({ id: "Serverless::Serverless-LambdaDLQ", reason: NO_DEAD_LETTERS });
+    return made;
+  };
+  return { functions: { acquire: create("acquire"), hold: create("hold"), admin: create("admin") }, log };
+}
+
+/**
+ * A function's role, written out: the grants of the CDK (`grantReadWriteData`, the basic execution role)
+ * allow far more. No Scan, no PutItem, and no DeleteItem: a deleted lock forgets its fencing token.
+ */
+function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryptionKey, tracing }: FunctionOptions): IRole {
+  const { id, actions } = DUTIES[duty];
+  const policy = (...statements: PolicyStatement[]) => new PolicyDocument({ statements });
+  const role = new Role(scope, `${id}Role`, {
+    description: `holdfast: what the ${duty} function may do`,
+    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    inlinePolicies: {
+      table: policy(new PolicyStatement({ actions: [...actions], resources: [table.tableArn] })),
+      log: policy(new PolicyStatement({ actions: ["logs:CreateLogStream", "logs:PutLogEvents"], resources: [log.logGroupArn] })),
+      ...(encryptionKey && { key: policy(keyStatement(scope, encryptionKey)) }),
+      ...(tracing && { trace: policy(new PolicyStatement({ actions: TRACE_ACTIONS, resources: ["*"] })) }),
+    },
+  });
+  if (tracing) {
+    for (const id of ["AwsSolutions::AwsSolutions-IAM5[Resource::*]", "Serverless::Serverless-LambdaStarPermissions"]) {
+      Validations.of(role).acknowledge({ id, reason: TRACES_HAVE_NO_RESOURCE });
+    }
+  }
+  // What is above is all: the CDK would add policies of its own, tracing's for one.
+  return role.withoutPolicyUpdates();
+}
+
+const TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"];
+const TRACES_HAVE_NO_RESOURCE = "X-Ray's two actions to write traces know no resources; all else in the role names the table or the log";
+const NO_DEAD_LETTERS = "A dead-letter queue is for asynchronous invocations; only the API invokes this function, and waits for the answer";
+
+/** The use of a customer's key, through DynamoDB alone. */
+export function keyStatement(scope: Construct, key: IKey): PolicyStatement {
+  return new PolicyStatement({
+    actions: KEY_ACTIONS,
+    resources: [key.keyArn],
+    conditions: { StringEquals: { "kms:ViaService": `dynamodb.${Stack.of(scope).region}.${Stack.of(scope).urlSuffix}` } },
+  });
+}
+
+/** The bundle beside this file (bundle.ts). @throws Error when it has not been made. */
+function functionCode(): Code {
+  const directory = fileURLToPath(new URL("function", import.meta.url));
+  if (!existsSync(`${directory}/index.mjs`)) throw new Error("The functions' code is not there: npx tsx infra/bundle.ts makes it");
+  return Code.fromAsset(directory);
+}

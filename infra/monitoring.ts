@@ -1,0 +1,138 @@
+/**
+ * What an operator sees of a lock service: alarms on what is ours to mend, a dashboard, and the history of
+ * one key as a saved query. No alarm on 4xx: a lock that is held is a 423, and the service at work.
+ */
+import { Duration, Stack } from "aws-cdk-lib";
+import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
+import type { IMetric } from "aws-cdk-lib/aws-cloudwatch";
+import { Alarm, ComparisonOperator, Dashboard, GraphWidget, Metric, Stats, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
+import type { ILogGroup } from "aws-cdk-lib/aws-logs";
+import { QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
+import type { ITopic } from "aws-cdk-lib/aws-sns";
+import type { Construct } from "constructs";
+import type { MetricName } from "../lambda/metrics.js";
+import { METRIC_NAMESPACE, METRICS } from "../lambda/metrics.js";
+import type { Functions } from "./functions.js";
+
+/** What is watched. */
+export interface MonitoringOptions {
+  readonly api: HttpApi;
+  readonly stage: HttpStage;
+  readonly functions: Functions;
+  readonly log: ILogGroup;
+  /** The dimension `Service` of the metrics. */
+  readonly service: string;
+  /** Told of alarms; without it they only show. */
+  readonly alarmTopic: ITopic | undefined;
+}
+
+/** A heartbeat that takes this long is late for a lease of a second. The function for holders never waits for anybody. */
+const SLOW_MS = 1_000;
+const PERIOD = Duration.minutes(5);
+
+/** What is wrong when it is more than zero in five minutes, and what to look at first. */
+const NEVER: readonly { readonly metric: MetricName; readonly says: string }[] = [
+  { metric: "ClockSkew", says: "The function's clock and the gateway's disagree: nothing is granted meanwhile" },
+  { metric: "Throttled", says: "DynamoDB throttles: one key is asked for more often than a partition can, or the table is at its limit" },
+  { metric: "Lost", says: "Holders lost their leases: frozen, cut off, without heartbeats, or broken by an operator" },
+];
+
+/** A metric of this service. */
+export function metricOf(service: string, metricName: MetricName, statistic: string): Metric {
+  return new Metric({ namespace: METRIC_NAMESPACE, metricName, dimensionsMap: { Service: service }, statistic, period: PERIOD });
+}
+
+/** Alarms, dashboard and saved query. */
+export function createMonitoring(scope: Construct, options: MonitoringOptions): Dashboard {
+  const { functions, service, log } = options;
+  for (const { metric, says } of NEVER) alarm(scope, options, metric, says, metricOf(service, metric, Stats.SUM), 0);
+  alarm(
+    scope,
+    options,
+    "Failures",
+    "The API answers with 5xx",
+    options.stage.metricServerError({ statistic: Stats.SUM, period: PERIOD }),
+    0,
+  );
+  alarm(
+    scope,
+    options,
+    "SlowHeartbeats",
+    `The slowest hundredth of heartbeats and releases takes over ${SLOW_MS} ms`,
+    functions.hold.metricDuration({ statistic: Stats.percentile(99), period: PERIOD }),
+    SLOW_MS,
+  );
+  alarm(
+    scope,
+    options,
+    "HoldersThrottled",
+    "Lambda had no room for heartbeats or releases: reserve concurrency for the hold function",
+    functions.hold.metricThrottles({ statistic: Stats.SUM, period: PERIOD }),
+    0,
+  );
+  new QueryDefinition(scope, "KeyHistory", {
+    queryDefinitionName: `${service}/one key's history`,
+    logGroups: [log],
+    queryString: new QueryString({
+      fields: ["@timestamp", "event", "owner", "principal", "fencingToken", "waitedMs", "heldMs", "reason", "lease", "by", "requestId"],
+      filterStatements: ['model = "ORDER"', 'id = "1231"'],
+      sort: "@timestamp asc",
+      limit: 1_000,
+    }),
+  });
+  return createDashboard(scope, options);
+}
+
+function alarm(
+  scope: Construct,
+  { service, alarmTopic }: MonitoringOptions,
+  name: string,
+  says: string,
+  metric: IMetric,
+  above: number,
+): void {
+  const made = new Alarm(scope, `${name}Alarm`, {
+    alarmName: `${service}: ${name}`,
+    alarmDescription: says,
+    metric,
+    threshold: above,
+    comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+    evaluationPeriods: 1,
+    treatMissingData: TreatMissingData.NOT_BREACHING,
+  });
+  if (alarmTopic) made.addAlarmAction(new SnsAction(alarmTopic));
+}
+
+function createDashboard(scope: Construct, { api, stage, functions, service }: MonitoringOptions): Dashboard {
+  const ours = (statistic: string, ...names: MetricName[]): Metric[] => names.map((name) => metricOf(service, name, statistic));
+  const p50p99 = (name: MetricName): Metric[] => [50, 99].map((percent) => metricOf(service, name, Stats.percentile(percent)));
+  const graph = (title: string, left: IMetric[], unit: string): GraphWidget =>
+    new GraphWidget({ title, left, width: 12, height: 6, leftYAxis: { label: unit, min: 0, showUnits: false } });
+  return new Dashboard(scope, "Dashboard", {
+    dashboardName: `${service}-${Stack.of(scope).region}`,
+    widgets: [
+      [graph("Granted and refused", ours(Stats.SUM, "Granted", "Refused"), "per 5 min"), graph("Waited", p50p99("WaitedMs"), "ms")],
+      [graph("Held", p50p99("HeldMs"), "ms"), graph("Queue length at arrival", ours(Stats.MAXIMUM, "QueueLength"), "waiters")],
+      [
+        graph("Lost, taken over, repeated", ours(Stats.SUM, "Lost", "TakenOver", "Repeated"), "per 5 min"),
+        graph("Clock skew, throttled", ours(Stats.SUM, "ClockSkew", "Throttled"), "per 5 min"),
+      ],
+      [
+        graph(
+          "Requests and 5xx",
+          [api.metricCount({ statistic: Stats.SUM }), stage.metricServerError({ statistic: Stats.SUM })],
+          "per 5 min",
+        ),
+        graph(
+          "Functions: p99",
+          Object.values(functions).map((one) => one.metricDuration({ statistic: Stats.percentile(99) })),
+          "ms",
+        ),
+      ],
+    ],
+  });
+}
+
+/** The units of the metrics, for what is drawn elsewhere. */
+export const METRIC_UNITS = METRICS;

@@ -1,0 +1,182 @@
+/** Rights that are given: which calls a policy lets through and which it stops, asked of the policy that would be deployed. */
+import type { Template } from "aws-cdk-lib/assertions";
+import { ArnPrincipal, Role } from "aws-cdk-lib/aws-iam";
+import { Key } from "aws-cdk-lib/aws-kms";
+import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
+import type { Stack } from "aws-cdk-lib";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { LockService } from "../../infra/lock-service.js";
+import { DUTIES, ROUTES } from "../../lambda/routes.js";
+import { itemKey, payloadKey } from "../../lib/store/item.js";
+import { TABLE } from "../../lib/store/table.js";
+import type { Statement } from "./resources.js";
+import { arnLike, functionOf, grantedStatements, only, pathsOf } from "./resources.js";
+import { synthesizeOwn } from "./synthesize.js";
+
+const ROUTE_KEYS = Object.keys(ROUTES) as (keyof typeof ROUTES)[];
+const isAdmins = (routeKey: keyof typeof ROUTES): boolean => DUTIES[ROUTES[routeKey]] === "admin";
+
+/** A stack whose function `Shop` is given rights, and the function's environment. */
+function grantTo(grant: (service: LockService, shop: LambdaFunction) => unknown, propsFor: (stack: Stack) => object = () => ({})) {
+  const template = synthesizeOwn(propsFor, (service, stack) => {
+    const code = Code.fromInline("exports.handler = async () => {}");
+    grant(service, new LambdaFunction(stack, "Shop", { runtime: Runtime.NODEJS_24_X, handler: "index.handler", code }));
+  });
+  const statements = grantedStatements(template).filter(({ Action }) => !String(Action).startsWith("xray"));
+  return { template, statements, environment: environmentOf(template) };
+}
+
+function environmentOf(template: Template): Record<string, unknown> {
+  const shop = Object.entries(template.findResources("AWS::Lambda::Function")).find(([id]) => id.startsWith("Shop"))![1] as {
+    Properties: { Environment?: { Variables: Record<string, unknown> } };
+  };
+  return shop.Properties.Environment?.Variables ?? {};
+}
+
+/** The call to a route for a key, as the gateway names it to IAM. */
+function callOf(routeKey: string, key: string): string {
+  const [method, path] = routeKey.split(" ") as [string, string];
+  return `/$default/${method}${path.replace("{key}", key).replace("{leaseId}", "0199d3c1-0000-7000-8000-000000000000")}`;
+}
+
+function mayCall(statements: readonly Statement[], routeKey: string, key = "ORDER_1231"): boolean {
+  return statements.flatMap(pathsOf).some((pattern) => arnLike(pattern, callOf(routeKey, key)));
+}
+
+describe("a client of the API", () => {
+  const { statements, environment } = grantTo((service, shop) => service.grantClient(shop));
+
+  it.each(ROUTE_KEYS.filter((routeKey) => !isAdmins(routeKey)))("may %s", (routeKey) => {
+    expect(mayCall(statements, routeKey)).toBe(true);
+  });
+
+  it.each(ROUTE_KEYS.filter(isAdmins))("may not %s", (routeKey) => {
+    expect(mayCall(statements, routeKey)).toBe(false);
+  });
+
+  it("may do nothing else, in no other stage, and knows the URL", () => {
+    expect(statements.map(({ Action }) => Action)).toEqual(["execute-api:Invoke"]);
+    expect(statements.flatMap(pathsOf).filter((pattern) => !pattern.startsWith("/$default/"))).toEqual([]);
+    expect(Object.keys(environment)).toEqual(["HOLDFAST_URL"]);
+  });
+
+  it("may be a role without an environment", () => {
+    const template = synthesizeOwn(
+      () => ({}),
+      (service, stack) => service.grantClient(new Role(stack, "Task", { assumedBy: new ArnPrincipal("arn:aws:iam::111122223333:root") })),
+    );
+    expect(mayCall(grantedStatements(template), "PUT /v1/locks/{key}/leases/{leaseId}")).toBe(true);
+  });
+});
+
+describe("an administrator of the API", () => {
+  it.each(ROUTE_KEYS)("may %s", (routeKey) => {
+    const { statements } = grantTo((service, shop) => service.grantAdmin(shop));
+    expect(mayCall(statements, routeKey)).toBe(true);
+  });
+});
+
+describe("a client of the keys of a prefix", () => {
+  const { statements, environment } = grantTo((service, shop) => service.grantClient(shop, { prefix: "ORDER_" }));
+  const ofKeys = ROUTE_KEYS.filter((routeKey) => !isAdmins(routeKey) && routeKey.includes("{key}"));
+
+  it.each(ofKeys)("may %s of its own keys, and of no other", (routeKey) => {
+    expect(mayCall(statements, routeKey, "ORDER_1231")).toBe(true);
+    for (const key of ["PAYMENT_1231", "ORDER", "XORDER_1231", "order_1231"]) expect(mayCall(statements, routeKey, key), key).toBe(false);
+  });
+
+  it.each(ROUTE_KEYS.filter((routeKey) => !routeKey.includes("{key}") && !/health|openapi/.test(routeKey)))(
+    "may not %s: its keys are in the body or the query, where IAM does not look",
+    (routeKey) => {
+      expect(mayCall(statements, routeKey)).toBe(false);
+    },
+  );
+
+  it("may ask how the service is, and knows the URL", () => {
+    expect(mayCall(statements, "GET /v1/health")).toBe(true);
+    expect(Object.keys(environment)).toEqual(["HOLDFAST_URL"]);
+  });
+
+  it("may send a `:` as it is or encoded", () => {
+    const colon = grantTo((service, shop) => service.grantClient(shop, { prefix: "shop:" })).statements;
+    expect(mayCall(colon, "GET /v1/locks/{key}", "shop:1")).toBe(true);
+    expect(mayCall(colon, "GET /v1/locks/{key}", "shop%3A1")).toBe(true);
+  });
+
+  it.each(["", "ORDER_*", "ORDER?", "a/b", "ä", "${aws:username}"])("is not made of the prefix %j", (prefix) => {
+    expect(() => grantTo((service, shop) => service.grantClient(shop, { prefix }))).toThrow("prefix: ");
+  });
+
+  it("control: a policy with the wildcard at the key's place alone would let through another's key", () => {
+    const [own] = statements.flatMap(pathsOf).filter((pattern) => pattern.endsWith("/renew"));
+    expect(arnLike(own!.replace("ORDER_*", "*"), callOf("POST /v1/locks/{key}/leases/{leaseId}/renew", "PAYMENT_1"))).toBe(true);
+  });
+});
+
+describe("a client straight on the table", () => {
+  const { template, statements, environment } = grantTo((service, shop) => service.grantDirect(shop, { namespace: "shop" }));
+  const [statement] = statements as [Statement];
+  const { "ForAllValues:StringLike": like, Null: none } = statement.Condition as Record<string, Record<string, unknown>>;
+
+  it("reads, updates and queries, and never deletes, scans or puts", () => {
+    expect(statements).toHaveLength(1);
+    expect(statement.Action).toEqual(["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]);
+    expect(statement.Resource).toEqual({ "Fn::GetAtt": [only(template, "AWS::DynamoDB::Table")[0], "Arn"] });
+  });
+
+  it("touches only items of its namespace: locks, runs and payloads, in every shard", () => {
+    const patterns = like!["dynamodb:LeadingKeys"] as string[];
+    const isOwn = (partition: unknown): boolean => patterns.some((pattern) => arnLike(pattern, String(partition)));
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[A-Za-z0-9._:~-]{1,40}$/),
+        fc.stringMatching(/^[A-Za-z0-9._:~%-]{1,40}$/),
+        fc.constantFrom("locks" as const, "runs" as const),
+        (key, other, kind) => {
+          const own = { namespace: "shop", kind, key };
+          expect(isOwn(itemKey(own)[TABLE.partitionKey])).toBe(true);
+          expect(isOwn(payloadKey(own, "d")[TABLE.partitionKey])).toBe(true);
+          expect(isOwn(itemKey({ namespace: other, kind, key })[TABLE.partitionKey])).toBe(other === "shop");
+        },
+      ),
+    );
+  });
+
+  it("names a key in every request: ForAllValues alone also holds of a Scan, which names none", () => {
+    expect(none).toEqual({ "dynamodb:LeadingKeys": "false" });
+  });
+
+  it("knows the table and the namespace; without one named, the account's", () => {
+    expect(environment).toEqual({ HOLDFAST_TABLE: { Ref: only(template, "AWS::DynamoDB::Table")[0] }, HOLDFAST_NAMESPACE: "shop" });
+    expect(grantTo((service, shop) => service.grantDirect(shop)).environment["HOLDFAST_NAMESPACE"]).toEqual({ Ref: "AWS::AccountId" });
+  });
+
+  it("may use the table's key, through DynamoDB alone", () => {
+    const encrypted = grantTo(
+      (service, shop) => service.grantDirect(shop, { namespace: "shop" }),
+      (stack) => ({ encryptionKey: new Key(stack, "Key") }),
+    );
+    expect(encrypted.statements.map(({ Action }) => [Action].flat()[0]?.split(":")[0]).sort()).toEqual(["dynamodb", "kms"]);
+  });
+
+  it.each(["", "a/b", "shop*", "a b", "a?"])("is not given the namespace %j", (namespace) => {
+    expect(() => grantTo((service, shop) => service.grantDirect(shop, { namespace }))).toThrow("namespace: must be");
+  });
+});
+
+it("gives nothing to callers who bring tokens, for whom IAM has no say", () => {
+  const jwt = { issuer: "https://id.example.com/", audience: ["locks"] };
+  expect(() =>
+    grantTo(
+      (service, shop) => service.grantClient(shop),
+      () => ({ jwt }),
+    ),
+  ).toThrow("grant: this service takes tokens");
+  expect(
+    functionOf(
+      synthesizeOwn(() => ({ jwt })),
+      "acquire",
+    ),
+  ).toHaveLength(2);
+});

@@ -1,0 +1,166 @@
+/** The API before the functions: nobody gets in without an authorizer, each route ends at the function of its duty, and no log has a path. */
+import { Template } from "aws-cdk-lib/assertions";
+import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
+import { describe, expect, it } from "vitest";
+import { DUTIES, dutyOf, PATHS, ROUTES } from "../../lambda/routes.js";
+import { all, arnLike, functionOf, only } from "./resources.js";
+import type { Resource } from "./resources.js";
+import { synthesize, synthesizeOwn } from "./synthesize.js";
+
+const template = Template.fromStack(synthesize());
+const EVERY_ROUTE = [...Object.keys(ROUTES), ...PATHS.map((path) => `ANY ${path}`), "$default"];
+
+function routesOf(made: Template): Readonly<Record<string, Resource["Properties"]>> {
+  return Object.fromEntries(
+    all(made, "AWS::ApiGatewayV2::Route").map(([, route]) => [route.Properties.RouteKey as string, route.Properties]),
+  );
+}
+
+describe("every route", () => {
+  const routes = routesOf(template);
+
+  it("is of the service, ANY for each path, or $default", () => {
+    expect(Object.keys(routes).sort()).toEqual([...EVERY_ROUTE].sort());
+  });
+
+  it.each(EVERY_ROUTE)("%s asks for IAM", (routeKey) => {
+    expect(routes[routeKey]?.AuthorizationType).toBe("AWS_IAM");
+  });
+
+  it.each(EVERY_ROUTE)("%s ends at the function of its duty, in payload format 2.0", (routeKey) => {
+    const [, integrationId] = /^integrations\/,?(.*)$/.exec(joined(routes[routeKey]?.Target)) ?? [];
+    const [, integration] = all(template, "AWS::ApiGatewayV2::Integration").find(([id]) => id === integrationId)!;
+    expect(integration.Properties).toMatchObject({ IntegrationType: "AWS_PROXY", PayloadFormatVersion: "2.0" });
+    expect(integration.Properties.IntegrationUri).toEqual({ "Fn::GetAtt": [functionOf(template, dutyOf(routeKey))[0], "Arn"] });
+  });
+
+  it("may be throttled apart: those that acquire have a rate of their own, and all others the stage's", () => {
+    const { RouteSettings, DefaultRouteSettings } = only(template, "AWS::ApiGatewayV2::Stage")[1].Properties;
+    expect(DefaultRouteSettings).toEqual({ ThrottlingRateLimit: 2_000, ThrottlingBurstLimit: 1_000 });
+    expect(Object.keys(RouteSettings as object).sort()).toEqual([
+      "PUT /v1/lock-sets/{leaseId}",
+      "PUT /v1/locks/{key}/leases/{leaseId}",
+      "PUT /v1/runs/{key}/leases/{leaseId}",
+    ]);
+    const own = synthesizeOwn(() => ({
+      throttle: { rateLimit: 30, burstLimit: 20 },
+      acquireThrottle: { rateLimit: 3, burstLimit: 2 },
+    }));
+    expect(only(own, "AWS::ApiGatewayV2::Stage")[1].Properties).toMatchObject({
+      DefaultRouteSettings: { ThrottlingRateLimit: 30, ThrottlingBurstLimit: 20 },
+      RouteSettings: { "PUT /v1/locks/{key}/leases/{leaseId}": { ThrottlingRateLimit: 3, ThrottlingBurstLimit: 2 } },
+    });
+  });
+
+  it("is there before the stage that throttles it", () => {
+    const dependsOn = only(template, "AWS::ApiGatewayV2::Stage")[1]["DependsOn"] as string[];
+    const routeIds = all(template, "AWS::ApiGatewayV2::Route")
+      .filter(([, route]) => route.Properties.RouteKey !== "$default")
+      .map(([id]) => id);
+    expect(dependsOn).toEqual(expect.arrayContaining(routeIds));
+  });
+});
+
+describe("the functions' permissions", () => {
+  it("let the API, and nobody else, invoke each for every route of its duty; for $default too, which `*/*/*` leaves out", () => {
+    const permissions = all(template, "AWS::Lambda::Permission").map(([, { Properties }]) => Properties);
+    expect(permissions.every(({ Principal }) => Principal === "apigateway.amazonaws.com")).toBe(true);
+    for (const routeKey of EVERY_ROUTE) {
+      const [functionId] = functionOf(template, dutyOf(routeKey));
+      const allowed = permissions
+        .filter(({ FunctionName }) => (FunctionName as { "Fn::GetAtt": string[] })["Fn::GetAtt"][0] === functionId)
+        .map(({ SourceArn }) => joined(SourceArn).split(",").at(-1)!);
+      expect(allowed.filter((pattern) => arnLike(pattern, invocationSource(routeKey)), routeKey)).toHaveLength(1);
+    }
+    expect(arnLike("/*/*/*", invocationSource("$default"))).toBe(false);
+  });
+});
+
+describe("callers with tokens", () => {
+  const jwt = { issuer: "https://id.example.com/", audience: ["locks"], scopes: ["locks:use"] } as const;
+  const made = synthesizeOwn(() => ({ jwt, tenant: "claim:tenant_id" }));
+
+  it("are let in by the issuer's signature and the audience, on every route", () => {
+    const [authorizerId, authorizer] = only(made, "AWS::ApiGatewayV2::Authorizer");
+    expect(authorizer.Properties).toMatchObject({
+      AuthorizerType: "JWT",
+      IdentitySource: ["$request.header.Authorization"],
+      JwtConfiguration: { Issuer: jwt.issuer, Audience: jwt.audience },
+    });
+    const routes = routesOf(made);
+    expect(Object.keys(routes).sort()).toEqual([...EVERY_ROUTE].sort());
+    for (const route of Object.values(routes)) {
+      expect(route).toMatchObject({ AuthorizationType: "JWT", AuthorizerId: { Ref: authorizerId } });
+    }
+  });
+
+  it("need the admin's scope to break, list and reset, and the scope for use elsewhere", () => {
+    for (const [routeKey, { AuthorizationScopes }] of Object.entries(routesOf(made))) {
+      expect(AuthorizationScopes, routeKey).toEqual(dutyOf(routeKey) === "admin" ? ["locks:admin"] : ["locks:use"]);
+    }
+    const admin = Object.entries(ROUTES).filter(([, name]) => DUTIES[name] === "admin");
+    expect(admin.map(([, name]) => name).sort()).toEqual(["break", "list", "resetRun", "runs"]);
+  });
+
+  it("have the claim named that parts tenants; a claim without tokens is refused, and so is a grant by IAM", () => {
+    expect(functionOf(made, "acquire")[1].Properties.Environment).toMatchObject({ Variables: { HOLDFAST_TENANT: "claim:tenant_id" } });
+    expect(() => synthesizeOwn(() => ({ tenant: "claim:tenant_id" }))).toThrow("tenant: a claim is in a token, so it needs jwt");
+  });
+});
+
+describe("the access log", () => {
+  const { AccessLogSettings } = only(template, "AWS::ApiGatewayV2::Stage")[1].Properties as {
+    AccessLogSettings: { Format: string; DestinationArn: unknown };
+  };
+
+  it("has route, status, latency and request id, as JSON", () => {
+    expect(JSON.parse(AccessLogSettings.Format)).toMatchObject({
+      routeKey: "$context.routeKey",
+      status: "$context.status",
+      latencyMs: "$context.responseLatency",
+      requestId: "$context.requestId",
+    });
+    expect(AccessLogSettings.DestinationArn).toEqual({ "Fn::GetAtt": [expect.stringMatching(/^LocksAccessLog/), "Arn"] });
+  });
+
+  it("never has the path, a query, a header or a body: they carry keys and leaseIds", () => {
+    const variables = Object.values(JSON.parse(AccessLogSettings.Format) as Record<string, string>);
+    expect(variables.filter((variable) => /path|uri|query|header|body|message|authorizer|identity/i.test(variable))).toEqual([]);
+  });
+});
+
+describe("the API", () => {
+  it("answers no browser", () => {
+    expect(only(template, "AWS::ApiGatewayV2::Api")[1].Properties).not.toHaveProperty("CorsConfiguration");
+  });
+
+  it("may have a domain of one's own, which clients are then told", () => {
+    const made = synthesizeOwn(
+      (stack) => {
+        const certificate = Certificate.fromCertificateArn(stack, "Certificate", "arn:aws:acm:eu-west-1:111122223333:certificate/c");
+        return {
+          domain: { domainName: new DomainName(stack, "Domain", { domainName: "locks.example.com", certificate }), mappingKey: "v" },
+        };
+      },
+      (service, stack) => void stack.exportValue(service.url, { name: "url" }),
+    );
+    expect(only(made, "AWS::ApiGatewayV2::ApiMapping")[1].Properties).toMatchObject({ ApiMappingKey: "v", Stage: "$default" });
+    expect(JSON.stringify(Object.values(made.findOutputs("*")))).toMatch(/https:\/\/.*Domain.*\/v"/);
+  });
+});
+
+/** What `Fn::Join` puts together, with the references' names in it. */
+function joined(value: unknown): string {
+  return String(
+    (value as { "Fn::Join": [string, unknown[]] })["Fn::Join"][1].map((part) =>
+      typeof part === "string" ? part : (part as { Ref: string }).Ref,
+    ),
+  );
+}
+
+/** What the gateway names as source when it invokes for a route: stage, method and path, or stage and `$default`. */
+function invocationSource(routeKey: string): string {
+  const [method, path] = routeKey.split(" ");
+  return path === undefined ? `/$default/${routeKey}` : `/$default/${method === "ANY" ? "*" : method}${path}`;
+}

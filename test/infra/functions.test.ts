@@ -1,0 +1,126 @@
+/** The three functions and their roles: who may do what to the table, and what keeps a crowd from the holders. */
+import { Template } from "aws-cdk-lib/assertions";
+import { Key } from "aws-cdk-lib/aws-kms";
+import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { describe, expect, it } from "vitest";
+import type { Duty } from "../../lambda/routes.js";
+import { DUTIES } from "../../lambda/routes.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import { TABLE_CALLS } from "../../lib/store/table.js";
+import type { Statement } from "./resources.js";
+import { all, functionOf, only, statementsOf } from "./resources.js";
+import { synthesize, synthesizeOwn } from "./synthesize.js";
+
+/** After a wait, a call to the table that is answered at its second attempt. */
+const ANSWER_MS = 2 * TABLE_CALLS.requestHandler.requestTimeout;
+/** For how long an HTTP API waits for a function. */
+const GATEWAY_TIMEOUT_MS = 30_000;
+
+const template = Template.fromStack(synthesize());
+const DUTY_NAMES = [...new Set(Object.values(DUTIES))];
+
+function roleOf(made: Template, duty: Duty) {
+  const { Role } = functionOf(made, duty)[1].Properties as { Role: { "Fn::GetAtt": [string, string] } };
+  return all(made, "AWS::IAM::Role").find(([id]) => id === Role["Fn::GetAtt"][0])![1];
+}
+
+describe("each function", () => {
+  const [tableId] = only(template, "AWS::DynamoDB::Table");
+
+  it.each(DUTY_NAMES)("%s runs on Node 24 and arm64 as an ES module, and knows its table and nothing more of the others", (duty) => {
+    expect(functionOf(template, duty)[1].Properties).toMatchObject({
+      Runtime: "nodejs24.x",
+      Architectures: ["arm64"],
+      Handler: "index.handler",
+      Environment: {
+        Variables: { HOLDFAST_TABLE: { Ref: tableId }, HOLDFAST_SERVICE: "holdfast-dev-Locks", NODE_OPTIONS: "--enable-source-maps" },
+      },
+      LoggingConfig: { LogGroup: { Ref: expect.stringMatching(/^LocksLog/) } },
+      TracingConfig: { Mode: "Active" },
+    });
+  });
+
+  it.each(DUTY_NAMES)("%s has time for a request that waits as long as one may, and for what it does before and after", (duty) => {
+    const timeoutMs = 1_000 * (functionOf(template, duty)[1].Properties.Timeout as number);
+    expect(timeoutMs).toBeGreaterThanOrEqual(LIMITS.serverWaitMs + ANSWER_MS);
+    expect(timeoutMs).toBeLessThan(GATEWAY_TIMEOUT_MS);
+  });
+
+  it("runs the same code, uploaded once", () => {
+    const codes = DUTY_NAMES.map((duty) => JSON.stringify(functionOf(template, duty)[1].Properties.Code));
+    expect(new Set(codes).size).toBe(1);
+  });
+
+  it("takes no concurrency from a new account's ten, unless it is told to", () => {
+    expect(JSON.stringify(template.toJSON())).not.toContain("ReservedConcurrentExecutions");
+    const reserved = synthesizeOwn(() => ({ reservedConcurrency: { hold: 50, acquire: 200 }, memorySizeMb: 1_024 }));
+    const properties = (duty: Duty) => functionOf(reserved, duty)[1].Properties;
+    expect([properties("hold").ReservedConcurrentExecutions, properties("acquire").ReservedConcurrentExecutions]).toEqual([50, 200]);
+    expect(properties("admin")).not.toHaveProperty("ReservedConcurrentExecutions");
+    expect(properties("admin").MemorySize).toBe(1_024);
+  });
+});
+
+describe("a function's role", () => {
+  const [tableId] = only(template, "AWS::DynamoDB::Table");
+  const toTable = { "Fn::GetAtt": [tableId, "Arn"] };
+  const toLog = { "Fn::GetAtt": [expect.stringMatching(/^LocksLog/), "Arn"] };
+
+  it.each<[Duty, string[]]>([
+    ["acquire", ["dynamodb:GetItem", "dynamodb:UpdateItem"]],
+    ["hold", ["dynamodb:GetItem", "dynamodb:UpdateItem"]],
+    ["admin", ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]],
+  ])("%s: %j on the table, lines in the log, traces, and nothing else", (duty, actions) => {
+    expect(statementsOf(roleOf(template, duty))).toEqual([
+      { Effect: "Allow", Action: actions, Resource: toTable },
+      { Effect: "Allow", Action: ["logs:CreateLogStream", "logs:PutLogEvents"], Resource: toLog },
+      { Effect: "Allow", Action: ["xray:PutTelemetryRecords", "xray:PutTraceSegments"], Resource: "*" },
+    ]);
+  });
+
+  it("is one's own for each, without managed policies and without what the CDK would add", () => {
+    const roles = all(template, "AWS::IAM::Role");
+    expect(roles).toHaveLength(DUTY_NAMES.length);
+    for (const [, role] of roles) expect(role.Properties).not.toHaveProperty("ManagedPolicyArns");
+    expect(all(template, "AWS::IAM::Policy")).toEqual([]);
+    expect(all(template, "AWS::IAM::ManagedPolicy")).toEqual([]);
+  });
+
+  it("never deletes, scans, puts, nor has a wildcard in an action", () => {
+    const actions = all(template, "AWS::IAM::Role").flatMap(([, role]) => statementsOf(role).flatMap(({ Action }) => Action));
+    expect(actions.filter((action) => /Delete|Scan|Put(?:Item|Resource)|Batch|\*/.test(action))).toEqual([]);
+  });
+
+  it("without tracing names no resource but the table and the log", () => {
+    const untraced = synthesizeOwn(() => ({ tracing: false }));
+    const resources = all(untraced, "AWS::IAM::Role").flatMap(([, role]) => statementsOf(role).map(({ Resource }) => Resource));
+    expect(resources).not.toContain("*");
+    expect(resources).toHaveLength(2 * DUTY_NAMES.length);
+    expect(functionOf(untraced, "hold")[1].Properties).not.toHaveProperty("TracingConfig");
+  });
+
+  it("uses a customer's key through DynamoDB alone", () => {
+    const encrypted = synthesizeOwn((stack) => ({ encryptionKey: new Key(stack, "Key") }));
+    const [, table] = only(encrypted, "AWS::DynamoDB::Table");
+    expect(table.Properties.SSESpecification).toMatchObject({ SSEEnabled: true, SSEType: "KMS" });
+    for (const duty of DUTY_NAMES) {
+      const [statement] = statementsOf(roleOf(encrypted, duty)).filter(({ Action }) => String(Action).includes("kms:")) as [Statement];
+      expect(statement.Action).not.toContain("*");
+      expect(JSON.stringify(statement.Condition)).toContain("dynamodb.");
+      expect(statement.Condition).toHaveProperty(["StringEquals", "kms:ViaService"]);
+    }
+  });
+});
+
+describe("the log", () => {
+  it("is one for all functions, kept for a while and also after the stack", () => {
+    const logs = all(template, "AWS::Logs::LogGroup");
+    expect(logs.map(([id]) => id.replace(/[0-9A-F]{8}$/, "")).sort()).toEqual(["LocksAccessLog", "LocksLog"]);
+    for (const [, log] of logs) expect(log).toMatchObject({ DeletionPolicy: "Retain", Properties: { RetentionInDays: 90 } });
+  });
+
+  it("is kept for as long as one says", () => {
+    const kept = synthesizeOwn(() => ({ logRetention: RetentionDays.TWO_YEARS }));
+    expect(all(kept, "AWS::Logs::LogGroup").map(([, log]) => log.Properties.RetentionInDays)).toEqual([731, 731]);
+  });
+});

@@ -1,0 +1,40 @@
+/** cdk-nag's packs over the stack: nothing found but what is acknowledged, and each acknowledgement with its reason. */
+import { App, Stack, Validations } from "aws-cdk-lib";
+import { AttributeType, Table } from "aws-cdk-lib/aws-dynamodb";
+import { AwsSolutionsChecks, ServerlessChecks } from "cdk-nag";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { HoldfastStack } from "../../infra/stack.js";
+import "./synthesize.js";
+
+const outdir = mkdtempSync(join(tmpdir(), "holdfast-nag-"));
+afterAll(() => rmSync(outdir, { recursive: true }));
+
+/** Checks the app; says what was found. */
+function findings(fill: (app: App) => unknown): string {
+  const app = new App({ outdir: mkdtempSync(join(outdir, "app-")) });
+  fill(app);
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
+  try {
+    app.synth();
+    return "";
+  } catch {
+    const report = join(app.outdir, "validation-report.json");
+    return existsSync(report) ? readFileSync(report, "utf8") : "synth failed without a report";
+  }
+}
+
+describe("AwsSolutions and Serverless", { timeout: 60_000 }, () => {
+  it("find nothing in the stack", () => {
+    expect(findings((app) => new HoldfastStack(app, "holdfast-dev"))).toBe("");
+  });
+
+  it("control: find a table that can't be restored", () => {
+    const found = findings(
+      (app) => new Table(new Stack(app, "bare"), "Table", { partitionKey: { name: "p", type: AttributeType.STRING } }),
+    );
+    expect(found).toContain("AwsSolutions-DDB3");
+  });
+});

@@ -1,0 +1,61 @@
+/** A template's resources, and what a policy of IAM allows: for tests that read what would be deployed. */
+import type { Template } from "aws-cdk-lib/assertions";
+import { expect } from "vitest";
+
+/** A resource of a template. */
+export interface Resource {
+  // Whatever the resource has.
+  readonly Properties: Readonly<Record<string, any>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what was made
+  readonly [attribute: string]: unknown;
+}
+
+/** A statement of a policy. */
+export interface Statement {
+  readonly Effect: string;
+  readonly Action: string | readonly string[];
+  readonly Resource: unknown;
+  readonly Condition?: unknown;
+}
+
+/** All resources of a type. */
+export function all(template: Template, type: string): [logicalId: string, resource: Resource][] {
+  return Object.entries(template.findResources(type) as Record<string, Resource>);
+}
+
+/** The only resource of a type. */
+export function only(template: Template, type: string): [logicalId: string, resource: Resource] {
+  const found = all(template, type);
+  expect(found, type).toHaveLength(1);
+  return found[0]!;
+}
+
+/** The function of a duty. */
+export function functionOf(template: Template, duty: string): [logicalId: string, resource: Resource] {
+  const found = all(template, "AWS::Lambda::Function").filter(([id]) => id.toLowerCase().startsWith(`locks${duty}`));
+  expect(found, duty).toHaveLength(1);
+  return found[0]!;
+}
+
+/** What the roles' own policies allow, by role. */
+export function statementsOf(role: Resource): Statement[] {
+  const policies = (role.Properties["Policies"] ?? []) as { PolicyDocument: { Statement: Statement[] } }[];
+  return policies.flatMap((policy) => policy.PolicyDocument.Statement);
+}
+
+/** What was attached to roles beside: grants. */
+export function grantedStatements(template: Template): Statement[] {
+  return all(template, "AWS::IAM::Policy").flatMap(
+    ([, policy]) => (policy.Properties["PolicyDocument"] as { Statement: Statement[] }).Statement,
+  );
+}
+
+/** The end of each ARN of an API that a statement names: stage, method and path. */
+export function pathsOf({ Resource }: Statement): string[] {
+  return [Resource].flat().map((arn) => (arn as { "Fn::Join": [string, unknown[]] })["Fn::Join"][1].at(-1) as string);
+}
+
+/** IAM's ArnLike within one part of an ARN: `*` is any run of characters, slashes too. */
+export function arnLike(pattern: string, source: string): boolean {
+  const literals = pattern.split("*").map((literal) => literal.replace(/[$.{}/]/g, "\\$&"));
+  return new RegExp(`^${literals.join(".*")}$`).test(source);
+}
