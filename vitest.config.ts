@@ -1,7 +1,19 @@
 /** How the tests run: files side by side, each on its own keys, all on the one engine that globalSetup starts. */
+import { transform } from "esbuild";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
+  plugins: [
+    {
+      // Node 20 has no decorators, and vite leaves them as they are.
+      name: "lower-decorators",
+      enforce: "pre",
+      transform(code, id) {
+        if (!id.endsWith(".ts") || !/^\s*@\w+\(/m.test(code)) return null;
+        return transform(code, { loader: "ts", target: "es2022", sourcemap: true, sourcefile: id });
+      },
+    },
+  ],
   test: {
     environment: "node",
     // Node 20 is what this project supports; that the AWS SDK will leave it one day is no news here.

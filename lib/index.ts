@@ -26,11 +26,16 @@ export type { LockHandle, ReadWriteHandle, SegmentsHandle, Work } from "./client
 export type { HttpOptions, Sign } from "./client/http-transport.js";
 export type { InvocationContext } from "./client/invocation.js";
 export type { Lease, State } from "./client/lease.js";
+export type { LockedOptions } from "./client/locked.js";
+export { currentLease, locked } from "./client/locked.js";
+export type { OnceOptions } from "./client/once.js";
+export { currentRun, runOnce } from "./client/once.js";
 export type { LeaseSet, SetKey } from "./client/lease-set.js";
 export type { AcquireOptions, LeaseOptions, SetOptions } from "./client/options.js";
 export type { Run, RunResult } from "./client/run-once.js";
 export type { RunOptions } from "./client/run-options.js";
 export type { RunInspection, Runs } from "./client/runs.js";
+export type { AsyncMethod, AsyncMethodDecorator, Through } from "./client/wrapped.js";
 export type { LeaseState } from "./core/commands.js";
 export type { HolderView } from "./core/errors.js";
 export type { KeyPart } from "./core/key.js";

@@ -22,6 +22,7 @@ import type { InvocationContext } from "./invocation.js";
 import { CANCEL_IN_INVOCATION_MS, capWaitMs } from "./invocation.js";
 import type { Lease } from "./lease.js";
 import type { HeldLease } from "./lease.js";
+import { listeners } from "./listeners.js";
 import type { ClientOptions, LockClient } from "./lock-client.js";
 import type { AcquireOptions, SetOptions } from "./options.js";
 import { checkAcquire, checkLease, checkScope, checkMs, checkNames, checkSet, checkTryAcquire } from "./options.js";
@@ -226,5 +227,6 @@ function createView(
 
     [Symbol.asyncDispose]: () => client.close(),
   };
+  listeners.set(client, (event) => holder.tell(event));
   return client;
 }

@@ -110,8 +110,13 @@ export class Holder {
 
   /** Tells the client's listener. */
   emit(type: LockClientEvent["type"], lease: HeldLease, error?: unknown): void {
+    this.tell({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
+  }
+
+  /** The same of something that is no lease's. */
+  tell(event: LockClientEvent): void {
     try {
-      this.options.onEvent?.({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
+      this.options.onEvent?.(event);
     } catch {
       // The listener's own: no key may stay held, and no process end, because a metric failed.
     }

@@ -12,9 +12,12 @@ import type { Runs } from "./runs.js";
 
 /** Something the client did or met, for metrics and logs. Never carries a leaseId. */
 export interface LockClientEvent {
-  readonly type: "acquired" | "released" | "lost" | "renew-failed" | "release-failed";
+  /** `skipped` and `proceeded`: what became of a call whose lock could not be reached, by its `whenUnavailable`. */
+  readonly type: "acquired" | "released" | "lost" | "renew-failed" | "release-failed" | "skipped" | "proceeded";
+  /** Of a set: its keys, with spaces between them. */
   readonly key: string;
-  readonly fencingToken: number;
+  /** The lease's; absent where there was none. */
+  readonly fencingToken?: number;
   readonly error?: unknown;
 }
 

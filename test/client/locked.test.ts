@@ -1,0 +1,272 @@
+/** Functions and methods under a lock that their arguments name: as a decorator and as a wrapper, of one key and of a list. */
+import { describe, expect, it } from "vitest";
+import type { Lease, LeaseSet } from "../../lib/index.js";
+import { currentLease, InvalidRequestError, key, locked, LockLostError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
+import type { LockedOptions } from "../../lib/index.js";
+import type { Rig } from "./rig.js";
+import { createRig } from "./rig.js";
+
+interface Order {
+  readonly id: number | undefined;
+}
+
+const keyOf = (order: Order): string => key("ORDER", order.id!);
+
+/** A service whose methods are locked, on `rig`'s client. */
+function ordersOn({ locks }: Rig) {
+  class Orders {
+    readonly locks = locks;
+    readonly done: string[] = [];
+
+    @locked({ key: keyOf })
+    async accept(order: Order, note = ""): Promise<string> {
+      this.done.push(`accept ${order.id} ${note}`);
+      return `accepted ${order.id}`;
+    }
+
+    @locked({ key: keyOf, whenHeld: "skip" })
+    async remind(order: Order): Promise<string | undefined> {
+      this.done.push(`remind ${order.id}`);
+      return "reminded";
+    }
+
+    @locked({ key: keyOf, whenHeld: "throw" })
+    async cancel(order: Order): Promise<void> {
+      this.done.push(`cancel ${order.id}`);
+    }
+
+    @locked({ key: (orders: readonly Order[]) => orders.map(keyOf) })
+    async ship(orders: readonly Order[]): Promise<Lease | LeaseSet | undefined> {
+      this.done.push(`ship ${orders.map(({ id }) => id).join(" ")}`);
+      return currentLease();
+    }
+
+    @locked({ key: keyOf, locks: (self: Orders) => self.locks, leaseMs: 1000 })
+    async hold(_order: Order, until: Promise<void>): Promise<boolean> {
+      await until;
+      return currentLease()?.isHeld() ?? false;
+    }
+  }
+  return new Orders();
+}
+
+describe("a method", () => {
+  it("runs under the key that its arguments name, with its own this, arguments and result, and frees it", async () => {
+    const rig = createRig();
+    const orders = ordersOn(rig);
+    expect(await orders.accept({ id: 1 }, "now")).toBe("accepted 1");
+    expect(orders.done).toEqual(["accept 1 now"]);
+    expect(rig.wire.of("acquire").map(({ request }) => request.key)).toEqual(["ORDER_1"]);
+    expect((await rig.locks.inspect("ORDER_1")).holders).toEqual([]);
+  });
+
+  it("never runs twice at once for one key, and does for two; control: as it is, it does", async () => {
+    const rig = createRig();
+    let inside = 0;
+    const most = { same: 0, other: 0, plain: 0 };
+    const work = async (name: keyof typeof most): Promise<void> => {
+      most[name] = Math.max(most[name], ++inside);
+      await new Promise<void>((resolve) => void rig.clock.after(50, resolve));
+      inside--;
+    };
+    const one = locked({ locks: rig.locks, key: (_name: keyof typeof most, id: number) => key("ORDER", id) }, work);
+    const all = async (calls: readonly Promise<void>[]): Promise<void> => {
+      await rig.clock.advance(5_000);
+      await Promise.all(calls);
+    };
+    await all([one("same", 1), one("same", 1), one("same", 1)]);
+    await all([one("other", 1), one("other", 2), one("other", 3)]);
+    await all([work("plain"), work("plain"), work("plain")]);
+    expect(most).toEqual({ same: 1, other: 3, plain: 3 });
+  });
+
+  it("has its lease, for the token, and none outside", async () => {
+    const rig = createRig();
+    const orders = ordersOn(rig);
+    const lease = (await orders.ship([{ id: 7 }])) as Lease;
+    expect([lease.key, lease.fencingToken > 0, currentLease()]).toEqual(["ORDER_7", true, undefined]);
+  });
+
+  it("is not said to have succeeded when the lock was lost meanwhile", async () => {
+    const rig = createRig();
+    const orders = ordersOn(rig);
+    const working = orders.hold({ id: 1 }, new Promise((resolve) => void rig.clock.after(3_000, resolve)));
+    const outcome = expect(working).rejects.toThrow(LockLostError);
+    await rig.clock.advance(100);
+    rig.wire.always("renew", { lost: "request" });
+    await rig.clock.advance(5_000);
+    await outcome;
+  });
+});
+
+describe("a key that is held", () => {
+  const held = async () => {
+    const rig = createRig();
+    const lease = await rig.locks.acquire("ORDER_1");
+    return { rig, lease, orders: ordersOn(rig) };
+  };
+
+  it("is waited for by default", async () => {
+    const { rig, lease, orders } = await held();
+    const accepting = orders.accept({ id: 1 });
+    await rig.clock.advance(1_000);
+    expect(orders.done).toEqual([]);
+    await lease.release();
+    await rig.clock.advance(10_000);
+    expect(await accepting).toBe("accepted 1");
+  });
+
+  it("is a call skipped, with undefined", async () => {
+    const { orders } = await held();
+    expect(await orders.remind({ id: 1 })).toBeUndefined();
+    expect(await orders.remind({ id: 2 })).toBe("reminded");
+    expect(orders.done).toEqual(["remind 2"]);
+  });
+
+  it("is LockTimeoutError at once", async () => {
+    const { orders } = await held();
+    await expect(orders.cancel({ id: 1 })).rejects.toThrow(LockTimeoutError);
+    expect(orders.done).toEqual([]);
+  });
+
+  it("further in is that function's own affair: its LockTimeoutError skips nothing further out", async () => {
+    const { rig } = await held();
+    const inner = locked({ locks: rig.locks, key: () => "ORDER_1", whenHeld: "throw" }, async () => "inner");
+    const outer = locked({ locks: rig.locks, key: () => "ORDER_2", whenHeld: "skip" }, async () => inner());
+    await expect(outer()).rejects.toThrow(LockTimeoutError);
+  });
+});
+
+describe("a list", () => {
+  const ids = (count: number): Order[] => Array.from({ length: count }, (_, id) => ({ id }));
+
+  it("of none locks nothing, and the method runs", async () => {
+    const rig = createRig();
+    const orders = ordersOn(rig);
+    expect(await orders.ship([])).toBeUndefined();
+    expect([orders.done, rig.wire.sent]).toEqual([["ship "], []]);
+  });
+
+  it("of one, or of one several times, is a lock", async () => {
+    const rig = createRig();
+    await ordersOn(rig).ship([{ id: 1 }, { id: 1 }]);
+    expect([rig.wire.of("acquire").length, rig.wire.of("acquireSet").length]).toEqual([1, 0]);
+  });
+
+  it.each([2, 25])("of %d is one set", async (count) => {
+    const rig = createRig();
+    const set = (await ordersOn(rig).ship(ids(count))) as LeaseSet;
+    expect(set.keys).toHaveLength(count);
+    expect([rig.wire.of("acquire").length, rig.wire.of("acquireSet").length]).toEqual([0, 1]);
+  });
+
+  it("of more than 25 is refused by name and number, and the method does not run", async () => {
+    const rig = createRig();
+    const orders = ordersOn(rig);
+    await expect(orders.ship(ids(26))).rejects.toThrow("Orders.ship: its arguments name 26 keys; a set has at most 25");
+    expect([orders.done, rig.wire.sent]).toEqual([[], []]);
+  });
+});
+
+describe("a key that can't be made", () => {
+  it.each<[what: string, make: () => unknown, message: string]>([
+    ["a part is undefined", () => keyOf({ id: undefined }), "its key could not be made: key(): part 2 is undefined"],
+    ["a part is null", () => key("ORDER", null as never), "its key could not be made: key(): part 2 is null"],
+    ["a part is empty", () => key("ORDER", ""), "its key could not be made: key(): part 2 is empty"],
+    ["a part is NaN", () => key("ORDER", NaN), "its key could not be made: key(): part 2 is NaN"],
+    ["a part is an object", () => key("ORDER", {} as never), "its key could not be made: key(): part 2 is an object"],
+    ["the function throws", () => (undefined as unknown as Order).id, "its key could not be made: Cannot read properties of undefined"],
+    ["it is undefined", () => undefined, "its key is undefined; it must be text"],
+    ["it is null", () => null, "its key is null; it must be text"],
+    ["it is empty", () => "", "its key is empty text; it must be text"],
+    ["it is NaN", () => NaN, "its key is NaN; it must be text"],
+    ["it is an object", () => ({}), "its key is object; it must be text"],
+    ["it is a promise", () => Promise.resolve("ORDER_1"), "its key is object; it must be text"],
+    ["one of a list is undefined", () => ["ORDER_1", undefined], "its key is undefined; it must be text"],
+    ["one of a list is a list", () => [["ORDER_1"]], "its key is a list; it must be text"],
+  ])("because %s: InvalidRequestError names the function and the rule, and the function does not run", async (_what, make, message) => {
+    const rig = createRig();
+    let ran = 0;
+    const pay = locked({ locks: rig.locks, key: make as () => string }, async function settle() {
+      ran++;
+    });
+    const error = await pay().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect((error as InvalidRequestError).message).toContain(`settle: ${message}`);
+    expect([(error as InvalidRequestError).field, ran, rig.wire.sent]).toEqual(["key", 0, []]);
+  });
+
+  it("is named by class and method", async () => {
+    await expect(ordersOn(createRig()).accept({ id: undefined })).rejects.toThrow("Orders.accept: its key could not be made");
+  });
+
+  it.each<[options: object, message: string]>([
+    [{}, "key: must be a function of the arguments"],
+    [{ key: keyOf, whenHeld: "maybe" }, "whenHeld: must be"],
+    [{ key: keyOf, whenUnavailable: "maybe" }, "whenUnavailable: must be"],
+  ])("%j is refused before any call", (options, message) => {
+    expect(() => locked(options as LockedOptions<unknown, []>, async () => undefined)).toThrow(message);
+  });
+
+  it("an option that does not exist is refused at the call", async () => {
+    const { locks } = createRig();
+    const pay = locked({ locks, key: () => "k", leaseSeconds: 3 } as LockedOptions<unknown, []>, async () => undefined);
+    await expect(pay()).rejects.toThrow("leaseSeconds: is not an option of acquire");
+  });
+
+  it("a method without a client says so", async () => {
+    const pay = locked({ key: () => "k" }, async function settle() {
+      await Promise.resolve();
+    });
+    await expect(pay()).rejects.toThrow("settle: needs a client");
+  });
+
+  it("a decorator of the older kind says which one it is not", () => {
+    const legacy = locked({ key: () => "k" }) as unknown as (target: object, name: string, descriptor: object) => unknown;
+    expect(() => legacy({}, "pay", {})).toThrow(InvalidRequestError);
+    const onField = locked({ key: () => "k" }) as unknown as (value: unknown, context: { kind: string }) => unknown;
+    expect(() => onField(() => undefined, { kind: "field" })).toThrow("is a standard decorator of methods");
+  });
+});
+
+describe("locks that can't be reached", () => {
+  const unreachable = (whenUnavailable: "throw" | "skip" | "proceed" | undefined) => {
+    const rig = createRig();
+    rig.wire.always("acquire", { lost: "request" });
+    rig.wire.always("release", { lost: "request" });
+    let ran = 0;
+    const pay = locked({ locks: rig.locks, key: () => "k", ...(whenUnavailable && { whenUnavailable }) }, async () => ++ran);
+    return { rig, pay, ran: () => ran };
+  };
+
+  it.each(["throw", undefined] as const)("%s: LockUnavailableError, and the function does not run", async (whenUnavailable) => {
+    const { rig, pay, ran } = unreachable(whenUnavailable);
+    const outcome = expect(pay()).rejects.toThrow(LockUnavailableError);
+    await rig.clock.advance(60_000);
+    await outcome;
+    expect(ran()).toBe(0);
+  });
+
+  it.each([
+    ["skip", "skipped", undefined, 0],
+    ["proceed", "proceeded", 1, 1],
+  ] as const)("%s: the call %s, and the client's listener is told", async (whenUnavailable, type, value, times) => {
+    const { rig, pay, ran } = unreachable(whenUnavailable);
+    const outcome = pay();
+    await rig.clock.advance(60_000);
+    expect([await outcome, ran()]).toEqual([value, times]);
+    expect(rig.events).toMatchObject([{ type, key: "k", error: expect.any(LockUnavailableError) }]);
+  });
+});
+
+it("keeps types: arguments, result, and undefined where a call may be skipped", () => {
+  const { locks } = createRig();
+  const pay = async (order: Order, amount: number): Promise<number> => amount + (order.id ?? 0);
+  const lockedPay: (order: Order, amount: number) => Promise<number> = locked({ locks, key: (order: Order) => keyOf(order) }, pay);
+  const skipping: (order: Order, amount: number) => Promise<number | undefined> = locked({ locks, key: keyOf, whenHeld: "skip" }, pay);
+  // @ts-expect-error -- a call that may be skipped is not always a number
+  const wrong: (order: Order, amount: number) => Promise<number> = locked({ locks, key: keyOf, whenHeld: "skip" }, pay);
+  // @ts-expect-error -- the key is made of other arguments than the function's
+  const other = locked({ locks, key: (text: string) => text }, pay);
+  expect([lockedPay, skipping, wrong, other].every((fn) => typeof fn === "function")).toBe(true);
+});
