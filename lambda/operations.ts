@@ -1,6 +1,5 @@
 /** One entry per operation: the request decoded, the service asked, the answer given its status and headers. */
 import type { Held, Waiting } from "../lib/core/commands.js";
-import { namesTag } from "../lib/core/entity-tag.js";
 import type { Refusal } from "../lib/core/errors.js";
 import { LIMITS } from "../lib/core/limits.js";
 import type { LeaseRef } from "../lib/core/lock-api.js";
@@ -70,10 +69,8 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     return answer(await api.breakHold({ key, ...body.value }), ({ breakInMs }) => json(breakInMs > 0 ? 202 : 200, { breakInMs }));
   }),
   inspect: withKey(async (event, api, key) =>
-    answer(await api.inspect({ key }), (found) =>
-      "unchanged" in found || namesTag(event.headers["if-none-match"], found.tag)
-        ? empty(304, { etag: found.tag })
-        : json(200, found.inspection, { etag: found.tag }),
+    answer(await api.inspect({ key, ifNoneMatch: event.headers["if-none-match"], waitMs: waitMsOf(event) }), (found) =>
+      "unchanged" in found ? empty(304, { etag: found.tag }) : json(200, found.inspection, { etag: found.tag }),
     ),
   ),
   async list(event, api) {
@@ -141,9 +138,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   run: withKey(async (event, api, key) => {
     const ifNoneMatch = event.headers["if-none-match"];
     return answer(await api.run({ key, ifNoneMatch, waitMs: waitMsOf(event) }), (found) =>
-      "unchanged" in found || namesTag(ifNoneMatch, found.tag)
-        ? empty(304, { etag: found.tag })
-        : json(200, found.run, { etag: found.tag }),
+      "unchanged" in found ? empty(304, { etag: found.tag }) : json(200, found.run, { etag: found.tag }),
     );
   }),
   resetRun: withKey(async (event, api, key) => {

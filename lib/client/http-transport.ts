@@ -108,8 +108,8 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("POST", `${keyPath("locks", key)}/break`, body, options);
       return isSuccess(reply) ? { ok: true, ...(reply.body as { breakInMs: number }) } : refusal(reply);
     },
-    async inspect({ key, ifNoneMatch }, options): Promise<Inspected | Refusal> {
-      const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions({ ifNoneMatch }));
+    async inspect({ key, ...conditions }, options): Promise<Inspected | Refusal> {
+      const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
       const tag = reply.headers.get("etag") ?? "";
       if (reply.status === 304) return { ok: true, tag, unchanged: true };
       return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);

@@ -73,6 +73,8 @@ export interface InspectRequest {
   readonly key: string;
   /** The tag of an earlier look: if nothing changed since, the answer says only that. */
   readonly ifNoneMatch?: string | undefined;
+  /** With it: for how long to wait for a change, in ms; the service has a shorter end of its own. @default 0 */
+  readonly waitMs?: number | undefined;
 }
 
 /** What a look found. */

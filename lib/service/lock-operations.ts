@@ -2,6 +2,7 @@
 import { digestOf } from "../core/canonical.js";
 import { check } from "../core/check.js";
 import type { Acquire, Held, Waiting } from "../core/commands.js";
+import { namesTag } from "../core/entity-tag.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
@@ -48,11 +49,15 @@ export function lockOperations(requests: Requests): LockApi {
       apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
     check: ({ kind = "locks", key, leaseId }) =>
       look({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
-    inspect: ({ key, ifNoneMatch }) =>
+    inspect: ({ key, ifNoneMatch, waitMs = 0 }, { signal } = {}) =>
       look({ key }, async () => {
-        const found = inspection(key, await store.read(lockOf(key)), clocks());
+        const seenAs = (record: LockRecord | undefined) => inspection(key, record, clocks());
+        const isKnown = (tag: string): boolean => namesTag(ifNoneMatch, tag);
+        const isNews = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(seenAs(record)));
+        const record = await watch(requests, lockOf(key), ifNoneMatch === undefined ? 0 : waitMs, isNews, signal);
+        const found = seenAs(record);
         const tag = inspectionTag(found);
-        return tag === ifNoneMatch ? { ok: true, tag, unchanged: true } : { ok: true, tag, inspection: found };
+        return isKnown(tag) ? { ok: true, tag, unchanged: true } : { ok: true, tag, inspection: found };
       }),
     list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor = "" }) =>
       look({}, async () => {

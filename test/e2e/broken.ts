@@ -1,0 +1,92 @@
+/**
+ * Services that are broken on purpose: a `fetch` between the conformance and a good service, which changes
+ * what is sent or what comes back. Each is a mistake that a gateway, a mapping or a handler could make.
+ */
+import type { Target } from "./target.js";
+
+/** What comes back, to be changed. */
+export interface Answer {
+  status: number;
+  readonly headers: Headers;
+  /** Of JSON, parsed; undefined without a body. */
+  body: ReturnType<JSON["parse"]>;
+}
+
+/** What is sent, to be changed. */
+export interface Question {
+  readonly method: string;
+  path: string;
+  /** The path as it was asked for, whatever it was changed to. */
+  readonly asked: string;
+  readonly headers: Headers;
+  /** The body; `""` without one. */
+  readonly text: string;
+}
+
+/** A mistake: in what arrives, in what comes back, or in both. */
+export interface Mistake {
+  readonly asked?: (question: Question) => void;
+  readonly answered?: (answer: Answer, question: Question) => void;
+}
+
+/** `target`, whose every answer goes through the mistake. */
+export function broken(target: Target, mistake: Mistake): Target {
+  const through = (send: typeof fetch): typeof fetch => carriedThrough(send, target.url, mistake);
+  const { asAnother, asStranger } = target;
+  return {
+    url: target.url,
+    fetch: through(target.fetch),
+    ...(asAnother && { asAnother: through(asAnother) }),
+    ...(asStranger && { asStranger: through(asStranger) }),
+  };
+}
+
+/** `send`, to the API at `base`, through the mistake. */
+export function carriedThrough(send: typeof fetch, base: string, { asked, answered }: Mistake): typeof fetch {
+  return async (input, init = {}) => {
+    const { method = "GET", body } = init;
+    const path = (input as string).slice(base.length);
+    const question: Question = {
+      method,
+      path,
+      asked: path,
+      headers: new Headers(init.headers),
+      text: typeof body === "string" ? body : "",
+    };
+    asked?.(question);
+    const response = await send(base + question.path, { ...init, headers: Object.fromEntries(question.headers) });
+    const text = await response.text();
+    const answer: Answer = {
+      status: response.status,
+      headers: new Headers(response.headers),
+      body: text === "" ? undefined : JSON.parse(text),
+    };
+    answered?.(answer, question);
+    const isEmpty = answer.status === 204 || answer.status === 304;
+    const headers = Object.fromEntries([...answer.headers].filter(([name]) => !["content-length", "transfer-encoding"].includes(name)));
+    return new Response(isEmpty || answer.body === undefined ? null : JSON.stringify(answer.body), { status: answer.status, headers });
+  };
+}
+
+/** A header that a gateway keeps for itself, under another name. */
+export function remapped(...names: readonly string[]): Mistake {
+  return {
+    answered({ headers }) {
+      for (const name of names) {
+        const value = headers.get(name);
+        headers.delete(name);
+        if (value !== null) headers.set(`x-amzn-remapped-${name}`, value);
+      }
+    },
+  };
+}
+
+/** A request's header that a gateway does not pass on. */
+export function withheld(name: string): Mistake {
+  return { asked: ({ headers }) => headers.delete(name) };
+}
+
+/** Every answer of this status changed. */
+export function changed(status: number, change: (answer: Answer, question: Question) => void): Mistake {
+  return { answered: (answer, question) => void (answer.status === status && change(answer, question)) };
+}

@@ -1,0 +1,114 @@
+/**
+ * The conformance of a service to the API's description of HTTP, by HTTP alone: whatever answers at a
+ * target's URL can be held to it, again and again, and beside others who use the same table.
+ */
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { callsOf } from "./calls.js";
+import type { Calls } from "./calls.js";
+import { expires } from "./conformance/expiry.js";
+import { acquires, releases, renews } from "./conformance/leases.js";
+import { changesMode, shares } from "./conformance/modes.js";
+import { breaks, inspects, lists } from "./conformance/operators.js";
+import { permits } from "./conformance/permits.js";
+import { principals } from "./conformance/principals.js";
+import { queues } from "./conformance/queue.js";
+import { races } from "./conformance/races.js";
+import { bodies, paths, service } from "./conformance/requests.js";
+import { operatesRuns, outcomes, starts } from "./conformance/runs.js";
+import { scopes } from "./conformance/scopes.js";
+import { renewals, sets } from "./conformance/sets.js";
+import { transfers } from "./conformance/transfers.js";
+import type { Scene } from "./scene.js";
+import { openScene } from "./scene.js";
+import type { Need, Suite } from "./suite.js";
+import type { Target } from "./target.js";
+
+export type { Target } from "./target.js";
+
+/** Everything but the calls: what waits for time waits in one place, once. */
+const TIMEOUT_MS = 60_000;
+
+const PARTS: readonly (readonly [name: string, declare: (suite: Suite, calls: Calls) => void])[] = [
+  ["an acquire", acquires],
+  ["a renewal, and a look", renews],
+  ["a release", releases],
+  ["shared leases", shares],
+  ["a change of mode", changesMode],
+  ["permits", permits],
+  ["scopes", scopes],
+  ["the queue", queues],
+  ["a transfer", transfers],
+  ["an inspection", inspects],
+  ["a list of locks", lists],
+  ["a break", breaks],
+  ["sets", sets],
+  ["renewals in one request", renewals],
+  ["a start", starts],
+  ["an outcome", outcomes],
+  ["runs, seen from outside", operatesRuns],
+  ["principals", principals],
+  ["bodies", bodies],
+  ["paths", paths],
+  ["the service", service],
+  ["many at once", races],
+  ["time", expires],
+];
+
+/** Declares every test of the conformance in `suite`. */
+export function declareConformance(suite: Suite, calls: Calls): void {
+  for (const [name, declare] of PARTS) suite.describe(name, () => declare(suite, calls));
+}
+
+/** Tests that are declared. */
+export interface Declared {
+  /** How many requests were sent so far; what is still held is released when the last test has run. */
+  sent(): number;
+}
+
+/** Declares vitest's tests that hold the target that `start` gives to the API. */
+export function conformance(name: string, start: () => Promise<Target>): Declared {
+  return declareOn(`${name} keeps to the API`, start, declareConformance);
+}
+
+/** Declares the tests of `declare` on the target that `start` gives; `lacks` says why one that needs something is skipped. */
+export function declareOn(
+  title: string,
+  start: () => Promise<Target>,
+  declare: (suite: Suite, calls: Calls) => void,
+  lacks?: (need: Need) => string | undefined,
+): Declared {
+  let opened: Scene | undefined;
+  const scene = (): Scene => {
+    if (!opened) throw new Error("The target is not there yet");
+    return opened;
+  };
+  describe(title, { timeout: TIMEOUT_MS }, () => {
+    beforeAll(async () => {
+      const target = await start();
+      try {
+        opened = await openScene(target);
+      } catch (error) {
+        await target.close?.();
+        throw error;
+      }
+    }, TIMEOUT_MS);
+    afterAll(() => opened?.close(), TIMEOUT_MS);
+    declare(inVitest(lacks ?? ((need) => scene().lacks(need))), callsOf(scene));
+  });
+  return { sent: () => opened?.sent ?? 0 };
+}
+
+/** vitest, as a suite. */
+function inVitest(lacks: (need: Need) => string | undefined): Suite {
+  return {
+    describe: (name, declare) => void describe(name, declare),
+    beforeAll: (prepare) => beforeAll(prepare, TIMEOUT_MS),
+    it: (name, check) => void it(name, check),
+    itWith: (need, name, check) =>
+      void it(name, async ({ skip }) => {
+        const why = lacks(need);
+        if (why !== undefined) skip(why);
+        await check();
+      }),
+  };
+}

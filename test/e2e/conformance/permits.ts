@@ -1,0 +1,49 @@
+/** Semaphores over HTTP: several permits of one key. */
+import { expect } from "vitest";
+import type { Calls } from "../calls.js";
+import { told } from "../calls.js";
+import type { Suite } from "../suite.js";
+
+/** Permits of a key, taken and given back. */
+export function permits({ it }: Suite, { freshKey, get, put, hold, release }: Calls): void {
+  it("are out up to the limit, by their number and not by the leases, and the next is refused", async () => {
+    const key = freshKey();
+    const [two, one] = [await hold(key, { limit: 3, permits: 2, owner: "two" }), await hold(key, { limit: 3, owner: "one" })];
+    expect([two.body.permits, one.body.permits]).toEqual([2, 1]);
+    expect(two.body.fenceFloor).toBeLessThanOrEqual(two.body.fencingToken as number);
+    expect(one.body.fencingToken).toBeGreaterThan(two.body.fencingToken as number);
+    const refused = await put(key, { limit: 3 });
+    expect(told(refused)).toEqual([423, "locked"]);
+    expect(refused.body.holders).toMatchObject([
+      { owner: "two", permits: 2 },
+      { owner: "one", permits: 1 },
+    ]);
+    expect((await get(`/v1/locks/${key}`)).body).toMatchObject({ limit: 3, holders: [{ permits: 2 }, { permits: 1 }] });
+    await release(one);
+    expect(told(await put(key, { limit: 3, permits: 2 }))).toEqual([423, "locked"]);
+    await hold(key, { limit: 3 });
+  });
+
+  it("are of the limit that the key is used with: 409 limit-mismatch for another, and a free key takes the next one", async () => {
+    const key = freshKey();
+    const first = await hold(key, { limit: 2 });
+    for (const other of [{ limit: 3 }, {}, { mode: "shared" }]) {
+      const refused = await put(key, other);
+      expect([...told(refused), refused.body.definite]).toEqual([409, "limit-mismatch", true]);
+    }
+    await release(first);
+    await hold(key, { limit: 5 });
+    await hold(key, { limit: 5 });
+  });
+
+  it("are at most as many as there are: 400, naming permits; and none of a shared lease: 400, naming limit", async () => {
+    for (const [body, field] of [
+      [{ limit: 2, permits: 3 }, "permits"],
+      [{ permits: 2 }, "permits"],
+      [{ mode: "shared", limit: 2 }, "limit"],
+    ] as const) {
+      const refused = await put(freshKey(), body);
+      expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", field]);
+    }
+  });
+}

@@ -1,0 +1,219 @@
+/** Work under an idempotency key over HTTP: started once, its outcome kept, and replayed to everybody else. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import type { Calls } from "../calls.js";
+import { told } from "../calls.js";
+import type { Suite } from "../suite.js";
+
+const MINUTE_MS = 60_000;
+const UNDER_WAY_MS = 300;
+const SUCCESS = { state: "succeeded", result: { refund: "re_1", cents: 4200, text: "é" } };
+
+/** Starts, and what they come to. */
+export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin, conclude, release }: Calls): void {
+  it("is 201 for who runs it: a first attempt, no takeover, and a lease; again 200", async () => {
+    const body = { leaseMs: 20_000, owner: "worker", fingerprint: "4200" };
+    const run = await begin(undefined, body);
+    expect(run.body).toMatchObject({ state: "running", attempt: 1, takeover: false, key: run.key, leaseId: run.leaseId, leaseMs: 20_000 });
+    expect(Number.isSafeInteger(run.body.fencingToken)).toBe(true);
+    expect(run.headers["etag"]).toBe(`"v${run.body.version}"`);
+    const again = await start(run.key, body, run);
+    expect([again.status, again.headers["idempotent-replayed"]]).toEqual([200, "true"]);
+    expect(again.body).toMatchObject({ state: "running", attempt: 1, fencingToken: run.body.fencingToken });
+  });
+
+  it("is 409 run-in-progress for who comes meanwhile, with when to come again", async () => {
+    const run = await begin();
+    const refused = await start(run.key);
+    expect([...told(refused), refused.body.retry]).toEqual([409, "run-in-progress", "later"]);
+    expect(refused.body.retryAfterMs).toBeGreaterThan(0);
+  });
+
+  it("waits for the other's result where it prefers to", async () => {
+    const run = await begin();
+    const waiting = start(run.key, {}, { prefer: "wait=4" });
+    await sleep(UNDER_WAY_MS);
+    await conclude(run, SUCCESS);
+    const answered = await waiting;
+    expect([answered.status, answered.headers["idempotent-replayed"], answered.body.result]).toEqual([200, "true", SUCCESS.result]);
+    const other = await begin();
+    expect(told(await start(other.key, {}, { prefer: "wait=1" }))).toEqual([409, "run-in-progress"]);
+  });
+
+  it("of another payload under the same key is 422 fingerprint-mismatch, running or over; none matches any", async () => {
+    const run = await begin(undefined, { fingerprint: "4200" });
+    expect(told(await start(run.key, { fingerprint: "9900" }))).toEqual([422, "fingerprint-mismatch"]);
+    await conclude(run, SUCCESS);
+    const refused = await start(run.key, { fingerprint: "9900" });
+    expect([...told(refused), refused.body.retry]).toEqual([422, "fingerprint-mismatch", "never"]);
+    expect((await start(run.key)).body.state).toBe("succeeded");
+  });
+
+  it("that was given up by DELETE was never there: the next one is a first attempt", async () => {
+    const run = await begin();
+    expect(await release(run)).toBe("released");
+    expect(told(await start(run.key, {}, run))).toEqual([410, "lease-over"]);
+    expect((await begin(run.key)).body.attempt).toBe(1);
+  });
+
+  it("has a lease that is renewed, looked at, and lost like any other", async () => {
+    const run = await begin(undefined, { leaseMs: 20_000 });
+    const renewed = await post(`${run.url}/renew`, { leaseMs: MINUTE_MS, checkpoint: { page: 3 } });
+    expect([renewed.status, renewed.body.leaseMs, renewed.body.fencingToken]).toEqual([200, MINUTE_MS, run.body.fencingToken]);
+    expect((await get(run.url)).status).toBe(200);
+    expect((await get(`/v1/runs/${run.key}`)).body).toMatchObject({ state: "running", attempt: 1, checkpoint: { page: 3 } });
+    const never = `/v1/runs/${run.key}/leases/${newId()}`;
+    for (const refused of [await get(never), await post(`${never}/renew`)]) expect(told(refused)).toEqual([410, "lease-lost"]);
+  });
+
+  it("is a name of its own: a lock of the same key is another thing", async () => {
+    const run = await begin();
+    expect((await get(`/v1/locks/${run.key}`)).body.holders).toEqual([]);
+  });
+
+  it("within its bounds, else 400, naming the field, or 422 for a leaseId of another time", async () => {
+    const key = freshKey();
+    expect(told(await start(key, {}, { leaseId: newId(5 * MINUTE_MS) }))).toEqual([422, "lease-id-time"]);
+    for (const [body, field] of [
+      [{ keepResultMs: 59_999 }, "keepResultMs"],
+      [{ keepResultMs: "always" }, "keepResultMs"],
+      [{ maxAttempts: -1 }, "maxAttempts"],
+      [{ fingerprint: "" }, "fingerprint"],
+      [{ mode: "shared" }, "mode"],
+    ] as const) {
+      const refused = await start(key, body);
+      expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", field]);
+    }
+  });
+}
+
+/** Outcomes: recorded once, by who holds the run. */
+export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, conclude, release }: Calls): void {
+  it("of a success is recorded, again the same, and replayed to every later start", async () => {
+    const run = await begin();
+    const [first, again] = [await conclude(run, SUCCESS), await conclude(run, SUCCESS)];
+    expect([first.status, first.headers["idempotent-replayed"]]).toEqual([200, undefined]);
+    expect([again.status, again.headers["idempotent-replayed"]]).toEqual([200, "true"]);
+    for (const parts of [{}, { leaseId: run.leaseId }]) {
+      const replayed = await start(run.key, {}, parts);
+      expect([replayed.status, replayed.headers["idempotent-replayed"]]).toEqual([200, "true"]);
+      expect(replayed.body).toMatchObject({ ...SUCCESS, attempt: 1 });
+    }
+    expect((await get(run.url)).status).toBe(410);
+    expect(await release(run)).toBe("released");
+  });
+
+  it("that differs from the recorded one is 409 outcome-differs, and nothing changed", async () => {
+    const run = await begin();
+    await conclude(run, SUCCESS);
+    for (const other of [
+      { ...SUCCESS, result: 2 },
+      { state: "failed", error: "late", retryable: false },
+    ]) {
+      expect(told(await conclude(run, other))).toEqual([409, "outcome-differs"]);
+    }
+    expect((await start(run.key)).body.result).toEqual(SUCCESS.result);
+  });
+
+  it("of a final failure is kept and replayed; of another, the next attempt starts, as often as it may", async () => {
+    const final = await begin();
+    await conclude(final, { state: "failed", error: { code: "declined" }, retryable: false });
+    const replayed = await start(final.key);
+    expect(replayed.body).toMatchObject({ state: "failed", error: { code: "declined" }, attempt: 1 });
+
+    const run = await begin();
+    await conclude(run, { state: "failed", error: "down", retryable: true });
+    const second = await begin(run.key, { maxAttempts: 2 });
+    expect(second.body).toMatchObject({ attempt: 2, takeover: false });
+    expect(second.body.fencingToken).toBeGreaterThan(run.body.fencingToken as number);
+    await conclude(second, { state: "failed", error: "down", retryable: true });
+    const refused = await start(run.key, { maxAttempts: 2 });
+    expect([...told(refused), refused.body.retry]).toEqual([409, "attempts-exhausted", "never"]);
+  });
+
+  it("from a lease that doesn't hold the run is 410 lease-lost: not recorded", async () => {
+    const run = await begin();
+    const other = { url: `/v1/runs/${run.key}/leases/${newId()}` };
+    expect(told(await conclude(other, SUCCESS))).toEqual([410, "lease-lost"]);
+    expect((await get(`/v1/runs/${run.key}`)).body.state).toBe("running");
+  });
+
+  it("may be 256 KB, and over that is 413; of another form it is 400, naming the field", async () => {
+    const run = await begin();
+    const large = { state: "succeeded", result: "x".repeat(256 * 1024) };
+    const refused = await conclude(run, large);
+    expect([...told(refused), refused.body.definite]).toEqual([413, "too-large", true]);
+    for (const [outcome, field] of [
+      [{ state: "done" }, "state"],
+      [{ state: "failed", error: "x" }, "retryable"],
+      [{ state: "succeeded", result: 1, error: "x" }, "error"],
+    ] as const) {
+      const { status, body } = await conclude(run, outcome);
+      expect([status, body.code, body.field]).toEqual([400, "invalid-request", field]);
+    }
+    const fits = { state: "succeeded", result: "x".repeat(256 * 1024 - 2) };
+    expect((await conclude(run, fits)).status).toBe(200);
+    expect((await start(run.key)).body.result).toBe(fits.result);
+  });
+
+  itWith("another", "is its principal's to tell: 403 for any other, which is told what came of it", async () => {
+    const run = await begin();
+    expect(told(await conclude(run, SUCCESS, "another"))).toEqual([403, "forbidden"]);
+    await conclude(run, SUCCESS);
+    expect((await start(run.key, {}, { as: "another" })).body).toMatchObject(SUCCESS);
+  });
+}
+
+/** Runs as an operator sees them. */
+export function operatesRuns({ it }: Suite, { scene, freshKey, get, post, start, begin, conclude }: Calls): void {
+  it("are looked at: 404 where nothing ran, an ETag that a heartbeat doesn't change, 304 to who knows it", async () => {
+    expect(told(await get(`/v1/runs/${freshKey()}`))).toEqual([404, "not-found"]);
+    const run = await begin(undefined, { owner: "worker" });
+    const running = await get(`/v1/runs/${run.key}`);
+    expect(running.body).toMatchObject({ key: run.key, state: "running", attempt: 1, owner: "worker" });
+    const tag = running.headers["etag"]!;
+    await post(`${run.url}/renew`);
+    for (const prefer of [{}, { prefer: "wait=1" }]) {
+      const unchanged = await get(`/v1/runs/${run.key}`, { "if-none-match": tag, ...prefer });
+      expect([unchanged.status, unchanged.text]).toEqual([304, ""]);
+    }
+    const waiting = get(`/v1/runs/${run.key}`, { "if-none-match": tag, prefer: "wait=4" });
+    await sleep(UNDER_WAY_MS);
+    await conclude(run, SUCCESS);
+    const seen = await waiting;
+    expect([seen.status, seen.body.state, seen.body.result]).toEqual([200, "succeeded", SUCCESS.result]);
+    expect(seen.headers["etag"]).not.toBe(tag);
+    expect(seen.body.keptForMs).toBeLessThanOrEqual(MINUTE_MS);
+  });
+
+  it("are listed by prefix and state, in order, page by page, without their values", async () => {
+    const prefix = `${scene().prefix}_runs:`;
+    for (const name of ["a", "b", "c"]) {
+      const run = await begin(prefix + name);
+      if (name !== "b") await conclude(run, SUCCESS);
+    }
+    const keysOf = (body: { items: { key: string }[] }): string[] => body.items.map(({ key }) => key.slice(prefix.length));
+    const all = await get(`/v1/runs?prefix=${encodeURIComponent(prefix)}`);
+    expect(keysOf(all.body)).toEqual(["a", "b", "c"]);
+    expect(all.text).not.toContain("re_1");
+    expect(keysOf((await get(`/v1/runs?prefix=${prefix}&state=running`)).body)).toEqual(["b"]);
+    const page = await get(`/v1/runs?prefix=${prefix}&max=2`);
+    const rest = await get(`/v1/runs?prefix=${prefix}&max=2&cursor=${encodeURIComponent(page.body.cursor)}`);
+    expect([...keysOf(page.body), ...keysOf(rest.body)]).toEqual(["a", "b", "c"]);
+  });
+
+  it("are reset with a reason: the next start is a fresh first attempt; not while one runs, and 404 where none was", async () => {
+    const run = await begin();
+    const reset = (key: string, body: object = { reason: "fixed by hand" }) => post(`/v1/runs/${key}/reset`, body);
+    expect(told(await reset(run.key))).toEqual([409, "run-in-progress"]);
+    await conclude(run, { state: "failed", error: "no", retryable: false });
+    const refused = await reset(run.key, {});
+    expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "reason"]);
+    expect([(await reset(run.key)).status, (await reset(run.key)).status]).toEqual([200, 200]);
+    const fresh = await begin(run.key);
+    expect(fresh.body).toMatchObject({ attempt: 1, takeover: false });
+    expect(fresh.body.fencingToken).toBeGreaterThan(run.body.fencingToken as number);
+    expect(told(await start(run.key, {}, run))).toEqual([410, "lease-over"]);
+    expect(told(await reset(freshKey()))).toEqual([404, "not-found"]);
+  });
+}

@@ -1,0 +1,50 @@
+/** A hand-over over HTTP: the hold goes to a new leaseId, whose first caller it then belongs to. */
+import { expect } from "vitest";
+import type { Calls } from "../calls.js";
+import { told } from "../calls.js";
+import type { Suite } from "../suite.js";
+
+/** Hands a hold to another process or step. */
+export function transfers({ it, itWith }: Suite, { newId, get, post, put, hold, release }: Calls): void {
+  it("is 200 with a new token, again 200 with the same, and the old lease is over", async () => {
+    const held = await hold(undefined, { leaseMs: 20_000 });
+    const to = { leaseId: newId(), owner: "worker", leaseMs: 40_000 };
+    const handed = await post(`${held.url}/transfer`, to);
+    expect(handed.status).toBe(200);
+    expect(handed.body).toMatchObject({ key: held.key, ...to });
+    expect(handed.body.fencingToken).toBeGreaterThan(held.body.fencingToken as number);
+    const again = await post(`${held.url}/transfer`, to);
+    expect([again.status, again.body.fencingToken]).toEqual([200, handed.body.fencingToken]);
+
+    for (const refused of [
+      await post(`${held.url}/renew`),
+      await get(held.url),
+      await post(`${held.url}/transfer`, { leaseId: newId() }),
+    ]) {
+      expect([...told(refused), refused.body.reason]).toEqual([410, "lease-lost", "transferred"]);
+    }
+    expect(await release(held)).toBe("transferred");
+    expect(told(await put(held.key))).toEqual([423, "locked"]);
+    expect(await release({ url: held.url.replace(held.leaseId, to.leaseId) })).toBe("released");
+  });
+
+  it("to what is no new leaseId is refused, naming it: 400", async () => {
+    const held = await hold();
+    for (const body of [{}, { leaseId: "made-up" }]) {
+      const refused = await post(`${held.url}/transfer`, body);
+      expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "leaseId"]);
+    }
+    expect((await get(held.url)).status).toBe(200);
+  });
+
+  itWith("another", "makes the first caller of the namespace the one whose it is, and nobody else", async () => {
+    const held = await hold();
+    const leaseId = newId();
+    await post(`${held.url}/transfer`, { leaseId });
+    const claimed = await put(held.key, {}, { leaseId, as: "another" });
+    expect([claimed.status, claimed.body.leaseId]).toEqual([200, leaseId]);
+    expect(told(await post(`${claimed.url}/renew`))).toEqual([403, "forbidden"]);
+    expect((await post(`${claimed.url}/renew`, {}, "another")).status).toBe(200);
+    expect(await release(claimed, "another")).toBe("released");
+  });
+}

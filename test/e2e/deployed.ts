@@ -1,0 +1,107 @@
+/**
+ * A deployment of the stack, as the environment names it: its URL, and who may call it. What is said of it
+ * here is in README.md.
+ */
+import type { Credentials, SigV4Options } from "../../lib/sigv4.js";
+import { sigv4 } from "../../lib/sigv4.js";
+import type { Calls } from "./calls.js";
+import { signed } from "./signed.js";
+import type { DeployedNeed, Suite } from "./suite.js";
+import type { Target } from "./target.js";
+
+/** A deployed API, or what stands in for one. */
+export interface Deployed {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** How requests are sent once they are signed; a test may stand between. */
+  readonly carry: typeof fetch;
+  /** Of the caller whose leases most tests take. @default as the AWS SDK finds them */
+  readonly credentials?: Credentials;
+  /** @default the environment's, else the one in the URL */
+  readonly region?: string;
+  /** Another principal of the same account; one of another account. */
+  readonly second?: Credentials;
+  readonly stranger?: Credentials;
+  /** Another session of the first caller's role. */
+  readonly session?: Credentials;
+  /** A role that may take keys with this prefix, and nothing else. */
+  readonly client?: { readonly credentials: Credentials; readonly prefix: string };
+  /** How many requests at once are more than the API takes. */
+  readonly burst?: number;
+  /** How many requests a test of a race may have under way at once. */
+  readonly atOnce?: number;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const DEFAULT_CLIENT_PREFIX = "e2e:client~";
+
+/** The deployment that `env` names; undefined without `HOLDFAST_URL`. @throws Error naming a variable that is missing or wrong */
+export function deployedFrom(env: Environment): Deployed | undefined {
+  const url = env["HOLDFAST_URL"];
+  if (!url) return undefined;
+  const second = credentialsFrom(env, "SECOND");
+  const stranger = credentialsFrom(env, "STRANGER");
+  const session = credentialsFrom(env, "SESSION");
+  const client = credentialsFrom(env, "CLIENT");
+  const burst = numberFrom(env, "HOLDFAST_E2E_BURST");
+  const atOnce = numberFrom(env, "HOLDFAST_E2E_AT_ONCE");
+  return {
+    url: url.replace(/\/+$/, ""),
+    carry: fetch,
+    ...(second && { second }),
+    ...(stranger && { stranger }),
+    ...(session && { session }),
+    ...(client && { client: { credentials: client, prefix: env["HOLDFAST_E2E_CLIENT_PREFIX"] || DEFAULT_CLIENT_PREFIX } }),
+    ...(burst !== undefined && { burst }),
+    ...(atOnce !== undefined && { atOnce }),
+  };
+}
+
+/** `HOLDFAST_E2E_<WHO>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and, of temporary ones, `…_SESSION_TOKEN`. */
+function credentialsFrom(env: Environment, who: string): Credentials | undefined {
+  const name = (what: string): string => `HOLDFAST_E2E_${who}_${what}`;
+  const accessKeyId = env[name("ACCESS_KEY_ID")];
+  const secretAccessKey = env[name("SECRET_ACCESS_KEY")];
+  const sessionToken = env[name("SESSION_TOKEN")];
+  if (!accessKeyId) return undefined;
+  if (!secretAccessKey) throw new Error(`${name("SECRET_ACCESS_KEY")} is not set, and ${name("ACCESS_KEY_ID")} is`);
+  return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
+}
+
+function numberFrom(env: Environment, name: string): number | undefined {
+  const text = env[name];
+  if (!text) return undefined;
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new Error(`${name}: ${JSON.stringify(text)} is not a whole number from 1 to 99999`);
+  return Number(text);
+}
+
+/** How a caller of `deployed` signs; without credentials, the first one. */
+export function signerOf({ region, credentials: first }: Deployed, credentials: Credentials | undefined = first): ReturnType<typeof sigv4> {
+  return sigv4({ ...(region !== undefined && { region }), ...(credentials && { credentials }) } satisfies SigV4Options);
+}
+
+/** The deployment as the conformance takes it: everybody signs. */
+export function targetOf(deployed: Deployed): Target {
+  const { url, carry, second, stranger, atOnce } = deployed;
+  return {
+    url,
+    fetch: signed(signerOf(deployed), carry),
+    ...(second && { asAnother: signed(signerOf(deployed, second), carry) }),
+    ...(stranger && { asStranger: signed(signerOf(deployed, stranger), carry) }),
+    ...(atOnce !== undefined && { limits: { atOnce } }),
+  };
+}
+
+/** What the tests of a deployment are handed: it may only be there when they run. */
+export type OfDeployed = (suite: Suite, calls: Calls, deployed: () => Deployed) => void;
+
+/** Why a test of a deployment is skipped; undefined when all that it needs is there. */
+export function lackOf(deployed: Deployed, need: DeployedNeed): string | undefined {
+  const variable = {
+    client: "HOLDFAST_E2E_CLIENT_ACCESS_KEY_ID",
+    session: "HOLDFAST_E2E_SESSION_ACCESS_KEY_ID",
+    burst: "HOLDFAST_E2E_BURST",
+  };
+  return deployed[need] === undefined ? `needs ${variable[need]}` : undefined;
+}

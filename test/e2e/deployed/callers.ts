@@ -1,0 +1,146 @@
+/** Whom a gateway lets through to the service, and what it says to the others: no problem document, and still definite. */
+import { expect, vi } from "vitest";
+import { httpApi } from "../../../lib/client/http-transport.js";
+import type { Sign } from "../../../lib/client/http-transport.js";
+import type { Refusal } from "../../../lib/core/errors.js";
+import type { Credentials } from "../../../lib/sigv4.js";
+import { sigv4 } from "../../../lib/sigv4.js";
+import { fromProblem } from "../../../lib/wire/problem.js";
+import type { Deployed, OfDeployed } from "../deployed.js";
+import { signerOf } from "../deployed.js";
+import { signed } from "../signed.js";
+import type { Said } from "./asking.js";
+import { ask } from "./asking.js";
+
+/** A signature is good for five minutes. */
+const LONG_AGO_MS = 10 * 60_000;
+/** Two Regions, of which at least one is another than the deployment's. */
+const REGIONS = ["us-west-2", "eu-central-1"] as const;
+
+/** Refused before the service was reached: no problem document, and a client knows that nothing happened. */
+function expectGateways({ status, contentType, body }: Said, what: string): void {
+  expect([status, contentType.includes("problem"), typeof body?.code], `${what}: ${JSON.stringify(body)}`).toEqual([
+    403,
+    false,
+    "undefined",
+  ]);
+  expect(fromProblem(status, body), what).toMatchObject({ code: "forbidden", definite: true, retry: "never" });
+}
+
+/** Signatures that are not the caller's. */
+export const forgeries: OfDeployed = ({ it }, { freshKey, newId, get }, deployed) => {
+  const refused = async (sign: Sign | undefined): Promise<void> => {
+    const { url, carry } = deployed();
+    const ref = { key: freshKey(), leaseId: newId() };
+    const path = `/v1/locks/${ref.key}/leases/${ref.leaseId}`;
+    expectGateways(await ask(deployed().url, sign ? signed(sign, carry) : carry, "PUT", path, {}), "PUT");
+    const answer = (await httpApi({ url, ...(sign && { sign }), fetch: carry }).acquire(ref)) as Refusal;
+    expect(answer).toMatchObject({ ok: false, code: "forbidden", definite: true });
+    expect((await get(`/v1/locks/${ref.key}`)).body.holders).toEqual([]);
+  };
+
+  it("that are missing are refused by the gateway: 403, definite, and nothing happened", async () => {
+    await refused(undefined);
+  });
+
+  it("of another secret are", async () => {
+    const region = regionOf(deployed());
+    await refused(sigv4({ region, credentials: { accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "not-the-secret" } }));
+  });
+
+  it("for another Region are", async () => {
+    const region = REGIONS.find((one) => one !== regionOf(deployed())) ?? REGIONS[0];
+    await refused(signerOf({ ...deployed(), region }));
+  });
+
+  it("of ten minutes ago are", async () => {
+    await refused(async (request) => {
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - LONG_AGO_MS });
+      try {
+        return await signerOf(deployed())(request);
+      } finally {
+        vi.useRealTimers();
+      }
+    });
+  });
+
+  it("over another path or body than were sent are", async () => {
+    await refused((request) => signerOf(deployed())({ ...request, url: `${request.url}0` }));
+    await refused((request) => signerOf(deployed())({ ...request, body: '{"leaseMs":1000}' }));
+  });
+};
+
+function regionOf({ region, url }: Deployed): string {
+  return region ?? /\.execute-api\.([a-z0-9-]+)\./.exec(url)?.[1] ?? process.env["AWS_REGION"] ?? REGIONS[1];
+}
+
+/** What IAM grants, by the paths of the API. */
+export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hold }, deployed) => {
+  const as = (credentials: Credentials): typeof fetch => signed(signerOf(deployed(), credentials), deployed().carry);
+  const byClient = (method: string, path: string, body?: object) =>
+    ask(deployed().url, as(deployed().client!.credentials), method, path, body);
+
+  itWith("client", "to a prefix with : and ~ let its keys through, as they are and percent-encoded", async () => {
+    const key = deployed().client!.prefix + freshKey();
+    const leaseId = newId();
+    const acquired = await byClient("PUT", `/v1/locks/${key}/leases/${leaseId}`, {});
+    expect([acquired.status, acquired.body.key], JSON.stringify(acquired.body)).toEqual([201, key]);
+    const encoded = `/v1/locks/${encodeURIComponent(key)}/leases/${leaseId}`;
+    expect((await byClient("POST", `${encoded}/renew`, {})).status).toBe(200);
+    expect((await byClient("DELETE", encoded)).status).toBe(204);
+    expect((await byClient("GET", "/v1/health")).status).toBe(200);
+  });
+
+  itWith("client", "to a prefix let no other key through, however its path is written", async () => {
+    const { prefix } = deployed().client!;
+    const other = freshKey();
+    for (const key of [other, `%65${other.slice(1)}`, prefix.slice(0, -1) + other, prefix.toUpperCase() + other]) {
+      expectGateways(await byClient("PUT", `/v1/locks/${key}/leases/${newId()}`, {}), key);
+    }
+    for (const key of [`${prefix}%2F..%2F${other}`, `${prefix}..%2F..%2Flocks%2F${other}`, `${prefix}%252F${other}`]) {
+      expect((await byClient("PUT", `/v1/locks/${key}/leases/${newId()}`, {})).status, key).toBeGreaterThanOrEqual(400);
+    }
+    expect((await get(`/v1/locks/${other}`)).body).toMatchObject({ fencingToken: 0, holders: [] });
+  });
+
+  itWith("client", "to a prefix let through no call whose keys are in the body", async () => {
+    const key = deployed().client!.prefix + freshKey();
+    const leaseId = newId();
+    expectGateways(await byClient("PUT", `/v1/lock-sets/${leaseId}`, { keys: [key] }), "set");
+    expectGateways(await byClient("POST", "/v1/renewals", { leases: [{ key, leaseId }] }), "renewals");
+  });
+
+  itWith("client", "of a client let through no call of an operator: break, list, reset", async () => {
+    const key = deployed().client!.prefix + freshKey();
+    expectGateways(await byClient("POST", `/v1/locks/${key}/break`, { reason: "e2e", fencingToken: 1 }), "break");
+    expectGateways(await byClient("GET", "/v1/locks"), "list");
+    expectGateways(await byClient("GET", "/v1/runs"), "runs");
+    expectGateways(await byClient("POST", `/v1/runs/${key}/reset`, { reason: "e2e" }), "reset");
+  });
+
+  itWith("session", "are a role's: another session of it is the same principal", async () => {
+    const held = await hold();
+    expect((await ask(deployed().url, as(deployed().session!), "POST", `${held.url}/renew`, {})).status).toBe(200);
+    expect((await post(`${held.url}/renew`)).status).toBe(200);
+  });
+};
+
+/** More than the API takes. */
+export const throttles: OfDeployed = ({ itWith }, _calls, deployed) => {
+  itWith("burst", "is the gateway's own 429 without a problem, which a client takes as definite", async () => {
+    const { url, carry, burst = 0 } = deployed();
+    const send = signed(signerOf(deployed()), carry);
+    const answers = await Promise.all(Array.from({ length: burst }, () => ask(deployed().url, send, "GET", "/v1/health")));
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused.length, `of ${burst} requests at once`).toBeGreaterThan(0);
+    for (const { status, body } of refused) {
+      expect([status, typeof body?.code], JSON.stringify(body)).toEqual([429, "undefined"]);
+      expect(fromProblem(status, body)).toMatchObject({ code: "throttled", definite: true, retry: "later" });
+    }
+    const api = httpApi({ url, sign: signerOf(deployed()), fetch: carry });
+    const clients = await Promise.all(Array.from({ length: burst }, () => api.health({})));
+    const throttled = clients.filter((answer): answer is Refusal => !answer.ok);
+    expect(throttled.length, `of ${burst} clients at once`).toBeGreaterThan(0);
+    for (const refusal of throttled) expect(refusal).toMatchObject({ code: "throttled", definite: true });
+  });
+};

@@ -1,0 +1,136 @@
+/**
+ * One run of the conformance against a target: keys that nobody else has, leaseIds by the service's clock,
+ * requests that are counted, bounded and held to what is promised of every answer, and a list of what is
+ * still held, to be released at the end.
+ */
+import { randomBytes } from "node:crypto";
+import { expect } from "vitest";
+import { LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
+import type { Reply } from "../support/reply.js";
+import { replyFrom } from "../support/reply.js";
+import type { Document } from "./document.js";
+import { pathOf } from "./document.js";
+import { checkPromises } from "./promises.js";
+import type { Need } from "./suite.js";
+import type { Principal, Target } from "./target.js";
+import { AT_ONCE, fetchOf } from "./target.js";
+
+/** What a request may carry. */
+export interface Parts {
+  /** Sent as it is when it is text, otherwise as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly as?: Principal | undefined;
+}
+
+/** A target, in use. */
+export interface Scene {
+  readonly target: Target;
+  readonly document: Document;
+  /** How many requests a race has. */
+  readonly atOnce: number;
+  /** Every key of this run begins so. */
+  readonly prefix: string;
+  /** How many requests were sent. */
+  readonly sent: number;
+  freshKey(): string;
+  /** A new leaseId of so many ms from now, by the service's clock. */
+  newId(fromNowMs?: number): string;
+  /** What the target lacks of this; undefined when it has it. */
+  lacks(need: Need): string | undefined;
+  send(method: string, path: string, parts?: Parts): Promise<Reply>;
+  /** Releases what is still held, and ends the target. */
+  close(): Promise<void>;
+}
+
+/** Above a cold start and the longest wait that the service offers; an answer that takes longer is a failure. */
+const REQUEST_MS = 25_000;
+/** How many releases are under way at once at the end. */
+const CLOSING_AT_ONCE = 5;
+const LEASE = /^\/v1\/(?:locks|runs)\/[^/]+\/leases\/[^/]+/;
+const SET = /^\/v1\/lock-sets\/[^/]+/;
+
+/** Begins a run: two requests, for the clock and for the document. */
+export async function openScene(target: Target): Promise<Scene> {
+  const prefix = `e2e-${randomBytes(6).toString("hex")}`;
+  const scopes = new Set<string>();
+  const held = new Map<string, () => Promise<unknown>>();
+  let document: Document | undefined = undefined;
+  let keys = 0;
+  let sent = 0;
+  let aheadMs = 0;
+
+  async function send(method: string, path: string, { body, headers = {}, as }: Parts = {}): Promise<Reply> {
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const { scope } = typeof body === "object" ? (body as { readonly scope?: string }) : {};
+    if (scope !== undefined) scopes.add(scope);
+    sent++;
+    const response = await fetchOf(target, as)(target.url + path, {
+      method,
+      headers: { ...(text !== undefined && { "content-type": "application/json" }), ...headers },
+      ...(text !== undefined && { body: text }),
+      redirect: "error",
+      signal: AbortSignal.timeout(REQUEST_MS),
+    });
+    const reply = replyFrom(response.status, Object.fromEntries(response.headers), await response.text());
+    remember(method, path, body, as, reply);
+    if (document) checkPromises(document, { method, path, text, scopes }, reply);
+    return reply;
+  }
+
+  /** What this answer says is held from now on, and what is not any more. */
+  function remember(method: string, path: string, body: unknown, as: Principal | undefined, { status, body: told }: Reply): void {
+    const [lease] = LEASE.exec(path) ?? [];
+    if (lease !== undefined && status === 410) held.delete(lease);
+    if (status >= 300) return;
+    const [set] = SET.exec(path) ?? [];
+    if (lease !== undefined) {
+      const isRun = told?.state === "succeeded" || told?.state === "failed";
+      if (method === "DELETE" || path.endsWith("/outcome") || isRun) held.delete(lease);
+      else held.set(lease, () => send("DELETE", lease, { as }));
+      const to = (body as { readonly leaseId?: string } | undefined)?.leaseId;
+      if (to !== undefined && !path.endsWith("/outcome")) {
+        held.delete(lease);
+        const handed = lease.replace(LEASE_ID, to);
+        held.set(handed, () => send("DELETE", handed, { as }));
+      }
+    } else if (set !== undefined) {
+      const keys = Object.keys((told?.fencingTokens ?? {}) as object);
+      if (path.endsWith("/release")) held.delete(set);
+      else held.set(set, () => send("POST", `${set}/release`, { body: { keys }, as }));
+    }
+  }
+
+  const health = await send("GET", "/v1/health");
+  expect(health.status, health.text).toBe(200);
+  aheadMs = (health.body.serverTimeMs as number) - Date.now();
+  document = (await send("GET", "/v1/openapi.json")).body as Document;
+  const known = document;
+
+  return {
+    target,
+    document: known,
+    atOnce: target.limits?.atOnce ?? AT_ONCE,
+    prefix,
+    get sent() {
+      return sent;
+    },
+    freshKey: () => `${prefix}_${++keys}`,
+    newId: (fromNowMs = 0) => leaseIdAt(Date.now() + aheadMs + fromNowMs),
+    lacks(need) {
+      if (need === "another") return target.asAnother ? undefined : "the target has no second principal";
+      if (need === "stranger") return target.asStranger ? undefined : "the target has no principal of another namespace";
+      if (!need.startsWith("/")) return `the target has no ${need}`;
+      return pathOf(known, need) === undefined ? `the service has no ${need} yet` : undefined;
+    },
+    send,
+    async close() {
+      try {
+        const left = [...held.values()];
+        while (left.length > 0) await Promise.all(left.splice(0, CLOSING_AT_ONCE).map((release) => release()));
+      } finally {
+        await target.close?.();
+      }
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * What stands in for API Gateway's IAM authorizer on localhost, as AWS documents it: signatures are checked,
+ * a role's rights are looked up by the path as it was sent, and too many requests at once are refused. It
+ * shows that the tests of a deployment run, and not what AWS does.
+ */
+import { createHash, createHmac } from "node:crypto";
+import { matchRoute } from "../../infra/local/gateway-routes.js";
+import { dutyOf } from "../../lambda/routes.js";
+import type { Credentials } from "../../lib/sigv4.js";
+
+/** Somebody who may call. */
+export interface KnownCaller {
+  readonly credentials: Credentials;
+  /** Of the local gateway: sessions of one role have the same. */
+  readonly principal: string;
+  /** A client of keys that begin so, and nothing else. */
+  readonly prefix?: string;
+}
+
+/** What it checks. */
+export type Check = "signature" | "region" | "time" | "rights";
+
+/** What stands in, and for whom. */
+export interface StandIn {
+  readonly region: string;
+  readonly callers: readonly KnownCaller[];
+  /** How many requests it has under way before it refuses more. */
+  readonly atOnce: number;
+  /** How it sends what it lets through. @default fetch */
+  readonly behind?: typeof fetch;
+  /** What it is broken in: the check that it leaves out. */
+  readonly leavesOut?: Check;
+  /** How a key may begin in a path, for a client of a prefix. @default as it is, and percent-encoded */
+  readonly formsOf?: (prefix: string) => readonly string[];
+}
+
+/** For how long a signature is good. */
+const SIGNATURE_MS = 5 * 60_000;
+const AUTHORIZATION =
+  /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/execute-api\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
+
+/** A `fetch` through it. */
+export function standIn(options: StandIn): typeof fetch {
+  const { callers, atOnce, behind = fetch } = options;
+  let underWay = 0;
+  return async (input, init = {}) => {
+    const headers = Object.fromEntries(new Headers(init.headers));
+    const body = typeof init.body === "string" ? init.body : "";
+    const request = { method: init.method ?? "GET", url: new URL(input as string), headers, body };
+    const [, accessKeyId] = AUTHORIZATION.exec(headers["authorization"] ?? "") ?? [];
+    const caller = callers.find(({ credentials }) => credentials.accessKeyId === accessKeyId) ?? callers[0]!;
+    const refused = CHECKS.find(([check, passes]) => check !== options.leavesOut && !passes(request, caller, options));
+    if (refused) return says(403, `Forbidden: ${refused[0]}`);
+    if (underWay >= atOnce) return says(429, "Too Many Requests");
+    underWay++;
+    try {
+      return await behind(input, { ...init, headers: { ...headers, "x-holdfast-principal": caller.principal } });
+    } finally {
+      underWay--;
+    }
+  };
+}
+
+const CHECKS: readonly (readonly [check: Check, passes: (request: Request, caller: KnownCaller, options: StandIn) => boolean])[] = [
+  ["signature", isSigned],
+  ["region", ({ headers }, _caller, { region }) => [undefined, region].includes(AUTHORIZATION.exec(headers["authorization"] ?? "")?.[3])],
+  ["time", ({ headers }) => !(Math.abs(Date.now() - timeOf(headers["x-amz-date"])) > SIGNATURE_MS)],
+  ["rights", isGranted],
+];
+
+interface Request {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+function says(status: number, message: string): Response {
+  return new Response(JSON.stringify({ message }), { status, headers: { "content-type": "application/json" } });
+}
+
+/** What the stack grants to a client of a prefix: calls that name such a key in their path, as it is or encoded. */
+function isGranted({ method, url: { pathname } }: Request, { prefix }: KnownCaller, { formsOf = asSentOrEncoded }: StandIn): boolean {
+  if (prefix === undefined) return true;
+  const duty = dutyOf(matchRoute(method, pathname)?.routeKey ?? "$default");
+  const [, , kind = "", key = ""] = pathname.split("/");
+  const isOwn = ["locks", "runs"].includes(kind) && formsOf(prefix).some((form) => key.startsWith(form));
+  return duty !== "admin" && (isOwn || pathname === "/v1/health" || pathname === "/v1/openapi.json");
+}
+
+function asSentOrEncoded(prefix: string): readonly string[] {
+  return [prefix, encodeURIComponent(prefix)];
+}
+
+/** `20261122T010203Z` as epoch ms; NaN without one. */
+function timeOf(amzDate = ""): number {
+  return Date.parse(amzDate.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
+const escaped = (text: string): string =>
+  encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+
+/** Signature Version 4: the path's segments are escaped once more, whatever they are. */
+function isSigned({ method, url, headers, body }: Request, { credentials }: KnownCaller): boolean {
+  const [, accessKeyId, date = "", region = "", names = "", signature] = AUTHORIZATION.exec(headers["authorization"] ?? "") ?? [];
+  const query = [...url.searchParams].map(([name, value]) => `${escaped(name)}=${escaped(value)}`).sort();
+  const canonical = [
+    method,
+    url.pathname.split("/").map(escaped).join("/"),
+    query.join("&"),
+    ...names.split(";").map((name) => `${name}:${(name === "host" ? url.host : (headers[name] ?? "")).trim()}`),
+    "",
+    names,
+    sha256(body),
+  ].join("\n");
+  const scope = `${date}/${region}/execute-api/aws4_request`;
+  const toSign = ["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, sha256(canonical)].join("\n");
+  const key = [region, "execute-api", "aws4_request"].reduce<Buffer>(
+    (derived, part) => hmac(derived, part),
+    hmac(`AWS4${credentials.secretAccessKey}`, date),
+  );
+  return accessKeyId === credentials.accessKeyId && hmac(key, toSign).toString("hex") === signature;
+}

@@ -1,0 +1,64 @@
+/**
+ * How tests are declared here: by vitest for a target that must pass them, or into a list, of which a test
+ * runs one against a service that is broken on purpose, to see that it fails.
+ */
+import type { Principal } from "./target.js";
+
+/**
+ * What a test needs of its target beside a first principal: another one, or a path that its document has. Of
+ * a deployment also a restricted client, another session of the first role, or how many requests are too many.
+ */
+export type Need = Principal | `/v1/${string}` | DeployedNeed;
+
+/** What only a deployment may have. */
+export type DeployedNeed = "client" | "session" | "burst";
+
+/** Where tests are declared. */
+export interface Suite {
+  describe(name: string, declare: () => void): void;
+  /** Runs once before the tests of its `describe`. */
+  beforeAll(prepare: () => Promise<void>): void;
+  it(name: string, check: () => Promise<void>): void;
+  /** A test that is skipped, with a word why, where the target lacks `need`. */
+  itWith(need: Need, name: string, check: () => Promise<void>): void;
+}
+
+/** A test that was declared into a list. */
+export interface Listed {
+  /** With the names of what it stands in. */
+  readonly name: string;
+  readonly need?: Need;
+  /** Prepares what its `describe` prepares, and then checks. Rejects when the test fails. */
+  run(): Promise<void>;
+}
+
+/** The tests that `declare` declares, none of them run. */
+export function listed(declare: (suite: Suite) => void): readonly Listed[] {
+  const tests: Listed[] = [];
+  const names: string[] = [];
+  let prepares: readonly (() => Promise<void>)[] = [];
+  const add = (name: string, check: () => Promise<void>, need?: Need): void => {
+    const scope = prepares;
+    tests.push({
+      name: [...names, name].join(" > "),
+      ...(need !== undefined && { need }),
+      async run() {
+        for (const prepare of scope) await prepare();
+        await check();
+      },
+    });
+  };
+  declare({
+    describe(name, inner) {
+      const outside = prepares;
+      names.push(name);
+      inner();
+      names.pop();
+      prepares = outside;
+    },
+    beforeAll: (prepare) => void (prepares = [...prepares, prepare]),
+    it: (name, check) => add(name, check),
+    itWith: (need, name, check) => add(name, check, need),
+  });
+  return tests;
+}

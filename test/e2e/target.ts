@@ -1,0 +1,41 @@
+/**
+ * What the conformance is run against: a URL, and a `fetch` for each principal that may be there. Who
+ * signs what is the target's own affair; nothing here knows AWS.
+ */
+
+/** A service to be held to the API. */
+export interface Target {
+  /** The API's base URL, without a slash at the end; `HOLDFAST_URL` of a deployment. */
+  readonly url: string;
+  /** Sends as the principal whose leases most tests take. */
+  readonly fetch: typeof fetch;
+  /** Sends as a second principal of the same namespace; without it, the tests that need one are skipped. */
+  readonly asAnother?: typeof fetch;
+  /** Sends as a principal of another namespace; likewise. */
+  readonly asStranger?: typeof fetch;
+  /** What the environment allows. */
+  readonly limits?: {
+    /** How many requests a test may have under way at once. @default 20 */
+    readonly atOnce?: number;
+  };
+  /** Ends what was started for the conformance. */
+  close?(): Promise<void>;
+}
+
+/** Who sends a request. @default the target's first principal */
+export type Principal = "another" | "stranger";
+
+/** How many requests a race has, unless the target says otherwise. */
+export const AT_ONCE = 20;
+
+/** The `fetch` of a principal. @throws Error when the target has none */
+export function fetchOf({ fetch: first, asAnother, asStranger }: Target, as: Principal | undefined): typeof fetch {
+  const found = as === undefined ? first : as === "another" ? asAnother : asStranger;
+  if (!found) throw new Error(`The target has no ${as} principal`);
+  return found;
+}
+
+/** `fetch` with these headers on every request. */
+export function withHeaders(headers: Readonly<Record<string, string>>, send: typeof fetch = fetch): typeof fetch {
+  return (input, init) => send(input, { ...init, headers: { ...headers, ...Object.fromEntries(new Headers(init?.headers)) } });
+}

@@ -1,0 +1,36 @@
+/**
+ * A service on loopback that vouches for callers of two accounts, which `npm start` has no way to: the
+ * real handler behind the local gateway, its records in memory.
+ */
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose } from "../../lambda/compose.js";
+import type { HttpEvent } from "../../lambda/http.js";
+import { createRules } from "../../lib/core/rules.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import type { Target } from "./target.js";
+import { withHeaders } from "./target.js";
+
+/** A target with everybody there. */
+export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStranger" | "close">>;
+
+/** Whom this gateway takes for a caller from another account. */
+const STRANGER = "stranger";
+
+/** Serves on a free port. */
+export async function twoAccounts(): Promise<WholeTarget> {
+  const handler = compose({}, { store: createMemoryStore({ rules: createRules() }), log: () => undefined });
+  const gateway = await startGateway({ handler: (event) => handler(fromItsAccount(event)), port: 0 });
+  return {
+    url: gateway.url,
+    fetch,
+    asAnother: withHeaders({ "x-holdfast-principal": "another" }),
+    asStranger: withHeaders({ "x-holdfast-principal": STRANGER }),
+    close: () => gateway.close(),
+  };
+}
+
+function fromItsAccount(event: HttpEvent): HttpEvent {
+  const { iam } = event.requestContext.authorizer as { readonly iam: { readonly userId: string } };
+  if (iam.userId !== STRANGER) return event;
+  return { ...event, requestContext: { ...event.requestContext, authorizer: { iam: { ...iam, accountId: "elsewhere" } } } };
+}

@@ -1,0 +1,53 @@
+/** The functions as synthesized, not as written: their bundle behind the gateway, every route at the function where the stack has it, held to the whole API. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DUTIES, ROUTES } from "../../lambda/routes.js";
+import { conformance } from "../e2e/conformance.js";
+import { withHeaders } from "../e2e/target.js";
+import { freshTable } from "../support/engine.js";
+import type { Deployment } from "./deployment.js";
+import { deployHere } from "./deployment.js";
+import { runApp } from "./synthesize.js";
+
+let deployment: Deployment;
+
+beforeAll(async () => {
+  const { status, stderr, directory } = runApp({});
+  expect(status, stderr).toBe(0);
+  const { tableName, endpoint } = await freshTable();
+  deployment = await deployHere(directory, {
+    "AWS::DynamoDB::Table": tableName,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  });
+}, 60_000);
+
+afterAll(() => deployment.close());
+
+conformance("the synthesized functions", async () => ({
+  url: deployment.url,
+  fetch,
+  asAnother: withHeaders({ "x-holdfast-principal": "another" }),
+}));
+
+describe("what was asked above", () => {
+  it("was answered by three functions, holders' calls by theirs", () => {
+    expect([...deployment.answered.keys()].map((id) => id.replace(/[0-9A-F]{8}$/, "")).sort()).toEqual([
+      "LocksAcquire",
+      "LocksAdmin",
+      "LocksHold",
+    ]);
+    expect(Object.keys(ROUTES)).toHaveLength(Object.keys(DUTIES).length);
+  });
+
+  it("is in the log as metrics, under this deployment's name, and no line has a leaseId", () => {
+    const lines = deployment.log.map((line) => JSON.parse(line) as { event?: string; _aws?: unknown; Service?: string; Granted?: number });
+    const granted = lines.filter(({ event }) => event === "granted");
+    expect(granted.length).toBeGreaterThan(50);
+    for (const line of granted)
+      expect(line).toMatchObject({ Service: "holdfast-dev-Locks", Granted: 1, _aws: { Timestamp: expect.any(Number) } });
+    expect(deployment.log.filter((line) => /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/.test(line))).toEqual([]);
+  });
+});

@@ -1,0 +1,132 @@
+/**
+ * A synthesized stack, run on localhost: its functions' code from its assets, in a process each and with
+ * the environment that the template gives them, behind the local gateway, each route at the function at
+ * which the template has it end.
+ */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+import { startGateway } from "../../infra/local/gateway.js";
+
+/** A stack that runs. */
+export interface Deployment {
+  readonly url: string;
+  /** How many requests each function answered, by its logical id. */
+  readonly answered: ReadonlyMap<string, number>;
+  /** What the functions wrote to their log, a line each. */
+  readonly log: readonly string[];
+  close(): Promise<void>;
+}
+
+interface Template {
+  // Whatever the resource has.
+  readonly Resources: Readonly<Record<string, { readonly Type: string; readonly Properties: any }>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what was made
+}
+
+/** What Lambda's runtime does, less everything else that it does. */
+const RUNTIME = `
+  const { handler } = await import(process.argv[1]);
+  process.on("message", async ({ id, event }) => process.send({ id, result: await handler(event) }));
+  process.on("disconnect", () => process.exit());
+  process.send({ ready: true });`;
+
+/** Runs the only stack in `assembly`, a directory that `cdk synth` made, with `variables` in place of what AWS would say. */
+export async function deployHere(assembly: string, variables: Readonly<Record<string, string>>): Promise<Deployment> {
+  const [name] = readdirSync(assembly).filter((file) => file.endsWith(".template.json"));
+  const { Resources } = JSON.parse(readFileSync(join(assembly, name!), "utf8")) as Template;
+  const assets = JSON.parse(readFileSync(join(assembly, name!.replace("template", "assets")), "utf8")) as {
+    files: Record<string, { source: { path: string } }>;
+  };
+  const log: string[] = [];
+  const answered = new Map<string, number>();
+  const functions = new Map<string, LocalFunction>();
+  for (const [id, { Type, Properties }] of Object.entries(Resources)) {
+    if (Type !== "AWS::Lambda::Function") continue;
+    const hash = (Properties.Code.S3Key as string).replace(/\.zip$/, "");
+    const [module] = (Properties.Handler as string).split(".") as [string];
+    const code = join(assembly, assets.files[hash]!.source.path, `${module}.mjs`);
+    const env = Object.fromEntries(
+      Object.entries(Properties.Environment.Variables as Record<string, unknown>).map(([variable, value]) => [
+        variable,
+        typeof value === "string" ? value : variables[Resources[(value as { Ref: string }).Ref]!.Type]!,
+      ]),
+    );
+    functions.set(id, await startFunction(code, { ...variables, ...env }, assembly, (line) => void log.push(line)));
+  }
+  const targets = new Map<string, string>();
+  for (const { Type, Properties } of Object.values(Resources)) {
+    if (Type !== "AWS::ApiGatewayV2::Route") continue;
+    const integrationId = (Properties.Target as { "Fn::Join": [string, [string, { Ref: string }]] })["Fn::Join"][1][1].Ref;
+    const { IntegrationUri } = Resources[integrationId]!.Properties as { IntegrationUri: { "Fn::GetAtt": [string, string] } };
+    targets.set(Properties.RouteKey as string, IntegrationUri["Fn::GetAtt"][0]);
+  }
+  const gateway = await startGateway({
+    port: 0,
+    async handler(event) {
+      const id = targets.get(event.routeKey);
+      if (id === undefined) throw new Error(`The stack has no route ${event.routeKey}`);
+      answered.set(id, (answered.get(id) ?? 0) + 1);
+      return functions.get(id)!.invoke(event);
+    },
+    onError: (error) => void log.push(String(error)),
+  });
+  return {
+    url: gateway.url,
+    answered,
+    log,
+    async close() {
+      await gateway.close();
+      await Promise.all([...functions.values()].map((one) => one.stop()));
+    },
+  };
+}
+
+interface LocalFunction {
+  invoke(event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2>;
+  stop(): Promise<void>;
+}
+
+async function startFunction(
+  code: string,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+  onLine: (line: string) => void,
+): Promise<LocalFunction> {
+  const child: ChildProcess = spawn(process.execPath, ["--input-type=module", "-e", RUNTIME, pathToFileURL(code).href], {
+    cwd,
+    env,
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  for (const stream of [child.stdout!, child.stderr!]) {
+    let unfinished = "";
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      const lines = (unfinished + text).split("\n");
+      unfinished = lines.pop() ?? "";
+      lines.forEach(onLine);
+    });
+  }
+  const asked = new Map<number, (result: APIGatewayProxyStructuredResultV2) => void>();
+  let last = 0;
+  const ended = once(child, "exit");
+  const [{ ready }] = (await Promise.race([once(child, "message"), ended.then(() => [{}])])) as [{ ready?: true }];
+  if (ready !== true) throw new Error("The function ended before it was ready");
+  child.on("message", ({ id, result }: { id: number; result: APIGatewayProxyStructuredResultV2 }) => {
+    asked.get(id)?.(result);
+    asked.delete(id);
+  });
+  return {
+    invoke: (event) =>
+      new Promise((resolve) => {
+        asked.set(++last, resolve);
+        child.send({ id: last, event });
+      }),
+    async stop() {
+      child.disconnect();
+      await ended;
+    },
+  };
+}
