@@ -1,0 +1,27 @@
+/**
+ * An order's money at the provider. Its keys name the order, and neither the run (two tabs are two runs) nor the
+ * operation (cancelling and agreeing both give it back): of an order there is one charge and one refund.
+ */
+import { key } from "../../lib/index.js";
+import type { Provider } from "../payments/provider.js";
+import { RefusedError } from "../payments/provider.js";
+import type { Order } from "./order.js";
+import { keyOf } from "./order.js";
+import { Refusal } from "./refusal.js";
+
+/** Takes what the order costs. @throws Refusal when the provider declines it */
+export async function charge({ provider }: { readonly provider: Provider }, { id, total }: Order): Promise<void> {
+  try {
+    await provider.charge({ payment: keyOf(id), amount: total }, key("ORDER", id, "CHARGE"));
+  } catch (error) {
+    if (error instanceof RefusedError) throw new Refusal(402, "declined", "the payment was declined");
+    throw error;
+  }
+}
+
+/** Gives back what was taken, if anything was: the provider knows, also of a payer who died before it could say so. */
+export async function giveBack({ provider }: { readonly provider: Provider }, { id }: Order): Promise<void> {
+  const payment = keyOf(id);
+  const amount = await provider.balance(payment);
+  if (amount > 0) await provider.refund({ payment, amount }, key("ORDER", id, "REFUND"));
+}

@@ -1,0 +1,114 @@
+/**
+ * The order service and its locks in one stack: two functions with a role each, which meet at the keys of the orders
+ * and nowhere else. Neither may break another's lock, list who holds what, or lock anything but an order.
+ */
+import { fileURLToPath } from "node:url";
+import type { StackProps } from "aws-cdk-lib";
+import { CfnOutput, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
+import { HttpApi, HttpMethod } from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
+import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import { AttributeType, BillingMode, Table } from "aws-cdk-lib/aws-dynamodb";
+import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { Architecture, Runtime } from "aws-cdk-lib/aws-lambda";
+import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
+import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import type { Construct } from "constructs";
+import { LockService } from "../../infra/index.js";
+import { BUYER } from "./buyer.js";
+import type { Role } from "./order.js";
+import { ORDERS_TABLE } from "./orders-table.js";
+import { SELLER } from "./seller.js";
+
+/** Who signs people in, and who is called. */
+export interface OrdersProps extends StackProps {
+  /** Whose tokens are taken, such as a Cognito user pool's. */
+  readonly issuer: string;
+  /** For whom they are made out. */
+  readonly audience: string;
+  readonly providerUrl: string;
+  readonly carrierUrl: string;
+}
+
+/** How all keys begin that the service locks or runs: `key("ORDER", …)`. */
+const PREFIX = "ORDER_";
+
+/** The functions, and what each may do with the orders' items; placing an order puts one. */
+const FUNCTIONS: Readonly<Record<Role, { readonly routes: readonly string[]; readonly actions: readonly string[] }>> = {
+  buyer: { routes: Object.keys(BUYER), actions: ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"] },
+  seller: { routes: Object.keys(SELLER), actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"] },
+};
+
+/** The order service. */
+export class OrdersStack extends Stack {
+  constructor(scope: Construct, id: string, { issuer, audience, providerUrl, carrierUrl, ...props }: OrdersProps) {
+    super(scope, id, { description: "An order service, and the locks of its orders", ...props });
+    const locks = new LockService(this, "Locks");
+    const table = createTable(this);
+    const api = new HttpApi(this, "Api", {
+      defaultAuthorizer: new HttpJwtAuthorizer("People", issuer, { jwtAudience: [audience] }),
+    });
+    for (const role of ["buyer", "seller"] as const) {
+      const { routes, actions } = FUNCTIONS[role];
+      const handler = createFunction(this, role, { ORDERS_TABLE: table.tableName, PROVIDER_URL: providerUrl, CARRIER_URL: carrierUrl });
+      handler.addToRolePolicy(new PolicyStatement({ actions: [...actions], resources: [table.tableArn] }));
+      const index = `${table.tableArn}/index/${ORDERS_TABLE.indexes[role]}`;
+      handler.addToRolePolicy(new PolicyStatement({ actions: ["dynamodb:Query"], resources: [index] }));
+      locks.grantClient(handler, { prefix: PREFIX });
+      const integration = new HttpLambdaIntegration(`${role}Integration`, handler, { scopePermissionToRoute: false });
+      for (const [method = "", path = ""] of routes.map((route) => route.split(" "))) {
+        api.addRoutes({ path, methods: [HttpMethod[method as keyof typeof HttpMethod]], integration });
+      }
+    }
+    new CfnOutput(this, "Url", { value: api.apiEndpoint, description: "The order service" });
+  }
+}
+
+function createTable(scope: Construct): Table {
+  const keyed = (name: string) => ({ name, type: AttributeType.STRING });
+  const { partitionKey, indexes } = ORDERS_TABLE;
+  const table = new Table(scope, "Orders", {
+    partitionKey: keyed(partitionKey),
+    billingMode: BillingMode.PAY_PER_REQUEST,
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    removalPolicy: RemovalPolicy.RETAIN,
+  });
+  for (const [attribute, indexName] of Object.entries(indexes)) {
+    table.addGlobalSecondaryIndex({ indexName, partitionKey: keyed(attribute), sortKey: keyed(partitionKey) });
+  }
+  return table;
+}
+
+/** The handler that `main.ts` exports under the role's name, in a function with a role of its own. */
+function createFunction(scope: Construct, role: Role, environment: Readonly<Record<string, string>>): NodejsFunction {
+  const name = role === "buyer" ? "Buyer" : "Seller";
+  return new NodejsFunction(scope, name, {
+    runtime: Runtime.NODEJS_24_X,
+    architecture: Architecture.ARM_64,
+    entry: fromHere("main.ts"),
+    handler: role,
+    projectRoot: fromHere("../.."),
+    depsLockFilePath: fromHere("../../package-lock.json"),
+    bundling: {
+      format: OutputFormat.ESM,
+      mainFields: ["module", "main"],
+      target: "node24",
+      externalModules: [],
+      minify: true,
+      sourceMap: true,
+      sourcesContent: false,
+      forceDockerBundling: false,
+      logLevel: LogLevel.WARNING,
+    },
+    memorySize: 512,
+    // Nobody waits longer for an order that another is at; well below the gateway's 30 s.
+    timeout: Duration.seconds(10),
+    environment: { ...environment, NODE_OPTIONS: "--enable-source-maps" },
+    logGroup: new LogGroup(scope, `${name}Log`, { retention: RetentionDays.ONE_MONTH, removalPolicy: RemovalPolicy.DESTROY }),
+  });
+}
+
+/** A path of the repository, wherever `cdk` is started from. */
+function fromHere(relative: string): string {
+  return fileURLToPath(new URL(relative, import.meta.url));
+}
