@@ -23,9 +23,19 @@ const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--vers
 const README_URL = "http://127.0.0.1:8787";
 const KEY = "ORDER_1231";
 /** The README's imports, and the sources that are published under these names. */
-const ENTRIES = { '"holdfast"': join(ROOT, "lib/index.js"), '"holdfast/dynamodb"': join(ROOT, "lib/dynamodb.js") };
+const ENTRIES = {
+  '"holdfast"': join(ROOT, "lib/index.js"),
+  '"holdfast/dynamodb"': join(ROOT, "lib/dynamodb.js"),
+  '"holdfast/cdk"': join(ROOT, "infra/index.js"),
+};
 const RUNS = "Once per key: a run";
-const SNIPPETS = { http: "With the SDK, over HTTP", table: "With the SDK, straight on the table", run: RUNS };
+const SNIPPETS = {
+  http: "With the SDK, over HTTP",
+  table: "With the SDK, straight on the table",
+  run: RUNS,
+  locked: "A function or method under its lock",
+  cdk: "Into your account",
+};
 /** Starting a compiler takes its time on a loaded machine. */
 const COMPILER_MS = 120_000;
 
@@ -167,6 +177,11 @@ describe("the README's snippets", () => {
     const first = await runSnippet("run");
     expect([first.stderr, first.stdout]).toEqual(["", "refunded in attempt 1 false\n"]);
     expect((await runSnippet("run")).stdout).toBe("refunded in attempt 1 true\n");
+  });
+
+  it("decorate methods", async () => {
+    const { stdout, stderr } = await runSnippet("locked");
+    expect([stderr, stdout]).toEqual(["", "order 1231 accepted under held lease order 1231: 4200 cents back\n"]);
   });
 
   it("write under the token of a lease straight on the table", async ({ skip }) => {
