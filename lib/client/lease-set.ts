@@ -2,6 +2,7 @@
  * Many keys as one lease: granted whole or not at all, kept alive together, and lost as soon as one of them
  * is. Behind it is one lease like any other, whose service is asked about the set.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import type { LeaseId } from "../core/lease-id.js";

@@ -3,6 +3,7 @@
  * last answered and both clocks, and once it is not, it never is again. Belief ends, and the signal
  * fires, before anything is sent that lets somebody else have the key.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";

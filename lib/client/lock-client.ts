@@ -1,4 +1,5 @@
 /** The lock client as its users see it: the one interface that every `createLockClient` returns. */
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Health, Listed } from "../core/lock-api.js";
 import type { Inspection } from "../core/views.js";
 import type { LockHandle, ReadWriteHandle, SegmentsHandle } from "./handles.js";
