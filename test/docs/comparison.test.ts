@@ -1,0 +1,40 @@
+/** "Compared with other locks": every lock has its section with both sides and a source; what is said of this one is tested. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS } from "../../lib/core/limits.js";
+import { citedTests, isThere } from "./cited-tests.js";
+import { deadLinks, oneLine, readPage } from "./generated.js";
+
+const PATH = "docs/comparison.md";
+const PAGE = readPage(PATH);
+const TEXT = oneLine(PAGE);
+/** The sections about others, by heading. */
+const OTHERS = PAGE.split(/^## /m).filter((section) => section.includes("- **Worse**"));
+
+describe("the page of comparisons", () => {
+  it("has a row at a glance for each, and one for this lock", () => {
+    const rows = [...PAGE.matchAll(/^\| \*\*/gm)];
+    expect(OTHERS).toHaveLength(9);
+    expect(rows).toHaveLength(OTHERS.length + 1);
+  });
+
+  it("says of each where it is better, where worse, and where that is from", () => {
+    for (const part of ["- **Better**: ", "- **Worse**: ", "- **Here**: ", "](http"])
+      expect(OTHERS.filter((section) => !section.includes(part)).map((section) => section.split("\n", 1)[0])).toEqual([]);
+  });
+
+  it("says when it was read", () => {
+    expect(TEXT).toMatch(/read on \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d/);
+  });
+
+  it("claims no time or rate of its own, but what the code has", () => {
+    expect(TEXT).toContain(`server clocks within ${DEFAULTS.clockErrorMs} ms`);
+    const others = TEXT.replaceAll(/\[[^\]]*\]\([^)]*\)/g, "").matchAll(/\d[\d ]* (?:ms|µs|requests|times faster|%)/g);
+    expect([...others].map(([figure]) => figure)).toEqual([`${DEFAULTS.clockErrorMs} ms`]);
+  });
+
+  it("names tests that there are, and has links that lead somewhere", () => {
+    expect(citedTests(PAGE).length).toBeGreaterThan(5);
+    expect(citedTests(PAGE).filter((test) => !isThere(test))).toEqual([]);
+    expect(deadLinks(PATH)).toEqual([]);
+  });
+});

@@ -1,0 +1,44 @@
+/** Blocks of TypeScript on a page, each a module of its own, as the compiler sees them with this repository's settings. */
+import { join } from "node:path";
+import ts from "typescript";
+import { programOf } from "../tidy/public-surface.js";
+import { ROOT } from "../tidy/tree.js";
+
+/** What a page imports, and the source that is published under that name. */
+const SOURCES: Readonly<Record<string, string>> = {
+  '"holdfast"': '"../../lib/index.js"',
+  '"holdfast/dynamodb"': '"../../lib/dynamodb.js"',
+  '"holdfast/testing"': '"../../lib/testing.js"',
+};
+
+/** The blocks of the page, word for word. */
+export function blocksOf(page: string): readonly string[] {
+  return [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text);
+}
+
+/** What the compiler has against them: which block, and its message. */
+export function compileErrors(blocks: readonly string[]): readonly string[] {
+  const pathOf = (index: number): string => join(ROOT, `test/docs/block-${index + 1}-of-a-page.ts`);
+  const texts = new Map(
+    blocks.map((block, index) => {
+      const text = Object.entries(SOURCES).reduce((all, [name, source]) => all.replaceAll(`from ${name}`, `from ${source}`), block);
+      return [pathOf(index), `${text}\nexport {};\n`];
+    }),
+  );
+  const disk = ts.createCompilerHost({});
+  const host: ts.CompilerHost = {
+    ...disk,
+    fileExists: (path) => texts.has(path) || disk.fileExists(path),
+    readFile: (path) => texts.get(path) ?? disk.readFile(path),
+    getSourceFile: (path, ...rest) => {
+      const text = texts.get(path);
+      return text === undefined ? disk.getSourceFile(path, ...rest) : ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+    },
+  };
+  const program = programOf([...texts.keys()], host);
+  return [...texts.keys()].flatMap((path, index) => {
+    const source = program.getSourceFile(path);
+    const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
+    return found.map(({ messageText }) => `block ${index + 1}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`);
+  });
+}

@@ -1,0 +1,57 @@
+/**
+ * "Errors": the page's tables are the registry's and the client's. To take a change over, after reading the difference:
+ *
+ *     npx vitest run test/docs/errors -u
+ */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ERRORS } from "../../lib/core/errors.js";
+import { createLockClient } from "../../lib/testing.js";
+import { ROOT } from "../tidy/tree.js";
+import { clientCodes, errorTables } from "./error-pages.js";
+import { deadLinks, readPage, withParts } from "./generated.js";
+
+const PATH = "docs/errors.md";
+const PAGE = readPage(PATH);
+
+describe("the page of errors", () => {
+  it("has its tables as the code makes them", async () => {
+    const how = "the errors changed: review it, then run npx vitest run test/docs/errors -u";
+    await expect(await withParts(PAGE, errorTables()), how).toMatchFileSnapshot(join(ROOT, PATH));
+  });
+
+  it("explains every code, of the service and of the client", () => {
+    const codes = [...Object.keys(ERRORS), ...clientCodes().map(({ code }) => code)];
+    expect(codes.filter((code) => !PAGE.includes(`| \`${code}\``))).toEqual([]);
+    expect(clientCodes().map(({ code }) => code)).toEqual(["closed", "result-omitted", "run-failed", "self-deadlock", "wait-timeout"]);
+  });
+
+  it("control: another status, word or missing row is another page", async () => {
+    const tables = errorTables();
+    const [name, made] = Object.entries(tables)[0]!;
+    for (const changed of [made.replace("423", "424"), made.replace("`later`", "`same`"), made.replace(/\n[^\n]*$/, "")]) {
+      expect(changed).not.toBe(made);
+      expect(await withParts(PAGE, { ...tables, [name]: changed })).not.toBe(PAGE);
+    }
+  });
+
+  it("has links that lead somewhere", () => {
+    expect(deadLinks(PATH)).toEqual([]);
+  });
+});
+
+describe("what the page says of the client's own codes", () => {
+  it("is what it throws", async () => {
+    const locks = createLockClient();
+    const rows = new Map(
+      clientCodes().map(({ code, definite, retry, type }) => [code, { code, definite: definite === "true", retry, name: type }]),
+    );
+    await locks.withLock("outer", async () => {
+      await expect(locks.acquire("outer")).rejects.toMatchObject(rows.get("self-deadlock")!);
+    });
+    await using _held = await locks.acquire("held");
+    await expect(locks.acquire("held", { waitMs: 0 })).rejects.toMatchObject(rows.get("wait-timeout")!);
+    await locks.close();
+    await expect(locks.acquire("free")).rejects.toMatchObject(rows.get("closed")!);
+  });
+});

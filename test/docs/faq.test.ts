@@ -1,0 +1,60 @@
+/** "Questions": the tests that answers name are there, the answers' figures are the code's, and nothing is left without an answer. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
+import { createLockClient } from "../../lib/testing.js";
+import { BUGS } from "../simulation/bugs.js";
+import { citedTests, isThere } from "./cited-tests.js";
+import { deadLinks, oneLine, readPage } from "./generated.js";
+
+const PATH = "docs/faq.md";
+const PAGE = readPage(PATH);
+const TEXT = oneLine(PAGE);
+/** The rows about trackers, their cells. */
+const ROWS = PAGE.split("\n")
+  .filter((line) => line.startsWith("| ") && !/^\| (?:-|What was met)/.test(line))
+  .map((line) => line.split(" | ").map((cell) => cell.replaceAll(/^\| | \|$/g, "").trim()));
+
+describe("the page of questions", () => {
+  it("names tests that there are; control: not one by another name", () => {
+    const cited = citedTests(PAGE);
+    expect(cited.length).toBeGreaterThan(40);
+    expect(cited.filter((test) => !isThere(test))).toEqual([]);
+    expect(isThere({ ...cited[0]!, name: "is granted a millisecond before" })).toBe(false);
+    expect([...PAGE.matchAll(/`test\/[\w./-]+\.ts`/g)]).toHaveLength(cited.length);
+  });
+
+  it("answers every complaint, and says where it was met", () => {
+    expect(ROWS.length).toBeGreaterThan(30);
+    expect(
+      ROWS.filter(([what = "", where = "", here = ""]) => what === "" || here === "" || !where.includes("](https://github.com/")),
+    ).toEqual([]);
+  });
+
+  it("names a mistake of the simulation that there is", () => {
+    expect(BUGS.map(({ name }) => name)).toContain("release-without-owner-check");
+    expect(PAGE).toContain("`release-without-owner-check`");
+  });
+
+  it.each([
+    ["a crashed holder's time", `${DEFAULTS.leaseMs + takeoverMarginMs(DEFAULTS.leaseMs)} ms after the last heartbeat that arrived`],
+    ["a heartbeat's interval", `1 for each heartbeat (every ${renewAfterMs(DEFAULTS.leaseMs) / 1000} s)`],
+    ["the bounds of a lease", `${DEFAULTS.leaseMs / 1000} s is the default, ${LIMITS.leaseMinMs / 1000} s the least`],
+    ["E", `one has to be within ${DEFAULTS.clockErrorMs} ms`],
+  ])("says %s as the code has it", (_what, sentence) => {
+    expect(TEXT).toContain(sentence);
+  });
+
+  it("says for how long a release is sent again", async () => {
+    const locks = createLockClient();
+    const lease = await locks.acquire("key");
+    for (let attempt = 0; attempt < 50; attempt++) locks.faults.loseNextRequest("release");
+    const startedMs = locks.clock.monotonicMs();
+    await expect(locks.clock.settle(lease.release())).rejects.toThrow("release");
+    expect(locks.clock.monotonicMs() - startedMs).toBeLessThanOrEqual(5000);
+    expect(TEXT).toContain("sent again for 5 s");
+  });
+
+  it("has links that lead somewhere", () => {
+    expect(deadLinks(PATH)).toEqual([]);
+  });
+});

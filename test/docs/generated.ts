@@ -1,0 +1,45 @@
+/**
+ * Pages that are made from the code, in whole or in parts. A part stands between `<!-- made from …: NAME -->` and
+ * `<!-- until here -->`; the page is then laid out as `npm run format` would, so that both agree.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { format, resolveConfig } from "prettier";
+import { ROOT } from "../tidy/tree.js";
+
+/** The page at `path`, from the root of the repository. */
+export function readPage(path: string): string {
+  return readFileSync(join(ROOT, path), "utf8");
+}
+
+/** A page as one line, however it is wrapped. */
+export function oneLine(page: string): string {
+  return page.replaceAll(/\s+/g, " ");
+}
+
+const PART = /(<!-- made from [^\n]*: ([\w -]+) -->\n)[\s\S]*?(<!-- until here -->)/g;
+
+/** The page with its parts as they should be. @throws Error when it has others, or lacks one. */
+export async function withParts(page: string, parts: Readonly<Record<string, string>>): Promise<string> {
+  const there = [...page.matchAll(PART)].map(([, , name = ""]) => name);
+  if (there.toSorted().join() !== Object.keys(parts).toSorted().join())
+    throw new Error(`The page has the parts ${there.join(", ")} and not ${Object.keys(parts).join(", ")}`);
+  const filled = page.replaceAll(PART, (_, start: string, name: string, end: string) => `${start}\n${parts[name]}\n\n${end}`);
+  return format(filled, { ...(await resolveConfig(join(ROOT, "README.md"))), parser: "markdown" });
+}
+
+/** A table of Markdown. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map(inCell).join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+function inCell(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, " ").replaceAll(/(?<!\\)\|/g, "\\|");
+}
+
+/** The links of the page at `path` that lead to no file of the repository. */
+export function deadLinks(path: string, page = readPage(path)): readonly string[] {
+  const links = [...page.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link.replace(/#.*/, ""));
+  return links.filter((link) => link !== "" && !/^https?:/.test(link) && !existsSync(join(ROOT, dirname(path), link)));
+}

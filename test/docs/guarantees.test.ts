@@ -1,0 +1,87 @@
+/**
+ * "Guarantees": every property is there, the tests that it names are there, and its figures are the code's. To take a change
+ * of the list of mistakes over, after reading the difference:
+ *
+ *     npx vitest run test/docs/guarantees -u
+ */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS, RETENTION_MIN_MS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { BUGS } from "../simulation/bugs.js";
+import { ROOT, sourcesIn } from "../tidy/tree.js";
+import { citedTests, isThere } from "./cited-tests.js";
+import { deadLinks, oneLine, readPage, withParts } from "./generated.js";
+import { mustFailParts } from "./must-fail-list.js";
+
+const PATH = "docs/guarantees.md";
+const PAGE = readPage(PATH);
+const TEXT = oneLine(PAGE);
+const HOUR_MS = 3_600_000;
+
+/** The names of properties at the start of a row. */
+const namesIn = (page: string): readonly string[] => [...page.matchAll(/^\| ([SLR]\d+) /gm)].map(([, name = ""]) => name);
+
+describe("the page of guarantees", () => {
+  it("lists the mistakes that the simulation must find, as it has them", async () => {
+    const how = "the list changed: review it, then run npx vitest run test/docs/guarantees -u";
+    const parts = mustFailParts();
+    await expect(await withParts(PAGE, parts), how).toMatchFileSnapshot(join(ROOT, PATH));
+    // Control: one mistake less is another page.
+    const fewer = parts["the mistakes"]!.replace(/\n[^\n]*$/, "");
+    expect(await withParts(PAGE, { ...parts, "the mistakes": fewer })).not.toBe(PAGE);
+    expect(PAGE).toContain(`each of ${BUGS.length} mistakes`);
+  });
+
+  it("has every property that the protocol names, and no other", () => {
+    expect(namesIn(PAGE).toSorted()).toEqual(namesIn(readPage("docs/protocol.md")).toSorted());
+  });
+
+  it("says of the simulation what it judges", () => {
+    const judged = new Set(
+      sourcesIn("test/simulation/").flatMap(({ text }) => [...text.matchAll(/"([SLR]\d+)"/g)].map(([, name]) => name)),
+    );
+    const said = PAGE.split("\n").filter((row) => /^\| [SLR]\d+ /.test(row) && row.includes("simulation"));
+    expect(said.length).toBeGreaterThan(15);
+    expect(said.flatMap(namesIn).filter((name) => !judged.has(name))).toEqual([]);
+  });
+
+  it("names tests that there are, one for every property", () => {
+    const cited = citedTests(PAGE);
+    expect(cited.length).toBeGreaterThan(namesIn(PAGE).length);
+    expect(cited.filter((test) => !isThere(test))).toEqual([]);
+    const rows = PAGE.split("\n").filter((row) => /^\| [SLR]\d+ /.test(row));
+    expect(rows.filter((row) => citedTests(row).length === 0)).toEqual([]);
+  });
+
+  it("control: a test by another name, or in another file, is not there", () => {
+    const [one] = citedTests(PAGE);
+    expect(isThere({ ...one!, name: `${one!.name}, always` })).toBe(false);
+    expect(isThere({ ...one!, file: "test/none.test.ts" })).toBe(false);
+  });
+
+  it.each([
+    ["E", `within ${DEFAULTS.clockErrorMs} ms of true time`],
+    ["ρ", `off by at most ${DEFAULTS.clockRateError * 100} %`],
+    ["the guard", `more than ${DEFAULTS.clockGuardMs / 1000} s apart`],
+    ["the margin of the default lease", `${takeoverMarginMs(DEFAULTS.leaseMs)} ms after a lease of ${DEFAULTS.leaseMs / 1000} s`],
+    ["retention", `${DEFAULTS.retentionMs / HOUR_MS} hours after its last use`],
+    ["the hand-overs within a process", "up to eight times in a row"],
+    ["the offer's window", `an offer for at most ${DEFAULTS.offerWindowMs / 1000} s`],
+  ])("says %s as the code has it", (_what, sentence) => {
+    expect(TEXT).toContain(sentence);
+  });
+
+  it("says the longest stall, which is the shortest retention", () => {
+    expect(TEXT).toContain("later than an hour after");
+    expect(RETENTION_MIN_MS).toBe(HOUR_MS);
+  });
+
+  it("says how many ids a key remembers", () => {
+    expect(TEXT).toContain("remembers the last eight ids that ended");
+    expect(LIMITS.endedRemembered).toBe(8);
+  });
+
+  it("has links that lead somewhere", () => {
+    expect(deadLinks(PATH)).toEqual([]);
+  });
+});

@@ -1,0 +1,147 @@
+/** "Fencing tokens": its program runs at the engine, and what it says of S3 is played against the documented conditions. */
+import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { randomUUID } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { fencedWrite } from "../../lib/index.js";
+import { createLockClient } from "../../lib/testing.js";
+import { guide, pasted, printed, workshop } from "./snippets.js";
+
+const PATIENCE_MS = 180_000;
+const GUIDE = guide("fencing-tokens");
+const ORDERS = `orders-${randomUUID()}`;
+const endpoint = inject("engineEndpoint");
+
+let directory: string;
+
+beforeAll(async () => {
+  directory = await workshop();
+  const client = engineClient(endpoint);
+  await client.send(
+    new CreateTableCommand({
+      TableName: ORDERS,
+      BillingMode: "PAY_PER_REQUEST",
+      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
+      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+    }),
+  );
+  await waitUntilTableExists({ client, maxWaitTime: 60 }, { TableName: ORDERS });
+  client.destroy();
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+/** Runs the page's program, changed by `edit` and with `more` at its end, at the engine; what it printed. */
+async function play(name: string, more = "", edit = (program: string): string => program): Promise<readonly string[]> {
+  const file = join(directory, `${name}.mts`);
+  const program = GUIDE.program
+    .replace('TableName = "orders"', `TableName = ${JSON.stringify(ORDERS)}`)
+    .replaceAll('"1231"', JSON.stringify(randomUUID()));
+  await writeFile(file, pasted(edit(program), { inMemory: true }) + more);
+  return printed(file, {
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  });
+}
+
+describe.runIf(endpoint !== "")("the page's program, at the engine", { timeout: PATIENCE_MS }, () => {
+  it("prints what stands beside it: late writes are refused, also before the later holder's own", async () => {
+    expect(GUIDE.says.length).toBeGreaterThan(3);
+    expect(await play("page")).toEqual(GUIDE.says);
+  });
+
+  it("control: without the token left first, the late write goes through between read and write", async () => {
+    const edit = (program: string): string => program.replace("...fencedWrite(fencingToken), TableName", "TableName");
+    const said = await play("unraised", "", edit);
+    expect(said).toEqual(GUIDE.says.with(2, "written"));
+  });
+});
+
+/**
+ * A writer of a report in S3, in two halves, and a bucket whose conditions are those of the S3 user guide: an ETag
+ * is a digest of the contents, `If-Match` and `If-None-Match: *` are decided in the moment of the write.
+ */
+const BUCKET = `
+import { createHash } from "node:crypto";
+
+const etagOf = (body: string): string => createHash("md5").update(body).digest("hex");
+let stored: { ETag: string; Body: string } | undefined;
+const read = (): Seen | undefined => stored && { ETag: stored.ETag, fence: JSON.parse(stored.Body).fence };
+function put({ Body, IfMatch, IfNoneMatch }: { Body: string; IfMatch?: string; IfNoneMatch?: string }): string {
+  if ((IfNoneMatch === "*" && stored) || (IfMatch !== undefined && IfMatch !== stored?.ETag)) return "412";
+  stored = { ETag: etagOf(Body), Body };
+  return "200";
+}
+const attempt = (seen: Seen | undefined, report: object, fence: number): string => {
+  try {
+    return put(fencedPut(seen, report, fence));
+  } catch {
+    return "stopped";
+  }
+};
+const empty = read();
+console.log("first", attempt(empty, { pages: 1 }, 33));
+const seen = read();
+console.log("later holder", attempt(read(), { pages: 2 }, 34));
+console.log("late, read before", attempt(seen, { pages: 3 }, 33));
+console.log("late, read after", attempt(read(), { pages: 3 }, 33));
+console.log("late, there was none", attempt(empty, { pages: 3 }, 33));
+console.log("later holder, the same contents", attempt(read(), { pages: 1 }, 34));
+console.log("late, of the same contents", attempt(seen, { pages: 3 }, 33));
+`;
+
+describe.runIf(endpoint !== "")("the page's S3, by the conditions that S3 has", { timeout: PATIENCE_MS }, () => {
+  const outcome = async (name: string, edit?: (program: string) => string) =>
+    (await play(name, BUCKET, edit)).slice(GUIDE.says.length).map((line) => /^(.*) (\S+)$/.exec(line)?.slice(1));
+
+  it("accepts later holders, and refuses or stops whoever is late", async () => {
+    expect(await outcome("bucket")).toEqual([
+      ["first", "200"],
+      ["later holder", "200"],
+      ["late, read before", "412"],
+      ["late, read after", "stopped"],
+      ["late, there was none", "412"],
+      ["later holder, the same contents", "200"],
+      ["late, of the same contents", "412"],
+    ]);
+  });
+
+  it("control: without the comparison who reads late overwrites, without the token in the body who had the same bytes does", async () => {
+    const uncompared = await outcome("uncompared", (program) => program.replace("seen.fence > fence", "false"));
+    expect(Object.fromEntries(uncompared as [string, string][])).toMatchObject({ "late, read after": "200" });
+    const elsewhere = await outcome("elsewhere", (program) => program.replace("{ ...report, fence }", "{ ...report }"));
+    expect(Object.fromEntries(elsewhere as [string, string][])).toMatchObject({ "late, of the same contents": "200" });
+  });
+});
+
+describe("what the page says of tokens", () => {
+  it("they need 64 bits, and are compared with those of the same key", async () => {
+    expect(GUIDE.text).toContain("keep them in 64 bits");
+    const { fencingToken } = await createLockClient().acquire("key");
+    expect(fencingToken).toBeGreaterThan(2 ** 32);
+    expect(Number.isSafeInteger(fencingToken)).toBe(true);
+  });
+
+  it("the SQL says what fencedWrite says", () => {
+    const [sql = ""] = GUIDE.blocks("sql");
+    expect(sql).toContain("SET status = $1, fence = $2 WHERE id = $3 AND fence <= $2;");
+    expect(fencedWrite(1).ConditionExpression).toContain("#fence <= :fence");
+  });
+
+  it("readers have the floor in common, and of permits alone it stands still", async () => {
+    const locks = createLockClient();
+    const { read, write } = locks.readWrite("report");
+    const writer = await write.acquire();
+    await writer.release();
+    const floors = [await read.acquire(), await read.acquire()].map(({ fenceFloor }) => fenceFloor);
+    expect(floors).toEqual([writer.fencingToken, writer.fencingToken]);
+    const permits = locks.semaphore("permits", { limit: 2 });
+    const [one, two] = [await permits.acquire(), await permits.acquire()];
+    expect(two.fenceFloor).toBe(one.fenceFloor);
+    expect(two.fencingToken).toBeGreaterThan(two.fenceFloor);
+  });
+});

@@ -1,0 +1,66 @@
+/** "Start here", followed step by step: `npm start`, the lines it prints, the program, each as the page says. */
+import { execFile, spawnSync } from "node:child_process";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { NpmStart } from "./npm-start.js";
+import { npmStart, plainEnvironment } from "./npm-start.js";
+import { guide, pasted, printed, workshop } from "./snippets.js";
+
+const run = promisify(execFile);
+const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
+const PATIENCE_MS = 120_000;
+const GUIDE = guide("start-here");
+
+let service: NpmStart;
+let directory: string;
+
+beforeAll(async () => {
+  service = await npmStart();
+  directory = await workshop();
+}, PATIENCE_MS);
+afterAll(async () => {
+  service.kill();
+  await rm(directory, { recursive: true, force: true });
+});
+
+describe("start here", () => {
+  it.runIf(HAS_CURL)("the three lines answer as it says, and again as it says", async () => {
+    const lines = service.greeting.split("\n").filter((line) => line.trim().startsWith("curl"));
+    expect(lines).toHaveLength(3);
+    const paste = async (line = ""): Promise<string> => (await run("bash", ["-c", line], { env: plainEnvironment({}) })).stdout;
+    const tokenOf = (answer: string): number => Number(/"fencingToken":(\d+)/.exec(answer)?.[1]);
+    const [acquire, inspect, release] = lines;
+    const first = await paste(acquire);
+    expect(first).toMatch(/^HTTP\/1\.1 201/);
+    expect(first).toMatch(/"fencingToken":\d+.*"remainingMs":\d+/);
+    const again = await paste(acquire);
+    expect(again).toMatch(/^HTTP\/1\.1 200/);
+    expect(again).toMatch(/^idempotent-replayed: true\r$/im);
+    expect(tokenOf(again)).toBe(tokenOf(first));
+    const seen = await paste(inspect);
+    expect(seen).toMatch(/^HTTP\/1\.1 200/);
+    expect(seen).toMatch(/"holders":\[\{"owner":"me"/);
+    expect(seen).not.toContain("leaseId");
+    for (const released of [await paste(release), await paste(release)]) {
+      expect(released).toMatch(/^HTTP\/1\.1 204/);
+      expect(released).toMatch(/^lease-state: released\r$/im);
+    }
+  });
+
+  it("the program prints what stands beside it", { timeout: PATIENCE_MS }, async () => {
+    const file = join(directory, "first.mts");
+    await writeFile(file, pasted(GUIDE.program));
+    expect(GUIDE.says).toHaveLength(4);
+    expect(await printed(file, { HOLDFAST_URL: service.url })).toEqual(GUIDE.says);
+  });
+
+  it("its commands are those that are tried here and in the README's test", () => {
+    expect(GUIDE.blocks("sh").map((block) => block.trim())).toEqual([
+      "npm ci && npm start",
+      "HOLDFAST_URL=http://127.0.0.1:8787 npx tsx first.mts",
+      "npm install ../holdfast",
+    ]);
+  });
+});

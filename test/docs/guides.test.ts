@@ -1,0 +1,64 @@
+/** The guides for users: their code compiles, and prints what stands beside it; their links lead somewhere. */
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { compile, guide, pasted, printed, workshop } from "./snippets.js";
+
+/** Starting a compiler, or a program, takes its time on a loaded machine. */
+const PATIENCE_MS = 180_000;
+
+const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "testing"];
+const GUIDES = NAMES.map(guide);
+/** What the page on testing shows is quoted from an example, in parts; the other pages are programs. */
+const PROGRAMS = GUIDES.filter(({ name }) => name !== "testing");
+/** These need a service or an engine, or are no program: each is run by a test of its own. */
+const RUN_ELSEWHERE = ["start-here", "fencing-tokens", "testing"];
+const RUN_IN_MEMORY = GUIDES.filter(({ name }) => !RUN_ELSEWHERE.includes(name));
+
+let directory: string;
+
+beforeAll(async () => {
+  directory = await workshop();
+  for (const { name, program } of PROGRAMS) await writeFile(join(directory, `${name}.mts`), pasted(program));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+describe("the guides' code", () => {
+  it("has the types that it uses", { timeout: PATIENCE_MS }, async () => {
+    expect(
+      await compile(
+        directory,
+        PROGRAMS.map(({ name }) => `${name}.mts`),
+      ),
+    ).toBe("");
+  });
+
+  it("control: a call that there isn't does not compile", { timeout: PATIENCE_MS }, async () => {
+    await writeFile(
+      join(directory, "wrong.mts"),
+      pasted('import { createLockClient } from "holdfast";\nawait createLockClient().lock("key");'),
+    );
+    expect(await compile(directory, ["wrong.mts"])).toContain("Property 'lock' does not exist");
+  });
+
+  it.each(RUN_IN_MEMORY)("of $name prints what stands beside it", { timeout: PATIENCE_MS }, async ({ name, program, says }) => {
+    const file = join(directory, `${name}-in-memory.mts`);
+    await writeFile(file, pasted(program, { inMemory: true }));
+    expect(says.length).toBeGreaterThan(0);
+    expect(await printed(file)).toEqual(says);
+  });
+});
+
+describe("the guides", () => {
+  it.each(GUIDES)("of $name: every link leads somewhere, and there is a way on", ({ text, deadLinks }) => {
+    expect(deadLinks).toEqual([]);
+    expect(text).toMatch(/\]\([\w./-]+\.md/);
+  });
+
+  it.each(GUIDES)("of $name: an example comes first, and the page is read in five minutes", ({ text, blocks }) => {
+    const [before = ""] = text.split("```");
+    expect(blocks("ts").length + blocks("sh").length).toBeGreaterThan(0);
+    expect(before.split(" ").length).toBeLessThan(120);
+    expect(text.split(" ").length).toBeLessThan(1900);
+  });
+});

@@ -1,0 +1,234 @@
+/** The reference in docs/http-api.md: the OpenAPI document as people read it, with the defaults that the service fills in. */
+import { DEFAULTS } from "../../lib/core/limits.js";
+import { openapi } from "../../lib/wire/openapi.js";
+import { table } from "./generated.js";
+import { EXAMPLES } from "./http-examples.js";
+
+/** The part of JSON Schema that the document uses. */
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly description?: string;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly description?: string;
+  readonly schema: Schema;
+}
+
+interface Answer {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly description: string }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly description: string; readonly content: Required<Answer>["content"] };
+  readonly responses: Readonly<Record<string, Answer>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+const DOCUMENT = openapi() as unknown as Document;
+const SCHEMAS = DOCUMENT.components.schemas;
+
+/** What is filled in where a request leaves it out. */
+const FILLED_IN: Readonly<Record<string, unknown>> = {
+  "AcquireRequest.leaseMs": DEFAULTS.leaseMs,
+  "AcquireRequest.mode": "exclusive",
+  "AcquireRequest.limit": 1,
+  "AcquireRequest.permits": 1,
+  "AcquireRequest.priority": 0,
+  "AcquireRequest.owner": "",
+  "RenewRequest.leaseMs": "the lease's own",
+  "TransferRequest.leaseMs": "the lease's own",
+  "AcquireSetRequest.leaseMs": DEFAULTS.leaseMs,
+  "RenewSetRequest.leaseMs": "each lease's own",
+  "StartRequest.leaseMs": DEFAULTS.leaseMs,
+  "StartRequest.keepResultMs": DEFAULTS.keepResultMs,
+  "StartRequest.maxAttempts": DEFAULTS.maxAttempts,
+  "RenewRunRequest.leaseMs": "the lease's own",
+};
+const QUERY_FILLED_IN: Readonly<Record<string, unknown>> = { max: DEFAULTS.listMax };
+
+/** Whole numbers with thin groups, as people read them. */
+function figure(value: number): string {
+  return String(value).replaceAll(/\B(?=(\d{3})+$)/g, " ");
+}
+
+function shown(value: unknown): string {
+  return typeof value === "number" ? figure(value) : typeof value === "string" && value !== "" ? value : "";
+}
+
+function range(min: number | undefined, max: number | undefined): string {
+  if (max === undefined || max === Number.MAX_SAFE_INTEGER) return min === undefined || min === 0 ? "" : `, at least ${figure(min)}`;
+  return `, ${figure(min ?? 0)} to ${figure(max)}`;
+}
+
+/** A type and its limits in a few words. */
+function words(schema: Schema): string {
+  const { type, enum: named, const: only, pattern = "", items } = schema;
+  if (only !== undefined) return `\`${JSON.stringify(only)}\``;
+  if (named) return named.map((one) => `\`${JSON.stringify(one)}\``).join(" or ");
+  const several = schema.oneOf ?? schema.anyOf;
+  if (several) return several.map(words).join(" or ");
+  if (pattern.startsWith("^[0-9a-f]{8}-")) return "a leaseId: UUIDv7, lower case";
+  if (pattern.startsWith("^(?!")) return "a key";
+  if (pattern !== "") return `text like \`${pattern}\``;
+  if (type === "integer") return `whole number${range(schema.minimum, schema.maximum)}`;
+  if (type === "string") {
+    const [min, max] = [schema.minLength ?? 0, schema.maxLength];
+    return max === undefined ? "text" : min === 0 ? `text, up to ${max} characters` : `text, ${min} to ${max} characters`;
+  }
+  if (type === "array") {
+    const count = schema.maxItems === undefined ? "a list" : `${schema.minItems ?? 0} to ${schema.maxItems}`;
+    return `${count} of ${items ? words(items) : "anything"}`;
+  }
+  if (type === "boolean") return "`true` or `false`";
+  if (schema.properties) return `{ ${membersOf(schema).join(", ")} }`;
+  if (typeof schema.additionalProperties === "object") return `an object: ${words(schema.additionalProperties)} for each key`;
+  return type === "object" ? "an object, up to 1 KB as JSON" : "JSON";
+}
+
+function membersOf({ properties = {}, required = [] }: Schema): readonly string[] {
+  return Object.keys(properties).map((name) => (required.includes(name) ? name : `${name}?`));
+}
+
+function refName({ $ref = "" }: Schema): string {
+  return $ref.split("/").at(-1) ?? "";
+}
+
+/** A schema's alternatives that are objects; itself, where it is one. */
+function variantsOf(schema: Schema): readonly Schema[] {
+  return (schema.oneOf ?? schema.anyOf ?? [schema]).flatMap((one) => (one.properties ? [one] : []));
+}
+
+function fieldsOf(name: string, withDefaults: boolean): string {
+  const schema = SCHEMAS[name] ?? {};
+  const variants = variantsOf(schema);
+  return variants
+    .map((variant) => {
+      const title = variants.length === 1 ? [] : [`With ${firstConst(variant)}:`, ""];
+      const rows = Object.entries(variant.properties ?? {}).map(([field, type]) => {
+        const need = variant.required?.includes(field) ? "required" : shown(FILLED_IN[`${name}.${field}`]);
+        const cells = [`\`${field}\``, words(type), type.description ?? ""];
+        return withDefaults ? cells.toSpliced(2, 0, need) : cells;
+      });
+      return [...title, table(withDefaults ? ["field", "what", "default", ""] : ["field", "what", ""], rows)].join("\n");
+    })
+    .join("\n\n");
+}
+
+function firstConst({ properties = {} }: Schema): string {
+  const [name, schema] = Object.entries(properties)[0] ?? ["", {}];
+  return `\`${name}\` ${words(schema)}`;
+}
+
+function purposeOf(parameter: Parameter): string {
+  const fallback = parameter.in === "query" ? shown(QUERY_FILLED_IN[parameter.name]) : "";
+  const what = parameter.in === "header" ? (parameter.description ?? "") : words(parameter.schema);
+  return `- ${parameter.in} \`${parameter.name}\`: ${what}${fallback === "" ? "" : ` (default ${fallback})`}`;
+}
+
+function answersOf({ responses }: Operation): string {
+  const rows = Object.entries(responses).map(([status, { description, content, headers = {} }]) => {
+    const name = refName(content?.["application/json"]?.schema ?? {});
+    const what =
+      Number(status) >= 400
+        ? description
+        : name === ""
+          ? status === "304"
+            ? "nothing changed"
+            : "no body"
+          : `[${name}](#answer-${name.toLowerCase()})`;
+    return [
+      status,
+      what,
+      Object.keys(headers)
+        .map((header) => `\`${header}\``)
+        .join(", "),
+    ];
+  });
+  return table(["status", "answer", "headers"], rows);
+}
+
+/** One operation: purpose, what it takes, what it answers, an example. */
+function section(method: string, path: string, operation: Operation): string {
+  const { operationId, summary, parameters, requestBody } = operation;
+  const parts = [`### ${operationId}`, `\`${method.toUpperCase()} ${path}\``, /[.?]$/.test(summary) ? summary : `${summary}.`];
+  const asked = parameters.filter((parameter) => parameter.in !== "path");
+  if (asked.length > 0) parts.push(asked.map(purposeOf).join("\n"));
+  if (requestBody) {
+    const needed = requestBody.required ? "" : ", and may be left out";
+    parts.push(
+      `The body is JSON${needed}. ${requestBody.description}`,
+      fieldsOf(refName(requestBody.content["application/json"]?.schema ?? {}), true),
+    );
+  }
+  parts.push(answersOf(operation));
+  const example = EXAMPLES[operationId];
+  if (example) parts.push(["```sh", `# ${example.status}: ${example.says}`, example.line, "```"].join("\n"));
+  return parts.join("\n\n");
+}
+
+const COMMON = ["400", "403", "413", "415", "429", "500", "503"];
+
+/** Refusals that every operation has, apart: they would be most of the page. */
+function withoutCommon(operation: Operation, common: ReadonlyMap<string, string>): Operation {
+  const own = Object.entries(operation.responses).filter(([status, { description }]) => common.get(status) !== description);
+  return { ...operation, responses: Object.fromEntries(own) };
+}
+
+/** The page's parts, by name. */
+export function httpReference(): Readonly<Record<string, string>> {
+  const operations = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const health = operations.find(({ operation }) => operation.operationId === "health")!.operation;
+  const common = new Map(COMMON.map((status) => [status, health.responses[status]?.description ?? ""]));
+  const of = (start: string): string =>
+    operations
+      .filter(({ path }) => path.startsWith(start))
+      .map(({ method, path, operation }) => section(method, path, withoutCommon(operation, common)))
+      .join("\n\n");
+  const answers = Object.keys(SCHEMAS).filter((name) => !name.endsWith("Request"));
+  return {
+    "common refusals": table(["status", "code"], [...common]),
+    locks: of("/v1/locks"),
+    sets: of("/v1/lock-sets"),
+    renewals: of("/v1/renewals"),
+    runs: of("/v1/runs"),
+    service: `${of("/v1/health")}\n\n${of("/v1/openapi.json")}`,
+    answers: answers.map((name) => `### Answer: ${name}\n\n${fieldsOf(name, false) || words(SCHEMAS[name] ?? {})}`).join("\n\n"),
+  };
+}
+
+/** Every operation, as method and path. */
+export function httpRoutes(): readonly string[] {
+  return Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+}

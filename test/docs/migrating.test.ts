@@ -1,0 +1,89 @@
+/** "Migrating": its code compiles, its defaults are the code's, and what it says about both locks side by side is so. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { createLockClient } from "../../lib/testing.js";
+import { citedTests, isThere } from "./cited-tests.js";
+import { blocksOf, compileErrors } from "./compiled.js";
+import { deadLinks, oneLine, readPage } from "./generated.js";
+
+const PATH = "docs/migrating.md";
+const PAGE = readPage(PATH);
+const TEXT = oneLine(PAGE);
+/** The compiler takes its time on a loaded machine. */
+const COMPILER_MS = 240_000;
+
+describe("the page about migrating", () => {
+  it("has code that compiles; control: a call that there is not does not", { timeout: COMPILER_MS }, () => {
+    const blocks = blocksOf(PAGE);
+    expect(blocks.length).toBeGreaterThan(4);
+    const wrong = blocks.at(-1)!.replace("withLock", "withLocked");
+    expect(compileErrors([...blocks, wrong])).toEqual([expect.stringMatching(new RegExp(`^block ${blocks.length + 1}: .*withLocked`))]);
+  });
+
+  it("names only calls of a client and a lease that there are", async () => {
+    const locks = createLockClient();
+    const lease = await locks.acquire("key");
+    for (const [name, on] of [
+      ["locks", locks],
+      ["lease", lease],
+    ] as const) {
+      const called = [...PAGE.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, "g"))].map(([, member = ""]) => member);
+      expect(called.length).toBeGreaterThan(3);
+      expect(called.filter((member) => !(member in on))).toEqual([]);
+    }
+  });
+
+  it.each([
+    ["the default lease", `\`leaseMs\` is ${DEFAULTS.leaseMs / 1000} s unless you say otherwise`],
+    ["the default wait", `\`waitMs\` is ${DEFAULTS.waitMs / 1000} s`],
+    ["the shortest lease", `at least ${LIMITS.leaseMinMs / 1000} s`],
+    ["how many keys a set may have", `up to ${LIMITS.setKeys} keys`],
+  ])("says %s as the code has it", (_what, sentence) => {
+    expect(TEXT).toContain(sentence);
+  });
+
+  it("has links that lead somewhere, and names tests that there are", () => {
+    expect(deadLinks(PATH)).toEqual([]);
+    expect(citedTests(PAGE).length).toBeGreaterThan(0);
+    expect(citedTests(PAGE).filter((test) => !isThere(test))).toEqual([]);
+  });
+});
+
+describe("what the page says of moving in two steps", () => {
+  type Way = "old" | "both" | "new";
+
+  /** How many worked at once, when these ways met at one key. */
+  async function meeting(ways: readonly Way[]): Promise<number> {
+    const [old, fresh] = [createLockClient(), createLockClient()];
+    let [working, most] = [0, 0];
+    const work = async (): Promise<void> => {
+      most = Math.max(most, ++working);
+      for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+      working--;
+    };
+    const go: Readonly<Record<Way, () => Promise<void>>> = {
+      old: () => old.withLock("key", work),
+      new: () => fresh.withLock("key", work),
+      both: () => old.withLock("key", () => fresh.withLock("key", work)),
+    };
+    const all = Promise.all(ways.map((way) => go[way]()));
+    let finished = 0;
+    const isDone = (): boolean => finished > 0;
+    const done = all.then(() => finished++);
+    for (let step = 0; step < 2000 && !isDone(); step++) await Promise.all([old.clock.advance(100), fresh.clock.advance(100)]);
+    await done;
+    return most;
+  }
+
+  it.each<readonly [Way, Way]>([
+    ["old", "both"],
+    ["both", "new"],
+    ["both", "both"],
+  ])("%s beside %s: one at a time", async (one, other) => {
+    expect(await meeting([one, other, one, other])).toBe(1);
+  });
+
+  it("control: old beside new: two at once", async () => {
+    expect(await meeting(["old", "new", "old", "new"])).toBe(2);
+  });
+});

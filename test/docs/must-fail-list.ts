@@ -1,0 +1,41 @@
+/** The mistakes that the simulation must find, as docs/guarantees.md lists them, and how far it looks. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { BUGS, LOCK_BUGS } from "../simulation/bugs.js";
+import { KIND_BUGS } from "../simulation/kind-bugs.js";
+import { QUEUE_BUGS } from "../simulation/queue-bugs.js";
+import { RUN_BUGS } from "../simulation/run-bugs.js";
+import { ROOT } from "../tidy/tree.js";
+import { table } from "./generated.js";
+
+/** A constant that its file keeps to itself. @throws Error when it is not there. */
+function constant(file: string, name: string): number {
+  const [, value] = new RegExp(`^const ${name} = (\\d+);$`, "m").exec(readFileSync(join(ROOT, file), "utf8")) ?? [];
+  if (value === undefined) throw new Error(`${file} has no ${name}`);
+  return Number(value);
+}
+
+/** The page's parts, by name. */
+export function mustFailParts(): Readonly<Record<string, string>> {
+  const kinds = [
+    ["plain locks", LOCK_BUGS],
+    ["kinds of locks", KIND_BUGS],
+    ["the queue", QUEUE_BUGS],
+    ["runs", RUN_BUGS],
+  ] as const;
+  const [seeds, within] = [
+    constant("test/simulation/simulation.test.ts", "SEEDS"),
+    constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG"),
+  ];
+  return {
+    "how far": [
+      `Every test run plays ${seeds} random histories, finds no property broken, and fails if they did not contain what they must`,
+      `contain. Then it makes each of ${BUGS.length} mistakes in the production source, one at a time, and fails unless`,
+      `a broken property is found within ${within} histories.`,
+    ].join("\n"),
+    "the mistakes": table(
+      ["of", "mistake", "what it is"],
+      kinds.flatMap(([of, bugs]) => bugs.map(({ name, why }) => [of, `\`${name}\``, why])),
+    ),
+  };
+}

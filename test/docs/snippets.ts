@@ -1,0 +1,83 @@
+/**
+ * The guides for users, as the tests read them. The TypeScript of a page is one program, its blocks in order: so each
+ * block imports only what is new in it, and all of them are compiled and run as a reader would paste them.
+ */
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { ROOT } from "../tidy/tree.js";
+import { plainEnvironment } from "./npm-start.js";
+
+const run = promisify(execFile);
+const BLOCK = /^ *```(\w+)\n([\s\S]*?)^ *```$/gm;
+
+/** A page and what can be read off it. */
+export interface Guide {
+  /** Below `docs/`, without its ending. */
+  readonly name: string;
+  /** The page as one line, however it is wrapped. */
+  readonly text: string;
+  /** Its TypeScript. */
+  readonly program: string;
+  /** What the program prints, by the page: the rest of each line after `// → `. */
+  readonly says: readonly string[];
+  /** Its links to other files that lead nowhere. */
+  readonly deadLinks: readonly string[];
+  /** Its blocks in another language. */
+  blocks(language: string): readonly string[];
+}
+
+/** The page at `docs/<name>.md`. */
+export function guide(name: string): Guide {
+  const page = readFileSync(join(ROOT, "docs", `${name}.md`), "utf8");
+  const blocks = (language: string): readonly string[] =>
+    [...page.matchAll(BLOCK)].filter(([, of]) => of === language).map(([, , code = ""]) => code);
+  const program = blocks("ts").join("\n");
+  const links = [...page.replaceAll(BLOCK, "").matchAll(/\]\((?!https:)([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => link);
+  return {
+    name,
+    text: page.replaceAll(/\s+/g, " "),
+    program,
+    says: [...program.matchAll(/\/\/ → (.*)$/gm)].map(([, said = ""]) => said),
+    deadLinks: links.filter((link) => !existsSync(join(ROOT, dirname(`docs/${name}`), link))),
+    blocks,
+  };
+}
+
+/** Where the names that readers import lie here. */
+const ENTRIES: Readonly<Record<string, string>> = { holdfast: "lib/index.js", "holdfast/testing": "lib/testing.js" };
+
+/** The program with its imports led here; with `inMemory` every client is one of `holdfast/testing`. */
+export function pasted(program: string, { inMemory = false } = {}): string {
+  return program.replaceAll(/from "(holdfast[\w/]*)"/g, (_all, name: string) => {
+    const entry = inMemory ? ENTRIES["holdfast/testing"] : ENTRIES[name];
+    if (entry === undefined) throw new Error(`A guide imports ${name}, which the tests don't know`);
+    return `from ${JSON.stringify(join(ROOT, entry))}`;
+  });
+}
+
+/** A directory for programs: below node_modules, so that they find their packages and git does not find them. */
+export async function workshop(): Promise<string> {
+  const cache = join(ROOT, "node_modules/.cache");
+  await mkdir(cache, { recursive: true });
+  return mkdtemp(join(cache, "guides-"));
+}
+
+/** Type-checks these files of the directory together; what the compiler says, `""` when all is well. */
+export async function compile(directory: string, files: readonly string[]): Promise<string> {
+  const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions: { noUnusedLocals: false }, files, include: [] };
+  await writeFile(join(directory, "tsconfig.json"), JSON.stringify(config));
+  return run("npx", ["tsc", "--noEmit", "-p", directory], { cwd: ROOT }).then(
+    ({ stdout }) => stdout,
+    (error: unknown) => (error as { readonly stdout: string }).stdout,
+  );
+}
+
+/** Runs a program to its end, and gives what it printed. @throws Error unless it ends well. */
+export async function printed(file: string, env: Readonly<Record<string, string>> = {}): Promise<readonly string[]> {
+  const { stdout, stderr } = await run(process.execPath, ["--import", "tsx", file], { cwd: ROOT, env: plainEnvironment(env) });
+  if (stderr !== "") throw new Error(stderr);
+  return stdout.trimEnd().split("\n");
+}
