@@ -38,7 +38,7 @@ const ROOMS: readonly Room[] = [
   },
   { of: "lambda/", files: ["lib/service/", "lib/wire/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
-  { of: "bin/", files: [ENTRY], packages: [ANY_NODE] },
+  { of: "bin/", files: [ENTRY], packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"] },
   { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];
 

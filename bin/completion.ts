@@ -1,0 +1,77 @@
+/**
+ * Completion for shells. What may stand at a place is worked out by a library, from the program itself; the shell's
+ * part asks for it word by word. It never evaluates a word that stands on the line, and what follows `--` is another
+ * command's, so that pressing TAB runs nothing.
+ */
+import { RootCommand } from "@bomb.sh/tab";
+import type { Command, Option } from "commander";
+
+const BASH = `# Completion of holdfast for bash: source <(holdfast completion bash)
+_holdfast() {
+  local word rest at IFS=$' \\t\\n'
+  COMPREPLY=()
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    [[ \${COMP_WORDS[at]} == -- ]] || continue
+    if declare -F _command_offset > /dev/null; then
+      _command_offset $((at + 1))
+    else
+      local kind=-f
+      ((COMP_CWORD == at + 1)) && kind=-c
+      compopt -o filenames 2> /dev/null
+      IFS=$'\\n' COMPREPLY=($(compgen $kind -- "\${COMP_WORDS[COMP_CWORD]}"))
+    fi
+    return
+  done
+  while IFS=$'\\t' read -r word rest; do
+    if [[ $word == "\${COMP_WORDS[COMP_CWORD]}"* && $word != :* ]]; then COMPREPLY+=("$word"); fi
+  done < <(holdfast complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+}
+complete -F _holdfast holdfast
+`;
+
+const ZSH = `#compdef holdfast
+# Completion of holdfast for zsh: source <(holdfast completion zsh)
+_holdfast() {
+  local word text at
+  local -a found
+  for ((at = 2; at < CURRENT; at++)); do
+    if [[ \${words[at]} == -- ]]; then
+      shift $at words
+      ((CURRENT -= at))
+      _normal
+      return
+    fi
+  done
+  while IFS=$'\\t' read -r word text; do
+    [[ $word == :* ]] || found+=("\${word//:/\\\\:}:$text")
+  done < <(holdfast complete -- "\${(@)words[2,CURRENT]}" 2> /dev/null)
+  _describe 'holdfast' found
+}
+if [[ $funcstack[1] == _holdfast ]]; then _holdfast "$@"; else compdef _holdfast holdfast; fi
+`;
+
+/** The shell's part. */
+export function scriptFor(shell: "bash" | "zsh"): string {
+  return shell === "bash" ? BASH : ZSH;
+}
+
+/** Prints what may stand at the place of the last of \`words\`, one a line, with its meaning after a tab. */
+export function complete(program: Command, words: readonly string[]): void {
+  const root = new RootCommand();
+  for (const command of program.commands) {
+    const node = root.command(command.name(), command.description());
+    for (const option of [...command.options, ...program.options]) addOption(node, option);
+    for (const argument of command.registeredArguments) {
+      node.argument(argument.name(), (add) => argument.argChoices?.forEach((choice) => add(choice, "")), argument.variadic);
+    }
+  }
+  for (const option of program.options) addOption(root, option);
+  root.parse([...words]);
+}
+
+function addOption(node: ReturnType<RootCommand["command"]>, { long, short, description, required, optional, argChoices }: Option): void {
+  const name = long?.replace(/^--/, "") ?? "";
+  const alias = short?.replace(/^-/, "");
+  if (required || optional) node.option(name, description, (add) => argChoices?.forEach((choice) => add(choice, "")), alias);
+  else node.option(name, description, alias);
+}

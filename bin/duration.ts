@@ -1,0 +1,32 @@
+/** Durations as people write and read them: `500ms`, `30s`, `1h30m`. A number without a unit is never guessed at. */
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+] as const;
+
+/** Days first, each unit at most once, whole numbers. */
+const DURATION = /^(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+
+/** `text` in ms, or one sentence that says what is wrong with it. */
+export function parseDuration(text: string): { readonly ms: number } | { readonly wrong: string } {
+  if (/^\d+$/.test(text)) return { wrong: `${text} has no unit: write ${text}s, or ${text} with ms, m, h or d.` };
+  const found = DURATION.exec(text);
+  if (!found) return { wrong: "Write it like 500ms, 30s, 5m, 2h, 1d or 1h30m." };
+  const ms = UNITS.reduce((sum, [, unitMs], at) => sum + Number(found[at + 1] ?? 0) * unitMs, 0);
+  return Number.isSafeInteger(ms) ? { ms } : { wrong: "It is too long." };
+}
+
+/** `ms` in its two largest units, rounded down: `1h 30m`, `12s`, `840ms`. Below nothing is nothing. */
+export function formatDuration(ms: number): string {
+  const first = UNITS.findIndex(([, unitMs]) => ms >= unitMs);
+  const [unit, unitMs] = UNITS[first] ?? ["s", 1000];
+  if (first < 0) return "0s";
+  const count = Math.floor(ms / unitMs);
+  const [lesser, lesserMs] = UNITS[first + 1] ?? ["ms", 1];
+  const rest = Math.floor((ms - count * unitMs) / lesserMs);
+  return rest > 0 && lesserMs >= 1000 ? `${count}${unit} ${rest}${lesser}` : `${count}${unit}`;
+}

@@ -1,0 +1,50 @@
+/**
+ * What a status of `holdfast` means: the numbers of sysexits.h where it has one, those of the shell where a
+ * command runs. docs/command-line.md has the same table, by test.
+ */
+
+interface Exit {
+  readonly status: number;
+  /** Its name in sysexits.h, where it is from there. */
+  readonly name: string;
+  readonly meaning: string;
+}
+
+/** Every status that `holdfast` ends with by itself. Those of the command that it runs stand beside them. */
+export const EXITS = {
+  ok: { status: 0, name: "EX_OK", meaning: "Done" },
+  usage: { status: 64, name: "EX_USAGE", meaning: "The command line breaks a rule. Nothing was sent, or it was refused" },
+  refused: {
+    status: 65,
+    name: "EX_DATAERR",
+    meaning: "Refused, and the same again will be too: another fingerprint or limit, no attempt left, another hold by now",
+  },
+  notFound: { status: 66, name: "EX_NOINPUT", meaning: "There is nothing by that name: no hold to break, no run to show or to reset" },
+  unavailable: {
+    status: 69,
+    name: "EX_UNAVAILABLE",
+    meaning: "The service or the table did not answer, or could not decide. The message says whether it may have happened",
+  },
+  internal: { status: 70, name: "EX_SOFTWARE", meaning: "Something went wrong inside of the service or of `holdfast`: a defect" },
+  notKept: {
+    status: 73,
+    name: "EX_CANTCREAT",
+    meaning: "`once`: the command succeeded, now or earlier, and its output was too large to be kept. It will not run again",
+  },
+  notGot: {
+    status: 75,
+    name: "EX_TEMPFAIL",
+    meaning: "Not got in time: the key is held, or the run is another's. The command was not run",
+  },
+  lost: { status: 76, name: "EX_PROTOCOL", meaning: "The lease was lost while the command ran, whatever the command came to" },
+  forbidden: { status: 77, name: "EX_NOPERM", meaning: "This principal may not do that" },
+  config: { status: 78, name: "EX_CONFIG", meaning: "It isn't said where the locks are, or a package that this needs is not installed" },
+  notExecutable: { status: 126, name: "", meaning: "The command was found and could not be started" },
+  commandNotFound: { status: 127, name: "", meaning: "The command was not found" },
+} as const satisfies Record<string, Exit>;
+
+/** Which of them. */
+export type ExitName = keyof typeof EXITS;
+
+/** A process that a signal ended has this status more than the signal's number, as in a shell. */
+export const SIGNAL_BASE = 128;

@@ -1,0 +1,131 @@
+/**
+ * What went wrong, in one or two lines, and the status to end with: what happened, whether it did happen, what to
+ * do next. A refusal's own word on that decides, never the kind of error alone.
+ */
+import { constants } from "node:os";
+import type { LockError } from "../lib/index.js";
+import { Complaint, Interrupted } from "./complaint.js";
+import { formatDuration } from "./duration.js";
+import type { ExitName } from "./exit-codes.js";
+import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
+import { plain } from "./terminal.js";
+
+/** A failure as it is told. */
+export interface Failure {
+  readonly status: number;
+  /** Of the service or the SDK, or the status's name. */
+  readonly code: string;
+  readonly message: string;
+  /** `""` when there is nothing to say. */
+  readonly next: string;
+  readonly definite: boolean;
+}
+
+/** The status for each code of the service and of the SDK. One that isn't here is the service's of a newer version. */
+const EXIT_OF: Readonly<Record<string, ExitName>> = {
+  "invalid-request": "usage",
+  "too-large": "usage",
+  forbidden: "forbidden",
+  "not-found": "notFound",
+  "limit-mismatch": "refused",
+  "fingerprint-mismatch": "refused",
+  "attempts-exhausted": "refused",
+  "run-failed": "refused",
+  "other-hold": "refused",
+  "outcome-differs": "refused",
+  "upgrade-conflict": "refused",
+  "token-mismatch": "refused",
+  locked: "notGot",
+  "queue-full": "notGot",
+  "run-in-progress": "notGot",
+  "wait-timeout": "notGot",
+  "lease-lost": "lost",
+  "lease-over": "unavailable",
+  "lease-reused": "unavailable",
+  "lease-id-time": "unavailable",
+  throttled: "unavailable",
+  "clock-skew": "unavailable",
+  "newer-format": "unavailable",
+  unavailable: "unavailable",
+  "result-omitted": "notKept",
+  internal: "internal",
+  "method-not-allowed": "internal",
+  "unsupported-media-type": "internal",
+};
+
+/** Options as the SDK names them. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  url: "--url",
+  tableName: "--table",
+  leaseMs: "--lease",
+  waitMs: "--wait",
+  keepResultMs: "--keep",
+  maxAttempts: "--max-attempts",
+  drainMs: "--drain",
+  fencingToken: "--token",
+  limit: "--limit",
+  permits: "--permits",
+  priority: "--priority",
+  owner: "--owner",
+  max: "--max",
+  namespace: "--namespace",
+  reason: "--reason",
+  key: "KEY",
+};
+
+/** What the failed one was to do: run a command, change something, or only look. */
+export type Doing = "runs" | "changes" | "looks";
+
+/** What is told of an error, whatever was thrown. `table` is where the locks are, if no service stands between. */
+export function failureOf(error: unknown, doing: Doing, table?: string): Failure {
+  if (error instanceof Complaint) {
+    const { status, code, message, next } = error;
+    return { status, code, message, next, definite: true };
+  }
+  if (error instanceof Interrupted)
+    return { status: SIGNAL_BASE + constants.signals[error.by], code: error.by, message: error.message, next: "", definite: true };
+  if (isOfTheSdk(error)) {
+    const exit = EXIT_OF[error.code] ?? "internal";
+    const message = inOptions(error.message);
+    return { status: EXITS[exit].status, code: error.code, message, next: nextFor(exit, error, doing, table), definite: error.definite };
+  }
+  const message = (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
+  return { status: EXITS.internal.status, code: EXITS.internal.name, message, next: "This is a defect of holdfast.", definite: false };
+}
+
+/** The failure as lines of text, or as one of JSON. */
+export function told({ status, code, message, next, definite }: Failure, asJson: boolean): string {
+  if (asJson) return JSON.stringify({ error: { status, code, message, definite, ...(next !== "" && { next }) } });
+  return [`holdfast: ${plain(message)}`, ...(next === "" ? [] : [plain(next)])].join("\n");
+}
+
+function isOfTheSdk(error: unknown): error is LockError {
+  return error instanceof Error && typeof (error as Partial<LockError>).code === "string" && "definite" in error && "retry" in error;
+}
+
+/** Whether it happened, and what to do now. */
+function nextFor(exit: ExitName, { definite, message }: LockError, doing: Doing, table: string | undefined): string {
+  if (exit === "notFound" && message.includes("before the service was reached")) return "Is that the URL of the API, with its stage?";
+  if (exit === "usage") return "See holdfast --help, or --help after a command.";
+  const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
+  const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";
+  const isThere =
+    exit === "unavailable" && table !== undefined ? ` Is there a table ${table} in this Region, and may these credentials use it?` : "";
+  const then = retry + rights + isThere;
+  if (doing === "looks") return then.trim();
+  if (doing === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
+  return definite ? `Nothing was changed.${then}` : `It may have been done or not; doing it again is safe.${isThere}`;
+}
+
+/** What the SDK says of its options, in those of the command line. */
+function inOptions(message: string): string {
+  return message
+    .replace(/ \(key\(.*\)$/, "") // How the SDK's users make one.
+    .replace(/^forceRelease /, "break ")
+    .replace(/^(\w+):/, (whole, field: string) => (OPTIONS[field] === undefined ? whole : `${OPTIONS[field]}:`))
+    .replace(/a whole number of milliseconds from (\d+) to (\d+)/, (_, from: string, to: string) =>
+      Number(to) === Number.MAX_SAFE_INTEGER
+        ? "a duration"
+        : `a duration from ${formatDuration(Number(from))} to ${formatDuration(Number(to))}`,
+    );
+}

@@ -1,0 +1,84 @@
+/** `holdfast lock`: a command that runs while its key is held. */
+import type { HolderView, Lease, LockClient } from "../lib/index.js";
+import { LockLostError, LockTimeoutError } from "../lib/index.js";
+import { Complaint, Interrupted } from "./complaint.js";
+import { formatDuration } from "./duration.js";
+import { lostUnder, statusOf } from "./ending.js";
+import type { RunSetting } from "./setting.js";
+import type { Outcome } from "./supervise.js";
+import { supervise } from "./supervise.js";
+
+/** What to hold, how, and what for. */
+export interface LockOrder {
+  readonly key: string;
+  readonly command: readonly string[];
+  readonly leaseMs: number;
+  readonly waitMs: number;
+  readonly killAfterMs: number;
+  readonly mode: "exclusive" | "shared";
+  readonly limit?: number;
+  readonly permits?: number;
+  readonly priority?: number;
+  /** The status when the key was not got. */
+  readonly conflictStatus: number;
+}
+
+/** How the command went, as far as it came to that. */
+interface Course {
+  outcome?: Outcome;
+  /** It was over while the key was still held. */
+  inTime?: boolean;
+}
+
+/** Holds the key while the command runs. @throws Complaint, or whatever kept the command from running */
+export async function lock(order: LockOrder, setting: RunSetting): Promise<number> {
+  const { key, command, killAfterMs, conflictStatus, ...asked } = order;
+  const { locks, signals, env, tell } = setting;
+  const waiting = new AbortController();
+  signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
+  const course: Course = {};
+  try {
+    await locks.withLock(key, { ...asked, signal: waiting.signal }, async (lease) => {
+      waiting.signal.throwIfAborted();
+      tell(`${key} is held under token ${lease.fencingToken}`);
+      const work = { command, killAfterMs, env: { ...env, ...environmentOf(lease) } };
+      course.outcome = await supervise(work, { signal: lease.signal, remainingMs: () => lease.remainingMs() }, signals);
+      course.inTime = lease.isHeld();
+    });
+  } catch (error) {
+    const { outcome } = course;
+    if (outcome && error instanceof LockLostError) throw lostUnder(key, outcome, error.message);
+    if (!outcome && error instanceof LockTimeoutError) throw notGot(key, order.waitMs, await holdersOf(key, locks), conflictStatus);
+    throw error;
+  }
+  const { outcome, inTime = false } = course;
+  if (!outcome) throw new Complaint("internal", `${key}: the command did not run`);
+  if (outcome.cutOff) throw lostUnder(key, outcome, inTime ? undefined : "it ran out");
+  return statusOf(outcome);
+}
+
+function environmentOf({ key, fencingToken, fenceFloor }: Lease): NodeJS.ProcessEnv {
+  return { HOLDFAST_KEY: key, HOLDFAST_FENCING_TOKEN: String(fencingToken), HOLDFAST_FENCE_FLOOR: String(fenceFloor) };
+}
+
+function notGot(key: string, waitMs: number, holders: readonly HolderView[], status: number): Complaint {
+  const [first] = holders;
+  const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
+  const who = first
+    ? `${first.owner || "somebody"}${others} holds it (token ${first.fencingToken}, for ${formatDuration(first.heldMs)}, ` +
+      `${formatDuration(first.remainingMs)} left)`
+    : "others were before";
+  return new Complaint("notGot", `${key} was not got${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
+    next: `The command was not run. Wait longer by --wait, or look: holdfast show ${key}`,
+    status,
+  });
+}
+
+/** For the message only: who can't be asked isn't named. */
+async function holdersOf(key: string, locks: LockClient): Promise<readonly HolderView[]> {
+  try {
+    return (await locks.inspect(key)).holders;
+  } catch {
+    return [];
+  }
+}

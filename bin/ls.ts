@@ -1,0 +1,27 @@
+/** `holdfast ls`: who holds what. */
+import type { Inspection } from "../lib/index.js";
+import { holdsOf, KEY_COLUMNS } from "./holds.js";
+import { firstOf } from "./pages.js";
+import type { Setting } from "./setting.js";
+import { tableOf } from "./table.js";
+
+/** Which keys, and at most how many. */
+export interface LsOrder {
+  readonly prefix: string;
+  readonly owner?: string;
+  readonly max: number;
+}
+
+/** Lists held keys in their order. */
+export async function ls({ prefix, owner, max }: LsOrder, { locks, screen, asJson, print, say }: Setting): Promise<number> {
+  const query = { prefix, ...(owner !== undefined && { owner }) };
+  const { items, more } = await firstOf<Inspection>(max, (page) => locks.list({ ...query, ...page }));
+  if (asJson) {
+    await print(`${JSON.stringify({ items, more })}\n`);
+    return 0;
+  }
+  if (items.length === 0) say(`nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`);
+  else await print(`${tableOf(KEY_COLUMNS, holdsOf(items), screen).join("\n")}\n`);
+  if (more) say(`there are more than these ${items.length}: give a prefix, or a larger --max`);
+  return 0;
+}

@@ -1,0 +1,66 @@
+/**
+ * The command line: every command with its options, their meanings and an example. What a command does is loaded
+ * when it is called, so that help is there at once.
+ */
+import { Command, Option } from "commander";
+import type { ConnectionOptions } from "./connection.js";
+import { addLookCommands } from "./look-commands.js";
+import { addRunCommands } from "./run-commands.js";
+import type { RunSetting, Setting } from "./setting.js";
+
+/** Options that every command has. */
+export interface GlobalOptions extends ConnectionOptions {
+  readonly json?: boolean;
+}
+
+/** What a command of the program is carried out with. */
+export interface Caller {
+  /** For a command that looks or operates. */
+  setting(options: GlobalOptions, doing: "changes" | "looks"): Promise<Setting>;
+  /** For a command that runs another. */
+  runSetting(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunSetting>;
+  /** All that was given, in order. */
+  readonly argv: readonly string[];
+  readonly print: Setting["print"];
+  /** The status to end with. */
+  ends(status: number): void;
+}
+
+const ABOUT =
+  "Locks on DynamoDB from the command line: runs a command while a key is held, or once per key; " +
+  "shows what is held, and ends what is stuck.";
+
+const EXAMPLE = `
+Example:
+  $ export HOLDFAST_URL=http://127.0.0.1:8787
+  $ holdfast lock nightly-report -- ./report.sh
+  $ holdfast ls`;
+
+/** Of a command's help the last line. */
+const OF_ALL = "\nEvery command also takes --json, and where the locks are: see holdfast --help.";
+
+/** The program, whose actions are carried out with `caller`. */
+export function programFor(caller: Caller, version: string): Command {
+  const program = new Command("holdfast")
+    .description(ABOUT)
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this, or the help of a command")
+    .helpCommand(false)
+    .usage("COMMAND [options]")
+    .option("--json", "print JSON, errors too: one document; of watch one a line")
+    .optionsGroup("Where the locks are:")
+    .addOption(new Option("--url <url>", "of the service; else HOLDFAST_URL").conflicts(["table", "namespace"]))
+    .addOption(new Option("--table <name>", "without a service between; else HOLDFAST_TABLE").conflicts(["sign"]))
+    .option("--namespace <name>", "on the table; else HOLDFAST_NAMESPACE, or default")
+    .option("--region <region>", "of the table, or to sign for; else AWS_REGION")
+    .option("--sign", "sign requests (SigV4); those to AWS's execute-api are")
+    .option("--no-sign", "don't, not even those")
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined }) // An error is told where all errors are.
+    .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage().replace(" [options]", "")}` })
+    .addHelpText("after", EXAMPLE);
+  addRunCommands(program, caller);
+  addLookCommands(program, caller);
+  for (const command of program.commands) command.addHelpText("after", OF_ALL);
+  return program;
+}

@@ -1,0 +1,127 @@
+/** Completion in real shells: what TAB offers, and that it never runs what stands on the line. */
+import { execFile, spawnSync } from "node:child_process";
+import { access, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { plainEnvironment } from "../docs/npm-start.js";
+import { endAll, onPath, run } from "./holdfast.js";
+
+const runFile = promisify(execFile);
+const HAS_ZSH = spawnSync("zsh", ["--version"]).status === 0;
+
+let directory: string;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-"));
+  env = plainEnvironment({ PATH: `${await onPath()}:${process.env["PATH"] ?? ""}` });
+  for (const shell of ["bash", "zsh"]) await writeFile(join(directory, shell), (await run(["completion", shell], {})).stdout);
+});
+afterAll(async () => {
+  await endAll();
+  await rm(directory, { recursive: true });
+});
+
+/** What bash offers in place of the last of these words, as its own completion calls the function. */
+async function bashOffers(...words: readonly string[]): Promise<readonly string[]> {
+  const script = `
+    source "$1"; shift
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=\${#COMP_LINE}
+    _holdfast
+    printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = await runFile("bash", ["--norc", "-uc", script, "bash", join(directory, "bash"), ...words], {
+    env,
+    cwd: directory,
+  });
+  expect(stderr).toBe("");
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+const COMMANDS = ["lock", "once", "ls", "show", "break", "watch", "runs", "reset", "completion"];
+
+describe("bash", () => {
+  it("accepts the script", async () => {
+    expect(await runFile("bash", ["-n", join(directory, "bash")])).toEqual({ stdout: "", stderr: "" });
+  });
+
+  it.each([
+    [["holdfast", ""], COMMANDS],
+    [
+      ["holdfast", "r"],
+      ["runs", "reset"],
+    ],
+    [["holdfast", "lock", "k", "--pri"], ["--priority"]],
+    [["holdfast", "lock", "--lease", "5s", "--kill"], ["--kill-after"]],
+    [["holdfast", "once", "k", "--ur"], ["--url"]],
+    [
+      ["holdfast", "once", "k", "--large-output", ""],
+      ["error", "drop"],
+    ],
+    [["holdfast", "runs", "--state", "s"], ["succeeded"]],
+    [
+      ["holdfast", "completion", ""],
+      ["bash", "zsh"],
+    ],
+    [["holdfast", "--js"], ["--json"]],
+    [["holdfast", "nonsense", "--lea"], []],
+  ])("completes %j", async (words, offers) => {
+    expect(await bashOffers(...words)).toEqual(offers);
+  });
+
+  it("offers all that a command takes, and what every command takes", async () => {
+    const help = (await run(["lock", "--help"], {})).stdout;
+    const offered = await bashOffers("holdfast", "lock", "k", "--");
+    const listed = [...help.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name).filter((name) => name !== "--help");
+    expect(listed.length).toBeGreaterThan(10);
+    expect(offered).toEqual(expect.arrayContaining([...listed, "--json", "--table", "--no-sign"]));
+  });
+
+  it("leaves what stands after -- to the other command's own completion, or names of commands and files", async () => {
+    await writeFile(join(directory, "a-report.sh"), "", { mode: 0o755 });
+    expect(await bashOffers("holdfast", "lock", "k", "--", "./a-rep")).toEqual(["./a-report.sh"]);
+    expect(await bashOffers("holdfast", "lock", "k", "--", "cat", "a-rep")).toEqual(["a-report.sh"]);
+    expect(await bashOffers("holdfast", "lock", "k", "--", "holdfas")).toContain("holdfast");
+  });
+
+  it("evaluates nothing that stands on the line", async () => {
+    const file = join(directory, "evaluated");
+    for (const word of [`$(touch ${file})`, `\`touch ${file}\``, ">", file, ";", "touch", file]) {
+      await bashOffers("holdfast", "show", word, "");
+      await bashOffers("holdfast", "lock", "k", "--", "echo", word, "");
+    }
+    await bashOffers("holdfast", "lock", "k", "--", "echo", ">", file, "");
+    await expect(access(file)).rejects.toThrow("ENOENT");
+  });
+
+  it("control: a shell that evaluates its line does make that file", async () => {
+    const file = join(directory, "control");
+    await runFile("bash", ["-c", `eval "echo $1"`, "bash", `$(touch ${file})`]);
+    await expect(access(file)).resolves.toBeUndefined();
+  });
+});
+
+describe("zsh", () => {
+  beforeEach(({ skip }) => skip(!HAS_ZSH, "there is no zsh on the path"));
+
+  it("accepts the script", async () => {
+    expect(await runFile("zsh", ["-n", join(directory, "zsh")])).toEqual({ stdout: "", stderr: "" });
+  });
+
+  it.each([
+    ["holdfast ", COMMANDS],
+    ["holdfast runs --state s", ["succeeded"]],
+    ["holdfast lock k --pri", ["--priority"]],
+  ])("completes %j", async (line, offers) => {
+    // A function in the place of what shows them: what it is handed is what would be shown.
+    const script = `
+      autoload -Uz compinit; compinit -u -D; source "$1"
+      _describe() { shift; print -rl -- "\${(@P)1}" }
+      words=(\${=2}); [[ $2 == *' ' ]] && words+=(''); CURRENT=\${#words}
+      _holdfast`;
+    const { stdout } = await runFile("zsh", ["-fc", script, "zsh", join(directory, "zsh"), line], { env });
+    const found = stdout.split("\n").flatMap((text) => (text === "" ? [] : [text.split(":", 1)[0] ?? ""]));
+    expect(found.filter((one) => one.startsWith(line.split(" ").at(-1) ?? ""))).toEqual(offers);
+  });
+});

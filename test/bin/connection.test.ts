@@ -1,0 +1,119 @@
+/** Where the locks are, and how requests to them are signed: what is said, what the environment says, what a host suggests. */
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { signingRegion } from "../../bin/connection.js";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import { endAll, run, start } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+
+const CREDENTIALS = { AWS_ACCESS_KEY_ID: "AKIDEXAMPLE", AWS_SECRET_ACCESS_KEY: "secret" };
+
+let service: Service;
+/** The `Authorization` that came last, to a server that knows of no locks. */
+let authorization: string | undefined;
+const empty = createServer((request, response) => {
+  authorization = request.headers.authorization;
+  response.writeHead(200, { "content-type": "application/json" }).end('{"items":[]}');
+});
+let url: string;
+
+beforeAll(async () => {
+  service = await serve();
+  empty.listen(0, "127.0.0.1");
+  await once(empty, "listening");
+  url = `http://127.0.0.1:${(empty.address() as AddressInfo).port}`;
+});
+beforeEach(() => (authorization = undefined));
+afterAll(async () => {
+  empty.close();
+  await endAll();
+  await service.close();
+});
+
+describe("requests are signed", () => {
+  const EXECUTE_API = "https://a1b2c3.execute-api.eu-central-1.amazonaws.com/prod";
+
+  it.each([
+    ["for the host's region to AWS's own hosts", EXECUTE_API, {}, "eu-central-1"],
+    ["for the region that is given", EXECUTE_API, { region: "eu-west-1" }, "eu-west-1"],
+    ["in China too", "https://a1b2c3.execute-api.cn-north-1.amazonaws.com.cn", {}, "cn-north-1"],
+    ["when it is asked for", "https://locks.example.com", { sign: true, region: "eu-west-1" }, "eu-west-1"],
+    ["for the environment's region otherwise", "https://locks.example.com", { sign: true }, "of the environment"],
+    ["not to other hosts", "https://locks.example.com", {}, undefined],
+    ["not to a host that only looks like one", "https://execute-api.eu-central-1.amazonaws.com.example.com", {}, undefined],
+    ["not without TLS", EXECUTE_API.replace("https", "http"), {}, undefined],
+    ["not when that is said", EXECUTE_API, { sign: false }, undefined],
+  ])("%s", (_what, to, options, region) => {
+    expect(signingRegion(new URL(to), options)).toBe(region);
+  });
+
+  it("with the environment's credentials", async () => {
+    const { status } = await run(["ls", "--url", url, "--sign", "--region", "eu-west-1"], CREDENTIALS);
+    expect(status).toBe(0);
+    expect(authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/eu-west-1\/execute-api\/aws4_request, /);
+    await run(["ls", "--url", url, "--sign"], { ...CREDENTIALS, AWS_REGION: "us-west-2" });
+    expect(authorization).toContain("/us-west-2/execute-api/");
+  });
+
+  it("not otherwise; a bearer token goes with them if there is one", async () => {
+    await run(["ls", "--url", url], CREDENTIALS);
+    expect(authorization).toBeUndefined();
+    await run(["ls"], { HOLDFAST_URL: url, HOLDFAST_BEARER_TOKEN: "jwt" });
+    expect(authorization).toBe("Bearer jwt");
+    expect(
+      (await run(["--url", "https://x.execute-api.eu-west-1.amazonaws.com", "--sign", "ls"], { HOLDFAST_BEARER_TOKEN: "jwt" })).status,
+    ).toBe(64);
+  });
+});
+
+describe("the options go before the environment", () => {
+  it("and one kind before the other", async () => {
+    const elsewhere = { HOLDFAST_URL: "http://127.0.0.1:9", HOLDFAST_TABLE: "no-such-table" };
+    expect((await run(["ls", "--url", service.url], elsewhere)).status).toBe(0);
+    expect((await run(["--url", service.url, "ls"], elsewhere)).status).toBe(0);
+    const { status } = await run(["ls", "--table", service.table.tableName], { ...service.tableEnv, HOLDFAST_URL: "http://127.0.0.1:9" });
+    expect(status).toBe(0);
+  });
+});
+
+describe("straight on the table", () => {
+  it("meets who comes by the service, in its namespace", async () => {
+    const running = start(["lock", "table", "--owner", "me", "--", "sh", "-c", "env | grep ^AWS; echo runs; read line"], service.tableEnv);
+    const printed = await running.printed(/runs/);
+    expect((await service.locks.inspect("table")).holders).toMatchObject([{ owner: "me" }]);
+    expect(await service.locks.tryAcquire("table")).toBeNull();
+    const seen = await run(["ls", "table"], service.tableEnv);
+    running.stdin.end("\n");
+    expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
+    expect(seen).toMatchObject({ status: 0, stdout: expect.stringContaining("me"), stderr: "" });
+    // What is set for the AWS SDK in this process is not the command's.
+    const given = Object.keys(service.tableEnv).filter((name) => name.startsWith("AWS"));
+    expect(printed.match(/^AWS\w+/gm)?.toSorted()).toEqual(given.toSorted());
+  });
+
+  it("has namespaces that don't meet", async () => {
+    const mine = createTableClient({ tableName: service.table.tableName, client: service.table.client, namespace: "mine" });
+    await using _lease = await mine.acquire("apart");
+    expect((await run(["lock", "apart", "-n", "--", "echo", "got"], service.tableEnv)).stdout).toBe("got\n");
+    const { status } = await run(["lock", "apart", "-n", "--namespace", "mine", "--", "echo", "got"], service.tableEnv);
+    expect(status).toBe(75);
+    await mine.close();
+  });
+
+  it("runs once what the service's callers ran, and the other way round", async () => {
+    expect((await run(["once", "both", "--", "echo", "by the table"], service.tableEnv)).stdout).toBe("by the table\n");
+    expect(await run(["once", "both", "--", "echo", "by the service"], service.env)).toMatchObject({ status: 0, stdout: "by the table\n" });
+  });
+
+  it("that isn't there is told in a line", async () => {
+    const { status, stdout, stderr } = await run(["ls", "--table", "no-such-table"], service.tableEnv);
+    expect({ status, stdout }).toEqual({ status: 69, stdout: "" });
+    expect(stderr).toBe(
+      "holdfast: list: The table could not be reached\n" +
+        "Try again later. Is there a table no-such-table in this Region, and may these credentials use it?\n",
+    );
+  });
+});

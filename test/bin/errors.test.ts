@@ -1,0 +1,226 @@
+/** What goes wrong is told in a line or two, each with its status: row by row. */
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Complaint, Interrupted } from "../../bin/complaint.js";
+import { EXITS } from "../../bin/exit-codes.js";
+import { failureOf, told } from "../../bin/failure.js";
+import { ERRORS } from "../../lib/core/errors.js";
+import { InvalidRequestError, LockError } from "../../lib/index.js";
+import { endAll, run } from "./holdfast.js";
+
+const NOBODY = { HOLDFAST_URL: "http://127.0.0.1:9" };
+const LONG_KEY = "k".repeat(201);
+
+/** Answers everything with this status and no problem document, as a gateway does. */
+let gatewayStatus = 403;
+const gateway = createServer((_request, response) => void response.writeHead(gatewayStatus).end('{"message":"…"}'));
+
+beforeAll(async () => {
+  gateway.listen(0, "127.0.0.1");
+  await once(gateway, "listening");
+});
+afterAll(async () => {
+  gateway.close();
+  await endAll();
+});
+
+const SEE_HELP = "See holdfast --help, or --help after a command.";
+const LOCK_AS = "What to run stands after --, as in: holdfast lock KEY -- COMMAND";
+
+describe("a command line that breaks a rule", () => {
+  it.each<readonly [args: readonly string[], message: string, next: string]>([
+    [["frobnicate"], "unknown command 'frobnicate'", SEE_HELP],
+    [["shwo", "k"], "unknown command 'shwo' (Did you mean show?)", SEE_HELP],
+    [["ls", "--frob"], "unknown option '--frob'", SEE_HELP],
+    [["ls", "a", "b"], "too many arguments for 'ls'. Expected 1 argument but got 2.", SEE_HELP],
+    [["show"], "missing required argument 'key'", SEE_HELP],
+    [["show", LONG_KEY], "KEY: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..", SEE_HELP],
+    [["break", "k"], "required option '--reason <text>' not specified", SEE_HELP],
+    [["break", "k", "--reason", "", "--token", "1"], "--reason: must be text of 1 to 256 characters", SEE_HELP],
+    [
+      ["break", "k", "--reason", "x", "--token", "12a"],
+      "option '--token <n>' argument '12a' is invalid. It must be a whole number.",
+      SEE_HELP,
+    ],
+    [["reset", "k"], "required option '--reason <text>' not specified", SEE_HELP],
+    [["watch", "--interval", "1ms"], "--interval: must be from 200ms to 1h", ""],
+    [["ls", "--max", "0"], "option '--max <n>' argument '0' is invalid. It must be at least 1.", SEE_HELP],
+    [
+      ["runs", "--state", "dead"],
+      "option '--state <state>' argument 'dead' is invalid. Allowed choices are running, interrupted, succeeded, failed.",
+      SEE_HELP,
+    ],
+    [["completion", "tcsh"], "command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh.", SEE_HELP],
+    [["lock", "k"], "lock: there is no command after --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "k", "--"], "lock: there is no command after --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "k", "true"], "lock: there is no command after --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "k", "sh", "-c", "true"], "unknown option '-c'", LOCK_AS],
+    [["lock", "k", "x", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "a b", "--", "true"], "KEY: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..", SEE_HELP],
+    [
+      ["lock", "k", "--lease", "30", "--", "true"],
+      "option '--lease <duration>' argument '30' is invalid. 30 has no unit: write 30s, or 30 with ms, m, h or d.",
+      SEE_HELP,
+    ],
+    [
+      ["lock", "k", "--lease", "soon", "--", "true"],
+      "option '--lease <duration>' argument 'soon' is invalid. Write it like 500ms, 30s, 5m, 2h, 1d or 1h30m.",
+      SEE_HELP,
+    ],
+    [["lock", "k", "--lease", "2d", "--", "true"], "--lease: must be a duration from 1s to 1d", SEE_HELP],
+    [
+      ["lock", "k", "--lease", "10s", "--kill-after", "6s", "--", "true"],
+      "--kill-after: must be at most half of --lease",
+      "The command is asked to end that long before the lease is over; before that there must be time to renew it.",
+    ],
+    [["lock", "k", "--shared", "--limit", "2", "--", "true"], "--limit: a shared lease takes no permits; leave it out", SEE_HELP],
+    [["lock", "k", "--priority", "10", "--", "true"], "--priority: must be a whole number from 0 to 9", SEE_HELP],
+    [
+      ["lock", "k", "-E", "256", "--", "true"],
+      "option '-E, --conflict-exit-code <status>' argument '256' is invalid. A status is from 0 to 255.",
+      SEE_HELP,
+    ],
+    [["once", "k"], "once: there is no command after --", "holdfast once KEY -- COMMAND"],
+    [["once", "k", "--keep", "1s", "--", "true"], "--keep: must be a duration from 1m to 365d", SEE_HELP],
+    [
+      ["once", "k", "--max-attempts", "1.5", "--", "true"],
+      "option '--max-attempts <n>' argument '1.5' is invalid. It must be a whole number.",
+      SEE_HELP,
+    ],
+    [
+      ["once", "k", "--final", "1,x", "--", "true"],
+      "option '--final <statuses>' argument '1,x' is invalid. It must be a whole number.",
+      SEE_HELP,
+    ],
+    [
+      ["once", "k", "--large-output", "keep", "--", "true"],
+      "option '--large-output <what>' argument 'keep' is invalid. Allowed choices are error, drop.",
+      SEE_HELP,
+    ],
+    [["--url", "http://127.0.0.1:9", "--table", "t", "ls"], "option '--url <url>' cannot be used with option '--table <name>'", SEE_HELP],
+    [["--table", "t", "--sign", "ls"], "option '--table <name>' cannot be used with option '--sign'", SEE_HELP],
+    [["--url", "nowhere", "ls"], '--url: "nowhere" is not a URL', SEE_HELP],
+    [["--url", "http://u:p@127.0.0.1:9", "ls"], "--url: takes no user or password; give sign or token", SEE_HELP],
+  ])("is 64: %j", async (args, message, next) => {
+    expect(await run(args, NOBODY)).toEqual({ status: 64, stdout: "", stderr: `holdfast: ${message}\n${next === "" ? "" : `${next}\n`}` });
+  });
+
+  it("is 64 without a command too, and help is on stderr", async () => {
+    const { status, stdout, stderr } = await run([], {});
+    expect({ status, stdout }).toEqual({ status: 64, stdout: "" });
+    expect(stderr).toContain("Usage: holdfast COMMAND");
+  });
+
+  it("as JSON is one line of it", async () => {
+    const { status, stderr } = await run(["--json", "lock", "k"], NOBODY);
+    expect({ status, error: JSON.parse(stderr) as unknown }).toEqual({
+      status: 64,
+      error: {
+        error: {
+          status: 64,
+          code: "EX_USAGE",
+          message: "lock: there is no command after --",
+          definite: true,
+          next: "holdfast lock KEY -- COMMAND",
+        },
+      },
+    });
+  });
+});
+
+describe("where the locks are", () => {
+  it.each([
+    ["isn't said", {}, "it isn't said where the locks are", /^Give --url URL /],
+    [
+      "is said twice",
+      { HOLDFAST_URL: "http://127.0.0.1:9", HOLDFAST_TABLE: "t" },
+      "both HOLDFAST_URL and HOLDFAST_TABLE are set",
+      /^Say which/,
+    ],
+    [
+      "isn't said by variables that are empty",
+      { HOLDFAST_URL: "", HOLDFAST_TABLE: "" },
+      "it isn't said where the locks are",
+      /^Give --url URL /,
+    ],
+  ])("%s: 78", async (_what, env, message, next) => {
+    const { status, stderr } = await run(["ls"], env);
+    const [first, second] = stderr.split("\n");
+    expect({ status, first, second }).toEqual({ status: 78, first: `holdfast: ${message}`, second: expect.stringMatching(next) });
+  });
+});
+
+describe("a service that doesn't answer", () => {
+  it.each([
+    [
+      ["lock", "k", "--wait", "300ms", "--", "echo", "ran"],
+      /^holdfast: acquire k: .*no answer.*\nThe command was not run\. Try again later\.\n$/,
+    ],
+    [
+      ["once", "k", "--wait", "300ms", "--", "echo", "ran"],
+      /^holdfast: run k: .*no answer.*\nThe command was not run\. Try again later\.\n$/,
+    ],
+    [["ls"], /^holdfast: list: .*no answer.*\nTry again later\.\n$/],
+    [["reset", "k", "--reason", "x"], /^holdfast: reset k: .*no answer.*\nIt may have been done or not; doing it again is safe\.\n$/],
+  ])("is 69: %j", async (args, stderr) => {
+    const unreachable = createServer().listen(0, "127.0.0.1");
+    await once(unreachable, "listening");
+    const { port } = unreachable.address() as AddressInfo;
+    unreachable.close();
+    expect(await run(args, { HOLDFAST_URL: `http://127.0.0.1:${port}` })).toEqual({
+      status: 69,
+      stdout: "",
+      stderr: expect.stringMatching(stderr),
+    });
+  });
+});
+
+describe("a gateway that answers in place of the service", () => {
+  it.each([
+    [403, ["ls"], 77, /\nIs the request signed \(--sign\), by somebody who may do that\?\n$/],
+    [403, ["lock", "k", "--", "echo", "ran"], 77, /\nThe command was not run\. Is the request signed/],
+    [401, ["reset", "k", "--reason", "x"], 77, /\nNothing was changed\. Is the request signed/],
+    [
+      404,
+      ["ls"],
+      66,
+      /^holdfast: list: The gateway answered 404 before the service was reached\nIs that the URL of the API, with its stage\?\n$/,
+    ],
+  ])("with %i: %j is %i", async (answered, args, status, stderr) => {
+    gatewayStatus = answered;
+    const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
+    expect(await run(args, { HOLDFAST_URL: url })).toEqual({ status, stdout: "", stderr: expect.stringMatching(stderr) });
+  });
+});
+
+describe("every refusal of the service", () => {
+  const refusal = (code: string) => new LockError("k: said so", { code, definite: true, retry: "never" });
+  const statusOf = (error: unknown): number => failureOf(error, "looks").status;
+
+  it.each(Object.keys(ERRORS))("has a status of its kind: %s", (code) => {
+    const { retry, status } = ERRORS[code as keyof typeof ERRORS];
+    const exit = statusOf(refusal(code));
+    expect(Object.values(EXITS).map((one) => one.status)).toContain(exit);
+    // What may be tried again later says so by its status.
+    if (retry === "later") expect([69, 75]).toContain(exit);
+    if (status === 403) expect(exit).toBe(77);
+    if (exit === 70) expect(["internal", "method-not-allowed", "unsupported-media-type"]).toContain(code);
+  });
+
+  it("and every error beside them has one, and no stack trace", () => {
+    expect(statusOf(new InvalidRequestError("key: is wrong", "key"))).toBe(64);
+    expect(statusOf(new Complaint("config", "not said"))).toBe(78);
+    expect(statusOf(new Complaint("notGot", "held", { status: 5 }))).toBe(5);
+    expect(statusOf(new Interrupted("SIGTERM"))).toBe(143);
+    for (const thrown of [new Error("one\n    at two"), "one\n    at two", new TypeError("one")])
+      expect(told(failureOf(thrown, "looks"), false)).toBe("holdfast: one\nThis is a defect of holdfast.");
+    expect(statusOf(refusal("of-a-later-version"))).toBe(70);
+  });
+
+  it("may be of more than text", () => {
+    expect(told(failureOf(new Complaint("lost", "a\u001B[2Jb"), "looks"), false)).toBe("holdfast: a\uFFFD[2Jb");
+  });
+});

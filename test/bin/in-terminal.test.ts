@@ -1,0 +1,129 @@
+/** In a terminal: keys that are typed, colours, width, and a question before a hold is broken. */
+import { spawnSync } from "node:child_process";
+import { stripVTControlCharacters } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { endAll, run } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+import { inTerminal } from "./terminal.js";
+
+const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
+
+const ESCAPE = "\u001B";
+const CTRL_C = "\u0003";
+const LONG_MS = 600_000;
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await serve();
+});
+afterAll(async () => {
+  await endAll();
+  await service.close();
+});
+
+beforeEach(({ skip }) => skip(!HAS_SCRIPT, "there is no script (of util-linux) on the path"));
+
+/** What it shows, in lines without their colours. */
+async function linesOf(args: readonly string[], columns: number): Promise<readonly string[]> {
+  const { shown } = await inTerminal(args, service.env, { columns, rows: 24 }).ended;
+  return stripVTControlCharacters(shown).trimEnd().split("\r\n");
+}
+
+describe("a command in a terminal", () => {
+  it("has the terminal, and hears a Ctrl-C once", async () => {
+    const script = "trap 'echo heard; heard=1' INT; tty; while [ -z \"$heard\" ]; do sleep 0.05; done; sleep 0.3; exit 5";
+    const terminal = inTerminal(["lock", "ctrl-c", "--", "sh", "-c", script], service.env);
+    await terminal.showed(/\/dev\/pts\/\d+/);
+    terminal.type(CTRL_C);
+    const { status, shown } = await terminal.ended;
+    expect({ status, times: shown.match(/heard/g)?.length }).toEqual({ status: 5, times: 1 });
+    expect((await service.locks.inspect("ctrl-c")).holders).toEqual([]);
+  });
+
+  it("may ask for a word that isn't shown", async () => {
+    const script = 'stty -echo < /dev/tty; printf "Word: " > /dev/tty; read word < /dev/tty; stty echo < /dev/tty; echo "[${#word}]"';
+    const terminal = inTerminal(["lock", "password", "--", "sh", "-c", script], service.env);
+    await terminal.showed(/Word: $/);
+    terminal.type("secret\n");
+    const { status, shown } = await terminal.ended;
+    expect({ status, shown }).toEqual({ status: 0, shown: expect.stringContaining("[6]") });
+    expect(shown).not.toContain("secret");
+  });
+
+  it("is given up by Ctrl-C while its key is awaited", async () => {
+    await using _theirs = await service.locks.acquire("awaited");
+    const terminal = inTerminal(["lock", "awaited", "-v", "--", "true"], service.env);
+    while ((await service.locks.inspect("awaited")).waiters.length === 0);
+    terminal.type(CTRL_C);
+    expect(await terminal.ended).toMatchObject({ status: 130, shown: expect.stringContaining("given up by SIGINT") });
+  });
+});
+
+describe("a table on a screen", () => {
+  const key = `REPORT_${"x".repeat(90)}_2026`;
+
+  it.each([80, 120])("of %i columns is no wider, and cuts keys in their middle, owners at their end", async (columns) => {
+    await using lease = await service.locks.acquire(key, { owner: `${"o".repeat(50)}@build-7`, leaseMs: LONG_MS });
+    const lines = await linesOf(["ls", "REPORT_"], columns);
+    expect(lines).toHaveLength(2);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+    expect(lines[1]).toMatch(/^REPORT_x+…x*_2026 +o+… +exclusive +\d+ +/);
+    expect(lines[1]).toContain(String(lease.fencingToken));
+    expect((await run(["ls", "REPORT_"], service.env)).stdout).toContain(`${key}  ${"o".repeat(50)}@build-7  exclusive`);
+  });
+
+  it("counts what a character takes, not how many there are", async () => {
+    await using _one = await service.locks.acquire("wide:1", { owner: "会計部会計部会計部", leaseMs: LONG_MS });
+    await using _two = await service.locks.acquire("wide:2", { owner: "me", leaseMs: LONG_MS });
+    const [, first = "", second = ""] = (await run(["ls", "wide:"], service.env)).stdout.split("\n");
+    expect(first.indexOf("exclusive")).toBe(second.indexOf("exclusive") - 9);
+  });
+});
+
+describe("colours", () => {
+  it("are on a terminal, and not where NO_COLOR is set or the terminal has none", async () => {
+    const shown = async (env: Readonly<Record<string, string>>): Promise<string> =>
+      (await inTerminal(["show", "any"], { ...service.env, ...env }).ended).shown;
+    expect(await shown({})).toContain(`${ESCAPE}[32mfree${ESCAPE}[39m`);
+    expect(await shown({ NO_COLOR: "1" })).not.toContain(ESCAPE);
+    expect(await shown({ TERM: "dumb" })).not.toContain(ESCAPE);
+    expect((await run(["show", "any"], service.env)).stdout).not.toContain(ESCAPE);
+  });
+});
+
+describe("break asks a person first", () => {
+  const asking = async (key: string) => {
+    const lease = await service.locks.acquire(key, { owner: "me" });
+    const terminal = inTerminal(["break", key, "--reason", "stuck", "--drain", "0s"], service.env);
+    await terminal.showed(new RegExp(`Break the hold of me \\(token ${lease.fencingToken}, held for .*\\) on ${key}\\? \\[y/N\\] `));
+    return { lease, terminal };
+  };
+
+  it("and does it when they agree", async () => {
+    const { lease, terminal } = await asking("agreed");
+    terminal.type("y\n");
+    expect(await terminal.ended).toMatchObject({ status: 0, shown: expect.stringContaining("is over now") });
+    await expect(lease.renew()).rejects.toMatchObject({ reason: "broken" });
+  });
+
+  it.each([
+    ["they say no", "n\n", 64, "nothing was broken"],
+    ["they say nothing", "\n", 64, "nothing was broken"],
+    ["they end the input", "\u0004", 64, "nothing was broken"],
+    ["they press Ctrl-C", CTRL_C, 130, "given up by SIGINT"],
+  ])("and doesn't when %s", async (what, typed, status, said) => {
+    const { lease, terminal } = await asking(`declined-${what.replaceAll(" ", "-")}`);
+    terminal.type(typed);
+    expect(await terminal.ended).toMatchObject({ status, shown: expect.stringContaining(said) });
+    await lease.renew();
+    await lease.release();
+  });
+
+  it("unless they said so", async () => {
+    await service.locks.acquire("yes");
+    const { status } = await inTerminal(["break", "yes", "--reason", "stuck", "--yes"], service.env).ended;
+    expect(status).toBe(0);
+  });
+});

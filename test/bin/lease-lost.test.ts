@@ -1,0 +1,185 @@
+/** A command must not go on when its lease does not: what ends it, when, and what is said of it. In real time, with leases of seconds. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import type { Running } from "./holdfast.js";
+import { endAll, isRunning, run, start } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await serve();
+});
+afterAll(async () => {
+  await endAll();
+  await service.close();
+});
+
+/** Says who it and its child are, and goes on for longer than any test. */
+const LONG = "sleep 60 & echo $! $$; wait";
+/** The same, and neither hears SIGTERM. */
+const DEAF = `trap '' TERM; ${LONG}`;
+/** Ends in its own time when it is asked to. */
+const TIDY = "trap 'echo tidied; exit 0' TERM; echo 0 $$; while :; do sleep 0.05; done";
+
+const lock = (key: string, script: string, ...how: readonly string[]): Running =>
+  start(["lock", key, ...how, "--", "sh", "-c", script], service.env);
+
+/** The processes of a command, once it runs. */
+async function pidsOf(running: Running): Promise<readonly number[]> {
+  const printed = await running.printed(/^\d+ \d+\n/);
+  return printed.trim().split(/\s/).map(Number);
+}
+
+const gone = (pids: readonly number[]): Promise<void> =>
+  vi.waitFor(async () => expect(await Promise.all(pids.map(isRunning))).toEqual(pids.map(() => false)), 10_000);
+
+async function breakByForce(key: string): Promise<void> {
+  const { fencingToken } = await service.locks.inspect(key);
+  await service.locks.forceRelease(key, { reason: "test", fencingToken, drainMs: 0 });
+}
+
+describe("a hold that an operator ends", () => {
+  it.each([
+    ["at once", 0, "An operator ended this hold"],
+    ["with its lease", undefined, "An operator is ending this hold"],
+  ])("%s: its command is asked to end, with all that it started", async (when, drainMs, why) => {
+    const key = `broken-${when.replaceAll(" ", "-")}`;
+    const running = lock(key, LONG, "--lease", "3s");
+    const pids = await pidsOf(running);
+    const { fencingToken } = await service.locks.inspect(key);
+    await service.locks.forceRelease(key, { reason: "test", fencingToken, ...(drainMs !== undefined && { drainMs }) });
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({
+      status: 76,
+      stderr:
+        `holdfast: the lease was lost while the command ran, and the command was ended: ${key}: ${why}\n` +
+        "Another may have held the key before it ended: look at what it did before it runs again.\n",
+    });
+    await gone(pids);
+  });
+
+  it("control: the command of another hold goes on", async () => {
+    const running = lock("not-broken", LONG, "--lease", "3s");
+    const pids = await pidsOf(running);
+    await service.locks.withLock("something-else", () => breakByForce("something-else")).catch(() => undefined);
+    expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]);
+    running.signal("SIGTERM");
+    expect(await running.ended).toMatchObject({ status: 143, stderr: "" });
+  });
+
+  it("and whose command doesn't hear is ended by SIGKILL", async () => {
+    const running = lock("deaf", DEAF, "--lease", "3s", "--kill-after", "200ms");
+    const pids = await pidsOf(running);
+    await breakByForce("deaf");
+    expect((await running.ended).status).toBe(76);
+    await gone(pids);
+  });
+
+  it("is 76 even if the command ends well by itself, before it is known", async () => {
+    const running = lock("too-late", "echo 0 $$; read line");
+    await pidsOf(running);
+    await breakByForce("too-late");
+    running.stdin.end("\n");
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({
+      status: 76,
+      stderr: expect.stringContaining("the command had ended with 0: too-late: was taken or broken"),
+    });
+  });
+});
+
+describe("a service that goes away", () => {
+  it("for longer than the lease: the command is over before the lease is, and nobody else can have had the key", async () => {
+    const away = await serve();
+    const table = createTableClient({ tableName: away.table.tableName, client: away.table.client, namespace: "local" });
+    const running = start(["lock", "away", "--lease", "3s", "--kill-after", "1s", "--", "sh", "-c", TIDY], away.env);
+    await pidsOf(running);
+    await away.goAway();
+    await running.printed(/tidied/);
+    expect((await table.inspect("away")).holders).toHaveLength(1); // By the table's own clock, when the command has ended.
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({
+      status: 76,
+      stderr: expect.stringContaining(
+        "no renewal of the lease was answered, and the command was ended while it was still held\nNobody else",
+      ),
+    });
+    await table.close();
+    away.table.client.destroy();
+  });
+
+  it("just when the command has ended: its status is the command's, and it is said that the key stays held for a while", async () => {
+    const away = await serve();
+    const running = start(["lock", "release", "--", "sh", "-c", "echo 0 $$; read line; exit 4"], away.env);
+    await pidsOf(running);
+    await away.goAway();
+    running.stdin.end("\n");
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({
+      status: 4,
+      stderr: expect.stringMatching(/^holdfast: release is free only when its lease is over: .*\n$/),
+    });
+    away.table.client.destroy();
+  });
+});
+
+describe("a lease that is shorter than its command", () => {
+  it("is renewed for as long as it runs", async () => {
+    const running = lock("renewed", "echo 0 $$; read line; echo done", "--lease", "1s");
+    await pidsOf(running);
+    const first = await service.locks.inspect("renewed");
+    await vi.waitFor(async () => {
+      const { holders, version } = await service.locks.inspect("renewed");
+      expect(holders).toHaveLength(1);
+      expect(version - first.version).toBeGreaterThan(6); // Each renewal is a third of it: this is two of them.
+    }, 15_000);
+    running.stdin.end("\n");
+    expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
+  });
+});
+
+describe("a holdfast", () => {
+  it("that was frozen while another took the key ends its command when it goes on", async () => {
+    const running = lock("frozen", LONG, "--lease", "1s");
+    const pids = await pidsOf(running);
+    running.signal("SIGSTOP");
+    await using _theirs = await service.locks.acquire("frozen");
+    expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]); // Which is why the token goes with the command.
+    running.signal("SIGCONT");
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({ status: 76, stderr: expect.stringContaining("Another may have held the key") });
+    await gone(pids);
+  });
+
+  it("that is killed takes its command with it, and what that started, whether or not they hear", async () => {
+    for (const script of [LONG, DEAF]) {
+      const running = lock("killed", script, "--lease", "1s");
+      const pids = await pidsOf(running);
+      running.signal("SIGKILL");
+      expect((await running.ended).status).toBeNull();
+      await gone(pids);
+    }
+  });
+
+  it("control: a shell that is killed leaves what it started running", async () => {
+    const shell = spawn("sh", ["-c", "sleep 60 > /dev/null & echo $!; wait"], { stdio: ["ignore", "pipe", "ignore"] });
+    const [printed] = (await once(shell.stdout, "data")) as [Buffer];
+    shell.kill("SIGKILL");
+    await once(shell, "close");
+    const pid = Number(printed.toString());
+    expect(await isRunning(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
+  });
+
+  it("leaves what its command left running alone, when that ended by itself", async () => {
+    const { status, stdout } = await run(["lock", "daemon", "--", "sh", "-c", "sleep 60 > /dev/null 2>&1 & echo $!"], service.env);
+    const pid = Number(stdout);
+    expect(status).toBe(0);
+    expect(await isRunning(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
+  });
+});

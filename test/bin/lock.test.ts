@@ -1,0 +1,217 @@
+/** `holdfast lock`: one at a time, and otherwise as if the command ran by itself. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { endAll, run, start } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+
+let service: Service;
+let directory: string;
+
+beforeAll(async () => {
+  service = await serve();
+  directory = await mkdtemp(join(tmpdir(), "holdfast-"));
+});
+afterAll(async () => {
+  await endAll();
+  await service.close();
+  await rm(directory, { recursive: true });
+});
+
+const lock = (key: string, ...rest: readonly string[]) => run(["lock", key, ...rest], service.env);
+
+/** Goes in, stays until somebody else is in too or a second has gone, and goes out. */
+const MEET = `
+  echo in >> "$1"
+  tries=0
+  until [ $(grep -c in "$1") -ge $(($(grep -c out "$1") + 2)) ] || [ $tries -ge 10 ]; do tries=$((tries + 1)); sleep 0.1; done
+  echo out >> "$1"`;
+
+/** How many were in at once, at most. */
+async function mostAtOnce(file: string): Promise<number> {
+  const lines = (await readFile(file, "utf8")).trim().split("\n");
+  const inside = lines.map((_, at) => lines.slice(0, at + 1).reduce((sum, line) => sum + (line === "in" ? 1 : -1), 0));
+  expect(lines.filter((line) => line === "in")).toHaveLength(3);
+  return Math.max(...inside);
+}
+
+describe("processes that lock the same key", () => {
+  const meet = (file: string, ...how: readonly string[]) =>
+    Promise.all([1, 2, 3].map(() => lock(...(how as [string]), "--", "sh", "-c", MEET, "sh", file)));
+
+  it("never run their commands at the same time", async () => {
+    const file = join(directory, "locked");
+    expect((await meet(file, "one")).map(({ status, stderr }) => ({ status, stderr }))).toEqual(Array(3).fill({ status: 0, stderr: "" }));
+    expect(await mostAtOnce(file)).toBe(1);
+  });
+
+  it("control: of another key each, they do", async () => {
+    const file = join(directory, "unlocked");
+    await Promise.all(["a", "b", "c"].map((key) => lock(key, "--", "sh", "-c", MEET, "sh", file)));
+    expect(await mostAtOnce(file)).toBeGreaterThan(1);
+  });
+
+  it("do when they share it, or take a permit each", async () => {
+    const [shared, permits] = [join(directory, "shared"), join(directory, "permits")];
+    await meet(shared, "shared", "--shared");
+    expect(await mostAtOnce(shared)).toBeGreaterThan(1);
+    await meet(permits, "permits", "--limit", "2");
+    expect(await mostAtOnce(permits)).toBe(2);
+  });
+});
+
+describe("a command under a lock", () => {
+  it("finds the key, its token and its floor in its environment, and nothing else that is new", async () => {
+    const { stdout } = await run(["lock", "env", "--", "env"], { ...service.env, MINE: "1" });
+    const { fencingToken } = await service.locks.inspect("env");
+    const found = stdout.split("\n").filter((line) => /^(HOLDFAST|AWS|MINE)/.test(line));
+    expect(found.toSorted()).toEqual([
+      `HOLDFAST_FENCE_FLOOR=${fencingToken}`,
+      `HOLDFAST_FENCING_TOKEN=${fencingToken}`,
+      "HOLDFAST_KEY=env",
+      `HOLDFAST_URL=${service.url}`,
+      "MINE=1",
+    ]);
+  });
+
+  it("has the key while it runs, and not after it", async () => {
+    const running = start(["lock", "while", "--owner", "me", "--", "sh", "-c", "echo runs; read line"], service.env);
+    await running.printed(/runs/);
+    expect((await service.locks.inspect("while")).holders).toMatchObject([{ owner: "me", mode: "exclusive" }]);
+    expect(await service.locks.tryAcquire("while")).toBeNull();
+    running.stdin.end();
+    await running.ended;
+    expect((await service.locks.inspect("while")).holders).toEqual([]);
+  });
+
+  it("reads stdin, and what it prints is there at once", async () => {
+    const running = start(["lock", "io", "--", "cat"], service.env);
+    running.stdin.write("first\n");
+    await running.printed(/^first\n$/);
+    running.stdin.end("second\n");
+    expect(await running.ended).toEqual({ status: 0, stdout: "first\nsecond\n", stderr: "" });
+  });
+
+  it.each([
+    ["0", "true", 0],
+    ["3", "exit 3", 3],
+    ["75, which is its own", "exit 75", 75],
+    ["137 for SIGKILL", "kill -KILL $$", 137],
+    ["143 for SIGTERM", "kill -TERM $$", 143],
+  ])("ends it with its status: %s", async (_what, script, status) => {
+    expect(await lock("status", "--", "sh", "-c", script)).toEqual({ status, stdout: "", stderr: "" });
+    expect((await service.locks.inspect("status")).holders).toEqual([]);
+  });
+
+  it("has what stands after -- to itself, options and further dashes too", async () => {
+    const { stdout } = await lock("dashes", "--", "printf", "%s|", "--json", "--url", "x", "--", "--help", "a b");
+    expect(stdout).toBe("--json|--url|x|--|--help|a b|");
+  });
+
+  it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT"] as const)(
+    "is sent %s, and what it started too",
+    async (name) => {
+      const trap = name.replace("SIG", "");
+      const inner = `trap "echo inner; exit" ${trap}; echo in; while :; do sleep 0.05; done`;
+      const running = start(
+        ["lock", `signal-${name}`, "--", "sh", "-c", `trap : ${trap}; sh -c '${inner}'; echo outer; exit 9`],
+        service.env,
+      );
+      await running.printed(/in\n/);
+      running.signal(name);
+      const { status, stdout } = await running.ended;
+      expect(stdout).toMatch(/inner\nouter\n$/);
+      expect(status).toBe(9);
+    },
+  );
+});
+
+describe("a key that is held", () => {
+  it("is waited for, and got when it is free", async () => {
+    const theirs = await service.locks.acquire("awaited");
+    const running = start(["lock", "awaited", "-v", "--", "echo", "mine"], service.env);
+    const waits = async (): Promise<boolean> => (await service.locks.inspect("awaited")).waiters.length > 0;
+    while (!(await waits()));
+    await theirs.release();
+    expect(await running.ended).toMatchObject({
+      status: 0,
+      stdout: "mine\n",
+      stderr: expect.stringMatching(/^holdfast: awaited is held under token \d+\n$/),
+    });
+  });
+
+  it.each([
+    ["at once", ["--no-wait"], /^holdfast: KEY was not got: /],
+    ["in time", ["--wait", "300ms"], /^holdfast: KEY was not got within 300ms: /],
+  ])("and not got %s is 75, says who holds it, and runs nothing", async (what, how, first) => {
+    const key = `held-${what.replace(" ", "-")}`;
+    await using theirs = await service.locks.acquire(key, { owner: "checkout-7" });
+    const { status, stdout, stderr } = await lock(key, ...how, "--", "echo", "ran");
+    expect({ status, stdout }).toEqual({ status: 75, stdout: "" });
+    expect(stderr.replaceAll(key, "KEY")).toMatch(first);
+    expect(stderr).toContain(`checkout-7 holds it (token ${theirs.fencingToken}, for `);
+    expect(stderr).toContain(`The command was not run. Wait longer by --wait, or look: holdfast show ${key}\n`);
+    expect((await service.locks.inspect(key)).waiters).toEqual([]);
+  });
+
+  it("and not got has the status that was asked for", async () => {
+    await using _theirs = await service.locks.acquire("asked");
+    expect(await lock("asked", "-n", "-E", "0", "--", "echo", "ran")).toMatchObject({ status: 0, stdout: "" });
+  });
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("is given up by %s, and no place in its queue stays behind", async (name, status) => {
+    const key = `given-up-${name}`;
+    await using _theirs = await service.locks.acquire(key);
+    const running = start(["lock", key, "--", "echo", "ran"], service.env);
+    const waiters = async (): Promise<number> => (await service.locks.inspect(key)).waiters.length;
+    while ((await waiters()) === 0);
+    running.signal(name);
+    expect(await running.ended).toEqual({
+      status,
+      stdout: "",
+      stderr: `holdfast: given up by ${name} while waiting for ${key}: the command was not run\n`,
+    });
+    expect(await waiters()).toBe(0);
+  });
+
+  it("shared keeps out who would have it alone, and lets in who shares", async () => {
+    await using _theirs = await service.locks.acquire("readers", { mode: "shared" });
+    expect(await lock("readers", "-n", "--", "true")).toMatchObject({ status: 75 });
+    expect(await lock("readers", "-n", "--shared", "--", "true")).toMatchObject({ status: 0 });
+  });
+
+  it("by another limit is refused for good", async () => {
+    await using _theirs = await service.locks.acquire("limits", { limit: 3 });
+    const { status, stderr } = await lock("limits", "--limit", "4", "--", "true");
+    expect({ status, stderr }).toEqual({ status: 65, stderr: expect.stringMatching(/limit.*\nThe command was not run\.\n$/) });
+  });
+
+  it("is got by who has the higher priority first", async () => {
+    const theirs = await service.locks.acquire("priority");
+    const waiters = async (): Promise<number> => (await service.locks.inspect("priority")).waiters.length;
+    const file = join(directory, "priority");
+    const started = [];
+    for (const [at, priority] of ["1", "5"].entries()) {
+      started.push(lock("priority", "--priority", priority, "--", "sh", "-c", `echo ${priority} >> ${file}`));
+      while ((await waiters()) <= at);
+    }
+    await theirs.release();
+    await Promise.all(started);
+    expect(await readFile(file, "utf8")).toBe("5\n1\n");
+  });
+});
+
+describe("a command that can't be run", () => {
+  it.each([
+    ["is not there", "no-such-command", 127, "holdfast: no-such-command: command not found\n"],
+    ["is no program", ".", 126, "holdfast: . could not be started (EACCES)\n"],
+  ])("because it %s has the shell's status, and the key is free again", async (_what, command, status, stderr) => {
+    expect(await lock("absent", "--", command)).toEqual({ status, stdout: "", stderr });
+    expect((await service.locks.inspect("absent")).holders).toEqual([]);
+  });
+});

@@ -1,0 +1,188 @@
+/** `ls`, `show` and `runs`: what a person reads of it, and what a program does. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FinalError } from "../../lib/index.js";
+import { endAll, run } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await serve();
+});
+afterAll(async () => {
+  await endAll();
+  await service.close();
+});
+
+const holdfast = (...args: readonly string[]) => run(args, service.env);
+/** What it printed as JSON, when that is one document on one line. */
+async function json(...args: readonly string[]) {
+  const { status, stdout, stderr } = await holdfast("--json", ...args);
+  expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
+  return JSON.parse(stdout) as unknown;
+}
+/** Lines as their words. */
+const words = (text: string): readonly (readonly string[])[] =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/ {2,}/));
+const A_WHILE = expect.stringMatching(/^(\d+ms|\d+s|\d+m( \d+s)?)$/) as string;
+const A_NUMBER = expect.any(Number) as number;
+const LONG_MS = 600_000;
+
+describe("ls", () => {
+  it("lists who holds what, the holders of one key below each other", async () => {
+    await using one = await service.locks.acquire("ls:a", { owner: "me", leaseMs: LONG_MS });
+    await using two = await service.locks.acquire("ls:b", { mode: "shared", leaseMs: LONG_MS });
+    await using three = await service.locks.acquire("ls:b", { mode: "shared", leaseMs: LONG_MS });
+    await using four = await service.locks.acquire("ls:c", { limit: 5, permits: 2, leaseMs: LONG_MS });
+    await using _other = await service.locks.acquire("other");
+    const { status, stdout, stderr } = await holdfast("ls", "ls:");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(words(stdout)).toEqual([
+      ["KEY", "OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
+      ["ls:a", "me", "exclusive", String(one.fencingToken), A_WHILE, A_WHILE],
+      ["ls:b", "somebody-else", "shared", String(two.fencingToken), A_WHILE, A_WHILE],
+      ["ls:b", "somebody-else", "shared", String(three.fencingToken), A_WHILE, A_WHILE],
+      ["ls:c", "somebody-else", "2 of 5", String(four.fencingToken), A_WHILE, A_WHILE],
+    ]);
+    expect(stdout).not.toContain("\u001B");
+    expect(words((await holdfast("ls", "ls:", "--owner", "me")).stdout)).toHaveLength(2);
+  });
+
+  it("as JSON has the service's own members", async () => {
+    await using lease = await service.locks.acquire("lsj:a", { owner: "me" });
+    const holder = {
+      owner: "me",
+      mode: "exclusive",
+      permits: 1,
+      fencingToken: lease.fencingToken,
+      heldMs: A_NUMBER,
+      remainingMs: A_NUMBER,
+    };
+    expect(await json("ls", "lsj:")).toEqual({
+      items: [{ key: "lsj:a", version: A_NUMBER, mode: "exclusive", fencingToken: lease.fencingToken, holders: [holder], waiters: [] }],
+      more: false,
+    });
+  });
+
+  it("says that nobody holds any, on stderr, and is none the worse for it", async () => {
+    expect(await holdfast("ls", "nothing:")).toEqual({
+      status: 0,
+      stdout: "",
+      stderr: "holdfast: nobody holds a key that begins with nothing:\n",
+    });
+    expect(await json("ls", "nothing:")).toEqual({ items: [], more: false });
+  });
+
+  it("reads on page after page, and says when there are more than it was to show", async () => {
+    const keys = Array.from({ length: 120 }, (_, at) => `page:${String(at).padStart(3, "0")}`);
+    await Promise.all(keys.map((key) => service.locks.acquire(key, { leaseMs: LONG_MS })));
+    expect(words((await holdfast("ls", "page:")).stdout).map(([key]) => key)).toEqual(["KEY", ...keys]);
+    const { stdout, stderr } = await holdfast("ls", "page:", "--max", "110");
+    expect(words(stdout)).toHaveLength(111);
+    expect(stderr).toBe("holdfast: there are more than these 110: give a prefix, or a larger --max\n");
+    expect(await json("ls", "page:", "--max", "1")).toMatchObject({ items: [{ key: keys[0] }], more: true });
+  });
+
+  it("shows what others wrote as text, whatever a terminal would make of it", async () => {
+    await using _lease = await service.locks.acquire("evil", { owner: "a\u001B[2Jb\nc\u202Ed" });
+    expect((await holdfast("ls", "evil")).stdout).toContain("a\uFFFD[2Jb\uFFFDc\uFFFDd");
+  });
+});
+
+describe("show", () => {
+  it("shows who holds a key and who waits for it", async () => {
+    await using lease = await service.locks.acquire("show", { owner: "me" });
+    const giveUp = new AbortController();
+    const waiting = service.locks.acquire("show", { priority: 3, signal: giveUp.signal }).catch(() => undefined);
+    while ((await service.locks.inspect("show")).waiters.length === 0);
+    const { stdout } = await holdfast("show", "show");
+    const waiter = { owner: "somebody-else", mode: "exclusive", priority: 3, position: 1, waitingMs: A_NUMBER };
+    const asJson = await json("show", "show");
+    giveUp.abort();
+    await waiting;
+    expect(words(stdout)).toEqual([
+      [`show is held; the last grant was under token ${lease.fencingToken}`],
+      [""],
+      ["OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
+      ["me", "exclusive", String(lease.fencingToken), A_WHILE, A_WHILE],
+      [""],
+      ["PLACE", "WAITER", "MODE", "PRIORITY", "WAITING FOR"],
+      ["1", "somebody-else", "exclusive", "3", A_WHILE],
+    ]);
+    expect(asJson).toMatchObject({ key: "show", fencingToken: lease.fencingToken, holders: [{ owner: "me" }], waiters: [waiter] });
+  });
+
+  it("shows that a key is free, and its last token", async () => {
+    const token = await service.locks.withLock("was", ({ fencingToken }) => fencingToken);
+    expect((await holdfast("show", "was")).stdout).toBe(`was is free; the last grant was under token ${token}\n`);
+    expect((await holdfast("show", "never")).stdout).toBe("never is free; no grant is remembered\n");
+    expect(await json("show", "never")).toEqual({ key: "never", version: 0, mode: "exclusive", fencingToken: 0, holders: [], waiters: [] });
+  });
+
+  it("shows a run and what came of it", async () => {
+    await service.locks.runOnce("done", { keepResultMs: "forever" }, () => ({ refund: "re_1" }));
+    const { fencingToken } = (await service.locks.runs.get("done"))!;
+    expect((await holdfast("show", "--run", "done")).stdout).toBe(
+      `done is succeeded; attempt 1, token ${fencingToken}, kept for ever\nresult: {"refund":"re_1"}\n`,
+    );
+    expect(await json("show", "--run", "done")).toEqual({
+      ...{ key: "done", version: A_NUMBER, state: "succeeded", attempt: 1, fencingToken },
+      ...{ keptForMs: "forever", result: { refund: "re_1" } },
+    });
+  });
+
+  it("shows why a run failed and how far it came", async () => {
+    const work = service.locks.runOnce("failed", async (run) => {
+      await run.saveCheckpoint({ page: 3 });
+      throw new Error("no paper");
+    });
+    await expect(work).rejects.toThrow("no paper");
+    expect((await holdfast("show", "--run", "failed")).stdout).toMatch(
+      /^failed is failed, to be retried; attempt 1, token \d+\nerror: no paper\ncheckpoint: {"page":3}\n$/,
+    );
+    expect(await json("show", "--run", "failed")).toMatchObject({ error: { name: "Error", message: "no paper" }, checkpoint: { page: 3 } });
+  });
+
+  it("of a run that nobody knows is 66", async () => {
+    expect(await holdfast("show", "--run", "never")).toEqual({
+      status: 66,
+      stdout: "",
+      stderr: "holdfast: never never ran, or it is forgotten\n",
+    });
+  });
+});
+
+describe("runs", () => {
+  it("lists runs with their states, and those of one state", async () => {
+    await service.locks.runOnce("runs:a", () => "done");
+    await service.locks.runOnce("runs:b", () => Promise.reject(new Error("again"))).catch(() => undefined);
+    await service.locks.runOnce("runs:c", () => Promise.reject(new FinalError("never"))).catch(() => undefined);
+    let end = (): void => undefined;
+    const running = service.locks.runOnce("runs:d", { owner: "me" }, () => new Promise<void>((resolve) => (end = resolve)));
+    while ((await service.locks.runs.get("runs:d")) === null);
+    const { stdout } = await holdfast("runs", "runs:");
+    const failed = await holdfast("runs", "runs:", "--state", "failed");
+    const asJson = await json("runs", "runs:", "--state", "running");
+    end();
+    await running;
+    const kept = expect.stringMatching(/^kept for (23h 59m|1d)$/) as string;
+    expect(words(stdout)).toEqual([
+      ["KEY", "STATE", "ATTEMPT", "OWNER", "SINCE OR UNTIL"],
+      ["runs:a", "succeeded", "1", "-", kept],
+      ["runs:b", "failed, to be retried", "1", "-"],
+      ["runs:c", "failed", "1", "-", kept],
+      ["runs:d", "running", "1", "me", expect.stringMatching(/^running for \d+m?s$/)],
+    ]);
+    expect(words(failed.stdout).map(([key]) => key)).toEqual(["KEY", "runs:b", "runs:c"]);
+    const common = { key: "runs:d", version: A_NUMBER, state: "running", attempt: 1, fencingToken: A_NUMBER };
+    expect(asJson).toEqual({ items: [{ ...common, owner: "me", heldMs: A_NUMBER, remainingMs: A_NUMBER }], more: false });
+  });
+
+  it("says that there are none", async () => {
+    expect(await holdfast("runs", "nothing:")).toEqual({ status: 0, stdout: "", stderr: "holdfast: there are no such runs\n" });
+  });
+});

@@ -1,0 +1,116 @@
+/** `break` and `reset`: what they do, and what a person and a program are told of it. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { endAll, run } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await serve();
+});
+afterAll(async () => {
+  await endAll();
+  await service.close();
+});
+
+const holdfast = (...args: readonly string[]) => run(args, service.env);
+/** What it printed as JSON, when that is one document on one line. */
+async function json(...args: readonly string[]) {
+  const { status, stdout, stderr } = await holdfast("--json", ...args);
+  expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
+  return JSON.parse(stdout) as unknown;
+}
+const A_NUMBER = expect.any(Number) as number;
+const LONG_MS = 600_000;
+
+describe("break", () => {
+  it("ends the only hold, names it, and leaves it its lease", async () => {
+    const lease = await service.locks.acquire("break", { owner: "me", leaseMs: LONG_MS });
+    const { status, stdout } = await holdfast("break", "break", "--reason", "stuck");
+    expect({ status, stdout }).toEqual({
+      status: 0,
+      stdout: expect.stringMatching(
+        /^break: the hold of me \(token \d+, held for \d+m?s\) can't be renewed and ends in (9m \d+s|10m( 1s)?) at the latest\n$/,
+      ),
+    });
+    expect(stdout).toContain(`token ${lease.fencingToken},`);
+    await expect(lease.renew()).rejects.toMatchObject({ reason: "broken" });
+    expect((await service.locks.inspect("break")).holders).toHaveLength(1);
+    expect(service.lines).toContainEqual(expect.objectContaining({ event: "breaking", id: "break", reason: "stuck" }));
+  });
+
+  it("ends it by force within the time to drain", async () => {
+    const lease = await service.locks.acquire("drain", { owner: "me", leaseMs: LONG_MS });
+    expect((await holdfast("break", "drain", "--reason", "stuck", "--drain", "0s")).stdout).toMatch(/ is over now\n$/);
+    expect((await service.locks.inspect("drain")).holders).toEqual([]);
+    await expect(lease.renew()).rejects.toMatchObject({ reason: "broken" });
+  });
+
+  it("ends the hold that its token names, and no other", async () => {
+    const [one, two] = [
+      await service.locks.acquire("several", { mode: "shared" }),
+      await service.locks.acquire("several", { mode: "shared" }),
+    ];
+    const which = await holdfast("break", "several", "--reason", "stuck");
+    expect(which).toMatchObject({
+      status: 64,
+      stdout: "",
+      stderr: expect.stringMatching(/^holdfast: several has 2 holders: say which by --token\n/),
+    });
+    for (const { fencingToken } of [one, two]) expect(which.stderr).toContain(`token ${fencingToken}, held for`);
+    const named = ["break", "several", "--reason", "stuck", "--drain", "0s", "--token", String(two.fencingToken)];
+    expect(await json(...named)).toEqual({ key: "several", fencingToken: two.fencingToken, breakInMs: 0 });
+    expect((await service.locks.inspect("several")).holders).toMatchObject([{ fencingToken: one.fencingToken }]);
+    expect(one.isHeld()).toBe(true);
+  });
+
+  it("as JSON says whose it was", async () => {
+    const { fencingToken } = await service.locks.acquire("break-json", { owner: "me" });
+    expect(await json("break", "break-json", "--reason", "stuck")).toEqual({
+      key: "break-json",
+      fencingToken,
+      owner: "me",
+      breakInMs: A_NUMBER,
+    });
+  });
+
+  it("of a hold that is another's by now is refused, and of none there is nothing to break", async () => {
+    await using lease = await service.locks.acquire("other-hold");
+    const { status, stderr } = await holdfast("break", "other-hold", "--reason", "stuck", "--token", String(lease.fencingToken - 1));
+    expect({ status, stderr }).toEqual({
+      status: 65,
+      stderr: expect.stringMatching(/^holdfast: break other-hold: .*another.*\nNothing was changed\.\n$/),
+    });
+    expect(await holdfast("break", "nobody", "--reason", "stuck")).toEqual({
+      status: 66,
+      stdout: "",
+      stderr: "holdfast: nobody holds nobody\nThere is nothing to break.\n",
+    });
+  });
+});
+
+describe("reset", () => {
+  it("forgets a run, and its reason is logged", async () => {
+    await service.locks.runOnce("reset", () => "done");
+    expect(await holdfast("reset", "reset", "--reason", "wrong source")).toEqual({
+      status: 0,
+      stdout: "reset is forgotten: the next start is a first attempt\n",
+      stderr: "",
+    });
+    expect(await service.locks.runOnce("reset", () => "done anew")).toMatchObject({ value: "done anew", replayed: false, attempt: 1 });
+    expect(await json("reset", "reset", "--reason", "wrong again")).toEqual({ key: "reset", reset: true });
+    expect(service.lines).toContainEqual(expect.objectContaining({ event: "reset", id: "reset", reason: "wrong source" }));
+  });
+
+  it("of one that runs is 75, of none 66", async () => {
+    let end = (): void => undefined;
+    const running = service.locks.runOnce("runs", () => new Promise<void>((resolve) => (end = resolve)));
+    while ((await service.locks.runs.get("runs")) === null);
+    const { status, stderr } = await holdfast("reset", "runs", "--reason", "stuck");
+    end();
+    await running;
+    expect({ status, stderr }).toEqual({ status: 75, stderr: expect.stringMatching(/\nNothing was changed\. Try again later\.\n$/) });
+    expect(await holdfast("reset", "never", "--reason", "stuck")).toMatchObject({ status: 66 });
+  });
+});

@@ -1,0 +1,184 @@
+/** "The command line": what stands behind a `$` is run and prints what stands below it, and what the page says of options and statuses is so. */
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EXITS } from "../../bin/exit-codes.js";
+import { KEPT_BYTES } from "../../bin/kept-output.js";
+import { programFor } from "../../bin/program.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
+import { plainEnvironment } from "../docs/npm-start.js";
+import { ROOT } from "../tidy/tree.js";
+import { endAll, loadedAtOnce, onPath, run } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+
+const PATH = "docs/command-line.md";
+const PAGE = readFileSync(join(ROOT, PATH), "utf8");
+/** The page as one line, however it is wrapped. */
+const TEXT = PAGE.replaceAll(/\s+/g, " ");
+/** All of its commands together. */
+const ALL_MS = 120_000;
+
+/** What the page's jobs do. */
+const SCRIPTS = {
+  "report.sh": "echo ran >> reports; echo written once",
+  "sync-stock.sh": "echo stock is in step",
+  "deploy.sh": "echo deployed",
+  "write-ledger.sh": 'echo "written under $2"',
+};
+
+/** A command of the page, and what stands below it. */
+interface Step {
+  readonly command: string;
+  readonly prints: string;
+}
+
+const steps: readonly Step[] = [...PAGE.matchAll(/```console\n([\s\S]*?)```/g)].flatMap(([, block = ""]) =>
+  block
+    .split(/^\$ /m)
+    .slice(1)
+    .map((step) => {
+      const [command = "", ...prints] = step.trimEnd().split("\n");
+      return { command, prints: prints.join("\n") };
+    }),
+);
+
+const program = programFor(
+  {
+    argv: [],
+    print: () => Promise.resolve(),
+    ends: () => undefined,
+    setting: () => Promise.reject(new Error()),
+    runSetting: () => Promise.reject(new Error()),
+  },
+  "0",
+);
+const optionsOf = (name: string): readonly string[] => {
+  const command = program.commands.find((one) => one.name() === name) ?? program;
+  return command.options.flatMap(({ long }) => (typeof long === "string" ? [long] : []));
+};
+
+let service: Service;
+let directory: string;
+/** What each step printed. */
+let printed: readonly string[];
+
+beforeAll(async () => {
+  service = await serve();
+  directory = await mkdtemp(join(tmpdir(), "holdfast-"));
+  for (const [name, text] of Object.entries(SCRIPTS)) await writeFile(join(directory, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  const end = "---end of the step---";
+  const script = steps.map(({ command }) => `${command}\nstatus=$?; printf '%s' '${end}'; (exit $status)`).join("\n");
+  const env = plainEnvironment({ ...service.env, PATH: `${await onPath()}:${process.env["PATH"] ?? ""}` });
+  const { stdout } = await promisify(execFile)("bash", ["-c", `exec 2>&1\n${script}\ntrue`], { env, cwd: directory, timeout: ALL_MS });
+  printed = stdout.split(end).slice(0, -1);
+}, ALL_MS);
+afterAll(async () => {
+  await endAll();
+  await service.close();
+  await rm(directory, { recursive: true });
+});
+
+/** Without what is otherwise each time: times, tokens, and how wide a column is for them. */
+function inGeneral(text: string): string {
+  return text
+    .trimEnd()
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "AT")
+    .replaceAll(/\b1\d{12}\b/g, "TOKEN")
+    .replaceAll(/\b\d+(ms|[smhd])( \d+[smhd])?\b/g, "TIME")
+    .replaceAll(/ {2,}/g, " ");
+}
+
+describe("the page's commands", () => {
+  it("are there for every command that holdfast has", () => {
+    const shown = steps.map(({ command }) => command).join("\n");
+    const missing = program.commands.map((command) => command.name()).filter((name) => !new RegExp(`holdfast ${name}\\b`).test(shown));
+    expect(missing).toEqual([]);
+  });
+
+  it.each(steps.map((step, at) => ({ ...step, at })))("$command", ({ at, prints }) => {
+    expect(inGeneral(printed[at] ?? "")).toBe(inGeneral(prints));
+  });
+
+  it("ran what two schedulers start once", () => {
+    expect(readFileSync(join(directory, "reports"), "utf8")).toBe("ran\n");
+  });
+
+  it("control: another token is general, another word is not", () => {
+    expect(inGeneral("a  1795310439428 12ms")).toBe(inGeneral("a 1795310439999   3h 5m"));
+    expect(inGeneral("a is held")).not.toBe(inGeneral("a is free"));
+  });
+});
+
+describe("the page's options", () => {
+  it("are those that there are", () => {
+    const all = new Set(["", ...program.commands.map((command) => command.name())].flatMap(optionsOf));
+    const named = new Set(
+      [...PAGE.replaceAll(/timeout --signal|write-ledger\.sh --fence/g, "").matchAll(/(?<![\w-])--[a-z][\w-]*/g)].map(([name]) => name),
+    );
+    named.delete("--help");
+    expect([...named].filter((name) => !all.has(name))).toEqual([]);
+    expect([...all].filter((name) => !named.has(name) && name !== "--version")).toEqual([]);
+  });
+
+  it.each([
+    ["--lease", DEFAULTS.leaseMs, "| `--lease 30s` |"],
+    ["--wait", DEFAULTS.waitMs, "| `-w, --wait 30s`,"],
+    ["--keep", DEFAULTS.keepResultMs, "kept (for a day, or as long as `--keep` says)"],
+    ["--max-attempts", DEFAULTS.maxAttempts, "up to `--max-attempts` (5)"],
+  ])("%s has the SDK's default, and the page says which", (name, value, sentence) => {
+    const options = program.commands.flatMap((command) => command.options.filter(({ long }) => long === name));
+    expect(options.length).toBeGreaterThan(0);
+    for (const option of options) expect(option.defaultValue).toBe(value);
+    expect(TEXT).toContain(sentence);
+  });
+
+  it("over 256 KB are what isn't kept", () => {
+    expect(TEXT).toContain(`up to ${KEPT_BYTES / 1024} KB are kept`);
+  });
+});
+
+describe("the page's statuses", () => {
+  it("are the code's, row by row", () => {
+    const rows = [...PAGE.matchAll(/^\| (\d+) +\| (?:`(EX_\w+)`)? *\| (.*?) *\|$/gm)].map(([, status, name = "", meaning]) => ({
+      status: Number(status),
+      name,
+      meaning,
+    }));
+    expect(rows).toEqual(Object.values(EXITS));
+  });
+
+  it("are each of one kind", () => {
+    const statuses = Object.values(EXITS).map(({ status }) => status);
+    expect(new Set(statuses).size).toBe(statuses.length);
+  });
+});
+
+describe("the page's links", () => {
+  it("lead somewhere", () => {
+    const links = [...PAGE.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => join(dirname(PATH), link));
+    expect(links.length).toBeGreaterThan(1);
+    expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([]);
+  });
+});
+
+describe("help", () => {
+  it.each(program.commands.map((command) => command.name()))("of %s has an example of it, and fits a screen", async (name) => {
+    const { status, stdout, stderr } = await run([name, "--help"], {});
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(new RegExp(`\\$ (source <\\()?holdfast ${name}`));
+    expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it("and the version are there without loading any client", async () => {
+    expect(loadedAtOnce()).toContain("bin/program.ts");
+    expect(loadedAtOnce()).toContain("commander");
+    expect(loadedAtOnce().filter((name) => /^lib\/|aws|smithy|bomb/.test(name))).toEqual([]);
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
+    expect(await run(["--version"], {})).toEqual({ status: 0, stdout: `${version}\n`, stderr: "" });
+  });
+});

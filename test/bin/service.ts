@@ -1,0 +1,59 @@
+/**
+ * A service for processes of their own: the real handler behind the local gateway, on a table of its own, in real
+ * time; and the SDK beside it, as somebody else who wants the same keys.
+ */
+import type { Gateway } from "../../infra/local/gateway.js";
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose } from "../../lambda/compose.js";
+import type { LockClient } from "../../lib/index.js";
+import { createLockClient } from "../../lib/index.js";
+import type { LogLine } from "../../lib/service/log.js";
+import type { FreshTable } from "../support/engine.js";
+import { freshTable } from "../support/engine.js";
+import type { Environment } from "./holdfast.js";
+
+/** A running service. */
+export interface Service {
+  readonly url: string;
+  readonly table: FreshTable;
+  /** How `holdfast` finds it. */
+  readonly env: Environment;
+  /** How it finds the table without it. */
+  readonly tableEnv: Environment;
+  readonly locks: LockClient;
+  /** What was logged. */
+  readonly lines: readonly LogLine[];
+  /** Stops answering; requests find nobody. */
+  goAway(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Serves on a free port. */
+export async function serve(): Promise<Service> {
+  const table = await freshTable();
+  const lines: LogLine[] = [];
+  const handler = compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: (line) => void lines.push(line) });
+  const gateway: Gateway = await startGateway({ handler, port: 0 });
+  const locks = createLockClient({ url: gateway.url, owner: "somebody-else" });
+  return {
+    url: gateway.url,
+    table,
+    env: { HOLDFAST_URL: gateway.url },
+    tableEnv: {
+      HOLDFAST_TABLE: table.tableName,
+      HOLDFAST_NAMESPACE: "local",
+      AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
+      AWS_REGION: "us-east-1",
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+    },
+    locks,
+    lines,
+    goAway: () => gateway.close(),
+    async close() {
+      await locks.close();
+      await gateway.close();
+      table.client.destroy();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/** `holdfast` in a terminal of its own, as util-linux's `script` makes one: what it shows, and keys that are typed. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { vi } from "vitest";
+import { plainEnvironment } from "../docs/npm-start.js";
+import type { Environment } from "./holdfast.js";
+import { PROGRAM } from "./holdfast.js";
+
+/** A terminal with a program in it. */
+export interface Terminal {
+  /** Resolves with all that was shown when it matches. */
+  showed(pattern: RegExp): Promise<string>;
+  type(keys: string): void;
+  readonly ended: Promise<{ readonly status: number | null; readonly shown: string }>;
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/** Runs it in one of this size. */
+export function inTerminal(
+  args: readonly string[],
+  env: Environment,
+  { columns, rows }: { readonly columns: number; readonly rows: number } = { columns: 80, rows: 24 },
+): Terminal {
+  const line = [process.execPath, PROGRAM, ...args].map(quoted).join(" ");
+  const script = spawn("script", ["-q", "-e", "-f", "-c", `stty cols ${columns} rows ${rows}; exec ${line}`, "/dev/null"], {
+    env: plainEnvironment({ TERM: "xterm", SHELL: "/bin/sh", ...env }),
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  let shown = "";
+  script.stdout.setEncoding("utf8").on("data", (text: string) => (shown += text));
+  return {
+    showed: (pattern) =>
+      vi.waitFor(
+        () => {
+          if (!pattern.test(shown)) throw new Error(`${String(pattern)} is not in ${JSON.stringify(shown)}`);
+          return shown;
+        },
+        { timeout: 15_000, interval: 10 },
+      ),
+    type: (keys) => void script.stdin.write(keys),
+    ended: once(script, "close").then(([status]) => ({ status: status as number | null, shown })),
+  };
+}

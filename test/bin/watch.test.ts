@@ -1,0 +1,116 @@
+/** `holdfast watch` on a pipe: what changed, a line each; and on a terminal what is so. */
+import { spawnSync } from "node:child_process";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { changesBetween } from "../../bin/watch.js";
+import { endAll, start } from "./holdfast.js";
+import { serve } from "./service.js";
+import type { Service } from "./service.js";
+import { inTerminal } from "./terminal.js";
+
+const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await serve();
+});
+afterAll(async () => {
+  await endAll();
+  await service.close();
+});
+
+const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+
+describe("watch on a pipe", () => {
+  it("prints what is held, then each hold that begins or ends, until it is told to end", async () => {
+    const first = await service.locks.acquire("watch:a", { owner: "me" });
+    const running = start(["watch", "watch:", "--interval", "200ms"], service.env);
+    await running.printed(new RegExp(`^${TIME} held  watch:a me \\(token ${first.fencingToken}, exclusive, \\d+s left\\)\n$`));
+    const second = await service.locks.acquire("watch:b", { mode: "shared" });
+    await using _other = await service.locks.acquire("other");
+    await running.printed(new RegExp(`\n${TIME} held  watch:b somebody-else \\(token ${second.fencingToken}, shared, \\d+s left\\)\n$`));
+    await first.release();
+    await running.printed(new RegExp(`\n${TIME} ended watch:a me \\(token ${first.fencingToken}\\)\n$`));
+    running.signal("SIGINT");
+    const { status, stdout, stderr } = await running.ended;
+    expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 4 });
+    await second.release();
+  });
+
+  it("as JSON prints one object a line", async () => {
+    const lease = await service.locks.acquire("json:a", { owner: "me" });
+    const running = start(["watch", "json:", "--json", "--interval", "200ms"], service.env);
+    const held = JSON.parse(await running.printed(/\n$/)) as unknown;
+    await lease.release();
+    const [, ended = ""] = (await running.printed(/\n.*\n$/)).split("\n");
+    running.signal("SIGTERM");
+    expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
+    const hold = { key: "json:a", owner: "me", mode: "exclusive", permits: 1, fencingToken: lease.fencingToken };
+    const times = { heldMs: expect.any(Number) as number, remainingMs: expect.any(Number) as number };
+    const at = expect.stringMatching(new RegExp(`^${TIME}$`)) as string;
+    expect(held).toEqual({ at, event: "held", ...hold, ...times });
+    expect(JSON.parse(ended)).toEqual({ at, event: "ended", ...hold, ...times });
+  });
+
+  it("says that nobody answers, once, and goes on until somebody does", async () => {
+    const away = await serve();
+    const running = start(["watch", "--interval", "200ms"], away.env);
+    await away.locks.acquire("seen");
+    await running.printed(/seen/);
+    await away.goAway();
+    await running.said(/^holdfast: list: .*no answer.*\n$/);
+    running.signal("SIGINT");
+    expect(await running.ended).toMatchObject({ status: 0 });
+    away.table.client.destroy();
+  });
+
+  it("ends when nobody reads it any more", async () => {
+    await using _lease = await service.locks.acquire("unread:a");
+    const running = start(["watch", "unread:", "--interval", "200ms"], service.env);
+    await running.printed(/unread:a/);
+    running.closeOutput();
+    await service.locks.acquire("unread:b");
+    expect(await running.ended).toMatchObject({ status: 141, stderr: "" });
+  });
+});
+
+describe("what changed between two looks", () => {
+  const hold = { key: "a", owner: "me", mode: "exclusive", permits: 1, fencingToken: 1, heldMs: 0, remainingMs: 1000 } as const;
+
+  it("is no renewal, but each other grant of the same key", () => {
+    expect(changesBetween([hold], [{ ...hold, heldMs: 500, remainingMs: 2000 }])).toEqual([]);
+    const next = { ...hold, fencingToken: 2 };
+    expect(changesBetween([hold], [next])).toEqual([
+      { event: "ended", hold },
+      { event: "held", hold: next },
+    ]);
+  });
+});
+
+describe("watch on a terminal", () => {
+  beforeEach(({ skip }) => skip(!HAS_SCRIPT, "there is no script (of util-linux) on the path"));
+
+  it("draws a table, draws it anew when it changes, and gives the terminal back", async () => {
+    const lease = await service.locks.acquire("drawn:a", { owner: "me" });
+    const terminal = inTerminal(["watch", "drawn:", "--interval", "200ms"], service.env, { columns: 80, rows: 10 });
+    await terminal.showed(/1 held key below drawn:, every 200ms; Ctrl-C ends/);
+    await terminal.showed(new RegExp(`drawn:a +me +exclusive +${lease.fencingToken} `));
+    await lease.release();
+    await terminal.showed(/0 held keys/);
+    terminal.type("\u0003");
+    const { status, shown } = await terminal.ended;
+    expect(status).toBe(0);
+    expect(shown).toContain("\u001B[?1049h");
+    expect(shown.trimEnd()).toMatch(/\u001B\[\?1049l$/u);
+  });
+
+  it("shows no more lines than there is room for", async () => {
+    await Promise.all(Array.from({ length: 20 }, (_, at) => service.locks.acquire(`many:${at + 10}`)));
+    const terminal = inTerminal(["watch", "many:", "--interval", "1h"], service.env, { columns: 80, rows: 10 });
+    const shown = await terminal.showed(/… \d+ more/);
+    expect(shown.match(/many:\d\d/g)).toHaveLength(5);
+    expect(shown).toContain("… 15 more");
+    terminal.type("\u0003");
+    await terminal.ended;
+  });
+});
