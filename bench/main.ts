@@ -12,6 +12,9 @@ process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 const BENCHES = new Map([
   ["schemas", schemas],
   ["locks", locks],
+  // The CDK takes its time to load: only for who asks.
+  ["costs", async () => (await import("./costs.js")).costs()],
+  ["memory", async () => (await import("./memory.js")).memory()],
 ]);
 
 async function main(names: readonly string[]): Promise<void> {

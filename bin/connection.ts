@@ -90,7 +90,7 @@ async function needing<T>(load: () => Promise<T>, packages: readonly string[]): 
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new Complaint("config", "this needs packages of AWS that are not installed", { next: `npm install ${packages.join(" ")}` });
+    throw new Complaint("config", "this needs packages of AWS that are not installed", { next: `npm install [-g] ${packages.join(" ")}` });
   }
 }
 

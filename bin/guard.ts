@@ -9,7 +9,10 @@ const SCRIPT = 'read -r target || exit 0; read -r end_of_holder; kill -s TERM --
 
 /** A guard that stands ready. */
 export interface Guard {
-  /** From now on it ends `target`, a process or as a negative number a group, should this process end. */
+  /**
+   * From now on it ends `target`, a process or as a negative number a group, should this process end. Call it in the same
+   * breath in which the target was started: in between, nothing would end it.
+   */
   watch(target: number): void;
   /** It does so no more. */
   dismiss(): void;

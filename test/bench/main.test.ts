@@ -6,5 +6,9 @@ import { ROOT } from "../tidy/tree.js";
 
 it("tells in one line which benchmarks there are, with status 2", async () => {
   const bench = promisify(execFile)(process.execPath, ["--import", "tsx", "bench/main.ts", "locks", "latency"], { cwd: ROOT });
-  await expect(bench).rejects.toMatchObject({ code: 2, stdout: "", stderr: 'bench: there is no "latency", only schemas and locks\n' });
+  await expect(bench).rejects.toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: 'bench: there is no "latency", only schemas and locks and costs and memory\n',
+  });
 });

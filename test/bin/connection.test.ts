@@ -1,11 +1,18 @@
 /** Where the locks are, and how requests to them are signed: what is said, what the environment says, what a host suggests. */
-import { createServer } from "node:http";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { signingRegion } from "../../bin/connection.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import { endAll, run, start } from "./holdfast.js";
+import { plainEnvironment } from "../docs/npm-start.js";
+import { ROOT } from "../tidy/tree.js";
+import { endAll, PROGRAM, run, start } from "./holdfast.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
 
@@ -76,6 +83,25 @@ describe("the options go before the environment", () => {
     expect((await run(["--url", service.url, "ls"], elsewhere)).status).toBe(0);
     const { status } = await run(["ls", "--table", service.table.tableName], { ...service.tableEnv, HOLDFAST_URL: "http://127.0.0.1:9" });
     expect(status).toBe(0);
+  });
+});
+
+describe("where the packages of AWS are not installed", () => {
+  it.each([
+    [["--table", "t"], "@aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb"],
+    [["--url", "http://127.0.0.1:9", "--sign"], "@aws-sdk/credential-provider-node @smithy/signature-v4"],
+  ])("%j is 78, and says which it takes", async (args, packages) => {
+    const elsewhere = await mkdtemp(join(tmpdir(), "holdfast-"));
+    await cp(dirname(PROGRAM), elsewhere, { recursive: true });
+    await mkdir(join(elsewhere, "node_modules/@valibot"), { recursive: true });
+    for (const name of ["commander", "fast-string-truncated-width", "picocolors", "valibot", "@valibot/to-json-schema"])
+      await symlink(join(ROOT, "node_modules", name), join(elsewhere, "node_modules", name));
+    const program = promisify(execFile)(process.execPath, [join(elsewhere, "holdfast.js"), ...args, "ls"], { env: plainEnvironment({}) });
+    await expect(program).rejects.toMatchObject({
+      code: 78,
+      stderr: `holdfast: this needs packages of AWS that are not installed\nnpm install [-g] ${packages}\n`,
+    });
+    await rm(elsewhere, { recursive: true });
   });
 });
 

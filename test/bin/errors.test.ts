@@ -153,7 +153,7 @@ describe("where the locks are", () => {
   });
 });
 
-describe("a service that doesn't answer", () => {
+describe.concurrent("a service that doesn't answer", () => {
   it.each([
     [
       ["lock", "k", "--wait", "300ms", "--", "echo", "ran"],

@@ -27,7 +27,7 @@ export interface Running {
   readonly stdin: Writable;
   readonly ended: Promise<Ended>;
   /** Resolves with all of stdout when it matches; @throws when it doesn't in time. */
-  printed(pattern: RegExp): Promise<string>;
+  printed(pattern: RegExp, withinMs?: number): Promise<string>;
   /** The same of stderr. */
   said(pattern: RegExp): Promise<string>;
   signal(name: NodeJS.Signals): void;
@@ -39,7 +39,7 @@ export interface Running {
 export type Environment = Readonly<Record<string, string>>;
 
 /** For a machine under load. */
-const PATIENCE = { timeout: 15_000, interval: 10 };
+const PATIENCE_MS = 15_000;
 
 /** Below node_modules, so that it finds its packages and git does not find it. */
 const CACHE = join(ROOT, "node_modules/.cache");
@@ -99,11 +99,14 @@ export function start(args: readonly string[], env: Environment): Running {
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   child.stdin.on("error", () => undefined);
-  const until = (what: () => string, pattern: RegExp): Promise<string> =>
-    vi.waitFor(() => {
-      if (!pattern.test(what())) throw new Error(`${String(pattern)} is not in ${JSON.stringify({ stdout, stderr })}`);
-      return what();
-    }, PATIENCE);
+  const until = (what: () => string, pattern: RegExp, timeout = PATIENCE_MS): Promise<string> =>
+    vi.waitFor(
+      () => {
+        if (!pattern.test(what())) throw new Error(`${String(pattern)} is not in ${JSON.stringify({ stdout, stderr })}`);
+        return what();
+      },
+      { timeout, interval: 10 },
+    );
   return {
     pid: child.pid ?? 0,
     stdin: child.stdin,
@@ -111,7 +114,7 @@ export function start(args: readonly string[], env: Environment): Running {
       started.delete(child);
       return { status: status as number | null, stdout, stderr };
     }),
-    printed: (pattern) => until(() => stdout, pattern),
+    printed: (pattern, withinMs) => until(() => stdout, pattern, withinMs),
     said: (pattern) => until(() => stderr, pattern),
     signal: (name) => void child.kill(name),
     closeOutput: () => void child.stdout.destroy(),

@@ -155,14 +155,21 @@ describe("a holdfast", () => {
     await gone(pids);
   });
 
-  it("that is killed takes its command with it, and what that started, whether or not they hear", async () => {
-    for (const script of [LONG, DEAF]) {
-      const running = lock("killed", script, "--lease", "1s");
-      const pids = await pidsOf(running);
-      running.signal("SIGKILL");
-      expect((await running.ended).status).toBeNull();
-      await gone(pids);
-    }
+  it.each([
+    ["hears", ""],
+    ["doesn't hear", "trap '' TERM; "],
+  ])("that is killed takes its command with it, which %s, and what that started", async (what, deaf) => {
+    const key = `killed-${what.replace(/\W/g, "-")}`;
+    const running = lock(key, `${deaf}trap 'echo heard' USR2; sleep 60 & echo $! $$; wait $!; wait $!`, "--lease", "1s");
+    const pids = await pidsOf(running);
+    // What handed a signal on has the start of its command behind it, and with it the last thing that it does for the guard.
+    await vi.waitFor(async () => {
+      running.signal("SIGUSR2");
+      await running.printed(/heard/, 500);
+    }, 15_000);
+    running.signal("SIGKILL");
+    expect((await running.ended).status).toBeNull();
+    await gone(pids);
   });
 
   it("control: a shell that is killed leaves what it started running", async () => {

@@ -1,0 +1,154 @@
+/**
+ * What the function takes of a machine, from which follows how much memory to give it: Lambda gives CPU in
+ * proportion, a whole one at 1769 MB. The very bundle that is deployed, in a process of its own, on a real engine.
+ */
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { bundleFunction } from "../infra/bundle.js";
+import { createTable } from "../infra/local/create-table.js";
+import { engineClient } from "../infra/local/engine-client.js";
+import { startEngine } from "../infra/local/engine.js";
+import { PRICES } from "./prices.js";
+import { markdownTable } from "./table.js";
+
+/** A whole CPU. https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
+export const ONE_CPU_MB = 1769;
+/** What is compared. */
+export const MEMORY_MB = [256, 512, 1024, ONE_CPU_MB] as const;
+/** What a call to the table is taken to take, beside the CPU: "single-digit milliseconds" is what AWS says of DynamoDB. */
+export const TABLE_MS = 5;
+
+const ROUNDS = 5;
+/** Pairs of acquire and release: enough for the code to be compiled. */
+const PAIRS = 500;
+const TABLE_NAME = "holdfast";
+
+/** What was measured, in ms of CPU and in MB. */
+export interface Footprint {
+  /** Loading the code. */
+  readonly importMs: number;
+  /** The first request of a process: a connection is made, nothing is compiled yet. */
+  readonly firstMs: number;
+  /** One of the later requests. */
+  readonly laterMs: number;
+  /** Resident memory at its highest. */
+  readonly peakMb: number;
+}
+
+/** What runs in the process: the function loads, then serves pairs of acquire and release, one request at a time. */
+const PROGRAM = `
+  import { randomUUID } from "node:crypto";
+  const cpuMs = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
+  const began = cpuMs();
+  const { handler } = await import(process.argv[1]);
+  const loaded = cpuMs();
+  const iam = { accountId: "111122223333", userId: "AROAEXAMPLE0000000001:session" };
+  const ask = (method, leaseId, body) => {
+    const routeKey = method + " /v1/locks/{key}/leases/{leaseId}";
+    return handler({
+      version: "2.0", routeKey, rawPath: "/", rawQueryString: "", isBase64Encoded: false,
+      headers: { host: "api.example.com", "content-type": "application/json" },
+      pathParameters: { key: "ORDER_1231", leaseId },
+      requestContext: { requestId: "JKJaXmPLvHcESHA=", routeKey, stage: "$default", timeEpoch: Date.now(), authorizer: { iam }, http: { method, path: "/" } },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  };
+  const acquire = async () => {
+    const time = Date.now().toString(16).padStart(12, "0");
+    const leaseId = time.slice(0, 8) + "-" + time.slice(8) + "-7" + randomUUID().slice(15);
+    const { statusCode } = await ask("PUT", leaseId, { owner: "checkout-7" });
+    if (statusCode !== 201) throw new Error("acquire: " + statusCode);
+    return () => ask("DELETE", leaseId);
+  };
+  const release = await acquire();
+  const first = cpuMs();
+  await release();
+  const pair = async () => (await acquire())();
+  for (let count = 0; count < ${PAIRS / 2}; count++) await pair();
+  const warm = cpuMs();
+  for (let count = 0; count < ${PAIRS}; count++) await pair();
+  const laterMs = (cpuMs() - warm) / ${2 * PAIRS};
+  console.error(JSON.stringify({ importMs: loaded - began, firstMs: first - loaded, laterMs, peakMb: process.resourceUsage().maxRSS / 1024 }));`;
+
+/** The tables. @throws StartError when no engine can start. */
+export async function memory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-memory-"));
+  const engine = await startEngine({});
+  try {
+    await bundleFunction(directory);
+    const table = engineClient(engine.endpoint);
+    await createTable(table, TABLE_NAME);
+    table.destroy();
+    const measured: Footprint[] = [];
+    for (let round = 0; round < ROUNDS; round++) measured.push(await run(join(directory, "index.mjs"), engine.endpoint));
+    // What else the machine does only ever adds to it.
+    const least = (of: keyof Footprint): number => Math.min(...measured.map((one) => one[of]));
+    const footprint = { importMs: least("importMs"), firstMs: least("firstMs"), laterMs: least("laterMs"), peakMb: least("peakMb") };
+    return [footprintTable(footprint), memoryTable(rounded(footprint))].join("\n\n");
+  } finally {
+    await engine.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function run(code: string, endpoint: string): Promise<Footprint> {
+  const env = {
+    PATH: process.env["PATH"],
+    HOLDFAST_TABLE: TABLE_NAME,
+    HOLDFAST_SERVICE: "holdfast-dev-Locks",
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  };
+  const options = { env, maxBuffer: 64 * 1024 * 1024 };
+  const { stderr } = await promisify(execFile)(
+    process.execPath,
+    ["--input-type=module", "--eval", PROGRAM, pathToFileURL(code).href],
+    options,
+  );
+  return JSON.parse(stderr) as Footprint;
+}
+
+/** As it is printed, and as all else is computed from. */
+function rounded({ importMs, firstMs, laterMs, peakMb }: Footprint): Footprint {
+  return { importMs: Math.round(importMs), firstMs: Math.round(firstMs), laterMs: Number(laterMs.toFixed(2)), peakMb: Math.round(peakMb) };
+}
+
+function footprintTable(footprint: Footprint): string {
+  const { importMs, firstMs, laterMs, peakMb } = rounded(footprint);
+  return markdownTable([
+    ["of the function", "measured"],
+    ["to load the code", `${importMs} ms of CPU`],
+    ["its first request", `${firstMs} ms of CPU`],
+    ["each later request", `${laterMs.toFixed(2)} ms of CPU`],
+    ["memory at its highest", `${peakMb} MB`],
+  ]);
+}
+
+/** What they come to with so much memory: the CPU divided by the share of one. */
+export function memoryTable({ importMs, firstMs, laterMs, peakMb }: Footprint): string {
+  return markdownTable([
+    ["memory", "CPU", "cold start: code and first request", "later request: CPU", "with the table", "a million requests", "of it in use"],
+    ...MEMORY_MB.map((mb) => {
+      const share = mb / ONE_CPU_MB;
+      const requestMs = laterMs / share;
+      const billedMs = Math.ceil(requestMs + TABLE_MS);
+      const usd = PRICES.invocations.usd + billedMs * 1000 * (mb / 1024) * PRICES.gbSeconds.usd;
+      return [
+        `${mb} MB`,
+        share.toFixed(2),
+        `${Math.round((importMs + firstMs) / share)} ms`,
+        `${requestMs.toFixed(1)} ms`,
+        `${billedMs} ms`,
+        `$${usd.toFixed(2)}`,
+        `${Math.round((100 * peakMb) / mb)} %`,
+      ];
+    }),
+  ]);
+}

@@ -1,0 +1,255 @@
+/**
+ * Clients on a real table, over HTTP or straight, and everything counted that AWS would charge for: requests at
+ * the client, invocations at the gateway, units at the engine, bytes where the logs are written. As on AWS, an
+ * environment of a function serves one request at a time and remembers only what it served itself.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { createTable } from "../infra/local/create-table.js";
+import { engineClient } from "../infra/local/engine-client.js";
+import { startGateway } from "../infra/local/gateway.js";
+import { compose } from "../lambda/compose.js";
+import type { HttpEvent, HttpResult } from "../lambda/http.js";
+import { dutyOf } from "../lambda/routes.js";
+import { LeaseIds } from "../lib/client/acquire.js";
+import { createClient } from "../lib/client/client.js";
+import { httpApi } from "../lib/client/http-transport.js";
+import { randomBytes } from "../lib/client/world.js";
+import { createRules } from "../lib/core/rules.js";
+import type { ServiceApi } from "../lib/core/run-api.js";
+import type { LockClient } from "../lib/index.js";
+import { tableClocks } from "../lib/service/clocks.js";
+import { lockService } from "../lib/service/service.js";
+import { createDynamoStore } from "../lib/store/dynamo-store.js";
+import type { LockStore } from "../lib/store/lock-store.js";
+import { watchTableClock } from "../lib/store/table-clock.js";
+import { Random } from "../test/simulation/random.js";
+import { startFaultProxy } from "../test/support/fault-proxy.js";
+import { accessLineBytes, lineBytes, platformBytes } from "./log-bytes.js";
+import { QuietClock } from "./quiet-clock.js";
+
+/** How far it is, in ms one way: half to one and a half times as far, evenly. An assumption; nothing but the pace of a queue rests on it. */
+export const ONE_WAY_MS = { toTheApi: 8, toTheTable: 2 } as const;
+
+/** What was used. */
+export interface Counts {
+  /** HTTP requests, each of them an invocation. */
+  readonly requests: number;
+  readonly writeUnits: number;
+  readonly readUnits: number;
+  /** Everything the two log groups took, in bytes. */
+  readonly logBytes: number;
+}
+
+/** Clients whose every use of AWS is counted. */
+export interface Meter {
+  readonly clock: QuietClock;
+  readonly random: Random;
+  /** A client in a process of its own. */
+  client(): LockClient;
+  /** Since the start, or since `clear`. */
+  counts(): Counts;
+  clear(): void;
+  close(): Promise<void>;
+}
+
+/** Where the records are. */
+export interface MeterOptions {
+  /** Of an engine. */
+  readonly endpoint: string;
+  readonly tableName: string;
+  /** What the gateway notes of each request. */
+  readonly accessLogFormat: string;
+}
+
+const ACCOUNT = "111122223333";
+const SERVICE = "holdfast-prod-Locks";
+const SEED = 7;
+
+/** As long as API Gateway's own. */
+const REQUEST_ID = "JKJaXmPLvHcESHA=";
+
+/** The id of a role, as long as IAM's. */
+function roleId(order: number): string {
+  return `AROAEXAMPLE${String(order).padStart(10, "0")}`;
+}
+
+interface Wire {
+  readonly clock: QuietClock;
+  readonly random: Random;
+  /** The time that a message takes. */
+  travel(oneWayMs: number): Promise<void>;
+}
+
+function wireOf(clock: QuietClock, random: Random): Wire {
+  return { clock, random, travel: (oneWayMs) => clock.sleep(oneWayMs * random.between(0.5, 1.5)) };
+}
+
+/** A client of the engine whose messages take their time. */
+function tableClient(endpoint: string, { clock, travel }: Wire): DynamoDBClient {
+  const client = engineClient(endpoint);
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      await travel(ONE_WAY_MS.toTheTable);
+      clock.sent();
+      const answer = await next(args).finally(() => clock.arrived());
+      await travel(ONE_WAY_MS.toTheTable);
+      return answer;
+    },
+    { step: "initialize" },
+  );
+  return client;
+}
+
+/** The table's clock, which is this clock by the whole second. The SDK, which would correct its own by it, is shown the engine's. */
+function tableTime(client: DynamoDBClient, clock: QuietClock): ReturnType<typeof watchTableClock> {
+  const time = watchTableClock(client, clock);
+  const engines = new WeakMap<Headers, string | undefined>();
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const answer = await next(args);
+      const { headers } = answer.response as Response;
+      engines.set(headers, headers["date"]);
+      headers["date"] = new Date(clock.wallMs()).toUTCString();
+      return answer;
+    },
+    { step: "deserialize", priority: "low" },
+  );
+  const restore = ({ headers }: Response): void => void (headers["date"] = engines.get(headers));
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        const answer = await next(args);
+        restore(answer.response as Response);
+        return answer;
+      } catch (error) {
+        const { $response } = error as { readonly $response?: Response };
+        if ($response) restore($response);
+        throw error;
+      }
+    },
+    { step: "deserialize", priority: "high" },
+  );
+  return time;
+}
+
+/** An answer of the engine, as the SDK has it. */
+interface Response {
+  readonly headers: Headers;
+}
+type Headers = Record<string, string | undefined>;
+
+/** What both ways have: an engine that counts, and a table on it. */
+async function counting({ endpoint, tableName }: MeterOptions) {
+  const direct = engineClient(endpoint);
+  await createTable(direct, tableName);
+  direct.destroy();
+  const proxy = await startFaultProxy(endpoint);
+  const wire = wireOf(new QuietClock(), new Random(SEED));
+  const clients: DynamoDBClient[] = [];
+  const table = (): DynamoDBClient => {
+    const client = tableClient(proxy.endpoint, wire);
+    clients.push(client);
+    return client;
+  };
+  const storeOn = (client: DynamoDBClient): LockStore =>
+    createDynamoStore({ client, tableName, rules: createRules(), clock: wire.clock, random: () => wire.random.unit() });
+  const clientOf = (api: ServiceApi): LockClient =>
+    createClient({ api, clock: wire.clock, random: () => wire.random.unit(), ids: new LeaseIds(wire.clock, randomBytes) });
+  const close = async (): Promise<void> => {
+    for (const client of clients) client.destroy();
+    await proxy.close();
+  };
+  return { proxy, wire, table, storeOn, clientOf, close };
+}
+
+/** Clients over HTTP. */
+export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
+  const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
+  const { clock, random, travel } = wire;
+  let requests = 0;
+  let logBytes = 0;
+  let clients = 0;
+
+  const environment = (): ReturnType<typeof compose> =>
+    compose(
+      { HOLDFAST_TABLE: options.tableName, HOLDFAST_SERVICE: SERVICE },
+      { store: storeOn(table()), clock, log: (line) => void (logBytes += lineBytes(line)) },
+    );
+  const idle = new Map<string, ReturnType<typeof compose>[]>();
+  async function invoke(event: HttpEvent): Promise<HttpResult> {
+    const free = idle.get(dutyOf(event.routeKey)) ?? [];
+    idle.set(dutyOf(event.routeKey), free);
+    const handler = free.pop() ?? environment();
+    const result = await handler(event);
+    free.push(handler);
+    logBytes += platformBytes() + accessLineBytes(options.accessLogFormat, event.routeKey, result);
+    return result;
+  }
+  const gateway = await startGateway({
+    port: 0,
+    clock,
+    async handler(event) {
+      clock.arrived();
+      try {
+        const { userId } = (event.requestContext as unknown as { authorizer: { iam: { userId: string } } }).authorizer.iam;
+        const authorizer = { iam: { accountId: ACCOUNT, userId: `${userId}:session` } };
+        const requestContext = { ...event.requestContext, requestId: REQUEST_ID, authorizer } as HttpEvent["requestContext"];
+        return await invoke({ ...event, requestContext });
+      } finally {
+        clock.sent();
+      }
+    },
+  });
+  const send: typeof fetch = async (...request) => {
+    requests++;
+    await travel(ONE_WAY_MS.toTheApi);
+    clock.sent();
+    const answer = await whole(fetch(...request)).finally(() => clock.arrived());
+    await travel(ONE_WAY_MS.toTheApi);
+    return answer;
+  };
+  return {
+    clock,
+    random,
+    client: () => clientOf(httpApi({ url: gateway.url, fetch: send, headers: { "x-holdfast-principal": roleId(++clients) } })),
+    counts: () => ({ requests, writeUnits: proxy.ledger.writeUnits, readUnits: proxy.ledger.readUnits, logBytes }),
+    clear() {
+      requests = 0;
+      logBytes = 0;
+      proxy.ledger.clear();
+    },
+    async close() {
+      await gateway.close();
+      await close();
+    },
+  };
+}
+
+/** An answer with its body here already. */
+async function whole(answer: ReturnType<typeof fetch>): ReturnType<typeof fetch> {
+  const { status, headers, ...rest } = await answer.then(async (response) => ({
+    status: response.status,
+    headers: response.headers,
+    text: await response.text(),
+  }));
+  return new globalThis.Response(rest.text === "" ? null : rest.text, { status, headers });
+}
+
+/** Clients straight on the table. They log nothing, unless they are told to. */
+export async function meterOnTable(options: MeterOptions): Promise<Meter> {
+  const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
+  const { clock, random } = wire;
+  const caller = { principal: `${ACCOUNT}/direct`, namespace: ACCOUNT, requestId: "direct" };
+  return {
+    clock,
+    random,
+    client() {
+      const client = table();
+      const clocks = tableClocks(clock, tableTime(client, clock));
+      return clientOf(lockService({ store: storeOn(client), log: () => undefined, clock }, caller, clocks));
+    },
+    counts: () => ({ requests: 0, writeUnits: proxy.ledger.writeUnits, readUnits: proxy.ledger.readUnits, logBytes: 0 }),
+    clear: () => proxy.ledger.clear(),
+    close,
+  };
+}

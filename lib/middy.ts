@@ -1,0 +1,18 @@
+/**
+ * `holdfast/middy`: locks and runs around Lambda handlers, as wrappers of a handler, as Middy middlewares, and for
+ * the batches of a queue. Imports nothing of Middy: the wrappers need none, and a middleware is a plain object.
+ */
+export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
+export { idempotencyKeyOf, runBatch } from "./client/events.js";
+export { currentLease } from "./client/locked.js";
+export { currentRun } from "./client/once.js";
+export type { Handler, Wrapped } from "./middy/around.js";
+export type { AnswerTo, HttpAnswer } from "./middy/http.js";
+export type { IdempotencyOptions } from "./middy/idempotency.js";
+export { idempotencyHandler, idempotencyMiddleware } from "./middy/idempotency.js";
+export { withInvocation } from "./middy/invocation.js";
+export type { LockHandlerOptions } from "./middy/lock.js";
+export { lockHandler, lockMiddleware } from "./middy/lock.js";
+export type { Middleware, MiddlewareRequest } from "./middy/middleware.js";
+export type { SqsHandlerOptions, SqsMessage, SqsResponse } from "./middy/sqs.js";
+export { sqsHandler } from "./middy/sqs.js";

@@ -1,0 +1,93 @@
+/**
+ * HTTP as API Gateway, a function URL or a load balancer hands it to a function: which events are requests, what
+ * they ask for, and what is answered. Nothing here knows of locks or runs.
+ */
+
+/** As much of a request's event as is read here: of a REST API, an HTTP API, a function URL, a load balancer. */
+export interface HttpRequest {
+  readonly headers?: Readonly<Record<string, string | undefined>> | null;
+  readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null;
+  readonly httpMethod?: string;
+  readonly path?: string;
+  readonly queryStringParameters?: unknown;
+  readonly rawPath?: string;
+  readonly rawQueryString?: string;
+  readonly requestContext?: { readonly http?: { readonly method?: string } };
+  /** As it came, or as a parser left it. */
+  readonly body?: unknown;
+  readonly isBase64Encoded?: boolean;
+}
+
+/** An answer, as every gateway takes it. */
+export interface HttpAnswer {
+  statusCode: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** An {@link HttpAnswer} where events of this type are requests, and nothing otherwise. */
+export type AnswerTo<Event> = Event extends
+  { readonly httpMethod: string } | { readonly requestContext: { readonly http: { readonly method: string } } }
+  ? HttpAnswer
+  : never;
+
+/**
+ * How long a request waits for a key, or for another's answer, unless its handler says otherwise: gateways cut it
+ * off after half a minute, and people before.
+ */
+export const HTTP_WAIT_MS = 5000;
+
+/** Whether the event is a request that somebody waits for. */
+export function isHttp(event: unknown): event is HttpRequest {
+  if (typeof event !== "object" || event === null) return false;
+  const { httpMethod, requestContext } = event as Partial<Record<keyof HttpRequest, unknown>>;
+  return typeof httpMethod === "string" || typeof (requestContext as HttpRequest["requestContext"])?.http === "object";
+}
+
+/** The request's headers; of one that was sent several times, the first. */
+export function headersOf({ headers, multiValueHeaders }: HttpRequest): Readonly<Record<string, string | undefined>> {
+  if (headers) return headers;
+  return Object.fromEntries(Object.entries(multiValueHeaders ?? {}).map(([name, values]) => [name, values?.[0]]));
+}
+
+/** What the request asks for: the same when it is sent again, whatever its headers. */
+export function askedOf(event: HttpRequest): unknown {
+  const { httpMethod, path, queryStringParameters, rawPath, rawQueryString, requestContext } = event;
+  return {
+    method: httpMethod ?? requestContext?.http?.method,
+    path: rawPath ?? path,
+    query: rawQueryString ?? queryStringParameters ?? undefined,
+    body: bodyOf(event),
+  };
+}
+
+/** The body as JSON where it is that, so that spaces and the order of members make no difference; else as it came. */
+function bodyOf({ body, isBase64Encoded }: HttpRequest): unknown {
+  if (typeof body !== "string") return body ?? undefined;
+  try {
+    return JSON.parse(isBase64Encoded === true ? Buffer.from(body, "base64").toString("utf8") : body) as unknown;
+  } catch {
+    return body;
+  }
+}
+
+/** The status that a handler answered with; undefined where it left that to the gateway, or is not asked over HTTP. */
+export function statusOf(response: unknown): number | undefined {
+  const { statusCode } = (typeof response === "object" && response !== null ? response : {}) as { readonly statusCode?: unknown };
+  return typeof statusCode === "number" ? statusCode : undefined;
+}
+
+/** The headers of an answer, with these in the place of any of the same names. */
+export function withHeaders(answer: unknown, added: Readonly<Record<string, string>>): Record<string, string> {
+  const { headers } = (answer ?? {}) as { readonly headers?: Readonly<Record<string, string>> };
+  const names = new Set(Object.keys(added).map((name) => name.toLowerCase()));
+  const others = Object.entries(headers ?? {}).filter(([name]) => !names.has(name.toLowerCase()));
+  return { ...Object.fromEntries(others), ...added };
+}
+
+/** A handler's response as an answer that can carry headers: a gateway takes one without a status for the body of a 200. */
+export function answerFrom(response: unknown): object {
+  if (statusOf(response) !== undefined) return response as object;
+  const body = typeof response === "string" ? response : JSON.stringify(response);
+  return { statusCode: 200, headers: { "content-type": "application/json" }, body };
+}

@@ -1,0 +1,59 @@
+/**
+ * What is answered over HTTP in the place of a handler that did not run, or whose answer can't be given: a problem
+ * document (RFC 9457) with the members that the service's own have. It names no key and no holder, for whoever
+ * reads it is the application's user.
+ */
+import type { RetryAdvice } from "../core/errors.js";
+import { PROBLEM_TYPE } from "../wire/problem.js";
+import type { HttpAnswer } from "./http.js";
+
+interface Entry {
+  readonly status: number;
+  readonly retry: RetryAdvice;
+  readonly title: string;
+}
+
+/** The problems, by their `code`. */
+export const PROBLEMS = {
+  locked: { status: 423, retry: "later", title: "Somebody else works on this just now" },
+  "run-in-progress": { status: 409, retry: "later", title: "The request with this Idempotency-Key is still being worked on" },
+  "fingerprint-mismatch": { status: 422, retry: "never", title: "This Idempotency-Key was used for another request" },
+  "invalid-request": { status: 400, retry: "never", title: "The request can't be told from others" },
+  "attempts-exhausted": { status: 409, retry: "never", title: "The request with this Idempotency-Key failed as often as it may" },
+  "result-omitted": { status: 409, retry: "never", title: "The request was carried out; its answer could not be kept" },
+  unavailable: { status: 503, retry: "later", title: "The request could not be protected, and was not carried out" },
+  "not-recorded": { status: 503, retry: "later", title: "The request was carried out, perhaps without being remembered" },
+  "lease-lost": { status: 503, retry: "later", title: "The request lost its protection; it may be carried out in part" },
+} as const satisfies Record<string, Entry>;
+
+/** The `code` of a problem. */
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** After these the handler did run, in whole or in part. */
+const INDEFINITE: ReadonlySet<ProblemCode> = new Set(["result-omitted", "not-recorded", "lease-lost"]);
+/** When nobody knows when to come again. */
+const RETRY_AFTER_MS = 1000;
+
+/** The answer for `code`; `detail` is a sentence about this request. */
+export function problemAnswer(
+  code: ProblemCode,
+  { retryAfterMs = RETRY_AFTER_MS, detail }: { retryAfterMs?: number | undefined; detail?: string } = {},
+): HttpAnswer {
+  const { status, retry, title } = PROBLEMS[code];
+  const later = retry === "later";
+  const body = {
+    type: `/problems/${code}`,
+    title,
+    status,
+    code,
+    ...(detail !== undefined && { detail }),
+    definite: !INDEFINITE.has(code),
+    retry,
+    ...(later && { retryAfterMs }),
+  };
+  return {
+    statusCode: status,
+    headers: { "content-type": PROBLEM_TYPE, ...(later && { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }) },
+    body: JSON.stringify(body),
+  };
+}

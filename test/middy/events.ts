@@ -1,0 +1,75 @@
+/** What Lambda calls a function with, as far as the wrappers read it: requests of both kinds of API, a schedule, an invocation's time. */
+import type { InvocationContext } from "../../lib/client/invocation.js";
+import type { HttpAnswer } from "../../lib/middy.js";
+import type { VirtualClock } from "../../lib/testing.js";
+
+/** A request of an HTTP API or a function URL. */
+export interface RequestV2 {
+  readonly version: "2.0";
+  readonly rawPath: string;
+  readonly rawQueryString: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly isBase64Encoded: boolean;
+  readonly requestContext: { readonly http: { readonly method: string } };
+}
+
+/** A request of a REST API or a load balancer. */
+export interface RequestV1 {
+  readonly httpMethod: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>> | null;
+  readonly multiValueHeaders?: Readonly<Record<string, readonly string[]>>;
+  readonly queryStringParameters: null;
+  readonly body: string;
+  readonly isBase64Encoded: boolean;
+  readonly requestContext: object;
+}
+
+/** What a test may say of a request. */
+export interface RequestParts {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly path?: string;
+  readonly base64?: boolean;
+}
+
+const encode = (text: string, base64: boolean): string => (base64 ? Buffer.from(text).toString("base64") : text);
+
+/** `POST /orders` to an HTTP API. */
+export function requestV2({ body = { order: 1 }, headers = {}, path = "/orders", base64 = false }: RequestParts = {}): RequestV2 {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const requestContext = { http: { method: "POST" } };
+  return {
+    version: "2.0",
+    rawPath: path,
+    rawQueryString: "",
+    headers,
+    body: encode(text, base64),
+    isBase64Encoded: base64,
+    requestContext,
+  };
+}
+
+/** `POST /orders` to a REST API. */
+export function requestV1({ body = { order: 1 }, headers = {}, path = "/orders", base64 = false }: RequestParts = {}): RequestV1 {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const rest = { queryStringParameters: null, requestContext: { stage: "prod" } };
+  return { httpMethod: "POST", path, headers, body: encode(text, base64), isBase64Encoded: base64, ...rest };
+}
+
+/** What a schedule sends: nobody waits for an answer. */
+export const SCHEDULED = { source: "aws.events", detail: { order: 1 } } as const;
+
+/** An invocation that is cut off `leftMs` from now. */
+export function invocation(clock: VirtualClock, leftMs = 60_000): InvocationContext {
+  const endsAtMs = clock.wallMs() + leftMs;
+  return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
+}
+
+/** A problem document that was answered, with its status and headers. */
+export function problemOf(answer: unknown): Record<string, unknown> {
+  const { statusCode, headers, body } = answer as HttpAnswer;
+  const problem = JSON.parse(body) as Record<string, unknown>;
+  return { statusCode, contentType: headers["content-type"], retryAfter: headers["retry-after"], ...problem };
+}

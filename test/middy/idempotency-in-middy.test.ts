@@ -1,0 +1,200 @@
+/** Idempotency among other middlewares of Middy: why it belongs first or around all, and how it goes with a lock inside. */
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
+import { describe, expect, it } from "vitest";
+import type { LockClient, Run } from "../../lib/index.js";
+import type { HttpAnswer } from "../../lib/middy.js";
+import { idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
+import { createRig } from "../client/rig.js";
+import { thrownBy } from "../support/run-gate.js";
+import { invocation, problemOf, requestV2 } from "./events.js";
+import { middy as installed, WITHOUT_MIDDY } from "./shapes.js";
+
+const middy = installed!;
+const RUN = "form-8f3a";
+const REQUEST = requestV2({ headers: { "Idempotency-Key": RUN } });
+
+interface Passing {
+  response: unknown;
+  error: unknown;
+}
+
+/** As middlewares of Middy are: bodies become text, errors answers, and every answer has its CORS header. */
+const serializer = {
+  after(request: Passing): void {
+    const response = request.response as { body: unknown };
+    request.response = { ...response, body: JSON.stringify(response.body) };
+  },
+};
+const allowOrigin = (request: Passing): void => {
+  const response = request.response as HttpAnswer | undefined;
+  if (response) request.response = { ...response, headers: { ...response.headers, "access-control-allow-origin": "*" } };
+};
+const cors = { after: allowOrigin, onError: allowOrigin };
+const errors = {
+  onError(request: Passing): void {
+    const { statusCode = 500, message } = request.error as { statusCode?: number; message: string };
+    request.response ??= { statusCode, headers: { "Content-Type": "text/plain" }, body: message };
+  },
+};
+
+/** Calls as many times, one after the other. */
+async function calls(handler: (event: never, context: Context) => Promise<unknown>, rig: ReturnType<typeof createRig>, times: number) {
+  const answers: unknown[] = [];
+  for (let call = 0; call < times; call++) {
+    answers.push(await rig.clock.settle(thrownBy(handler(REQUEST as never, invocation(rig.clock) as Context))));
+  }
+  return answers;
+}
+
+/** The two ways to have it see what the caller is told. */
+const PLACES = [
+  [
+    "idempotencyMiddleware, used first,",
+    (locks: LockClient, work: () => Promise<unknown>) =>
+      middy().use(idempotencyMiddleware({ locks })).use(cors).use(errors).use(serializer).handler(work),
+  ],
+  [
+    "idempotencyHandler around Middy",
+    (locks: LockClient, work: () => Promise<unknown>) =>
+      idempotencyHandler({ locks }, middy().use(cors).use(errors).use(serializer).handler(work)),
+  ],
+] as const;
+
+describe.skipIf(WITHOUT_MIDDY.missing).each(PLACES)(`%s${WITHOUT_MIDDY.note}`, (_name, deploy) => {
+  it("records what the caller was told: serialized, and with all headers", async () => {
+    const rig = createRig();
+    const [first, second] = await calls(
+      deploy(rig.locks, async () => ({ statusCode: 201, body: { order: 1 } })),
+      rig,
+      2,
+    );
+    expect(first).toEqual({ statusCode: 201, headers: { "access-control-allow-origin": "*" }, body: '{"order":1}' });
+    const { headers, ...rest } = first as HttpAnswer;
+    expect(second).toEqual({ ...rest, headers: { ...headers, "Idempotent-Replayed": "true" } });
+  });
+
+  it("records the answer that an error handler made of an error, if that one is final", async () => {
+    const rig = createRig();
+    let ran = 0;
+    const work = async (): Promise<unknown> => Promise.reject(Object.assign(new Error(`no such order (${++ran})`), { statusCode: 404 }));
+    const [first, second] = await calls(deploy(rig.locks, work), rig, 2);
+    expect(first).toMatchObject({ statusCode: 404, body: "no such order (1)" });
+    expect(second).toMatchObject({ statusCode: 404, body: "no such order (1)", headers: { "Idempotent-Replayed": "true" } });
+  });
+
+  it("records nothing of one that is not, and gives it", async () => {
+    const rig = createRig();
+    let ran = 0;
+    const work = async (): Promise<unknown> => Promise.reject(new Error(`the bank is closed (${++ran})`));
+    const answers = await calls(deploy(rig.locks, work), rig, 2);
+    expect(answers).toMatchObject([
+      { statusCode: 500, body: "the bank is closed (1)" },
+      { statusCode: 500, body: "the bank is closed (2)" },
+    ]);
+  });
+});
+
+describe.skipIf(WITHOUT_MIDDY.missing)(`idempotencyMiddleware${WITHOUT_MIDDY.note}`, () => {
+  it("answers a refusal over the error handler's answer, and keeps the headers that others added", async () => {
+    const rig = createRig();
+    const work = async (): Promise<unknown> => rig.clock.advance(1).then(() => ({ statusCode: 200 }));
+    const handler = middy()
+      .use(idempotencyMiddleware({ locks: rig.locks, payload: () => rig.clock.monotonicMs() }))
+      .use(cors)
+      .use(errors)
+      .handler(work);
+    const [, second] = await calls(handler, rig, 2);
+    expect(problemOf(second)).toMatchObject({ statusCode: 422, contentType: "application/problem+json" });
+    const { headers } = second as HttpAnswer;
+    expect(headers["access-control-allow-origin"]).toBe("*");
+    expect(Object.keys(headers).filter((name) => name.toLowerCase() === "content-type")).toHaveLength(1);
+  });
+
+  it("control: used after others, it replays what is not what the caller was told", async () => {
+    const rig = createRig();
+    const handler = middy()
+      .use(cors)
+      .use(serializer)
+      .use(idempotencyMiddleware({ locks: rig.locks }))
+      .handler(async () => ({ statusCode: 201, body: { order: 1 } }));
+    const [first, second] = await calls(handler, rig, 2);
+    expect(first).toMatchObject({ body: '{"order":1}', headers: { "access-control-allow-origin": "*" } });
+    expect(second).toEqual({ statusCode: 201, body: { order: 1 }, headers: { "Idempotent-Replayed": "true" } });
+  });
+
+  it("before a middleware that answers early records nothing, for Middy tells nobody, until the lease is over", async () => {
+    const rig = createRig();
+    const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
+    const handler = middy()
+      .use(idempotencyMiddleware({ locks: rig.locks, waitMs: 0 }))
+      .use(early)
+      .handler(async () => "worked");
+    const [first, second] = await calls(handler, rig, 2);
+    expect(first).toMatchObject({ body: "from the cache" });
+    expect(problemOf(second)).toMatchObject({ statusCode: 409, code: "run-in-progress" });
+    await rig.clock.advance(120_000);
+    expect(await rig.rival.runOnce(RUN, ({ takeover }) => takeover)).toMatchObject({ value: true, replayed: false });
+  });
+
+  it("control: idempotencyHandler around Middy does record it", async () => {
+    const rig = createRig();
+    const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
+    const handler = idempotencyHandler(
+      { locks: rig.locks, waitMs: 0 },
+      middy()
+        .use(early)
+        .handler(async () => "worked"),
+    );
+    const [, second] = await calls(handler, rig, 2);
+    expect(second).toMatchObject({ body: "from the cache", headers: { "Idempotent-Replayed": "true" } });
+  });
+});
+
+/** A run outside, a lock inside: in both ways. */
+const TOGETHER = [
+  [
+    "as middlewares",
+    (locks: LockClient, work: () => Promise<unknown>) =>
+      middy()
+        .use(idempotencyMiddleware({ locks }))
+        .use(lockMiddleware({ locks, key: () => "ORDER_1", waitMs: 0 }))
+        .handler(work),
+  ],
+  [
+    "as handlers",
+    (locks: LockClient, work: () => Promise<unknown>) =>
+      idempotencyHandler({ locks }, lockHandler({ locks, key: () => "ORDER_1", waitMs: 0 }, work)),
+  ],
+] as const;
+
+describe.skipIf(WITHOUT_MIDDY.missing).each(TOGETHER)(`a run with a lock inside, %s${WITHOUT_MIDDY.note}`, (_name, deploy) => {
+  it("doesn't take a key that was held for what came of the work", async () => {
+    const rig = createRig();
+    const lease = await rig.rival.acquire("ORDER_1");
+    const handler = deploy(rig.locks, async () => ({ statusCode: 200, body: "paid" }));
+    const [held] = await calls(handler, rig, 1);
+    expect(problemOf(held)).toMatchObject({ statusCode: 423, code: "locked" });
+    await lease.release();
+    const [paid, replayed] = await calls(handler, rig, 2);
+    expect([paid, replayed]).toMatchObject([{ body: "paid" }, { body: "paid", headers: { "Idempotent-Replayed": "true" } }]);
+    expect((await rig.locks.inspect("ORDER_1")).holders).toEqual([]);
+  });
+});
+
+it.skipIf(WITHOUT_MIDDY.missing)(`keeps Middy's types: event, context with the run, result${WITHOUT_MIDDY.note}`, async () => {
+  const { clock, locks } = createRig();
+  const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
+    .use(idempotencyMiddleware({ locks, payload: (event: APIGatewayProxyEventV2) => event.body }))
+    .handler(async (event, context) => {
+      const run: Run | undefined = context.run;
+      return { statusCode: 200, body: `${event.rawPath} ${run!.idempotencyKey}` };
+    });
+  const event = REQUEST as unknown as APIGatewayProxyEventV2;
+  const answer: APIGatewayProxyStructuredResultV2 = await clock.settle(handler(event, invocation(clock) as Context));
+  expect(answer).toEqual({ statusCode: 200, body: `/orders ${RUN}` });
+  const around: (event: APIGatewayProxyEventV2, context: Context) => Promise<APIGatewayProxyStructuredResultV2> = idempotencyHandler(
+    { locks, key: () => "another" },
+    handler,
+  );
+  expect(await clock.settle(around(event, invocation(clock) as Context))).toMatchObject({ statusCode: 200 });
+});

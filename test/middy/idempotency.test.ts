@@ -1,0 +1,338 @@
+/** A handler that works once per idempotency key: what is recorded, what is replayed, and what each refusal is over HTTP. */
+import { describe, expect, it } from "vitest";
+import { LIMITS } from "../../lib/core/limits.js";
+import type { Run } from "../../lib/index.js";
+import { FinalError, idempotencyKeyOf, key } from "../../lib/index.js";
+import type { HttpAnswer, IdempotencyOptions } from "../../lib/middy.js";
+import { idempotencyHandler } from "../../lib/middy.js";
+import { createRig } from "../client/rig.js";
+import { createGate, thrownBy } from "../support/run-gate.js";
+import type { RequestParts } from "./events.js";
+import { invocation, problemOf, requestV1, requestV2, SCHEDULED } from "./events.js";
+import type { Work } from "./shapes.js";
+import { ONCE_SHAPES } from "./shapes.js";
+
+const HEADERS = { "idempotency-key": '"form-8f3a"' };
+const RUN = "form-8f3a";
+const KINDS = [
+  ["an HTTP API's", requestV2],
+  ["a REST API's", requestV1],
+] as const;
+
+describe.each(ONCE_SHAPES)("$name", ({ missing, deploy }) => {
+  /** A handler on a service of its own, its calls counted. */
+  function deployed(work: Work<Run>, options: Partial<IdempotencyOptions<unknown, unknown>> = {}) {
+    const rig = createRig();
+    const calls: unknown[] = [];
+    const counted: Work<Run> = (run, event, context) => {
+      calls.push(run?.attempt);
+      return work(run, event, context);
+    };
+    const handler = deploy({ locks: rig.locks, ...options }, counted);
+    const call = (event: unknown, leftMs?: number): Promise<unknown> =>
+      rig.clock.settle(thrownBy(handler(event, invocation(rig.clock, leftMs))));
+    return { ...rig, calls, handler, call };
+  }
+
+  describe.skipIf(missing).each(KINDS)("for %s request", (_kind, request) => {
+    it("runs once, and every later call gets the same answer, marked as replayed", async () => {
+      let orders = 0;
+      const { call, calls } = deployed(async () => ({ statusCode: 201, headers: { location: "/orders/1" }, body: String(++orders) }));
+      const first = await call(request({ headers: HEADERS }));
+      expect(first).toEqual({ statusCode: 201, headers: { location: "/orders/1" }, body: "1" });
+      const replay = { statusCode: 201, headers: { location: "/orders/1", "Idempotent-Replayed": "true" }, body: "1" };
+      expect(await call(request({ headers: HEADERS }))).toEqual(replay);
+      expect(await call(request({ headers: HEADERS }))).toEqual(replay);
+      expect(calls).toEqual([1]);
+    });
+
+    it("hands the run to the handler: the key to pass on, the checkpoint of an attempt before it", async () => {
+      const { call } = deployed(async (run) => {
+        const number = (run!.checkpoint as number | undefined) ?? 42;
+        await run!.saveCheckpoint(number);
+        return { statusCode: run!.attempt === 1 ? 500 : 200, body: `${run!.idempotencyKey} ${number}` };
+      });
+      expect(await call(request({ headers: HEADERS }))).toMatchObject({ statusCode: 500 });
+      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, body: `${RUN} 42` });
+    });
+
+    it.each<[what: string, headers: Record<string, string>]>([
+      ["no key", {}],
+      ["an empty key", { "Idempotency-Key": "" }],
+    ])("with %s is answered 400, and does not run", async (_what, headers) => {
+      const { call, calls, wire } = deployed(async () => ({ statusCode: 200 }));
+      const problem = problemOf(await call(request({ headers })));
+      expect(problem).toMatchObject({ statusCode: 400, contentType: "application/problem+json", code: "invalid-request", retry: "never" });
+      expect(problem["detail"]).toContain("Idempotency-Key");
+      expect([calls, wire.sent]).toEqual([[], []]);
+    });
+
+    it.each<[what: string, parts: RequestParts]>([
+      ["another body", { body: { order: 2 } }],
+      ["another path", { path: "/refunds" }],
+    ])("with a used key and %s is answered 422", async (_what, parts) => {
+      const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+      await call(request({ headers: HEADERS }));
+      const problem = problemOf(await call(request({ headers: HEADERS, ...parts })));
+      expect(problem).toMatchObject({ statusCode: 422, code: "fingerprint-mismatch", definite: true, retry: "never" });
+      expect(problem["retryAfter"]).toBeUndefined();
+      expect(calls).toHaveLength(1);
+    });
+
+    it.each<[what: string, parts: RequestParts]>([
+      ["spaces and the order of members", { body: '{ "b": 2,\n"a": 1 }' }],
+      ["its encoding", { body: { a: 1, b: 2 }, base64: true }],
+      ["other headers", { body: { a: 1, b: 2 }, headers: { ...HEADERS, "x-request-id": "2" } }],
+    ])("is the same request whatever %s", async (_what, parts) => {
+      const { call, calls } = deployed(async () => ({ statusCode: 200, body: "done" }));
+      await call(request({ headers: HEADERS, body: { a: 1, b: 2 } }));
+      expect(await call(request({ headers: HEADERS, ...parts }))).toMatchObject({ statusCode: 200, body: "done" });
+      expect(calls).toHaveLength(1);
+    });
+
+    it.each([
+      [60_000, undefined, 5_000],
+      [60_000, 700, 700],
+      [60_000, 0, 0],
+      [3_000, 20_000, 2_000],
+    ])(
+      "with %d ms left and waitMs %s waits for another's answer for %d ms, and is then answered 409",
+      async (leftMs, waitMs, expectedMs) => {
+        const { clock, call, rival, calls } = deployed(async () => ({ statusCode: 200 }), waitMs === undefined ? {} : { waitMs });
+        void thrownBy(rival.runOnce(RUN, () => createGate().pass()));
+        await clock.advance(0);
+        const began = clock.monotonicMs();
+        const problem = problemOf(await call(request({ headers: HEADERS }), leftMs));
+        expect(clock.monotonicMs() - began).toBe(expectedMs);
+        expect(problem).toMatchObject({ statusCode: 409, code: "run-in-progress", definite: true, retry: "later" });
+        expect(Number(problem["retryAfter"])).toBeGreaterThanOrEqual(1);
+        expect(calls).toEqual([]);
+      },
+    );
+
+    it("that waited gets the other's answer", async () => {
+      const gate = createGate();
+      const { clock, handler, calls } = deployed(() => gate.pass().then(() => ({ statusCode: 201, body: "1" })));
+      const call = (): Promise<unknown> => handler(request({ headers: HEADERS }), invocation(clock));
+      const both = Promise.all([call(), call()]);
+      clock.after(1000, gate.open);
+      const answers = (await clock.settle(both)) as HttpAnswer[];
+      expect(answers.map(({ statusCode, body }) => [statusCode, body])).toEqual([
+        [201, "1"],
+        [201, "1"],
+      ]);
+      expect(answers.filter(({ headers }) => (headers as object | undefined) !== undefined)).toHaveLength(1);
+      expect(calls).toHaveLength(1);
+    });
+
+    it.each([200, 204, 302, 400, 404, 410, 412, 422])("records an answer of %d", async (statusCode) => {
+      const { call, calls } = deployed(async () => ({ statusCode, body: "first" }));
+      await call(request({ headers: HEADERS }));
+      expect(await call(request({ headers: HEADERS }))).toMatchObject({
+        statusCode,
+        body: "first",
+        headers: { "Idempotent-Replayed": "true" },
+      });
+      expect(calls).toEqual([1]);
+    });
+
+    it.each([401, 403, 408, 409, 423, 425, 429, 500, 502, 503, 504])(
+      "gives an answer of %d, and runs again for the next",
+      async (statusCode) => {
+        const { call, calls } = deployed(async (run) => ({ statusCode: run!.attempt > 2 ? 200 : statusCode, body: String(run!.attempt) }));
+        const answers = [];
+        for (let asked = 0; asked < 4; asked++) answers.push(await call(request({ headers: HEADERS })));
+        const [first, second, third, fourth] = answers;
+        expect([first, second, third]).toEqual([
+          { statusCode, body: "1" },
+          { statusCode, body: "2" },
+          { statusCode: 200, body: "3" },
+        ]);
+        expect(fourth).toMatchObject({ statusCode: 200, body: "3" });
+        expect(calls).toEqual([1, 2, 3]);
+      },
+    );
+
+    it("records what isRecorded says instead", async () => {
+      const isRecorded = (response: unknown): boolean => (response as HttpAnswer).statusCode === 503;
+      const { call, calls } = deployed(async () => ({ statusCode: 503 }), { isRecorded });
+      await call(request({ headers: HEADERS }));
+      expect(await call(request({ headers: HEADERS }))).toMatchObject({ statusCode: 503, headers: { "Idempotent-Replayed": "true" } });
+      expect(calls).toHaveLength(1);
+    });
+
+    it("may fail as often as it is asked, unless maxAttempts says how often", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 500 }));
+      for (let asked = 0; asked < 8; asked++) expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 500 });
+      expect(calls).toHaveLength(8);
+      const bounded = deployed(async () => ({ statusCode: 500 }), { maxAttempts: 2 });
+      for (let asked = 0; asked < 2; asked++) await bounded.call(request({ headers: HEADERS }));
+      expect(problemOf(await bounded.call(request({ headers: HEADERS })))).toMatchObject({ statusCode: 409, code: "attempts-exhausted" });
+    });
+
+    it("runs again after an error, and not after a final one", async () => {
+      const thrown = [new Error("the bank is closed"), new FinalError("no such account")];
+      const { call, calls } = deployed(async () => Promise.reject(thrown[calls.length - 1]!));
+      expect(await call(request({ headers: HEADERS }))).toBe(thrown[0]);
+      expect(await call(request({ headers: HEADERS }))).toBe(thrown[1]);
+      expect(await call(request({ headers: HEADERS }))).toMatchObject({
+        name: "RunFailedError",
+        message: expect.stringContaining("no such account"),
+      });
+      expect(calls).toEqual([1, 2]);
+    });
+
+    it("that was taken over while it was frozen is told so, and the one that took over is what is replayed", async () => {
+      const gate = createGate();
+      const { clock, handler, call, rival } = deployed(() => gate.pass().then(() => ({ statusCode: 200, body: "frozen" })));
+      const working = thrownBy(handler(request({ headers: HEADERS }), invocation(clock, 900_000)));
+      await clock.advance(0);
+      await gate.reached;
+      await clock.freeze(60_000);
+      const next = await clock.settle(rival.runOnce(RUN, ({ takeover }) => ({ statusCode: 200, body: `took over: ${takeover}` })));
+      gate.open();
+      expect(problemOf(await clock.settle(working))).toMatchObject({ statusCode: 409, code: "run-in-progress", retryAfter: "1" });
+      expect(await call(request({ headers: HEADERS }))).toMatchObject(next.value);
+    });
+
+    it("whose handler stops because its run was lost is answered 503, and may come again at once", async () => {
+      const gate = createGate();
+      const { clock, handler, call } = deployed(async (run) => {
+        if (run!.attempt > 1) return { statusCode: 200 };
+        await gate.pass();
+        run!.assertHeld();
+        return expect.unreachable("it was lost");
+      });
+      const working = thrownBy(handler(request({ headers: HEADERS }), invocation(clock, 10_000)));
+      await clock.advance(9_600);
+      gate.open();
+      expect(problemOf(await clock.settle(working))).toMatchObject({ statusCode: 503, code: "lease-lost", definite: false });
+      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200 });
+    });
+
+    it.each([400, 0])("with %d ms left does not run, and keeps nobody out", async (leftMs) => {
+      const { call, rival, calls } = deployed(async () => ({ statusCode: 200 }));
+      expect(problemOf(await call(request({ headers: HEADERS }), leftMs))).toMatchObject({ statusCode: 503, code: "unavailable" });
+      expect(await rival.runs.get(RUN)).toBeNull();
+      expect(calls).toEqual([]);
+    });
+
+    it("is answered 503 when the service can't be reached; and as indefinite when that is so only after the work", async () => {
+      const before = deployed(async () => ({ statusCode: 200 }));
+      before.wire.always("start", { lost: "request" });
+      before.wire.always("release", { lost: "request" });
+      expect(problemOf(await before.call(request({ headers: HEADERS })))).toMatchObject({
+        statusCode: 503,
+        code: "unavailable",
+        definite: true,
+      });
+      const after = deployed(async () => ({ statusCode: 200 }));
+      after.wire.always("conclude", { lost: "request" });
+      expect(problemOf(await after.call(request({ headers: HEADERS })))).toMatchObject({
+        statusCode: 503,
+        code: "not-recorded",
+        definite: false,
+      });
+      expect([before.calls, after.calls]).toEqual([[], [1]]);
+    });
+
+    it("with an answer that is too large to keep gives it once, and says so afterwards", async () => {
+      const body = "x".repeat(LIMITS.resultBytes + 1);
+      const { call, calls } = deployed(async () => ({ statusCode: 200, body }));
+      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, body });
+      expect(problemOf(await call(request({ headers: HEADERS })))).toMatchObject({
+        statusCode: 409,
+        code: "result-omitted",
+        definite: false,
+      });
+      expect(calls).toHaveLength(1);
+    });
+
+    it.each([
+      [{ order: 1 }, JSON.stringify({ order: 1 })],
+      ["done", "done"],
+    ])("replays what a gateway would have made a 200 of: %j", async (response, body) => {
+      const { call } = deployed(async () => response);
+      expect(await call(request({ headers: HEADERS }))).toEqual(response);
+      const headers = { "content-type": "application/json", "Idempotent-Replayed": "true" };
+      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, headers, body });
+    });
+
+    it("control: without a run the handler runs for each of them", async () => {
+      let orders = 0;
+      const plain = async (): Promise<unknown> => ({ statusCode: 201, body: String(++orders) });
+      await Promise.all([plain(), plain(), plain()]);
+      expect(orders).toBe(3);
+    });
+  });
+
+  describe.skipIf(missing)("for other events", () => {
+    const once = { key: () => "nightly_2027-01-01" };
+
+    it("runs once for the key, and replays the result as it was", async () => {
+      const { call, calls } = deployed(async () => ({ rows: 7 }), once);
+      expect([await call(SCHEDULED), await call(SCHEDULED)]).toEqual([{ rows: 7 }, { rows: 7 }]);
+      expect(calls).toHaveLength(1);
+    });
+
+    it("throws while another works on it, so that the trigger tries again", async () => {
+      const { clock, call, rival } = deployed(async () => "done", { ...once, waitMs: 0 });
+      void thrownBy(rival.runOnce(once.key(), () => createGate().pass()));
+      await clock.advance(0);
+      expect(await call(SCHEDULED)).toMatchObject({ name: "LockTimeoutError" });
+    });
+
+    it("refuses the same key with another payload", async () => {
+      const { call } = deployed(async () => "done", { ...once, payload: (event) => (event as typeof SCHEDULED).detail });
+      await call(SCHEDULED);
+      expect(await call({ ...SCHEDULED, detail: { order: 2 } })).toMatchObject({ name: "LockError", code: "fingerprint-mismatch" });
+    });
+
+    it("needs a key", async () => {
+      const { call } = deployed(async () => "done");
+      for (const event of [SCHEDULED, null, "text"]) expect(await call(event)).toMatchObject({ name: "InvalidRequestError" });
+      const { call: callEmpty } = deployed(async () => "done", { key: () => "" });
+      expect(await callEmpty(SCHEDULED)).toMatchObject({ name: "InvalidRequestError", field: "key" });
+    });
+  });
+
+  it.skipIf(missing)("takes a key made of the caller and the header, so that nobody gets another's answer", async () => {
+    const keyFor = (event: unknown): string => {
+      const { headers } = event as { headers: Record<string, string> };
+      return key("orders", headers["x-caller"]!, idempotencyKeyOf(headers));
+    };
+    const { call, calls } = deployed(
+      async (_run, event: { headers: object }) => ({ statusCode: 200, body: JSON.stringify(event.headers) }),
+      { key: keyFor },
+    );
+    const [ann, bob] = ["ann", "bob"].map((caller) => requestV2({ headers: { ...HEADERS, "x-caller": caller } }));
+    expect(JSON.stringify(await call(ann))).toContain("ann");
+    expect(JSON.stringify(await call(bob))).toContain("bob");
+    expect(calls).toHaveLength(2);
+    expect(problemOf(await call(requestV2({ headers: { "x-caller": "ann" } })))).toMatchObject({ statusCode: 400 });
+  });
+
+  it.skipIf(missing)("reads the headers of a load balancer that sends several of each", async () => {
+    const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+    const event = { ...requestV1(), headers: null, multiValueHeaders: { "idempotency-key": ["form-8f3a", "another"] } };
+    expect(await call(event)).toEqual({ statusCode: 200 });
+    expect(calls).toHaveLength(1);
+  });
+});
+
+it.each<[options: object, message: string]>([
+  [{ locks: {} }, "locks: must be a client"],
+  [{ key: "k" }, "key: must be a function"],
+  [{ payload: {} }, "payload: must be a function"],
+  [{ isRecorded: true }, "isRecorded: must be a function"],
+  [{ keepResultMs: 5 }, "keepResultMs: must be a whole number"],
+  [{ largeResult: "omit" }, "largeResult: is not an option here"],
+  [{ keep: 5 }, "keep: is not an option of runOnce"],
+])("refuses %j before any call", (wrong, message) => {
+  const options = { locks: createRig().locks, ...wrong } as IdempotencyOptions<unknown, unknown>;
+  expect(() => idempotencyHandler(options, async () => undefined)).toThrow(message);
+});
+
+it("refuses a handler that is none", () => {
+  expect(() => idempotencyHandler({ locks: createRig().locks }, undefined as never)).toThrow("handler: must be a function");
+});

@@ -1,0 +1,77 @@
+/** The ways in which a handler is wrapped, each of which must come to the same: by itself, as a middleware of Middy, and both together. */
+import type middyOf from "@middy/core";
+import type { Lease, LeaseSet, Run } from "../../lib/index.js";
+import type { IdempotencyOptions, LockHandlerOptions } from "../../lib/middy.js";
+import { currentLease, currentRun, idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
+import { load, needing } from "./packages.js";
+
+/** Middy's own function, where Middy is installed. */
+export const middy = (await load<{ readonly default: typeof middyOf }>("@middy/core"))?.default;
+/** Whether it is missing, and what a title says of that. */
+export const WITHOUT_MIDDY = needing("@middy/core");
+
+// Whatever a test sends and answers: the types have a test of their own.
+/* eslint-disable @typescript-eslint/no-explicit-any -- the shapes stand for handlers of every type */
+/** A handler that is told what it runs under. */
+export type Work<Under> = (under: Under | undefined, event: any, context: any) => Promise<unknown>;
+type Deployed = (event: any, context: any) => Promise<any>;
+/** A way to wrap it. */
+export interface Shape<Options, Under> {
+  readonly name: string;
+  readonly missing: boolean;
+  deploy(options: Options, work: Work<Under>): Deployed;
+}
+
+type LockShape = Shape<LockHandlerOptions<any, any>, Lease | LeaseSet>;
+type OnceShape = Shape<IdempotencyOptions<any, any>, Run>;
+/* eslint-enable @typescript-eslint/no-explicit-any -- from here on as everywhere */
+
+/** A handler under a lock. */
+export const LOCK_SHAPES: readonly LockShape[] = [
+  {
+    name: "lockHandler",
+    missing: false,
+    deploy: (options, work) => lockHandler(options, async (event, context) => work(currentLease(), event, context)),
+  },
+  {
+    name: `lockMiddleware, used last${WITHOUT_MIDDY.note}`,
+    missing: WITHOUT_MIDDY.missing,
+    deploy: (options, work) =>
+      middy!()
+        .use({ before: () => undefined, after: () => undefined, onError: () => undefined })
+        .use(lockMiddleware(options))
+        .handler(async (event: unknown, context: unknown) => work((context as { lease?: Lease }).lease, event, context)),
+  },
+  {
+    name: `lockHandler inside of Middy${WITHOUT_MIDDY.note}`,
+    missing: WITHOUT_MIDDY.missing,
+    deploy: (options, work) => middy!(lockHandler(options, async (event, context) => work(currentLease(), event, context))),
+  },
+];
+
+/** A handler that works once per key. */
+export const ONCE_SHAPES: readonly OnceShape[] = [
+  {
+    name: "idempotencyHandler",
+    missing: false,
+    deploy: (options, work) => idempotencyHandler(options, async (event, context) => work(currentRun(), event, context)),
+  },
+  {
+    name: `idempotencyMiddleware, used first${WITHOUT_MIDDY.note}`,
+    missing: WITHOUT_MIDDY.missing,
+    deploy: (options, work) =>
+      middy!()
+        .use(idempotencyMiddleware(options))
+        .use({ before: () => undefined, after: () => undefined, onError: () => undefined })
+        .handler(async (event: unknown, context: unknown) => work((context as { run?: Run }).run, event, context)),
+  },
+  {
+    name: `idempotencyHandler around Middy${WITHOUT_MIDDY.note}`,
+    missing: WITHOUT_MIDDY.missing,
+    deploy: (options, work) =>
+      idempotencyHandler(
+        options,
+        middy!(async (event: unknown, context: unknown) => work(currentRun(), event, context)),
+      ),
+  },
+];
