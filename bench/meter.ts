@@ -13,7 +13,6 @@ import { dutyOf } from "../lambda/routes.js";
 import { LeaseIds } from "../lib/client/acquire.js";
 import { createClient } from "../lib/client/client.js";
 import { httpApi } from "../lib/client/http-transport.js";
-import { randomBytes } from "../lib/client/world.js";
 import { createRules } from "../lib/core/rules.js";
 import type { ServiceApi } from "../lib/core/run-api.js";
 import type { LockClient } from "../lib/index.js";
@@ -153,8 +152,10 @@ async function counting({ endpoint, tableName }: MeterOptions) {
   };
   const storeOn = (client: DynamoDBClient): LockStore =>
     createDynamoStore({ client, tableName, rules: createRules(), clock: wire.clock, random: () => wire.random.unit() });
+  // Ids of one millisecond are ordered by their random part: that too must be the same in every run.
+  const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => wire.random.whole(0, 255));
   const clientOf = (api: ServiceApi): LockClient =>
-    createClient({ api, clock: wire.clock, random: () => wire.random.unit(), ids: new LeaseIds(wire.clock, randomBytes) });
+    createClient({ api, clock: wire.clock, random: () => wire.random.unit(), ids: new LeaseIds(wire.clock, bytes) });
   const close = async (): Promise<void> => {
     for (const client of clients) client.destroy();
     await proxy.close();

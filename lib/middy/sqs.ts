@@ -3,6 +3,7 @@ import type { BatchOptions, BatchRecord } from "../client/events.js";
 import { runBatch } from "../client/events.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { Run } from "../client/run-once.js";
+import { checkRun } from "../client/run-options.js";
 import { checkClient, checkFunction, invocationOf } from "./around.js";
 
 /** A message as SQS hands it to a function. */
@@ -37,22 +38,25 @@ export function sqsHandler<Message extends SqsMessage>(
   work: (message: Message, run: Run) => Promise<unknown>,
 ): (event: { readonly Records: readonly Message[] }, context: unknown) => Promise<SqsResponse> {
   const { locks, ...batch } = options;
+  const { keyFor, payloadFor, onFailure, ...run } = batch;
   checkClient(locks);
+  checkRun(run); // Here, and not as the failure of every message.
+  for (const [name, option] of Object.entries({ keyFor, payloadFor, onFailure })) if (option !== undefined) checkFunction(name, option);
   checkFunction("work", work);
 
   return async ({ Records }, context) => {
     const failed = new Set<string>();
-    const run = async (messages: readonly Message[], inOrder: boolean): Promise<void> => {
+    const workThrough = async (messages: readonly Message[], inOrder: boolean): Promise<void> => {
       const { batchItemFailures } = await runBatch(locks, { Records: messages }, invocationOf(context), { ...batch, inOrder }, work);
       for (const { itemIdentifier } of batchItemFailures) failed.add(itemIdentifier);
     };
     const runGroups = async (waiting: (readonly Message[])[]): Promise<void> => {
-      for (let group = waiting.shift(); group; group = waiting.shift()) await run(group, true);
+      for (let group = waiting.shift(); group; group = waiting.shift()) await workThrough(group, true);
     };
     if (Records[0]?.eventSourceARN?.endsWith(".fifo") === true) {
       const waiting = [...groupsOf(Records).values()];
       await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, () => runGroups(waiting)));
-    } else await run(Records, false);
+    } else await workThrough(Records, false);
     return {
       batchItemFailures: Records.filter(({ messageId }) => failed.has(messageId)).map(({ messageId }) => ({ itemIdentifier: messageId })),
     };

@@ -160,7 +160,8 @@ describe("a holdfast", () => {
     ["doesn't hear", "trap '' TERM; "],
   ])("that is killed takes its command with it, which %s, and what that started", async (what, deaf) => {
     const key = `killed-${what.replace(/\W/g, "-")}`;
-    const running = lock(key, `${deaf}trap 'echo heard' USR2; sleep 60 & echo $! $$; wait $!; wait $!`, "--lease", "1s");
+    const script = `${deaf}trap 'echo heard' USR2; (trap '' USR2; exec sleep 60) & echo $! $$; while kill -0 $!; do wait $!; done`;
+    const running = lock(key, script, "--lease", "1s");
     const pids = await pidsOf(running);
     // What handed a signal on has the start of its command behind it, and with it the last thing that it does for the guard.
     await vi.waitFor(async () => {

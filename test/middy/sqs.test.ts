@@ -1,7 +1,7 @@
 /** The handler of a queue: each message's work once, what failed again, and a FIFO queue's order kept. */
 import { describe, expect, it } from "vitest";
 import { key } from "../../lib/index.js";
-import type { SqsMessage } from "../../lib/middy.js";
+import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
 import { runBatch, sqsHandler } from "../../lib/middy.js";
 import { createRig } from "../client/rig.js";
 import { createGate } from "../support/run-gate.js";
@@ -137,10 +137,19 @@ describe("sqsHandler", () => {
     expect([told, (await locks.runs.get("refund_a1"))?.state]).toEqual([["a1"], "succeeded"]);
   });
 
-  it("refuses what is no client, or no work", () => {
-    const { locks } = createRig();
-    expect(() => sqsHandler({ locks: {} as typeof locks }, async () => undefined)).toThrow("locks: must be a client");
-    expect(() => sqsHandler({ locks }, undefined as never)).toThrow("work: must be a function");
+  it.each<[options: object, message: string]>([
+    [{ locks: {} }, "locks: must be a client"],
+    [{ keyFor: "k" }, "keyFor: must be a function"],
+    [{ onFailure: "log" }, "onFailure: must be a function"],
+    [{ leaseMs: 5 }, "leaseMs: must be a whole number"],
+    [{ inOrder: true }, "inOrder: is not an option of runOnce"],
+  ])("refuses %j before any message, rather than fail each of them", (wrong, message) => {
+    const options = { locks: createRig().locks, ...wrong } as SqsHandlerOptions<SqsMessage>;
+    expect(() => sqsHandler(options, async () => undefined)).toThrow(message);
+  });
+
+  it("refuses work that is none", () => {
+    expect(() => sqsHandler({ locks: createRig().locks }, undefined as never)).toThrow("work: must be a function");
   });
 });
 
