@@ -5,6 +5,7 @@
 import { locks } from "./locks.js";
 import { schemas } from "./schemas.js";
 import { provenance } from "./table.js";
+import { weight } from "./weight.js";
 
 // Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
@@ -12,6 +13,7 @@ process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 const BENCHES = new Map([
   ["schemas", schemas],
   ["locks", locks],
+  ["weight", weight],
   // The CDK takes its time to load: only for who asks.
   ["costs", async () => (await import("./costs.js")).costs()],
   ["memory", async () => (await import("./memory.js")).memory()],

@@ -1,0 +1,62 @@
+/**
+ * What the client over HTTP weighs in a user's bundle, minified and gzipped; and what it would weigh without each of its
+ * parts, left out one after the other: the files of a part are replaced by names that lead nowhere.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Plugin } from "esbuild";
+import { build } from "esbuild";
+import { markdownTable } from "./table.js";
+
+const ROOT = join(import.meta.dirname, "..");
+
+/** Parts without which a client could still take, keep and release a lock; largest first. */
+const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
+  ["runs", ["client/run-once.ts", "client/values.ts", "client/runs.ts", "client/run-options.ts", "core/canonical.ts"]],
+  ["one place in the queue for a process", ["client/line.ts"]],
+  ["sets of keys", ["client/sets.ts", "client/lease-set.ts"]],
+  ["handles", ["client/handles.ts"]],
+  ["heartbeats sent together", ["client/heartbeats.ts"]],
+  ["detach and attach", ["client/hand-over.ts", "client/handle.ts"]],
+];
+
+/** The table. */
+export async function weight(): Promise<string> {
+  const left: string[] = [];
+  const rows = [
+    ["client over HTTP", "minified, gzipped"],
+    ["all that createLockClient can do", kilobytes(await gzippedBytes(left))],
+  ];
+  for (const [part, files] of PARTS) {
+    left.push(...files.map((file) => join(ROOT, "lib", file)));
+    rows.push([`… without ${part}`, kilobytes(await gzippedBytes(left))]);
+  }
+  return markdownTable(rows);
+}
+
+async function gzippedBytes(left: readonly string[]): Promise<number> {
+  const contents = 'export { createLockClient } from "./lib/index.js";';
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: ROOT, loader: "ts" },
+    ...{ bundle: true, minify: true, write: false, format: "esm", platform: "node", target: "node20" },
+    plugins: [leaveOut(left)],
+  });
+  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+}
+
+function leaveOut(files: readonly string[]): Plugin {
+  return {
+    name: "leave-out",
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+        if (!files.includes(path)) return null;
+        const source = await readFile(path, "utf8");
+        const names = [...source.matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)].map(([, name]) => name);
+        return { contents: names.map((name) => `export let ${name} = globalThis.nothing;`).join("\n"), loader: "ts" };
+      });
+    },
+  };
+}
+
+const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} KB`;
