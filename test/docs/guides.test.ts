@@ -7,7 +7,7 @@ import { compile, guide, pasted, printed, workshop } from "./snippets.js";
 /** Starting a compiler, or a program, takes its time on a loaded machine. */
 const PATIENCE_MS = 180_000;
 
-const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "testing"];
+const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "idempotency", "testing"];
 const GUIDES = NAMES.map(guide);
 /** What the page on testing shows is quoted from an example, in parts; the other pages are programs. */
 const PROGRAMS = GUIDES.filter(({ name }) => name !== "testing");

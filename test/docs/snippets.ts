@@ -47,12 +47,16 @@ export function guide(name: string): Guide {
 }
 
 /** Where the names that readers import lie here. */
-const ENTRIES: Readonly<Record<string, string>> = { holdfast: "lib/index.js", "holdfast/testing": "lib/testing.js" };
+const ENTRIES: Readonly<Record<string, string>> = {
+  holdfast: "lib/index.js",
+  "holdfast/testing": "lib/testing.js",
+  "holdfast/middy": "lib/middy.js",
+};
 
 /** The program with its imports led here; with `inMemory` every client is one of `holdfast/testing`. */
 export function pasted(program: string, { inMemory = false } = {}): string {
   return program.replaceAll(/from "(holdfast[\w/]*)"/g, (_all, name: string) => {
-    const entry = inMemory ? ENTRIES["holdfast/testing"] : ENTRIES[name];
+    const entry = ENTRIES[inMemory && name === "holdfast" ? "holdfast/testing" : name];
     if (entry === undefined) throw new Error(`A guide imports ${name}, which the tests don't know`);
     return `from ${JSON.stringify(join(ROOT, entry))}`;
   });

@@ -1,4 +1,5 @@
 /** Idempotency among other middlewares of Middy: why it belongs first or around all, and how it goes with a lock inside. */
+import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { describe, expect, it } from "vitest";
 import type { LockClient, Run } from "../../lib/index.js";
@@ -7,9 +8,7 @@ import { idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware 
 import { createRig } from "../client/rig.js";
 import { thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestV2 } from "./events.js";
-import { middy as installed, WITHOUT_MIDDY } from "./shapes.js";
 
-const middy = installed!;
 const RUN = "form-8f3a";
 const REQUEST = requestV2({ headers: { "Idempotency-Key": RUN } });
 
@@ -60,7 +59,7 @@ const PLACES = [
   ],
 ] as const;
 
-describe.skipIf(WITHOUT_MIDDY.missing).each(PLACES)(`%s${WITHOUT_MIDDY.note}`, (_name, deploy) => {
+describe.each(PLACES)("%s", (_name, deploy) => {
   it("records what the caller was told: serialized, and with all headers", async () => {
     const rig = createRig();
     const [first, second] = await calls(
@@ -94,7 +93,7 @@ describe.skipIf(WITHOUT_MIDDY.missing).each(PLACES)(`%s${WITHOUT_MIDDY.note}`, (
   });
 });
 
-describe.skipIf(WITHOUT_MIDDY.missing)(`idempotencyMiddleware${WITHOUT_MIDDY.note}`, () => {
+describe("idempotencyMiddleware", () => {
   it("answers a refusal over the error handler's answer, and keeps the headers that others added", async () => {
     const rig = createRig();
     const work = async (): Promise<unknown> => rig.clock.advance(1).then(() => ({ statusCode: 200 }));
@@ -167,7 +166,7 @@ const TOGETHER = [
   ],
 ] as const;
 
-describe.skipIf(WITHOUT_MIDDY.missing).each(TOGETHER)(`a run with a lock inside, %s${WITHOUT_MIDDY.note}`, (_name, deploy) => {
+describe.each(TOGETHER)("a run with a lock inside, %s", (_name, deploy) => {
   it("doesn't take a key that was held for what came of the work", async () => {
     const rig = createRig();
     const lease = await rig.rival.acquire("ORDER_1");
@@ -181,7 +180,7 @@ describe.skipIf(WITHOUT_MIDDY.missing).each(TOGETHER)(`a run with a lock inside,
   });
 });
 
-it.skipIf(WITHOUT_MIDDY.missing)(`keeps Middy's types: event, context with the run, result${WITHOUT_MIDDY.note}`, async () => {
+it("keeps Middy's types: event, context with the run, result", async () => {
   const { clock, locks } = createRig();
   const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(idempotencyMiddleware({ locks, payload: (event: APIGatewayProxyEventV2) => event.body }))

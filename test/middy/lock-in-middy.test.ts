@@ -2,6 +2,7 @@
  * The lock among other middlewares of Middy: where it belongs, what becomes of errors and early answers, and what a
  * middleware made of `acquire` before and `release` after would do.
  */
+import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet, LockClient } from "../../lib/index.js";
@@ -11,12 +12,10 @@ import { lockHandler, lockMiddleware } from "../../lib/middy.js";
 import { createRig } from "../client/rig.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestV2, SCHEDULED } from "./events.js";
-import { middy as installed, WITHOUT_MIDDY } from "./shapes.js";
 
 const KEY = "ORDER_1";
-const middy = installed!;
 
-describe.skipIf(WITHOUT_MIDDY.missing)(`lockMiddleware${WITHOUT_MIDDY.note}`, () => {
+describe("lockMiddleware", () => {
   const of = (locks: LockClient) => lockMiddleware({ locks, key: () => KEY, leaseMs: 6000 });
 
   it("shows its lease to the handler and to other middlewares, for as long as the handler runs", async () => {
@@ -123,7 +122,7 @@ describe.skipIf(WITHOUT_MIDDY.missing)(`lockMiddleware${WITHOUT_MIDDY.note}`, ()
   });
 });
 
-describe.skipIf(WITHOUT_MIDDY.missing)(`an early answer of another middleware${WITHOUT_MIDDY.note}`, () => {
+describe("an early answer of another middleware", () => {
   const early = { before: () => "from the cache" };
   const LEFT_MS = 20_000;
 
@@ -164,7 +163,7 @@ describe.skipIf(WITHOUT_MIDDY.missing)(`an early answer of another middleware${W
   });
 });
 
-describe.skipIf(WITHOUT_MIDDY.missing)(`control: a middleware that only acquires and releases${WITHOUT_MIDDY.note}`, () => {
+describe("control: a middleware that only acquires and releases", () => {
   /** What the time between the two calls does to it, nobody asks. */
   function naive(locks: LockClient) {
     const held = new WeakMap<object, Lease>();
@@ -195,7 +194,7 @@ describe.skipIf(WITHOUT_MIDDY.missing)(`control: a middleware that only acquires
   });
 });
 
-it.skipIf(WITHOUT_MIDDY.missing)(`keeps Middy's types: event, context with the lease, result${WITHOUT_MIDDY.note}`, async () => {
+it("keeps Middy's types: event, context with the lease, result", async () => {
   const { clock, locks } = createRig();
   const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(lockMiddleware({ locks, key: (event: APIGatewayProxyEventV2) => key("ORDER", event.rawPath) }))

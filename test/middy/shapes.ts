@@ -1,14 +1,8 @@
 /** The ways in which a handler is wrapped, each of which must come to the same: by itself, as a middleware of Middy, and both together. */
-import type middyOf from "@middy/core";
+import middy from "@middy/core";
 import type { Lease, LeaseSet, Run } from "../../lib/index.js";
 import type { IdempotencyOptions, LockHandlerOptions } from "../../lib/middy.js";
 import { currentLease, currentRun, idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
-import { load, needing } from "./packages.js";
-
-/** Middy's own function, where Middy is installed. */
-export const middy = (await load<{ readonly default: typeof middyOf }>("@middy/core"))?.default;
-/** Whether it is missing, and what a title says of that. */
-export const WITHOUT_MIDDY = needing("@middy/core");
 
 // Whatever a test sends and answers: the types have a test of their own.
 /* eslint-disable @typescript-eslint/no-explicit-any -- the shapes stand for handlers of every type */
@@ -18,7 +12,6 @@ type Deployed = (event: any, context: any) => Promise<any>;
 /** A way to wrap it. */
 export interface Shape<Options, Under> {
   readonly name: string;
-  readonly missing: boolean;
   deploy(options: Options, work: Work<Under>): Deployed;
 }
 
@@ -30,22 +23,19 @@ type OnceShape = Shape<IdempotencyOptions<any, any>, Run>;
 export const LOCK_SHAPES: readonly LockShape[] = [
   {
     name: "lockHandler",
-    missing: false,
     deploy: (options, work) => lockHandler(options, async (event, context) => work(currentLease(), event, context)),
   },
   {
-    name: `lockMiddleware, used last${WITHOUT_MIDDY.note}`,
-    missing: WITHOUT_MIDDY.missing,
+    name: "lockMiddleware, used last",
     deploy: (options, work) =>
-      middy!()
+      middy()
         .use({ before: () => undefined, after: () => undefined, onError: () => undefined })
         .use(lockMiddleware(options))
         .handler(async (event: unknown, context: unknown) => work((context as { lease?: Lease }).lease, event, context)),
   },
   {
-    name: `lockHandler inside of Middy${WITHOUT_MIDDY.note}`,
-    missing: WITHOUT_MIDDY.missing,
-    deploy: (options, work) => middy!(lockHandler(options, async (event, context) => work(currentLease(), event, context))),
+    name: "lockHandler inside of Middy",
+    deploy: (options, work) => middy(lockHandler(options, async (event, context) => work(currentLease(), event, context))),
   },
 ];
 
@@ -53,25 +43,22 @@ export const LOCK_SHAPES: readonly LockShape[] = [
 export const ONCE_SHAPES: readonly OnceShape[] = [
   {
     name: "idempotencyHandler",
-    missing: false,
     deploy: (options, work) => idempotencyHandler(options, async (event, context) => work(currentRun(), event, context)),
   },
   {
-    name: `idempotencyMiddleware, used first${WITHOUT_MIDDY.note}`,
-    missing: WITHOUT_MIDDY.missing,
+    name: "idempotencyMiddleware, used first",
     deploy: (options, work) =>
-      middy!()
+      middy()
         .use(idempotencyMiddleware(options))
         .use({ before: () => undefined, after: () => undefined, onError: () => undefined })
         .handler(async (event: unknown, context: unknown) => work((context as { run?: Run }).run, event, context)),
   },
   {
-    name: `idempotencyHandler around Middy${WITHOUT_MIDDY.note}`,
-    missing: WITHOUT_MIDDY.missing,
+    name: "idempotencyHandler around Middy",
     deploy: (options, work) =>
       idempotencyHandler(
         options,
-        middy!(async (event: unknown, context: unknown) => work(currentRun(), event, context)),
+        middy(async (event: unknown, context: unknown) => work(currentRun(), event, context)),
       ),
   },
 ];

@@ -1,0 +1,49 @@
+/** Plain Lambda handlers behind an HTTP API or a function URL, and one on a schedule. Refusals are answered by themselves. */
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, ScheduledEvent } from "aws-lambda";
+import type { LockClient } from "../../lib/index.js";
+import { key } from "../../lib/index.js";
+import { idempotencyHandler, lockHandler, withInvocation } from "../../lib/middy.js";
+import type { Order, Orders } from "./orders.js";
+
+/** As much of a context as is used: what is left of the invocation's time. */
+export interface LambdaContext {
+  getRemainingTimeInMillis(): number;
+}
+
+/** A handler of an HTTP API. */
+export type HttpHandler = (event: APIGatewayProxyEventV2, context: LambdaContext) => Promise<APIGatewayProxyStructuredResultV2>;
+
+/** `POST /orders`: once per `Idempotency-Key`, whoever asks again gets the same answer. */
+export function createHandler(locks: LockClient, orders: Orders): HttpHandler {
+  return idempotencyHandler({ locks }, async ({ body = "{}" }: APIGatewayProxyEventV2) => {
+    const order = await orders.create(JSON.parse(body) as Order);
+    return { statusCode: 201, body: JSON.stringify(order) };
+  });
+}
+
+/** `POST /orders/{id}/pay`: under the order's lock. */
+export function payHandler(locks: LockClient, orders: Orders): HttpHandler {
+  const orderOf = ({ pathParameters }: APIGatewayProxyEventV2): string => pathParameters?.["id"] ?? "";
+  return lockHandler({ locks, key: (event) => key("ORDER", orderOf(event)), waitMs: 2000 }, async (event: APIGatewayProxyEventV2) => {
+    return { statusCode: 200, body: JSON.stringify(await orders.pay(orderOf(event))) };
+  });
+}
+
+/** A schedule that must not overtake itself: an invocation that finds the last one still at work ends well. */
+export function reminders(
+  locks: LockClient,
+  remind: () => Promise<void>,
+): (event: ScheduledEvent, context: LambdaContext) => Promise<void> {
+  return lockHandler({ locks, key: () => "REMINDERS", whenHeld: "skip" }, () => remind());
+}
+
+/** Locks taken in the midst of a handler: bounded by the invocation, and all of them free when it ends. */
+export function sweep(
+  locks: LockClient,
+  orders: Orders,
+  open: () => Promise<readonly string[]>,
+): (event: ScheduledEvent, context: LambdaContext) => Promise<void> {
+  return withInvocation(locks, async (_event, _context, view) => {
+    for (const id of await open()) await view.withLock(key("ORDER", id), () => orders.pay(id));
+  });
+}

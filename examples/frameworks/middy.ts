@@ -1,0 +1,29 @@
+/**
+ * Middy. `idempotencyMiddleware` is used first: it records what the caller was told, and its replays pass by all the
+ * others. `lockMiddleware` is used last: nothing comes between it and the handler. Where another middleware answers
+ * early (a cache, a warm-up), put `idempotencyHandler` around Middy instead.
+ */
+import middy from "@middy/core";
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+import type { LockClient } from "../../lib/index.js";
+import { key } from "../../lib/index.js";
+import { idempotencyMiddleware, lockMiddleware } from "../../lib/middy.js";
+import type { Order, Orders } from "./orders.js";
+
+/** `POST /orders`: once per `Idempotency-Key`. The handler has its run as `context.run`. */
+export function createHandler(locks: LockClient, orders: Orders) {
+  return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
+    .use(idempotencyMiddleware({ locks }))
+    .handler(async ({ body = "{}" }) => ({
+      statusCode: 201,
+      body: JSON.stringify(await orders.create(JSON.parse(body) as Order)),
+    }));
+}
+
+/** `POST /orders/{id}/pay`: under the order's lock. The handler has its lease as `context.lease`. */
+export function payHandler(locks: LockClient, orders: Orders) {
+  const orderOf = ({ pathParameters }: APIGatewayProxyEventV2): string => pathParameters?.["id"] ?? "";
+  return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
+    .use(lockMiddleware({ locks, key: (event: APIGatewayProxyEventV2) => key("ORDER", orderOf(event)), waitMs: 2000 }))
+    .handler(async (event) => ({ statusCode: 200, body: JSON.stringify(await orders.pay(orderOf(event))) }));
+}

@@ -1,0 +1,29 @@
+/**
+ * What every framework here serves: `POST /orders`, which a finger may send twice, and `POST /orders/{id}/pay`, which
+ * two may ask for at once. This is the application's own; nothing here knows of locks.
+ */
+
+/** An order. */
+export interface Order {
+  readonly id: number;
+  readonly product: string;
+}
+
+/** The application's orders. */
+export interface Orders {
+  create(order: Omit<Order, "id">): Promise<Order>;
+  pay(id: string): Promise<{ readonly paid: string }>;
+}
+
+/** Orders in memory. */
+export function ordersInMemory(): Orders {
+  const orders: Order[] = [];
+  return {
+    async create({ product }) {
+      const order = { id: orders.length + 1, product };
+      orders.push(order);
+      return order;
+    },
+    pay: async (id) => ({ paid: id }),
+  };
+}

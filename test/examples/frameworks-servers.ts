@@ -1,0 +1,121 @@
+/** The framework examples, each served on localhost over one client: as a reader would start them. */
+import { once } from "node:events";
+import type { RequestListener, Server } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import "reflect-metadata";
+import { Body, Controller, HttpCode, Inject, Module, Param, Post, UseInterceptors } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { ordersApp as expressApp } from "../../examples/frameworks/express.js";
+import { ordersApp as honoApp } from "../../examples/frameworks/hono.js";
+import * as plain from "../../examples/frameworks/lambda.js";
+import * as inMiddy from "../../examples/frameworks/middy.js";
+import { idempotent, OrdersService, RefusalFilter } from "../../examples/frameworks/nest.js";
+import type { Order, Orders } from "../../examples/frameworks/orders.js";
+import type { LockClient } from "../../lib/index.js";
+import type { AppServer } from "../middy/app-server.js";
+import { serveApp } from "../middy/app-server.js";
+import type { RequestV2 } from "../middy/events.js";
+
+/** A framework: how its example is served. */
+export interface Framework {
+  readonly name: string;
+  serve(locks: LockClient, orders: Orders): Promise<AppServer>;
+}
+
+/** All of them. */
+export const FRAMEWORKS: readonly Framework[] = [
+  {
+    name: "express",
+    async serve(locks, orders) {
+      return listening(expressApp(locks, orders));
+    },
+  },
+  {
+    name: "hono",
+    async serve(locks, orders) {
+      const app = honoApp(locks, orders);
+      return listening((request, response) => {
+        void (async () => {
+          const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
+          const body = await textOf(request);
+          const answer = await app.fetch(new Request(`http://localhost${request.url ?? ""}`, { method: "POST", headers, body }));
+          response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+        })();
+      });
+    },
+  },
+  { name: "nest", serve: serveNest },
+  {
+    name: "middy",
+    async serve(locks, orders) {
+      return serveApp(routed(inMiddy.createHandler(locks, orders) as Handler, inMiddy.payHandler(locks, orders) as Handler));
+    },
+  },
+  {
+    name: "lambda",
+    async serve(locks, orders) {
+      return serveApp(routed(plain.createHandler(locks, orders) as Handler, plain.payHandler(locks, orders) as Handler));
+    },
+  },
+];
+
+type Handler = (event: unknown, context: object) => Promise<unknown>;
+
+/** The two functions behind the routes of one API. */
+function routed(create: Handler, pay: Handler): (event: RequestV2, context: object) => Promise<unknown> {
+  return (event, context) => {
+    const [, id] = /^\/orders\/([^/]+)\/pay$/.exec(event.rawPath) ?? [];
+    return id === undefined ? create(event, context) : pay({ ...event, pathParameters: { id } }, context);
+  };
+}
+
+/** The example's provider, interceptor and filter in a module with a controller. Decorators of methods and parameters are called by hand: Nest's are of the older kind. */
+async function serveNest(locks: LockClient, orders: Orders): Promise<AppServer> {
+  class OrdersController {
+    constructor(readonly service: OrdersService) {}
+    create(order: Order): Promise<unknown> {
+      return this.service.orders.create(order);
+    }
+    pay(id: string): Promise<unknown> {
+      return this.service.pay(id);
+    }
+  }
+  const decorate = (name: "create" | "pay", ...decorators: MethodDecorator[]): void => {
+    const descriptor = Object.getOwnPropertyDescriptor(OrdersController.prototype, name)!;
+    for (const decorator of decorators) decorator(OrdersController.prototype, name, descriptor);
+  };
+  decorate("create", Post(), UseInterceptors(idempotent(locks)));
+  decorate("pay", Post(":id/pay"), HttpCode(200));
+  Body()(OrdersController.prototype, "create", 0);
+  Param("id")(OrdersController.prototype, "pay", 0);
+  Inject(OrdersService)(OrdersController, undefined, 0);
+  Controller("orders")(OrdersController);
+
+  class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
+  const provider = { provide: OrdersService, useFactory: () => new OrdersService(locks, orders) };
+  Module({ controllers: [OrdersController], providers: [provider] })(AppModule);
+  const app = await NestFactory.create(AppModule, { logger: false });
+  app.useGlobalFilters(new RefusalFilter());
+  await app.init();
+  return listening(app.getHttpAdapter().getInstance() as RequestListener);
+}
+
+async function listening(listener: RequestListener): Promise<AppServer> {
+  const server: Server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const all: Buffer[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return Buffer.concat(all).toString("utf8");
+}

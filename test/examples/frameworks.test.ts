@@ -1,0 +1,153 @@
+/** The framework examples, served on localhost: the same two requests, the same refusals; and what happens without the locks. */
+import { setImmediate as turn } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Order, Orders } from "../../examples/frameworks/orders.js";
+import { ordersInMemory } from "../../examples/frameworks/orders.js";
+import type { LockClient } from "../../lib/testing.js";
+import { createLockClient } from "../../lib/testing.js";
+import type { AppServer } from "../middy/app-server.js";
+import { FRAMEWORKS } from "./frameworks-servers.js";
+import { gate } from "./gate.js";
+import { unprotected } from "./unprotected.js";
+
+/** Turns of the event loop in which a request that hangs is given up. */
+const MOST_TURNS = 20_000;
+const STEP_MS = 50;
+
+const servers: AppServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+describe.each(FRAMEWORKS)("$name", ({ serve }) => {
+  /** A server on locks in memory, and another client of them. */
+  async function served(orders: Partial<Orders> = {}, protection?: LockClient) {
+    const locks = createLockClient();
+    const rival = createLockClient({ clock: locks.clock, store: locks.store, owner: "rival" });
+    const server = await serve(protection ?? locks, { ...ordersInMemory(), ...orders });
+    servers.push(server);
+    const post = (path: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<Response> =>
+      fetch(server.url + path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) });
+    const create = (product: string, key?: string): Promise<Response> =>
+      post("/orders", { product }, key === undefined ? {} : { "Idempotency-Key": key });
+    const pay = (id: string): Promise<Response> => post(`/orders/${id}/pay`);
+
+    /** Lets time pass until `asked` is answered. */
+    async function answered<T>(asked: Promise<T>): Promise<T> {
+      let done = false as boolean;
+      const mark = (): void => void (done = true);
+      asked.then(mark, mark);
+      for (let turns = 0; !done && turns < MOST_TURNS; turns++) {
+        await turn();
+        await locks.clock.advance(STEP_MS);
+      }
+      return asked;
+    }
+    return { locks, rival, create, pay, answered };
+  }
+
+  it("makes one order of a form that is sent three times, and gives three same answers", async () => {
+    const { create, answered } = await served();
+    const answers = await answered(Promise.all([1, 2, 3].map(() => create("camera", '"form-1"'))));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect(await Promise.all(answers.map((answer) => answer.json()))).toEqual(Array(3).fill({ id: 1, product: "camera" }));
+    expect(answers.filter(({ headers }) => headers.get("idempotent-replayed") === "true")).toHaveLength(2);
+    expect(((await (await answered(create("camera", '"form-2"'))).json()) as Order).id).toBe(2);
+  });
+
+  it("control: without a run it makes three", async () => {
+    const { create } = await served({}, withoutLocks());
+    const answers = await Promise.all([1, 2, 3].map(() => create("camera", '"form-1"')));
+    const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as Order).id));
+    expect(ids.toSorted()).toEqual([1, 2, 3]);
+  });
+
+  it("answers 400 without a key, and 422 to a key that was used for another order", async () => {
+    const { create, answered } = await served();
+    expect((await answered(create("camera"))).status).toBe(400);
+    await answered(create("camera", '"form-1"'));
+    expect((await answered(create("console", '"form-1"'))).status).toBe(422);
+  });
+
+  it("runs again after an error of the application's own", async () => {
+    let asked = 0;
+    const { create, answered } = await served({
+      async create({ product }) {
+        if (++asked === 1) throw new Error("the database is down");
+        return { id: asked, product };
+      },
+    });
+    expect((await answered(create("camera", '"form-1"'))).status).toBe(500);
+    expect(await (await answered(create("camera", '"form-1"'))).json()).toEqual({ id: 2, product: "camera" });
+  });
+
+  it("never pays an order for two at once; control: without a lock it does", async () => {
+    let [inside, most] = [0, 0];
+    const protectedOne = await served({
+      async pay(id) {
+        most = Math.max(most, ++inside);
+        await new Promise<void>((resolve) => void protectedOne.locks.clock.after(200, resolve));
+        inside--;
+        return { paid: id };
+      },
+    });
+    const answers = await protectedOne.answered(Promise.all([1, 2, 3].map(() => protectedOne.pay("7"))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await answers[0]!.json()).toEqual({ paid: "7" });
+    expect(most).toBe(1);
+
+    const all = gate();
+    const bare = await served(
+      {
+        async pay(id) {
+          most = Math.max(most, ++inside);
+          if (inside === 3) all.open();
+          await all.opened;
+          return { paid: id };
+        },
+      },
+      withoutLocks(),
+    );
+    await Promise.all([1, 2, 3].map(() => bare.pay("7")));
+    expect(most).toBe(3);
+  });
+
+  it("answers that an order is held, and when to come again; another order is paid", async () => {
+    const { rival, pay, answered } = await served();
+    await rival.acquire("ORDER_7");
+    const held = await answered(pay("7"));
+    expect([409, 423]).toContain(held.status);
+    expect(Number(held.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await held.text()).not.toContain("rival");
+    expect((await answered(pay("8"))).status).toBe(200);
+  });
+
+  it("does not say that it paid when the lock was lost meanwhile", async () => {
+    const [reached, freed] = [gate(), gate()];
+    const { locks, rival, pay, answered } = await served({
+      async pay(id) {
+        reached.open();
+        await freed.opened;
+        return { paid: id };
+      },
+    });
+    const paying = pay("7");
+    await reached.opened;
+    await locks.clock.freeze(20 * 60_000);
+    expect(await rival.tryAcquire("ORDER_7")).not.toBeNull();
+    freed.open();
+    expect((await answered(paying)).status).toBe(503);
+  });
+
+  it("control: without a lock it says so", async () => {
+    const { locks, pay } = await served({}, withoutLocks());
+    await locks.clock.freeze(20 * 60_000);
+    expect((await pay("7")).status).toBe(200);
+  });
+});
+
+/** A client that protects nothing: it simply calls the work. */
+function withoutLocks(): LockClient {
+  const lease = { isHeld: () => true, state: "held" };
+  return Object.assign(unprotected(), { withLock: async (...args: unknown[]) => (args.at(-1) as (held: unknown) => unknown)(lease) });
+}
