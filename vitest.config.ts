@@ -1,6 +1,17 @@
 /** How the tests run: files side by side, each on its own keys, all on the one engine that globalSetup starts. */
 import { transform } from "esbuild";
 import { defineConfig } from "vitest/config";
+import type { TestSpecification } from "vitest/node";
+import { BaseSequencer } from "vitest/node";
+
+/** The simulation first, which takes longest: a file that begins last is waited for alone. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/simulation/");
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   plugins: [
@@ -20,6 +31,9 @@ export default defineConfig({
     env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" },
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/engine.ts"],
+    // Vitest would leave one core to whoever watches: of two, half.
+    maxWorkers: "100%",
+    sequence: { sequencer: LongestFirst },
     // Generous, for a loaded machine: a test that waits for real time is wrong, however long it may take.
     testTimeout: 20_000,
     hookTimeout: 40_000,
