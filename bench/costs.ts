@@ -14,7 +14,7 @@ import { deployedStack } from "./stack.js";
 import { markdownTable } from "./table.js";
 
 /** What Lambda is taken to bill of a request, in ms. `npm run bench -- memory` says what is behind it. */
-export const BILLED_MS = 10;
+export const BILLED_MS = 20;
 /** X-Ray samples the first request of each second, and so much of the others. */
 export const TRACED = 0.05;
 const SECONDS_A_MONTH = 730 * 3600;

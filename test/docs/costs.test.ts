@@ -1,0 +1,223 @@
+/**
+ * docs/costs.md: its tables are counted anew, its limits are the code's. To take a change of the tables over, after
+ * reading the difference:
+ *
+ *     npx vitest run test/docs/costs.test.ts -u
+ */
+import { join } from "node:path";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { COST_CASES } from "../../bench/cost-cases.js";
+import type { CostRow } from "../../bench/costs.js";
+import { assumptions, BILLED_MS, costRow, costTables, dollars, TRACED } from "../../bench/costs.js";
+import { ONE_WAY_MS } from "../../bench/meter.js";
+import type { Footprint } from "../../bench/memory.js";
+import { memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/memory.js";
+import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/prices.js";
+import { deployedStack } from "../../bench/stack.js";
+import type { DeployedStack } from "../../bench/stack.js";
+import { DEFAULTS, LIMITS, renewAfterMs } from "../../lib/core/limits.js";
+import { SHARDS } from "../../lib/store/item.js";
+import { ROOT, sourcesIn } from "../tidy/tree.js";
+import { deadLinks, oneLine, readPage, withParts } from "./generated.js";
+
+const PATH = "docs/costs.md";
+const PAGE = readPage(PATH);
+const TEXT = oneLine(PAGE);
+/** Hours of clients' work, request by request, on a loaded machine. */
+const COUNTING_MS = 400_000;
+const SECOND_MS = 1000;
+const ONE_REQUEST = { requests: 1, writeUnits: 0, readUnits: 0, logBytes: 0 };
+
+/** What AWS documents; the page says where. */
+const AWS = { partitionUnits: 1000, newTableUnits: 4000, tableQuotaUnits: 40_000 };
+
+let stack: DeployedStack;
+const rows: CostRow[] = [];
+beforeAll(async () => {
+  stack = await deployedStack();
+  for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: inject("engineEndpoint"), stack }, costCase));
+}, COUNTING_MS);
+
+/** What the page says was measured of the function, from which the rest is computed. */
+function footprint(): Footprint {
+  const [importMs, firstMs, laterMs, peakMb] = [...PAGE.matchAll(/\| ([\d.]+) (?:ms of CPU|MB) +\|$/gm)].map(([, figure]) =>
+    Number(figure),
+  );
+  return { importMs: importMs!, firstMs: firstMs!, laterMs: laterMs!, peakMb: peakMb! };
+}
+
+const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>> => ({
+  ...costTables(counted, stack),
+  memory: memoryTable(footprint()),
+});
+
+const TENTH = 0.1;
+const ROUNDED = 0.1;
+/** In these rows the machine decides who comes first, and so some hundredths of what is counted. */
+const CONTENDED = /^\| (?:\d+ clients|a minute in the queue)/;
+
+/** `made`, with those rows as the page has them; `npm run bench -- costs` prints new ones. */
+function withPagesOwn(made: string): string {
+  const own = PAGE.split("\n").filter((line) => CONTENDED.test(line));
+  return made
+    .split("\n")
+    .map((line) => (CONTENDED.test(line) ? (own.shift() ?? line) : line))
+    .join("\n");
+}
+
+/** The most by which two figures in the same place of two rows differ, as a part of the first; a digit that was rounded away aside. */
+function farthestApart(counted: string, said: string): number {
+  const figures = (line: string): readonly number[] =>
+    [...line.matchAll(/\d[\d,.]*/g)].map(([figure]) => Number(figure.replaceAll(",", "")));
+  const others = figures(said);
+  expect(others).toHaveLength(figures(counted).length);
+  return Math.max(...figures(counted).map((figure, at) => Math.max(0, Math.abs(figure - others[at]!) - ROUNDED) / figure));
+}
+
+const rowOf = (title: string): CostRow => {
+  const row = rows.find((one) => one.title === title);
+  if (!row) throw new Error(`there is no case ${title}`);
+  return row;
+};
+
+describe("the tables of docs/costs.md", () => {
+  it("are what is counted, times the prices, but for the rows in which clients contend", async () => {
+    const how = "the costs changed: read the difference, then run npx vitest run test/docs/costs.test.ts -u";
+    await expect(withPagesOwn(await withParts(PAGE, tablesOf(rows))), how).toMatchFileSnapshot(join(ROOT, PATH));
+  });
+
+  it("have the rows in which clients contend as they are counted, within a tenth", async () => {
+    const counted = (await withParts(PAGE, tablesOf(rows))).split("\n").filter((line) => CONTENDED.test(line));
+    const said = PAGE.split("\n").filter((line) => CONTENDED.test(line));
+    expect(said).toHaveLength(counted.length);
+    for (const [at, line] of counted.entries()) expect(farthestApart(line, said[at]!), line).toBeLessThanOrEqual(TENTH);
+  });
+
+  it("control: one write unit more, or an alarm, is another page", () => {
+    const [first, ...others] = rows as [CostRow, ...CostRow[]];
+    const { http } = first;
+    const more = { ...first, http: { ...http, writeUnits: http.writeUnits + 1 } };
+    expect(tablesOf([more, ...others])).not.toEqual(tablesOf(rows));
+    expect(costTables(rows, { ...stack, alarms: stack.alarms + 1 })).not.toEqual(costTables(rows, stack));
+  });
+});
+
+describe("what was counted", () => {
+  it("is two requests and two writes for a lock that nobody else wants, and no read", () => {
+    const { http, direct } = rowOf("nobody else wants it");
+    expect(http).toMatchObject({ requests: 2, writeUnits: 2, readUnits: 0 });
+    expect(direct).toEqual({ requests: 0, writeUnits: 2, readUnits: 0, logBytes: 0 });
+  });
+
+  it("is a heartbeat each third of a lease, beside the acquire and the release", () => {
+    for (const [title, leaseMs] of [
+      ["held an hour, leases of 30 s", 30 * SECOND_MS],
+      ["held an hour, leases of 5 min", 300 * SECOND_MS],
+    ] as const) {
+      const beats = 3600 / (renewAfterMs(leaseMs) / SECOND_MS);
+      const { http, direct } = rowOf(title);
+      expect(http.requests).toBe(http.writeUnits);
+      for (const { writeUnits } of [http, direct]) expect(Math.abs(writeUnits - 2 - beats)).toBeLessThan(0.1 * beats);
+    }
+  });
+
+  it("is as many writes, and fewer requests, where the locks are of one process", () => {
+    const [alone, together] = [rowOf("held an hour, leases of 5 min"), rowOf("the same, 10 locks of one process")];
+    expect(together.http.requests).toBeLessThan(alone.http.requests / 2);
+    expect(together.http.writeUnits).toBeGreaterThan(0.9 * alone.http.writeUnits);
+  });
+
+  it("is more for each lock, the longer the queue", () => {
+    const units = rows.filter(({ http }) => http.idleMs !== undefined).map(({ http }) => http.writeUnits);
+    expect(units).toEqual(units.toSorted((a, b) => a - b));
+    expect(units).toHaveLength(2);
+  });
+});
+
+describe("the sums", () => {
+  it("are counts times prices, by hand", () => {
+    const used = { requests: 2, writeUnits: 2, readUnits: 1, logBytes: 1024 };
+    const { gateway, lambda, table, logs, traces, total } = costOfAMillion(used, { billedMs: 10, traced: 0.05, memoryMb: 512 });
+    expect([gateway, table, traces]).toEqual([2, 1.375, 0.5]);
+    expect(lambda).toBeCloseTo(0.4 + 2 * 0.01 * 0.5 * 13.3334, 10);
+    expect(logs).toBeCloseTo(1e6 / 1024 / 1024 / 2, 10);
+    expect(total).toBeCloseTo(gateway + lambda + table + logs + traces, 10);
+  });
+
+  it("rest on prices with a date, and an address each, of AWS first", () => {
+    expect(PRICED_ON).toMatch(/^\d{4}-\d\d-\d\d$/);
+    expect(PAGE).toContain(PRICED_ON);
+    for (const { pages } of Object.values(PRICES)) expect(pages[0]).toMatch(/^https:\/\/aws\.amazon\.com\//);
+  });
+});
+
+describe("the page's figures", () => {
+  const count = (figure: number): string => figure.toLocaleString("en-US");
+  const everyMs = renewAfterMs(DEFAULTS.leaseMs);
+
+  it.each<[what: string, sentence: () => string]>([
+    ["the grants of a key", () => `at most ${AWS.partitionUnits / 2} a second, by what a partition writes`],
+    [
+      "the grants of a table",
+      () => `${count(AWS.newTableUnits / 2)} a second on a new table, ${count(AWS.tableQuotaUnits / 2)} at AWS's default quota`,
+    ],
+    [
+      "how many are held",
+      () =>
+        `${count((AWS.newTableUnits * everyMs) / SECOND_MS)} on a new table with leases of ${DEFAULTS.leaseMs / SECOND_MS} s, ` +
+        `${count((AWS.tableQuotaUnits * everyMs) / SECOND_MS)} at the default quota: a heartbeat is a write each ${everyMs / SECOND_MS} s`,
+    ],
+    ["the collection", () => `collected ${DEFAULTS.retentionMs === 86_400_000 ? "a day" : "?"} after its last use`],
+    ["the waiters", () => `${LIMITS.waitersMax}, of at most ${LIMITS.queueBytes / 1024} KB together`],
+    ["the holders", () => `| ${LIMITS.leasesMax} `],
+    ["the shards", () => `over ${SHARDS} partition keys (decision 002), which is ${count(SHARDS * AWS.partitionUnits)} units a second`],
+    [
+      "the waits",
+      () => `a request waits ${LIMITS.serverWaitMs / SECOND_MS} s at most, and a function ends after ${stack.functionTimeoutSec} s`,
+    ],
+    ["the waits of runs", () => `for up to ${LIMITS.serverWaitMs / SECOND_MS} s a request`],
+    ["the throttles", () => `${count(stack.throttles.acquire)} acquires a second, ${count(stack.throttles.other)} of each other route`],
+    [
+      "the heartbeats over HTTP",
+      () =>
+        `${count((stack.throttles.other * everyMs) / SECOND_MS)} locks held over HTTP with single heartbeats each ${everyMs / SECOND_MS} s`,
+    ],
+    ["the looks of who is next", () => `looks every ${LIMITS.visitStepMs} ms`],
+    ["the looks of the last", () => `down to each ${LIMITS.visitMaxMs / SECOND_MS} s`],
+    ["the writes of a long queue", () => `it is ${LIMITS.queueBytes / 1024} units a write`],
+    ["what Lambda bills", () => `Lambda bills ${BILLED_MS} ms a request, with ${stack.memoryMb} MB`],
+    [
+      "another 10 ms",
+      () =>
+        `10 ms more or less is ${dollars(costOfAMillion(ONE_REQUEST, { ...assumptions(stack), billedMs: 10 }).lambda - PRICES.invocations.usd)} a million`,
+    ],
+    [
+      "how long a grant is remembered",
+      () => `again within ${Number(/FRESH_MS = (\d+)/.exec(sourcesIn("lib/store/glimpses.ts")[0]!.text)?.[1]) / SECOND_MS} s`,
+    ],
+    ["what is traced", () => `X-Ray records ${TRACED * 100} % of the requests`],
+    ["the ways", () => `${ONE_WAY_MS.toTheApi} ms one way to the API, ${ONE_WAY_MS.toTheTable} ms to the table`],
+    ["the logs", () => `Logs are kept for ${stack.logRetentionDays} days`],
+    ["a CPU", () => `a whole one at [${count(ONE_CPU_MB)} MB]`],
+    ["the table's time", () => `with ${TABLE_MS} ms for the table`],
+    ["how long a key lies idle", () => paces()],
+  ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence()));
+
+  /** Grants a second, of 4 clients that hold for 50 ms. */
+  function paces(): string {
+    const { http, direct } = rowOf("4 clients want one key all the time");
+    const [overHttp, straight] = [http, direct].map(({ idleMs = 0 }) => Math.round(SECOND_MS / (50 + Math.round(idleMs / 10) * 10)));
+    return `with 4 clients and holds of 50 ms, ${overHttp} a second over HTTP and ${straight} direct`;
+  }
+});
+
+describe("the memory", () => {
+  it("is argued from four figures, which are there", () => {
+    for (const figure of Object.values(footprint())) expect(figure).toBeGreaterThan(0);
+    expect(memoryTable({ ...footprint(), laterMs: 2 * footprint().laterMs })).not.toBe(memoryTable(footprint()));
+  });
+});
+
+it("links only to what is there", () => {
+  expect(deadLinks(PATH)).toEqual([]);
+});
