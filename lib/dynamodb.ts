@@ -59,7 +59,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const store = createDynamoStore({ client, tableName, rules, clock: systemClock, random: secureRandom });
   const caller = { principal: `${namespace}/direct`, namespace, requestId: "direct" };
   return createClient(
-    realWorld(lockService({ store, log: options.log ?? (() => undefined), clock: systemClock }, caller, clocks)),
+    realWorld(lockService({ store, log: options.log ?? (() => undefined), clock: systemClock, tellsCause: true }, caller, clocks)),
     options,
   );
 }

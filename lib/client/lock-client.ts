@@ -82,7 +82,10 @@ export interface LockClient extends AsyncDisposable {
   scope(id: string): LockClient;
   /** Takes over what another process detached. The handle works once; the token is a new one. */
   attach(handle: string, options?: Omit<LeaseOptions, "meta">): Promise<Lease>;
-  /** A view for one Lambda invocation: caps leases and waits by its remaining time; close it at the end. */
+  /**
+   * A view for one Lambda invocation: caps leases and waits by its remaining time; close it at the end. With
+   * `await using`, `return await` what you return: a plain `return` closes the view before the work is done.
+   */
   forInvocation(context: InvocationContext): LockClient;
   /** Who holds the key, and who waits. */
   inspect(key: string): Promise<Inspection>;

@@ -81,13 +81,18 @@ export function refusalLine(
     principal: caller.principal,
     ...(request.owner !== undefined && { owner: request.owner }),
     ...(request.leaseId !== undefined && { lease: hashLeaseId(request.leaseId) }),
-    reason: [refusal.code, refusal.reason, cause?.replace(LEASE_ID, hashLeaseId)].filter(Boolean).join(": "),
+    reason: [refusal.code, refusal.reason, cause].filter(Boolean).join(": "),
   };
 }
 
 function common({ kind, key }: KeyOfKind, caller: Caller, operateAtMs: number) {
   const { namespace, requestId } = caller;
   return { namespace, kind: kind === "runs" ? "run" : "lock", ...partsOfKey(key), operateAtMs, requestId } as const;
+}
+
+/** What an engine said, each leaseId in it as the log has it. */
+export function withoutLeaseIds(text: string): string {
+  return text.replace(LEASE_ID, hashLeaseId);
 }
 
 /** Tells leases apart without telling what they are. */

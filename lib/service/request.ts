@@ -15,7 +15,7 @@ import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { refuseSkew } from "./clocks.js";
 import type { Log } from "./log.js";
-import { eventLine, refusalLine } from "./log.js";
+import { eventLine, refusalLine, withoutLeaseIds } from "./log.js";
 
 /** What the service is made of. */
 export interface ServiceDeps {
@@ -25,6 +25,8 @@ export interface ServiceDeps {
   readonly clock: Clock;
   /** Clocks further apart than this refuse to decide, in ms. @default 10 000 */
   readonly clockGuardMs?: number;
+  /** Whether the caller is told what the store said, which only who owns the store should be. @default false */
+  readonly tellsCause?: boolean;
 }
 
 /** What an operation adds to its lines in the log. */
@@ -58,7 +60,7 @@ export const HEALTH_KEY = "health";
 
 /** Requests on `caller`'s behalf, by these clocks. */
 export function requests(
-  { store, log, clock, clockGuardMs = DEFAULTS.clockGuardMs }: ServiceDeps,
+  { store, log, clock, clockGuardMs = DEFAULTS.clockGuardMs, tellsCause = false }: ServiceDeps,
   caller: Caller,
   clocks: RequestClocks,
 ): Requests {
@@ -69,6 +71,14 @@ export function requests(
     // Where the clocks disagree, the later one may be days ahead, and nobody looks for a line there.
     log(refusalLine(request, refusal, caller, refusal.code === "clock-skew" ? earlierMs : laterMs, cause));
     return refusal;
+  }
+
+  /** A store that failed, logged with what it said. */
+  function failed(request: Parameters<typeof refusalLine>[0], error: unknown): Refusal {
+    const refusal = storeRefusal(error);
+    const cause = withoutLeaseIds((error as Error).message);
+    refused(request, refusal, cause);
+    return tellsCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
   }
 
   return {
@@ -91,7 +101,7 @@ export function requests(
         if (answer.ok) return aged(answer, clocks().laterMs - before.laterMs);
         return answer.code === unlogged ? answer : refused(request, answer);
       } catch (error) {
-        return refused(request, storeRefusal(error), (error as Error).message);
+        return failed(request, error);
       }
     },
 
@@ -116,7 +126,7 @@ export function requests(
           return one.answer.ok ? aged(one.answer, movedMs) : (refused({ ...request, key }, one.answer) as typeof one.answer);
         });
       } catch (error) {
-        return refused(request, storeRefusal(error), (error as Error).message);
+        return failed(request, error);
       }
     },
 
@@ -125,7 +135,7 @@ export function requests(
         if (clocks.isVague?.()) await store.read({ namespace, kind, key });
         return refuseSkew(clocks(), clockGuardMs) ?? (await read());
       } catch (error) {
-        return refused({ kind, key: key === HEALTH_KEY ? "" : key }, storeRefusal(error), (error as Error).message);
+        return failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
       }
     },
   };
@@ -150,5 +160,6 @@ function storeRefusal(error: unknown): Refusal {
   if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
   if (!(error instanceof StoreUnavailable)) throw error;
   if (error.definite && error.throttled) return refuse("throttled", { retryAfterMs: 500 });
-  return refuse("unavailable", { definite: error.definite, retryAfterMs: 500 });
+  // A table that refused (a wrong name, a missing right) does so again in a moment: whoever asked hears it now.
+  return refuse("unavailable", { definite: error.definite, ...(error.definite && { retry: "later" }), retryAfterMs: 500 });
 }
