@@ -35,8 +35,8 @@ export default defineConfig({
     maxWorkers: "100%",
     sequence: { sequencer: LongestFirst },
     // Generous, for a loaded machine: a test that waits for real time is wrong, however long it may take.
-    testTimeout: 20_000,
-    hookTimeout: 40_000,
+    testTimeout: 60_000,
+    hookTimeout: 90_000,
     teardownTimeout: 10_000,
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
   },

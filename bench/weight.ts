@@ -16,6 +16,7 @@ const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
   ["runs", ["client/run-once.ts", "client/values.ts", "client/runs.ts", "client/run-options.ts", "core/canonical.ts"]],
   ["one place in the queue for a process", ["client/line.ts"]],
   ["sets of keys", ["client/sets.ts", "client/lease-set.ts"]],
+  ["elections, watches, SIGTERM", ["client/elect.ts", "client/watch.ts", "client/sigterm.ts"]],
   ["handles", ["client/handles.ts"]],
   ["heartbeats sent together", ["client/heartbeats.ts"]],
   ["detach and attach", ["client/hand-over.ts", "client/handle.ts"]],

@@ -3,11 +3,12 @@
  * core, same store, one network hop less; what protects the table then is IAM on its leading keys.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { ClientOptions, LockClient } from "./client/lock-client.js";
+import type { ClientOptions } from "./client/client-options.js";
+import { checkClient } from "./client/client-options.js";
+import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
-import { checkNames } from "./client/options.js";
 import { realWorld, secureRandom } from "./client/world.js";
 import type { RuleOptions } from "./core/rules.js";
 import { createRules } from "./core/rules.js";
@@ -38,14 +39,14 @@ export interface DynamoClientOptions extends ClientOptions, RuleOptions {
   readonly log?: Log;
 }
 
-const OPTIONS = ["tableName", "namespace", "client", "log", "clockErrorMs", "retentionMs", "prefix", "owner", "onEvent"];
+const OPTIONS = ["tableName", "namespace", "client", "log", "clockErrorMs", "retentionMs"];
 
 /**
  * A client on the table. Sends nothing until it is asked for a lock.
  * @throws InvalidRequestError when there is no table's name or an option does not exist.
  */
 export function createLockClient(options: DynamoClientOptions = {}): LockClient {
-  checkNames("createLockClient", options, OPTIONS);
+  checkClient(options, OPTIONS);
   const tableName = givenOrSet("tableName", options.tableName, "HOLDFAST_TABLE");
   const namespace = options.namespace ?? fromEnvironment("HOLDFAST_NAMESPACE") ?? "default";
   if (!NAMESPACE.test(namespace))

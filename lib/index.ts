@@ -1,14 +1,17 @@
 /** `holdfast`: locks over HTTP. Needs `fetch` and nothing else. */
-import type { ClientOptions, LockClient } from "./client/lock-client.js";
+import type { ClientOptions } from "./client/client-options.js";
+import { checkClient, checkType } from "./client/client-options.js";
+import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
 import type { HttpOptions } from "./client/http-transport.js";
 import { httpApi } from "./client/http-transport.js";
-import { checkNames } from "./client/options.js";
 import { realWorld } from "./client/world.js";
 
-export type { ClientOptions, LockClient, LockClientEvent } from "./client/lock-client.js";
+export type { ClientOptions, LockClientEvent } from "./client/client-options.js";
+export type { LockClient } from "./client/lock-client.js";
+export type { ElectOptions, Lead } from "./client/elect.js";
 export {
   FinalError,
   InvalidRequestError,
@@ -35,6 +38,7 @@ export type { AcquireOptions, LeaseOptions, SetOptions } from "./client/options.
 export type { Run, RunResult } from "./client/run-once.js";
 export type { RunOptions } from "./client/run-options.js";
 export type { RunInspection, Runs } from "./client/runs.js";
+export type { WatchOptions } from "./client/watch.js";
 export type { AsyncMethod, AsyncMethodDecorator, Through } from "./client/wrapped.js";
 export type { LeaseState } from "./core/commands.js";
 export type { HolderView } from "./core/errors.js";
@@ -50,9 +54,15 @@ export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;
  * @throws InvalidRequestError when there is no URL, it is not one, or an option does not exist.
  */
 export function createLockClient(options: HttpClientOptions = {}): LockClient {
-  checkNames("createLockClient", options, ["url", "sign", "token", "headers", "fetch", "prefix", "owner", "onEvent"]);
+  checkClient(options, ["url", "sign", "token", "headers", "fetch"]);
+  checkType("url", options.url, "string");
+  checkType("sign", options.sign, "function");
+  checkType("token", options.token, "string", "function");
+  checkType("headers", options.headers, "object");
+  checkType("fetch", options.fetch, "function");
   const url = givenOrSet("url", options.url, "HOLDFAST_URL");
-  if (!URL.canParse(url)) throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL`, "url");
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL of http or https`, "url");
   if (new URL(url).username !== "" || new URL(url).password !== "")
     throw new InvalidRequestError("url: takes no user or password; give sign or token", "url");
   return createClient(realWorld(httpApi({ ...options, url })), options);

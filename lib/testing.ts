@@ -3,9 +3,10 @@
  * core, with a clock to turn and faults to inject; nothing waits and nothing is random.
  */
 import { LeaseIds } from "./client/acquire.js";
-import type { ClientOptions, LockClient } from "./client/lock-client.js";
+import type { ClientOptions } from "./client/client-options.js";
+import { checkClient } from "./client/client-options.js";
+import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
-import { checkNames } from "./client/options.js";
 import { randomBytes } from "./client/world.js";
 import { createRules } from "./core/rules.js";
 import type { Clock } from "./core/time.js";
@@ -41,7 +42,7 @@ export interface TestLockClient extends LockClient {
 
 /** A client whose locks are in memory and whose time stands still until `clock` is turned. */
 export function createLockClient(options: TestClientOptions = {}): TestLockClient {
-  checkNames("createLockClient", options, ["clock", "store", "principal", "log", "prefix", "owner", "onEvent"]);
+  checkClient(options, ["clock", "store", "principal", "log"]);
   const { clock = new VirtualClock(), principal = "test/client", log = () => undefined } = options;
   const { store = createMemoryStore({ rules: createRules(), clock }) } = options;
   const faults = new Faults();

@@ -10,6 +10,8 @@ import { abortError, cancel, refreshed, tryOnce } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { attemptMsFor } from "./call.js";
 import { refuseOwn } from "./chain.js";
+import type { ElectOptions, Lead } from "./elect.js";
+import { checkElect, elect } from "./elect.js";
 import { errorOf, InvalidRequestError, LockError } from "./errors.js";
 import { handOver } from "./hand-over.js";
 import type { Detached } from "./handle.js";
@@ -19,13 +21,14 @@ import { Lines } from "./line.js";
 import { handleOf, segmentsOf } from "./handles.js";
 import { CALL_BUDGET_MS, closedError, Holder } from "./holder.js";
 import type { InvocationContext } from "./invocation.js";
-import { CANCEL_IN_INVOCATION_MS, capWaitMs } from "./invocation.js";
+import { CANCEL_IN_INVOCATION_MS, capWaitMs, checkContext } from "./invocation.js";
 import type { Lease } from "./lease.js";
 import type { HeldLease } from "./lease.js";
 import { listeners } from "./listeners.js";
-import type { ClientOptions, LockClient } from "./lock-client.js";
+import type { ClientOptions } from "./client-options.js";
+import type { LockClient } from "./lock-client.js";
 import type { AcquireOptions, SetOptions } from "./options.js";
-import { checkAcquire, checkLease, checkScope, checkMs, checkNames, checkSet, checkTryAcquire } from "./options.js";
+import { checkAcquire, checkLease, checkMs, checkNames, checkPage, checkScope, checkSet, checkTryAcquire } from "./options.js";
 import type { LeaseSet, SetKey } from "./lease-set.js";
 import { leaseSetOf } from "./lease-set.js";
 import { trySet, untilSet, wantedSet } from "./sets.js";
@@ -37,11 +40,14 @@ import { runOnce } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
 import { checkRun } from "./run-options.js";
 import { runsOf } from "./runs.js";
+import { closedBySigterm } from "./sigterm.js";
+import { checkWatch, watch } from "./watch.js";
 
 /** A client that speaks to `deps.api`. */
 export function createClient(deps: Omit<Acquiring, "paces" | "lines">, options: ClientOptions = {}): LockClient {
   const shared = { heartbeats: new Heartbeats(deps.api, deps.clock), paces: new Paces(), lines: new Lines() };
-  return createView({ ...deps, ...shared }, options, new Registry());
+  const client = createView({ ...deps, ...shared }, options, new Registry());
+  return options.closeOnSigterm ? closedBySigterm(client) : client;
 }
 
 /** The client, or a view of it for one invocation. */
@@ -161,8 +167,11 @@ function createView(
       );
     },
 
-    forInvocation: (invocation) =>
-      createView({ ...deps, cancelBudgetMs: CANCEL_IN_INVOCATION_MS }, options, new Registry(registry), { context: invocation, scope }),
+    forInvocation(invocation) {
+      checkContext(invocation);
+      const ending = { ...deps, cancelBudgetMs: CANCEL_IN_INVOCATION_MS };
+      return createView(ending, options, new Registry(registry), { context: invocation, scope });
+    },
 
     scope(id) {
       checkScope(id);
@@ -170,7 +179,11 @@ function createView(
     },
 
     mutex: (name, defaults = {}) => handleOf(client, name, { ...defaults, mode: "exclusive", limit: 1 }),
-    semaphore: (name, defaults) => handleOf(client, name, { ...defaults, mode: "exclusive" }),
+    semaphore(name, defaults: Partial<AcquireOptions> = {}) {
+      if (defaults.limit === undefined)
+        throw new InvalidRequestError("limit: a semaphore needs one: how many permits may be out at once", "limit");
+      return handleOf(client, name, { ...defaults, mode: "exclusive" });
+    },
     readWrite: (name, defaults = {}) => ({
       read: handleOf(client, name, { ...defaults, mode: "shared" }),
       write: handleOf(client, name, { ...defaults, mode: "exclusive" }),
@@ -189,18 +202,32 @@ function createView(
       return found.inspection;
     },
 
+    watch(name, options = {}) {
+      const key = holder.keyOf(name);
+      checkWatch(options);
+      return watch(holder, key, options);
+    },
+
+    async elect(name: string, ...rest: [work: Lead] | [ElectOptions, Lead]) {
+      const [electOptions, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
+      const key = holder.keyOf(name);
+      if (typeof lead !== "function") throw new InvalidRequestError("elect: the last argument is the function that leads", "lead");
+      checkElect(electOptions);
+      return elect(holder, key, electOptions, lead);
+    },
+
     async list(options = {}) {
       checkNames("list", options, ["prefix", "owner", "max", "cursor"]);
+      checkPage(options);
       const { prefix: within = "", ...query } = options;
-      checkMs("max", query.max, 1, LIMITS.listMax);
       const { items, cursor } = await holder.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
       return { items, ...(cursor !== undefined && { cursor }) };
     },
 
     async forceRelease(name, options) {
       const key = holder.keyOf(name);
-      const { reason, fencingToken, drainMs } = options;
       checkNames("forceRelease", options, ["reason", "fencingToken", "drainMs"]);
+      const { reason, fencingToken, drainMs } = options;
       checkMs("drainMs", drainMs, 0, LIMITS.drainMaxMs);
       if (typeof reason !== "string" || reason === "" || reason.length > LIMITS.reasonChars)
         throw new InvalidRequestError(`reason: must be text of 1 to ${LIMITS.reasonChars} characters`, "reason");

@@ -10,13 +10,14 @@ import { DEFAULTS } from "../core/limits.js";
 import type { Acquiring, Wanted } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { call } from "./call.js";
+import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, LockError, LockLostError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./keep-alive.js";
 import type { LeaseDeps } from "./lease.js";
 import { HeldLease } from "./lease.js";
-import type { ClientOptions, LockClientEvent } from "./lock-client.js";
+
 import type { LeaseOptions } from "./options.js";
 import { checkKey } from "./options.js";
 import type { Registry } from "./registry.js";

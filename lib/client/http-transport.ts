@@ -40,10 +40,25 @@ interface Reply {
   readonly body: unknown;
 }
 
+/** Nothing listens there, or no machine has that name. */
+const NOBODY_THERE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"]);
+/** Attempts, about two seconds of them, after which a URL at which there was never anybody is taken to be wrong. */
+const ATTEMPTS_AT_NOBODY = 8;
+
 /** The operations of the service at `options.url`. */
 export function httpApi(options: HttpOptions): ServiceApi {
   const { sign, token, fetch: send = fetch } = options;
   const base = options.url.replace(/\/+$/, "");
+  /** Attempts that found nobody, as long as there was never an answer. */
+  let atNobody = 0;
+
+  /** Nothing was sent. Who never found anybody there is told so soon, and not when all waits are over. */
+  function nobody(why: string): Reply {
+    const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
+    const detail = `no answer (${why}) from ${base}${isGivenUp ? ", now or ever: is that the service's URL, and is it running?" : ""}`;
+    const refused = refuse("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
+    return { status: 503, headers: new Headers(), body: refused };
+  }
 
   async function call(
     method: string,
@@ -74,8 +89,10 @@ export function httpApi(options: HttpOptions): ServiceApi {
         ...(text !== undefined && { body: text }),
         ...(signal && { signal }),
       });
+      atNobody = Number.NEGATIVE_INFINITY;
       return { status: response.status, headers: response.headers, body: parse(await response.text()) };
     } catch (cause) {
+      if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
       throw new Unanswered(`${method} ${base}: no answer (${describe(cause)})`, { cause });
     }
   }

@@ -3,10 +3,17 @@
  * an unknown; a sandbox that is frozen and thawed holds nothing of an earlier invocation.
  */
 import { LIMITS } from "../core/limits.js";
+import { InvalidRequestError } from "./errors.js";
 
 /** The part of a Lambda context that matters here. */
 export interface InvocationContext {
   getRemainingTimeInMillis(): number;
+}
+
+/** @throws InvalidRequestError unless it is a context: without one, nothing would be capped, and nobody told. */
+export function checkContext(context: unknown): void {
+  if (typeof (context as Partial<InvocationContext> | undefined)?.getRemainingTimeInMillis !== "function")
+    throw new InvalidRequestError("context: must be the invocation's, which has getRemainingTimeInMillis()", "context");
 }
 
 /** A lease may outlive its invocation by this: the function is killed a little after its deadline. */

@@ -1,5 +1,6 @@
 /** Who a client tells what it does or meets, for wrappers around it that have something to tell. */
-import type { LockClient, LockClientEvent } from "./lock-client.js";
+import type { LockClientEvent } from "./client-options.js";
+import type { LockClient } from "./lock-client.js";
 
 /** The way to the `onEvent` of each client, and of its views. */
 export const listeners = new WeakMap<LockClient, (event: LockClientEvent) => void>();

@@ -2,6 +2,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Health, Listed } from "../core/lock-api.js";
 import type { Inspection } from "../core/views.js";
+import type { ElectOptions, Lead } from "./elect.js";
 import type { LockHandle, ReadWriteHandle, SegmentsHandle } from "./handles.js";
 import type { InvocationContext } from "./invocation.js";
 import type { Lease } from "./lease.js";
@@ -10,27 +11,7 @@ import type { AcquireOptions, LeaseOptions, SetOptions } from "./options.js";
 import type { Run, RunResult } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
 import type { Runs } from "./runs.js";
-
-/** Something the client did or met, for metrics and logs. Never carries a leaseId. */
-export interface LockClientEvent {
-  /** `skipped` and `proceeded`: what became of a call whose lock could not be reached, by its `whenUnavailable`. */
-  readonly type: "acquired" | "released" | "lost" | "renew-failed" | "release-failed" | "skipped" | "proceeded";
-  /** Of a set: its keys, with spaces between them. */
-  readonly key: string;
-  /** The lease's; absent where there was none. */
-  readonly fencingToken?: number;
-  readonly error?: unknown;
-}
-
-/** Options of every client. */
-export interface ClientOptions {
-  /** Put before every key as it is, e.g. `"billing:"`. */
-  readonly prefix?: string | undefined;
-  /** The owner of leases that don't say otherwise: a label for people. */
-  readonly owner?: string | undefined;
-  /** Told of everything that happens to the client's leases. Must not throw. */
-  readonly onEvent?: ((event: LockClientEvent) => void) | undefined;
-}
+import type { WatchOptions } from "./watch.js";
 
 /** Locks for one application. Made by `createLockClient`. */
 export interface LockClient extends AsyncDisposable {
@@ -89,6 +70,21 @@ export interface LockClient extends AsyncDisposable {
   forInvocation(context: InvocationContext): LockClient;
   /** Who holds the key, and who waits. */
   inspect(key: string): Promise<Inspection>;
+  /**
+   * Who holds the key and who waits, now and after every change, for `for await`. It looks each `intervalMs`: what
+   * came and went in between is not seen, and a heartbeat is no change. Ends when `signal` aborts.
+   * @throws LockError when a look is refused, or no answer came for 10 s.
+   */
+  watch(key: string, options?: WatchOptions): AsyncIterable<Inspection>;
+  /**
+   * Leader election: runs `lead` under the key's lease whenever this client is elected, until `signal` aborts or the
+   * client is closed; then the lease's signal aborts too, and it resolves when `lead` has returned. A leader whose lease
+   * is lost, or whose `lead` returns, stands again a renewal interval later. Standing by costs one request each
+   * renewal interval.
+   * @throws what `lead` throws while it leads: the key is free then, and the election over.
+   */
+  elect(key: string, lead: Lead): Promise<void>;
+  elect(key: string, options: ElectOptions, lead: Lead): Promise<void>;
   /** Held keys in order, a page at a time. */
   list(options?: {
     readonly prefix?: string;

@@ -89,8 +89,18 @@ export function checkMs(name: string, value: unknown, minMs: number, maxMs: numb
   }
 }
 
-/** @throws InvalidRequestError naming an option that does not exist: a misspelt one must not be ignored. */
-export function checkNames(what: string, options: object, known: readonly string[]): void {
+/** @throws InvalidRequestError when a page is asked for that can't be. */
+export function checkPage({ prefix, max, cursor }: { readonly prefix?: unknown; readonly max?: unknown; readonly cursor?: unknown }): void {
+  for (const [name, value] of [["prefix", prefix] as const, ["cursor", cursor] as const])
+    if (value !== undefined && typeof value !== "string") throw new InvalidRequestError(`${name}: must be text`, name);
+  if (max !== undefined && !(Number.isSafeInteger(max) && (max as number) >= 1 && (max as number) <= LIMITS.listMax))
+    throw new InvalidRequestError(`max: must be a whole number from 1 to ${LIMITS.listMax}`, "max");
+}
+
+/** @throws InvalidRequestError unless these are options: one that is misspelt, or a bare number, must not be ignored. */
+export function checkNames(what: string, options: unknown, known: readonly string[]): asserts options is object {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw new InvalidRequestError(`options: ${what} takes an object of options: ${known.join(", ")}`, "options");
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new InvalidRequestError(`${unknown}: is not an option of ${what}; these are: ${known.join(", ")}`, unknown);
@@ -105,12 +115,16 @@ export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priorit
   checkMs("maxHoldMs", maxHoldMs, 1, Number.MAX_SAFE_INTEGER);
   if (heartbeat !== undefined && typeof heartbeat !== "boolean")
     throw new InvalidRequestError("heartbeat: must be true or false", "heartbeat");
-  if (owner !== undefined && (typeof owner !== "string" || owner.length > LIMITS.ownerChars)) {
-    throw new InvalidRequestError(`owner: must be text of at most ${LIMITS.ownerChars} characters`, "owner");
-  }
+  checkOwner(owner);
   if (meta !== undefined && !isSmallObject(meta)) {
     throw new InvalidRequestError(`meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`, "meta");
   }
+}
+
+/** @throws InvalidRequestError when an owner is given that can't be shown. */
+export function checkOwner(owner: unknown): void {
+  if (owner !== undefined && (typeof owner !== "string" || owner.length > LIMITS.ownerChars))
+    throw new InvalidRequestError(`owner: must be text of at most ${LIMITS.ownerChars} characters`, "owner");
 }
 
 /** What no key could be asked for. */

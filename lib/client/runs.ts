@@ -3,7 +3,7 @@ import { LIMITS } from "../core/limits.js";
 import type { RunView } from "../core/views.js";
 import { InvalidRequestError, LockError } from "./errors.js";
 import type { Holder } from "./holder.js";
-import { checkMs, checkNames } from "./options.js";
+import { checkNames, checkPage } from "./options.js";
 import { errorFromJson, fromJson } from "./values.js";
 
 /** What is known of a run, its values as they were returned, thrown and saved. */
@@ -46,8 +46,8 @@ export function runsOf(holder: Holder): Runs {
 
     async list(options = {}) {
       checkNames("runs.list", options, ["prefix", "state", "max", "cursor"]);
+      checkPage(options);
       const { prefix = "", ...query } = options;
-      checkMs("max", query.max, 1, LIMITS.listMax);
       if (query.state !== undefined && !STATES.includes(query.state))
         throw new InvalidRequestError(`state: must be one of ${STATES.join(", ")}`, "state");
       const within = (holder.options.prefix ?? "") + prefix;

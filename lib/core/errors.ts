@@ -67,6 +67,8 @@ export interface HolderView {
 export interface RefusalDetails {
   /** One sentence for a person, about this request. */
   readonly detail?: string;
+  /** Where it differs from what is usual for the code. */
+  readonly retry?: RetryAdvice;
   readonly retryAfterMs?: number;
   readonly holders?: readonly HolderView[];
   readonly reason?: LostReason;

@@ -1,6 +1,6 @@
 /**
- * Every limit and default of the protocol, with its unit, in one place. The relations that safety
- * rests on are asserted when this file loads: a wrong constant never starts.
+ * Every limit and default of the protocol, with its unit, in one place. The relations that safety rests on are
+ * asserted where rules are made of them (limit-relations.ts): a service with a wrong constant never starts.
  */
 
 const SECOND = 1000;
@@ -106,27 +106,4 @@ export function renewAfterMs(leaseMs: number): number {
 /** How much earlier than it must a client stops believing: for signalling only, safety is the margin's. */
 export function clientMarginMs(leaseMs: number): number {
   return Math.max(leaseMs / 100, 50);
-}
-
-const relations: readonly (readonly [rule: string, holds: boolean])[] = [
-  ["the default lease is within its bounds", DEFAULTS.leaseMs >= LIMITS.leaseMinMs && DEFAULTS.leaseMs <= LIMITS.leaseMaxMs],
-  ["a client still believes for most of the shortest lease", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
-  ["the first renewal leaves time for two more", renewAfterMs(LIMITS.leaseMinMs) * 3 <= LIMITS.leaseMinMs],
-  [
-    "an item outlives every late duplicate of its ids",
-    RETENTION_MIN_MS >= LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + LIMITS.leaseIdBehindMs + DEFAULTS.clockGuardMs,
-  ],
-  [
-    "an offer outlasts the next visit of who it is made to, by the worst of clocks and on a slow way",
-    DEFAULTS.offerWindowMs >= LIMITS.visitMaxMs + 2 * DEFAULTS.clockErrorMs + 300,
-  ],
-  ["whoever lives reports before an offer lapses", LIMITS.reportAfterMs + SECOND < LIMITS.visitMaxMs],
-  ["whoever visits is heard of before its place is gone", DEFAULTS.waiterTtlMs / 2 > LIMITS.visitMaxMs],
-  ["the default retention is not below its minimum", DEFAULTS.retentionMs >= RETENTION_MIN_MS],
-  ["forever is a safe integer, whatever is added", Number.isSafeInteger(2 * FOREVER_MS)],
-  ["an outcome's body has room for its result", LIMITS.outcomeBodyBytes > LIMITS.resultBytes + LIMITS.inlineBytes],
-  ["the guard is wider than the error it guards", DEFAULTS.clockGuardMs > 2 * DEFAULTS.clockErrorMs],
-];
-for (const [rule, holds] of relations) {
-  if (!holds) throw new Error(`lib/core/limits.ts: not so: ${rule}`);
 }

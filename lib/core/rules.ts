@@ -1,4 +1,5 @@
 /** The rules of a deployment, made from its few knobs, with the reasons for their bounds. */
+import "./limit-relations.js";
 import { DEFAULTS, RETENTION_MIN_MS, takeoverMarginMs } from "./limits.js";
 import type { LockRules } from "./record.js";
 

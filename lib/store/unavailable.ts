@@ -8,7 +8,10 @@ const REFUSED: ReadonlySet<string> = new Set([
   "ValidationException",
   "AccessDeniedException",
   "UnrecognizedClientException",
+  "CredentialsProviderError",
 ]);
+/** What the SDK says, under no name of its own, of a client that was told no region. */
+const NO_REGION = "Region is missing";
 
 interface SdkError {
   readonly name?: string;
@@ -29,5 +32,7 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   const { name = "Error", message = "", $metadata } = error as SdkError;
   const throttled = THROTTLED.has(name) || isTransactionConflict(error);
   const sentOnce = ($metadata?.attempts ?? 1) === 1;
-  return new StoreUnavailable(`${name}: ${message}`, (throttled || REFUSED.has(name)) && sentOnce, throttled, { cause: error });
+  return new StoreUnavailable(`${name}: ${message}`, (throttled || REFUSED.has(name) || message === NO_REGION) && sentOnce, throttled, {
+    cause: error,
+  });
 }

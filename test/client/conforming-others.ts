@@ -1,6 +1,6 @@
 /** Looking at others' locks and ending them, as with every client. */
 import { describe, expect, it } from "vitest";
-import type { LockClient } from "../../lib/index.js";
+import type { Lease, LockClient } from "../../lib/index.js";
 import { LockLostError } from "../../lib/index.js";
 import type { Scene } from "./conformance.js";
 
@@ -32,11 +32,44 @@ export function describeOthers(scene: Scene): void {
       for (const lease of leases) await lease.release();
     });
 
+    it("how a key changes, as it does, until it is told to end", async () => {
+      const name = scene.fresh();
+      const end = new AbortController();
+      const owners: string[] = [];
+      const watching = (async () => {
+        for await (const { holders } of scene.rival.watch(name, { intervalMs: 100, signal: end.signal })) {
+          owners.push(holders.map(({ owner }) => owner).join());
+          if (owners.length === 1) await scene.locks.acquire(name, { heartbeat: false, leaseMs: 60_000 });
+          else end.abort();
+        }
+      })();
+      await scene.site.passing(watching);
+      expect(owners).toEqual(["", "checkout-7"]);
+    });
+
     it("its health", async () => {
       const { status, version, serverTimeMs } = await scene.locks.health();
       expect(status).toBe("ok");
       expect(version).toMatch(/^\d+\.\d+\.\d+/);
       expect(serverTimeMs).toBeGreaterThan(1_600_000_000_000);
+    });
+  });
+
+  describe("elects", () => {
+    it("one at a time; the next when the first was told to end", async () => {
+      const name = scene.fresh();
+      const [first, second] = [new AbortController(), new AbortController()];
+      const tokens: number[] = [];
+      const lead = async ({ fencingToken, signal }: Lease): Promise<void> => {
+        tokens.push(fencingToken);
+        (tokens.length === 1 ? first : second).abort();
+        await new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve())));
+      };
+      await scene.site.passing(scene.locks.elect(name, { signal: first.signal }, lead));
+      await scene.site.passing(scene.rival.elect(name, { signal: second.signal }, lead));
+      expect(tokens).toHaveLength(2);
+      expect(tokens[1]).toBeGreaterThan(tokens[0]!);
+      expect((await scene.locks.inspect(name)).holders).toEqual([]);
     });
   });
 

@@ -90,10 +90,15 @@ describe("every operation", () => {
     expect(await ask(api)).toEqual(refusal);
   });
 
-  it.each(OPERATIONS)("%s is unanswered when nobody can be reached", async (_name, ask) => {
+  it.each(OPERATIONS)("%s certainly did not happen where nobody listens, and may be sent again", async (_name, ask) => {
     await server.close();
-    await expect(ask(api)).rejects.toThrow(Unanswered);
+    expect(await ask(api)).toMatchObject({ ok: false, code: "unavailable", definite: true, retry: "same" });
     server = await startStubServer();
+  });
+
+  it.each(OPERATIONS)("%s is unanswered when the connection breaks", async (_name, ask) => {
+    const broken = httpApi({ url: server.url, fetch: () => Promise.reject(new TypeError("fetch failed", { cause: new Error("reset") })) });
+    await expect(ask(broken)).rejects.toThrow(Unanswered);
   });
 });
 

@@ -83,6 +83,29 @@ describe.each(REACHES)("a program that reaches the %s", (reaches) => {
   });
 });
 
+describe.each(REACHES)("a program that reaches the %s and is told to end by SIGTERM", (reaches) => {
+  async function ended(order: Partial<ProgramOrder>) {
+    const key = `ending:${reaches}:${JSON.stringify(order).length}`;
+    const program = start({ reaches, does: "serves", key, ...order });
+    await program.reported("acquired");
+    program.signal("SIGTERM");
+    const { code } = await program.ended;
+    return { code, holders: (await locks.inspect(key)).holders.length };
+  }
+
+  it("frees what it holds, if its client was asked to, and ends as it would have", async () => {
+    expect(await ended({ closeOnSigterm: true })).toEqual({ code: null, holders: 0 });
+  });
+
+  it("frees what it holds, and leaves its end to the listener that it has", async () => {
+    expect(await ended({ closeOnSigterm: true, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
+  });
+
+  it("control: nobody asked, and the key stays held", async () => {
+    expect(await ended({})).toEqual({ code: null, holders: 1 });
+  });
+});
+
 describe("timers", () => {
   it("that keep a process alive are those of somebody who waits: a heartbeat sets none, however often it fails", async () => {
     let keeping = 0;

@@ -6,13 +6,19 @@ import { createLockClient } from "../../lib/index.js";
 /** What the program is told; where the service or the table is, it finds in its environment. */
 export interface ProgramOrder {
   readonly reaches: "service" | "table";
-  /** `holds` a lease and forgets it; `waits` for one that another holds. */
-  readonly does: "holds" | "waits";
+  /** `holds` a lease and forgets it; `waits` for one that another holds; `serves` under one until it is told to end. */
+  readonly does: "holds" | "waits" | "serves";
+  /** For its client. */
+  readonly closeOnSigterm?: boolean;
+  /** Whether it has a listener of its own, which ends it half a second after the signal with this status. */
+  readonly ownStatus?: number;
   readonly key: string;
 }
 
-const { reaches, does, key } = JSON.parse(process.argv[2] ?? "") as ProgramOrder;
-const locks = reaches === "service" ? createLockClient() : createTableClient();
+const { reaches, does, key, closeOnSigterm, ownStatus } = JSON.parse(process.argv[2] ?? "") as ProgramOrder;
+const locks = reaches === "service" ? createLockClient({ closeOnSigterm }) : createTableClient({ closeOnSigterm });
+if (does === "serves") setInterval(() => undefined, 1000);
+if (ownStatus !== undefined) process.on("SIGTERM", () => setTimeout(() => process.exit(ownStatus), 500));
 
 const lease = await locks.acquire(key, { leaseMs: 60_000, waitMs: 60_000 });
 writeSync(1, `${JSON.stringify({ event: "acquired", held: lease.isHeld() })}\n`);

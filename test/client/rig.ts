@@ -3,7 +3,8 @@
  * service in the test's hands. The service reads true time: only the client's clocks may go wrong.
  */
 import { LeaseIds } from "../../lib/client/acquire.js";
-import type { ClientOptions, LockClient, LockClientEvent } from "../../lib/client/lock-client.js";
+import type { ClientOptions, LockClientEvent } from "../../lib/client/client-options.js";
+import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import type { Lease } from "../../lib/client/lease.js";
 import { randomBytes } from "../../lib/client/world.js";

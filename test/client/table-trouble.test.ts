@@ -40,7 +40,11 @@ it("control: a service does not say it to its callers, and logs it", async () =>
   const lines: LogLine[] = [];
   const store = createDynamoStore({ client, tableName: NO_TABLE, rules: createRules(), clock: systemClock, random: Math.random });
   const caller = { principal: "one", namespace: "one", requestId: "1" };
-  const service = lockService({ store, log: (line) => lines.push(line), clock: systemClock }, caller, gatewayClocks(systemClock, undefined));
+  const service = lockService(
+    { store, log: (line) => lines.push(line), clock: systemClock },
+    caller,
+    gatewayClocks(systemClock, undefined),
+  );
   const answer = await service.inspect({ key: "ORDER_1" }, { attempt: 1 } as never);
   expect(JSON.stringify(answer)).not.toContain(SAID);
   expect(answer).toMatchObject({ ok: false, code: "unavailable" });

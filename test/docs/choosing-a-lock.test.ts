@@ -226,8 +226,17 @@ describe("what the page says of each kind", () => {
     expect((await clock.settle(second)).fencingToken).toBeGreaterThan(fencingToken);
   });
 
-  it("a leader has no call of its own yet", () => {
-    expect(TEXT.includes("There is no call of its own for it yet")).toBe(!("elect" in createLockClient()));
+  it("who stands by to lead asks as often as the page says", async () => {
+    const everyMs = renewAfterMs(DEFAULTS.leaseMs);
+    expect(TEXT).toContain(`that stands by 1 each ${everyMs / 2 / 1000} to ${everyMs / 1000} s`);
+    const leader = createLockClient();
+    const { clock, store } = leader;
+    await leader.acquire("key");
+    let asked = 0;
+    void createLockClient({ clock, store, log: () => void asked++ }).elect("key", () => undefined);
+    await clock.advance(100 * everyMs);
+    expect(asked).toBeGreaterThanOrEqual(100);
+    expect(asked).toBeLessThanOrEqual(200);
   });
 
   it("a key within itself is told so, unless it is in a scope", async () => {

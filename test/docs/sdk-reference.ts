@@ -13,7 +13,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ],
   locks: [
     ...["Lease", "LeaseOptions", "AcquireOptions", "State", "LeaseState", "LockHandle", "ReadWriteHandle", "SegmentsHandle"],
-    ...["Work", "Inspection", "HolderView"],
+    ...["Work", "Inspection", "HolderView", "WatchOptions", "ElectOptions", "Lead"],
   ],
   sets: ["LeaseSet", "SetKey", "SetOptions"],
   runs: ["Run", "RunResult", "RunOptions", "Runs", "RunInspection", "RunView"],

@@ -19,6 +19,7 @@ const EVERYTHING: Required<RefusalDetails> = {
   serverTimeMs: 1_795_177_821_463,
   leaseIdAboveMs: 1_795_177_821_000,
   definite: false,
+  retry: "never",
 };
 
 const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));

@@ -1,0 +1,106 @@
+/**
+ * Leading, one at a time of all who stand for a key: who holds its lease leads. Who stands by is not in the key's queue,
+ * where a wait of days would be looked after every few seconds: it asks once each renewal interval of its own, and at
+ * the moment when the leader's lease could be over. So a leader that died is replaced when its lease and margin have
+ * passed, one that resigned within a renewal interval.
+ */
+import { LIMITS, renewAfterMs } from "../core/limits.js";
+import { tryOnce } from "./acquire.js";
+import { pause } from "./call.js";
+import { refuseOwn } from "./chain.js";
+import { LockUnavailableError } from "./errors.js";
+import type { Holder } from "./holder.js";
+import { CALL_BUDGET_MS } from "./holder.js";
+import { capWaitMs } from "./invocation.js";
+import type { HeldLease, Lease } from "./lease.js";
+import type { LeaseOptions } from "./options.js";
+import { checkLease, checkNames, checkSignal } from "./options.js";
+import { workUnder } from "./work.js";
+
+/** Options of an election. */
+export interface ElectOptions extends Pick<LeaseOptions, "leaseMs" | "owner" | "meta"> {
+  /** Ends it: who leads is told by its lease's signal, who stands by stops. @default never */
+  readonly signal?: AbortSignal;
+}
+
+/** What a leader does. It should end when its lease's signal aborts. */
+export type Lead = (lease: Lease) => Promise<void> | void;
+
+/** Who asks at the end of the leader's lease comes up to so much later: not all who stand by at once. */
+const SPREAD_MS = 500;
+/** Pauses while the service can't be reached: the first, doubled up to the longest. */
+const FIRST_SETBACK_MS = 500;
+const LONGEST_SETBACK_MS = 30_000;
+
+/** @throws InvalidRequestError naming what is wrong with the options of an election. */
+export function checkElect(options: ElectOptions): void {
+  checkNames("elect", options, ["leaseMs", "owner", "meta", "signal"]);
+  checkLease(options);
+  checkSignal(options.signal);
+}
+
+/** Stands for `key` and leads whenever it is elected, until the signal, the client or the invocation ends. */
+export async function elect(holder: Holder, key: string, options: ElectOptions, lead: Lead): Promise<void> {
+  if (holder.scope === undefined) refuseOwn(key, holder.deps.api);
+  for (;;) {
+    const lease = await elected(holder, key, options);
+    if (!lease) return;
+    await leads(holder, lease, options.signal, lead);
+    // It is another's turn, if there is one.
+    await rest(holder, lease.renewAfterMs, options.signal);
+  }
+}
+
+/** Stands by until it is elected; undefined when the election is over. */
+async function elected(holder: Holder, key: string, options: ElectOptions): Promise<HeldLease | undefined> {
+  const { registry, context, deps } = holder;
+  const goesOn = (): boolean => options.signal?.aborted !== true && !registry.isClosed && capWaitMs(LIMITS.leaseMinMs, context) > 0;
+  for (let setbacks = 0; goesOn();) {
+    try {
+      const stood = await registry.run(options.signal, (signal) => stand(holder, key, { ...options, signal }));
+      if (typeof stood !== "number") return stood;
+      setbacks = 0;
+      await rest(holder, stood, options.signal);
+    } catch (error) {
+      if (!goesOn()) return undefined;
+      if (!(error instanceof LockUnavailableError)) throw error;
+      await rest(holder, deps.random() * Math.min(LONGEST_SETBACK_MS, FIRST_SETBACK_MS * 2 ** Math.min(setbacks++, 10)), options.signal);
+    }
+  }
+  return undefined;
+}
+
+/** Asks once: the lease, or in how many ms to ask again. */
+async function stand(holder: Holder, key: string, options: ElectOptions): Promise<HeldLease | number> {
+  const { deps, context } = holder;
+  const wanted = { ...holder.wanted(key, options), signal: options.signal };
+  const answered = await tryOnce(wanted, capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), context), deps);
+  const { answer } = answered;
+  if (answer.ok) return holder.hand({ ...answered, answer }, options);
+  const { retryAfterMs = Number.POSITIVE_INFINITY } = answer;
+  const part = deps.random();
+  return Math.min(retryAfterMs + SPREAD_MS * part, renewAfterMs(wanted.leaseMs) * (0.5 + 0.5 * part));
+}
+
+/** Leads until it is done, or the lease is lost; who is told to stop keeps the key until `lead` has stopped. @throws what `lead` throws while it leads */
+async function leads(holder: Holder, lease: HeldLease, signal: AbortSignal | undefined, lead: Lead): Promise<void> {
+  const stop = (): void => lease.abandon();
+  signal?.addEventListener("abort", stop, { once: true });
+  if (signal?.aborted) stop();
+  const led = { toItsEnd: false };
+  try {
+    await workUnder(holder, lease, [lease.key], async () => {
+      await lead(lease);
+      led.toItsEnd = true;
+    });
+  } catch (error) {
+    if (!led.toItsEnd && !lease.wasLost) throw error;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** A pause that ends with the signal, and with the client. */
+function rest({ registry, deps }: Holder, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return registry.run(signal, (given) => pause(ms, deps.clock, given));
+}

@@ -1,0 +1,236 @@
+/** Leader election: one leads at a time, the dead and the resigned are replaced, and it ends when it is told to. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
+import type { Lease, LockClient } from "../../lib/index.js";
+import { InvalidRequestError, LockError } from "../../lib/index.js";
+import { Random } from "../simulation/random.js";
+import { createRig } from "./rig.js";
+
+const KEY = "scheduler";
+const SECOND_MS = 1000;
+const HOUR_MS = 3_600_000;
+const INTERVAL_MS = renewAfterMs(DEFAULTS.leaseMs);
+/** When a leader that died can be replaced, and how much later those who stand by ask. */
+const FREE_AFTER_MS = DEFAULTS.leaseMs + takeoverMarginMs(DEFAULTS.leaseMs);
+const SPREAD_MS = 500;
+
+/** Ends when the lease does. */
+const untilLost = ({ signal }: Lease): Promise<void> => new Promise((resolve) => void signal.addEventListener("abort", () => resolve()));
+
+describe("of those who stand for a key", () => {
+  /** The most that ever led at once, of two that lead for a while and resign, again and again; and how often each led. */
+  async function led(electOn: (locks: LockClient) => LockClient["elect"]): Promise<{ most: number; turns: number[] }> {
+    const random = new Random(7);
+    const { locks, rival, clock } = createRig({ random: () => random.unit() });
+    const end = new AbortController();
+    const turns = [0, 0];
+    let [leading, most] = [0, 0];
+    const elections = [locks, rival].map((client, who) =>
+      electOn(client)(KEY, { signal: end.signal }, async () => {
+        turns[who]!++;
+        most = Math.max(most, ++leading);
+        await new Promise<void>((resolve) => void clock.after(20 * SECOND_MS, resolve));
+        leading--;
+      }),
+    );
+    await clock.advance(HOUR_MS);
+    end.abort();
+    await clock.settle(Promise.all(elections));
+    return { most, turns };
+  }
+
+  it("one leads, and each of them has its turn", async () => {
+    const { most, turns } = await led((locks) => locks.elect.bind(locks));
+    expect(most).toBe(1);
+    expect(Math.min(...turns)).toBeGreaterThan(5);
+  });
+
+  it("control: without the lock all of them lead", async () => {
+    const noElection = async (_key: string, ...rest: unknown[]): Promise<void> => (rest.at(-1) as (lease: unknown) => Promise<void>)({});
+    expect((await led(() => noElection as LockClient["elect"])).most).toBe(2);
+  });
+});
+
+describe("who leads", () => {
+  it("leads for as long as it likes, under a lease that is kept alive", async () => {
+    const { locks, clock } = createRig();
+    const leases: Lease[] = [];
+    void locks.elect(KEY, (lease) => {
+      leases.push(lease);
+      return untilLost(lease);
+    });
+    await clock.advance(24 * HOUR_MS);
+    expect(leases).toHaveLength(1);
+    expect(leases[0]?.state).toBe("held");
+  });
+
+  it("and dies is replaced as soon as its lease and margin have passed", async () => {
+    const { locks, rival, wire, clock } = createRig();
+    let [ledAtMs, diedAtMs] = [0, 0];
+    await clock.settle(rival.acquire(KEY, { heartbeat: false }));
+    diedAtMs = clock.monotonicMs();
+    void locks.elect(KEY, (lease) => {
+      ledAtMs = clock.monotonicMs();
+      return untilLost(lease);
+    });
+    await clock.advance(2 * FREE_AFTER_MS);
+    expect(ledAtMs - diedAtMs).toBeGreaterThanOrEqual(FREE_AFTER_MS);
+    expect(ledAtMs - diedAtMs).toBeLessThanOrEqual(FREE_AFTER_MS + SPREAD_MS);
+    expect(wire.of("acquire").length).toBeLessThan(8);
+  });
+
+  it("and resigns is replaced within a renewal interval, and stands again", async () => {
+    const { locks, rival, clock } = createRig();
+    const order: string[] = [];
+    const lead = (who: string) => async (): Promise<void> => {
+      order.push(who);
+      await new Promise<void>((resolve) => void clock.after(SECOND_MS, resolve));
+    };
+    void locks.elect(KEY, lead("locks"));
+    void rival.elect(KEY, lead("rival"));
+    await clock.advance(2 * SECOND_MS + INTERVAL_MS);
+    expect(order.slice(0, 2).toSorted()).toEqual(["locks", "rival"]);
+    await clock.advance(6 * INTERVAL_MS);
+    expect(order.filter((who) => who === "locks").length).toBeGreaterThan(1);
+    expect(order.filter((who) => who === "rival").length).toBeGreaterThan(1);
+  });
+
+  it("and loses the lease is told, stands again, and leads with a later token", async () => {
+    const { locks, wire, clock, events } = createRig();
+    const tokens: number[] = [];
+    void locks.elect(KEY, (lease) => {
+      tokens.push(lease.fencingToken);
+      return untilLost(lease);
+    });
+    await clock.advance(SECOND_MS);
+    wire.always("renew", { lost: "request" });
+    await clock.advance(DEFAULTS.leaseMs);
+    expect(events.map(({ type }) => type)).toContain("lost");
+    wire.always("renew", undefined);
+    await clock.advance(2 * FREE_AFTER_MS);
+    expect(tokens).toHaveLength(2);
+    expect(tokens[1]).toBeGreaterThan(tokens[0]!);
+  });
+
+  it("and throws frees the key, and ends the election with its error", async () => {
+    const { locks, rival, clock } = createRig();
+    const failing = locks.elect(KEY, () => Promise.reject(new RangeError("its own")));
+    await expect(clock.settle(failing)).rejects.toThrow(new RangeError("its own"));
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("can't stand for the same key meanwhile: told at once", async () => {
+    const { locks, clock } = createRig();
+    const within = locks.elect(KEY, () => locks.elect(KEY, () => undefined));
+    await expect(clock.settle(within)).rejects.toMatchObject({ code: "self-deadlock" });
+  });
+});
+
+describe("an election that is told to end", () => {
+  it("tells who leads, keeps the key until it has stopped, frees it, and resolves", async () => {
+    const { locks, rival, clock } = createRig();
+    const end = new AbortController();
+    let signal: AbortSignal | undefined;
+    const election = locks.elect(KEY, { signal: end.signal }, async (lease) => {
+      ({ signal } = lease);
+      await untilLost(lease);
+      await new Promise<void>((resolve) => void clock.after(3 * SECOND_MS, resolve)); // winding up
+    });
+    await clock.advance(SECOND_MS);
+    end.abort();
+    await clock.advance(SECOND_MS);
+    expect(signal?.aborted).toBe(true);
+    expect(await rival.tryAcquire(KEY)).toBeNull();
+    await clock.settle(election);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it.each<[how: string, end: (rig: { locks: LockClient; given: AbortController }) => unknown]>([
+    ["by its signal", ({ given }) => given.abort()],
+    ["by the end of its client", ({ locks }) => locks.close()],
+  ])("%s leaves nothing behind of who stood by", async (_how, end) => {
+    const { locks, rival, wire, clock } = createRig();
+    const given = new AbortController();
+    const held = await rival.acquire(KEY);
+    const election = locks.elect(KEY, { signal: given.signal }, () => expect.unreachable());
+    await clock.advance(15 * SECOND_MS);
+    end({ locks, given });
+    await clock.settle(election);
+    const asked = wire.sent.length;
+    await held.release();
+    await clock.advance(HOUR_MS);
+    expect(wire.sent).toHaveLength(asked);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("before it began resolves without a request", async () => {
+    const { locks, wire } = createRig();
+    await locks.elect(KEY, { signal: AbortSignal.abort() }, () => expect.unreachable());
+    expect(wire.sent).toHaveLength(0);
+  });
+
+  it("with its invocation, in time to say so", async () => {
+    const { locks, rival, clock } = createRig();
+    const endsAtMs = clock.monotonicMs() + 5 * SECOND_MS;
+    await rival.acquire(KEY);
+    const view = locks.forInvocation({ getRemainingTimeInMillis: () => endsAtMs - clock.monotonicMs() });
+    await clock.settle(view.elect(KEY, () => expect.unreachable()));
+    expect(clock.monotonicMs()).toBeGreaterThan(endsAtMs - 2 * SECOND_MS);
+  });
+});
+
+describe("standing by", () => {
+  it("costs a request each renewal interval, or less than twice as many", async () => {
+    const { locks, rival, wire, clock } = createRig();
+    await rival.acquire(KEY);
+    void locks.elect(KEY, () => expect.unreachable());
+    await clock.advance(HOUR_MS);
+    const intervals = HOUR_MS / INTERVAL_MS;
+    expect(wire.sent.length).toBeGreaterThanOrEqual(intervals);
+    expect(wire.sent.length).toBeLessThan(2 * intervals);
+  });
+
+  it("outlasts a service that can't be reached, asking less and less often", async () => {
+    const { locks, wire, clock } = createRig();
+    let leads = 0;
+    wire.always("acquire", { lost: "request" });
+    wire.always("release", { lost: "request" });
+    void locks.elect(KEY, (lease) => {
+      leads++;
+      return untilLost(lease);
+    });
+    await clock.advance(HOUR_MS);
+    const asked = wire.of("acquire").length;
+    await clock.advance(HOUR_MS);
+    expect(wire.of("acquire").length - asked).toBeLessThanOrEqual(asked);
+    wire.always("acquire", undefined);
+    wire.always("release", undefined);
+    await clock.advance(60 * SECOND_MS);
+    expect(leads).toBe(1);
+  });
+});
+
+describe("an election that can't be", () => {
+  it.each<[field: string, elect: (locks: LockClient) => Promise<void>]>([
+    ["waitMs", (locks) => locks.elect(KEY, { waitMs: 1 } as never, () => undefined)],
+    ["leaseMs", (locks) => locks.elect(KEY, { leaseMs: 1 }, () => undefined)],
+    ["signal", (locks) => locks.elect(KEY, { signal: 1 } as never, () => undefined)],
+    ["lead", (locks) => locks.elect(KEY, undefined as never)],
+    ["key", (locks) => locks.elect("", () => undefined)],
+  ])("is refused by the name of %s", async (field, elect) => {
+    const { locks, wire } = createRig();
+    const refused = elect(locks);
+    await expect(refused).rejects.toBeInstanceOf(InvalidRequestError);
+    await expect(refused).rejects.toMatchObject({ field });
+    expect(wire.sent).toHaveLength(0);
+  });
+
+  it("for want of a right ends with the refusal", async () => {
+    const { locks, wire, clock } = createRig();
+    const refusal = { ok: false, code: "forbidden", detail: "not yours", definite: true, retry: "never" } as const;
+    wire.always("acquire", { instead: refusal });
+    const election = locks.elect(KEY, () => undefined);
+    await expect(clock.settle(election)).rejects.toBeInstanceOf(LockError);
+    await expect(election).rejects.toMatchObject({ code: "forbidden" });
+  });
+});

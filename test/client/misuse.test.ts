@@ -1,0 +1,99 @@
+/** Calls in another library's form, or with something missing: one clear error that names what is wrong, and nothing sent. */
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { describe, expect, it } from "vitest";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import type { LockClient } from "../../lib/index.js";
+import { createLockClient as createHttpClient, InvalidRequestError, LockUnavailableError } from "../../lib/index.js";
+import { createLockClient } from "../../lib/testing.js";
+
+/** As JavaScript calls it, where no compiler looks. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- as above
+type Untyped = any;
+const work = (): void => undefined;
+
+async function thrownBy(task: () => unknown): Promise<unknown> {
+  try {
+    await task();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe("a call in the wrong form", () => {
+  it.each<[said: string, field: string, call: (locks: Untyped) => unknown]>([
+    ["a number for options, as in redlock", "options", (locks) => locks.acquire("a", 5000)],
+    ["a number between key and function", "options", (locks) => locks.withLock("a", 5000, work)],
+    ["null for options", "options", (locks) => locks.withLock("a", null, work)],
+    ["a function to acquire", "options", (locks) => locks.acquire("a", work)],
+    ["a list to tryAcquire", "options", (locks) => locks.tryAcquire("a", ["b"])],
+    ["a number for a run's options", "options", (locks) => locks.runOnce("a", 5, work)],
+    ["a number for a set's options", "options", (locks) => locks.acquireAll(["a"], 5)],
+    ["a semaphore without a limit", "limit", (locks) => locks.semaphore("a")],
+    ["a semaphore with a bare limit", "limit", (locks) => locks.semaphore("a", 5)],
+    ["an invocation without a context", "context", (locks) => locks.forInvocation(undefined)],
+    ["an invocation with something else", "context", (locks) => locks.forInvocation({})],
+    ["a break without options", "options", (locks) => locks.forceRelease("a")],
+    ["a page that is too long", "max", (locks) => locks.list({ max: 1000 })],
+    ["a prefix that is a number", "prefix", (locks) => locks.list({ prefix: 5 })],
+    ["a cursor that is a number", "cursor", (locks) => locks.runs.list({ cursor: 5 })],
+  ])("%s is refused by the name of %s", async (_said, field, call) => {
+    const locks = createLockClient();
+    const error = await thrownBy(() => call(locks));
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect(error).toMatchObject({ field, message: expect.stringMatching(new RegExp(`^${field}: `)) });
+    expect((await locks.list()).items).toEqual([]);
+  });
+
+  it("control: the same calls in the right form are not", async () => {
+    const locks: LockClient = createLockClient();
+    await (await locks.acquire("a", {})).release();
+    await locks.withLock("a", work);
+    await (await locks.semaphore("b", { limit: 5 }).acquire()).release();
+    await locks.forInvocation({ getRemainingTimeInMillis: () => 5000 }).close();
+    await locks.list({ max: 100, prefix: "a" });
+  });
+});
+
+describe("a client that is made in the wrong form", () => {
+  const url = "http://127.0.0.1:8787";
+  it.each<[said: string, field: string, options: Untyped]>([
+    ["a bare URL", "options", url],
+    ["null", "options", null],
+    ["a URL object", "url", { url: new URL(url) }],
+    ["a URL without its scheme", "url", { url: "localhost:8787" }],
+    ["a URL of another scheme", "url", { url: "ftp://localhost" }],
+    ["an owner that is a number", "owner", { url, owner: 5 }],
+    ["a prefix that no key may begin with", "prefix", { url, prefix: "a b" }],
+    ["a prefix that is a number", "prefix", { url, prefix: 5 }],
+    ["a listener that is none", "onEvent", { url, onEvent: "x" }],
+    ["a signer that is none", "sign", { url, sign: {} }],
+    ["a token that is a number", "token", { url, token: 5 }],
+    ["a switch that is a word", "closeOnSigterm", { url, closeOnSigterm: "yes" }],
+  ])("%s is refused by the name of %s", async (_said, field, options) => {
+    const error = await thrownBy(() => createHttpClient(options as never));
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect(error).toMatchObject({ field, message: expect.stringMatching(new RegExp(`^${field}: `)) });
+  });
+});
+
+describe("straight on the table", () => {
+  it.each<[said: string, client: () => DynamoDBClient, says: string]>([
+    ["no region", () => new DynamoDBClient({ region: () => Promise.reject<string>(new Error("Region is missing")) }), "Region is missing"],
+    [
+      "no credentials",
+      () => {
+        const error = Object.assign(new Error("Could not load credentials from any providers"), { name: "CredentialsProviderError" });
+        return new DynamoDBClient({ region: "us-east-1", credentials: () => Promise.reject(error) });
+      },
+      "Could not load credentials",
+    ],
+  ])("%s is told at once, by what the SDK said", async (_said, client, says) => {
+    let tries = 0;
+    const log = (): void => void tries++;
+    const error = await thrownBy(() => createTableClient({ tableName: "t", client: client(), log }).acquire("a"));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect((error as Error).message).toContain(says);
+    expect(tries).toBe(1);
+  });
+});

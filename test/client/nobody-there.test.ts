@@ -1,0 +1,57 @@
+/** A URL at which nobody answers: a mistake is told within seconds, an outage is waited out. */
+import { afterEach, describe, expect, it } from "vitest";
+import { createLockClient, LockUnavailableError } from "../../lib/index.js";
+import { key } from "../../lib/index.js";
+import type { StubServer } from "./stub-server.js";
+import { startStubServer } from "./stub-server.js";
+
+const HELD = { holders: [], waiters: [], key: "k", version: 1, mode: "exclusive", fencingToken: 0 };
+
+let server: StubServer | undefined;
+afterEach(() => server?.close());
+
+/** A URL that was a server's. */
+async function leftUrl(): Promise<string> {
+  const left = await startStubServer();
+  await left.close();
+  return left.url;
+}
+
+describe("where nobody ever answered", () => {
+  it.each<[what: string, ask: (locks: ReturnType<typeof createLockClient>) => Promise<unknown>]>([
+    ["acquire", (locks) => locks.acquire(key("ORDER", 1))],
+    ["runOnce", (locks) => locks.runOnce(key("ORDER", 1), () => "done")],
+    ["list", (locks) => locks.list()],
+  ])("%s gives up after a few attempts, names the URL, and knows that nothing happened", async (_what, ask) => {
+    const url = await leftUrl();
+    let attempts = 0;
+    const counting: typeof fetch = (...args) => {
+      attempts++;
+      return fetch(...args);
+    };
+    const error: unknown = await ask(createLockClient({ url, fetch: counting })).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error).toMatchObject({ definite: true, retry: "later" });
+    expect((error as Error).message).toContain(`no answer (ECONNREFUSED) from ${url}`);
+    expect((error as Error).message).toContain("is it running?");
+    expect(attempts).toBe(8);
+  });
+});
+
+describe("where somebody answered before", () => {
+  it("it is an outage: asked again for as long as any", async () => {
+    server = await startStubServer();
+    const { url } = server;
+    let attempts = 0;
+    const failing: typeof fetch = async (...args) => {
+      attempts++;
+      if (attempts === 1 || attempts > 12) return new Response(JSON.stringify(HELD), { status: 200, headers: { etag: '"1"' } });
+      return fetch(...args);
+    };
+    await server.close();
+    const locks = createLockClient({ url, fetch: failing });
+    await locks.inspect("k");
+    expect(await locks.inspect("k")).toEqual(HELD);
+    expect(attempts).toBe(13);
+  });
+});
