@@ -11,6 +11,7 @@ import { guide, pasted, printed, workshop } from "./snippets.js";
 const run = promisify(execFile);
 const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
 const PATIENCE_MS = 120_000;
+const MINUTE_MS = 60_000;
 const GUIDE = guide("start-here");
 
 let service: NpmStart;
@@ -47,6 +48,18 @@ describe("start here", () => {
       expect(released).toMatch(/^HTTP\/1\.1 204/);
       expect(released).toMatch(/^lease-state: released\r$/im);
     }
+    expect(first).toContain(`"leaseMs":${2 * MINUTE_MS},`);
+    expect(GUIDE.text).toContain("acquire `ORDER_1231` for 2 minutes");
+    const late = await paste(acquire);
+    expect(late).toMatch(/^HTTP\/1\.1 410/);
+    expect(late).toContain('"code":"lease-over"');
+    expect(GUIDE.text).toContain("Paste the first again now: `410`, `lease-over`.");
+  });
+
+  it.runIf(HAS_CURL)("prints a line of JSON for each of them, and none for who looks", async () => {
+    const events = (): readonly unknown[] => service.lines().map((line) => (JSON.parse(line) as { readonly event: unknown }).event);
+    await expect.poll(events).toEqual(["granted", "replayed", "ended", "ended", "refused"]);
+    expect(GUIDE.text).toContain("a line of JSON for each acquire, release and refusal");
   });
 
   it("the program prints what stands beside it", { timeout: PATIENCE_MS }, async () => {
@@ -56,11 +69,11 @@ describe("start here", () => {
     expect(await printed(file, { HOLDFAST_URL: service.url })).toEqual(GUIDE.says);
   });
 
-  it("its commands are those that are tried here and in the README's test", () => {
+  it("its commands are those that are tried here, in the README's test and in that of the package", () => {
     expect(GUIDE.blocks("sh").map((block) => block.trim())).toEqual([
       "npm ci && npm start",
-      "HOLDFAST_URL=http://127.0.0.1:8787 npx tsx first.mts",
-      "npm install ../holdfast",
+      "export HOLDFAST_URL=http://127.0.0.1:8787\nnpx tsx first.mts",
+      "npm pack --pack-destination ../my-project\ncd ../my-project && npm install ./holdfast-0.1.0.tgz",
     ]);
   });
 });

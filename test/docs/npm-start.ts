@@ -10,6 +10,8 @@ export interface NpmStart {
   readonly url: string;
   /** Where its DynamoDB answers; `""` when this machine has none, and it keeps its records in memory. */
   readonly engineEndpoint: string;
+  /** The lines of JSON that it printed since. */
+  lines(): readonly string[];
   /** Sends what the terminal sends, npm and the shell between included. Resolves when nothing of it runs any more. */
   pressCtrlC(): Promise<{ readonly code: number | null; readonly stderr: string }>;
   /** Whatever state it is in. */
@@ -44,6 +46,7 @@ export async function npmStart(): Promise<NpmStart> {
     greeting,
     url,
     engineEndpoint,
+    lines: () => greeting.split("\n").filter((line) => line.startsWith("{")),
     async pressCtrlC() {
       signalGroup("SIGINT");
       return { code: await closed, stderr };

@@ -9,7 +9,10 @@ import { blockUnder, blocksUnder, README } from "./readme.js";
 
 const HOUR_MS = 3_600_000;
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
-const { scripts, engines, license } = JSON.parse(read("package.json")) as {
+const { name, version, scripts, engines, license, peerDependencies } = JSON.parse(read("package.json")) as {
+  name: string;
+  version: string;
+  peerDependencies: Record<string, string>;
   scripts: Record<string, string>;
   engines: { node: string };
   license: string;
@@ -42,6 +45,29 @@ describe("the README's figures", () => {
   ])("say %s as the code has it: %s", (_what, sentence, alsoTrue = true) => {
     expect(README).toContain(sentence);
     expect(alsoTrue).toBe(true);
+  });
+});
+
+describe("what the README says before all else", () => {
+  const [top = ""] = README.split("\n## ");
+
+  it.each(["**Nothing here has run on AWS yet.**", "**The package is not on npm yet**"])("is: %s", (sentence) => {
+    expect(top).toContain(sentence);
+  });
+
+  it("is said on the pages that install it too: from what npm pack makes, by its version", () => {
+    const tarball = `npm install ./${name}-${version}.tgz`;
+    const pages = [README, read("docs/start-here.md"), read("docs/into-your-account.md")];
+    expect(pages.filter((page) => !page.includes(tarball) || !page.includes("not on npm yet"))).toEqual([]);
+    expect(pages.filter((page) => /npm install (?:-\S+ )*holdfast/.test(page))).toEqual([]);
+  });
+
+  it("and each entry's packages are its peers", () => {
+    const [, said = ""] = /need nothing else\. (What the other entries need, you install: [^\n]*)/.exec(README) ?? [];
+    const named = [...said.matchAll(/`(@?[\w-]+(?:\/[\w-]+)?)`/g)].map(([, one]) => one);
+    const twoAbove = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
+    expect([...named, ...twoAbove].toSorted()).toEqual(Object.keys(peerDependencies).toSorted());
+    expect(README).toContain(`\`npm install ${twoAbove.join(" ")}\``);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * Whoever pastes what the README says gets what the README says: `npm start` is started once as it stands
- * there, and every snippet then runs against it, word for word but for the port.
+ * there, and every snippet then runs against it, word for word.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
@@ -9,6 +9,8 @@ import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { BuildOptions } from "esbuild";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
@@ -16,11 +18,12 @@ import { createLockClient } from "../../lib/index.js";
 import { ROOT } from "../tidy/tree.js";
 import type { NpmStart } from "./npm-start.js";
 import { npmStart, plainEnvironment } from "./npm-start.js";
-import { blockUnder } from "./readme.js";
+import { blockUnder, README } from "./readme.js";
 
 const run = promisify(execFile);
 const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
 const README_URL = "http://127.0.0.1:8787";
+const RUN_IT = `export HOLDFAST_URL=${README_URL}\nnpx tsx first.mts`;
 const KEY = "ORDER_1231";
 /** The README's imports, and the sources that are published under these names. */
 const ENTRIES = {
@@ -60,13 +63,11 @@ afterAll(async () => {
 
 function snippet(heading: string): string {
   const names = Object.entries(ENTRIES);
-  return names
-    .reduce((text, [name, file]) => text.replaceAll(`from ${name}`, `from ${JSON.stringify(file)}`), blockUnder(heading, "ts"))
-    .replace(README_URL, service.url);
+  return names.reduce((text, [name, file]) => text.replaceAll(`from ${name}`, `from ${JSON.stringify(file)}`), blockUnder(heading, "ts"));
 }
 
 /** Runs a snippet to its end; rejects unless it ends well. */
-async function runSnippet(name: keyof typeof SNIPPETS, env: Readonly<Record<string, string>> = {}) {
+async function runSnippet(name: keyof typeof SNIPPETS, env: Readonly<Record<string, string>> = { HOLDFAST_URL: service.url }) {
   const file = join(directory, `${name}.mts`);
   return run(process.execPath, ["--import", "tsx", file], { cwd: ROOT, env: plainEnvironment(env) });
 }
@@ -161,6 +162,13 @@ describe("the README's first lease with curl", () => {
 });
 
 describe("the README's snippets", () => {
+  it("are run as it says, once and early", () => {
+    expect(blockUnder("With the SDK, over HTTP", "sh")).toBe(RUN_IT);
+    const programs = Object.values(SNIPPETS).map((heading) => blockUnder(heading, "ts"));
+    expect(programs.filter((program) => program.includes("127.0.0.1"))).toEqual([]);
+    expect(README.indexOf(RUN_IT)).toBeLessThan(README.indexOf(programs[0]!));
+  });
+
   it("have the types that they use", { timeout: COMPILER_MS }, async () => {
     await expect(run("npx", ["tsc", "--noEmit", "-p", directory], { cwd: ROOT })).resolves.toMatchObject({ stdout: "" });
   });
@@ -182,6 +190,18 @@ describe("the README's snippets", () => {
   it("decorate methods", async () => {
     const { stdout, stderr } = await runSnippet("locked");
     expect([stderr, stdout]).toEqual(["", "order 1231 accepted under held lease order 1231: 4200 cents back\n"]);
+  });
+
+  it("decorate methods through esbuild with the target that is named; control: not without one", { timeout: COMPILER_MS }, async () => {
+    const [, version = ""] = /esbuild needs a target that has none \(`--target=(\w+)`\)/.exec(README) ?? [];
+    const built = async (name: string, options: BuildOptions): Promise<{ readonly stdout: string }> => {
+      const outfile = join(directory, `${name}.mjs`);
+      const entryPoints = [join(directory, "locked.mts")];
+      await build({ entryPoints, outfile, bundle: true, platform: "node", format: "esm", logLevel: "silent", ...options });
+      return run(process.execPath, [outfile], { cwd: directory, env: plainEnvironment({ HOLDFAST_URL: service.url }) });
+    };
+    expect((await built("for-node", { target: version })).stdout).toContain("order 1231 accepted under held lease");
+    await expect(built("as-it-is", {})).rejects.toThrow("SyntaxError");
   });
 
   it("write under the token of a lease straight on the table", async ({ skip }) => {
