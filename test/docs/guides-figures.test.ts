@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
-import { createLockClient, key, LockLostError, LockTimeoutError } from "../../lib/testing.js";
+import { createLockClient, key, locked, LockLostError, LockTimeoutError } from "../../lib/testing.js";
 import { ROOT } from "../tidy/tree.js";
 import { guide } from "./snippets.js";
 
@@ -116,6 +116,34 @@ describe("what the guides say of waiting", () => {
   it("the default wait gives up just before a crashed holder's key is free; a longer one gets it", async () => {
     await expect(afterACrash()).rejects.toBeInstanceOf(LockTimeoutError);
     expect((await afterACrash(crashMs(DEFAULTS.leaseMs) + 5 * SECOND_MS)).state).toBe("held");
+  });
+
+  it("within a withLock, a withLocks or a locked function of the key, every way of asking fails at once", async () => {
+    expect(WAITING).toContain("`withLock`, `withLocks` or `locked` of the same client");
+    const locks = createLockClient();
+    const ways = [() => locks.tryAcquire("key"), () => locks.acquire("key"), () => locks.withLock("key", () => "never")];
+    const around: ((ask: () => Promise<unknown>) => Promise<unknown>)[] = [
+      (ask) => locks.withLock("key", ask),
+      (ask) => locks.withLocks(["other", "key"], ask),
+      (ask) => locked({ locks, key: () => "key" }, ask)(),
+    ];
+    for (const outer of around)
+      for (const ask of ways) await expect(outer(ask)).rejects.toMatchObject({ code: "self-deadlock", name: "LockError" });
+  });
+
+  it("after a bare acquire one waits for oneself until waitMs, and so does who asks another client within a withLock", async () => {
+    const locks = createLockClient();
+    const other = createLockClient({ clock: locks.clock, store: locks.store });
+    const waited = async (on: typeof locks): Promise<number> => {
+      const began = locks.clock.monotonicMs();
+      await expect(on.acquire("key", { waitMs: 7000 })).rejects.toBeInstanceOf(LockTimeoutError);
+      return locks.clock.monotonicMs() - began;
+    };
+    const held = await locks.acquire("key");
+    expect(await locks.tryAcquire("key")).toBeNull();
+    expect(await locks.clock.settle(waited(locks))).toBe(7000);
+    await held.release();
+    expect(await locks.clock.settle(locks.withLock("key", () => waited(other)))).toBe(7000);
   });
 
   it("tryAcquire does not overtake who is queued", async () => {
