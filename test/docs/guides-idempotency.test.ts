@@ -1,11 +1,18 @@
 /** What the page on idempotency states: its figures are the code's, and what comes back is as its table has it. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
+import type { Hold } from "../../lib/core/record.js";
+import { startedTtlAtSec } from "../../lib/core/run.js";
+import { idempotencyHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
+import { requestV1, requestV2, SCHEDULED } from "../middy/events.js";
 import { guide } from "./snippets.js";
 
 const PAGE = guide("idempotency").text;
 const ROWS = PAGE.replaceAll(/ *\| */g, "|");
+
+/** A handler that is given whatever a test has. */
+type Handle = (event: unknown, context: object) => Promise<unknown>;
 
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
@@ -22,8 +29,53 @@ describe("the figures of the page on idempotency", () => {
 
   it("of attempts, checkpoints and results are the code's", () => {
     expect(ROWS).toContain(`|began ${DEFAULTS.maxAttempts} times (\`maxAttempts\`)|`);
+    expect(PAGE).toContain(`for (let call = 0; call < ${DEFAULTS.maxAttempts}; call++) await always();`);
     expect(PAGE).toContain(`at most ${LIMITS.checkpointBytes / 1024} KB`);
     expect(ROWS).toContain(`|over ${LIMITS.resultBytes / 1024} KB as JSON|`);
+  });
+});
+
+describe("what the page on idempotency says of attempts that are used up", () => {
+  it("is not ended by keepResultMs, nor by any time, while the record is there", async () => {
+    const locks = createLockClient();
+    const tries = (): Promise<unknown> =>
+      locks
+        .runOnce("run", { keepResultMs: LIMITS.keepResultMinMs }, () => Promise.reject(new Error("again")))
+        .catch((error: unknown) => (error as { readonly code?: string }).code);
+    for (let call = 0; call < DEFAULTS.maxAttempts; call++) expect(await tries()).toBeUndefined();
+    for (const passedMs of [0, 2 * LIMITS.keepResultMinMs, 30 * DAY_MS]) {
+      await locks.clock.advance(passedMs);
+      expect(await tries()).toBe("attempts-exhausted");
+    }
+  });
+
+  it.each([
+    [DEFAULTS.keepResultMs, 3 * DAY_MS],
+    [LIMITS.keepResultMinMs, 2 * DAY_MS + LIMITS.keepResultMinMs],
+  ])("may be collected, with a keepResultMs of %d, that and two days after the last attempt's lease", (keepResultMs, afterMs) => {
+    const endedMs = 1_800_000_000_000;
+    const rules = { retentionMs: DEFAULTS.retentionMs, marginMs: takeoverMarginMs };
+    const ttlAtSec = startedTtlAtSec({ expiresAtMs: endedMs, marginMs: 0 } as Hold, keepResultMs, rules);
+    expect(ttlAtSec).toBe((endedMs + afterMs) / SECOND_MS);
+    expect(PAGE).toContain("three days after the last attempt at the earliest (two days and `keepResultMs`");
+  });
+});
+
+describe("what the page on idempotency says of events", () => {
+  const locks = createLockClient();
+  const handler = idempotencyHandler({ locks }, async () => ({ statusCode: 201, body: "made" })) as Handle;
+  const context = { getRemainingTimeInMillis: () => 60_000 };
+
+  it.each([
+    ["requestContext.http", requestV2()],
+    ["httpMethod", requestV1()],
+  ])("is so: one with %s is a request, answered 400 without a key", async (what, event) => {
+    expect(PAGE).toContain(`\`${what}\``);
+    expect(await handler(event, context)).toMatchObject({ statusCode: 400 });
+  });
+
+  it("is so: a schedule's is none, and without a key it throws", async () => {
+    await expect(handler(SCHEDULED, context)).rejects.toThrow("Idempotency-Key");
   });
 });
 
