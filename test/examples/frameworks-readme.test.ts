@@ -35,13 +35,4 @@ describe("the framework examples", () => {
     expect(parts.length).toBeGreaterThan(10);
     expect(parts.filter(([, lines]) => lines >= LINES)).toEqual([]);
   });
-
-  it("quote only what is there: the README's own line of code", () => {
-    expect(read("README.md")).toContain("ordersApp(createLockClient(), ordersInMemory()).listen(3000);");
-    for (const [file, name] of [
-      ["express.ts", "ordersApp"],
-      ["orders.ts", "ordersInMemory"],
-    ] as const)
-      expect(read(file)).toContain(`function ${name}(`);
-  });
 });
