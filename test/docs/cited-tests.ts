@@ -1,4 +1,7 @@
-/** Tests that a page names, as `test/some.test.ts`: "its sentence": each must be there, or the page claims too much. */
+/**
+ * Tests that a page names: each must be there, or the page claims too much. Either in its prose, as `test/some.test.ts`:
+ * "its sentence", or as the title of a link to the file, out of a reader's way.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../tidy/tree.js";
@@ -9,11 +12,13 @@ export interface CitedTest {
   readonly name: string;
 }
 
-const CITATION = /`(test\/[\w./-]+\.ts)`: "([^"]+)"/g;
+const IN_PROSE = /`(test\/[\w./-]+\.ts)`: "([^"]+)"/g;
+const AS_LINK = /\]\((?:\.\.\/)*(test\/[\w./-]+\.ts) "([^"]+)"\)/g;
 
 /** The tests that `page` names, however it is wrapped. */
 export function citedTests(page: string): readonly CitedTest[] {
-  return [...page.replaceAll(/\s+/g, " ").matchAll(CITATION)].map(([, file = "", name = ""]) => ({ file, name }));
+  const text = page.replaceAll(/\s+/g, " ");
+  return [IN_PROSE, AS_LINK].flatMap((form) => [...text.matchAll(form)].map(([, file = "", name = ""]) => ({ file, name })));
 }
 
 /** Whether there is a test with that sentence. */

@@ -14,13 +14,42 @@ const ROWS = PAGE.split("\n")
   .filter((line) => line.startsWith("| ") && !/^\| (?:-|What was met)/.test(line))
   .map((line) => line.split(" | ").map((cell) => cell.replaceAll(/^\| | \|$/g, "").trim()));
 
+/** The anchor that a heading has on GitHub. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .replaceAll(" ", "-");
+
 describe("the page of questions", () => {
   it("names tests that there are; control: not one by another name", () => {
     const cited = citedTests(PAGE);
     expect(cited.length).toBeGreaterThan(40);
     expect(cited.filter((test) => !isThere(test))).toEqual([]);
     expect(isThere({ ...cited[0]!, name: "is granted a millisecond before" })).toBe(false);
-    expect([...PAGE.matchAll(/`test\/[\w./-]+\.ts`/g)]).toHaveLength(cited.length);
+    expect([...PAGE.matchAll(/\.\.\/test\/[\w./-]+/g)]).toHaveLength(cited.length);
+    expect(PAGE).not.toContain("`test/");
+  });
+
+  it("lists every question of a team at its top, in order, and nothing else", () => {
+    const [list = "", ...sections] = PAGE.split("\n## ");
+    const questions = sections
+      .filter((section) => !section.startsWith("From the trackers"))
+      .flatMap((section) => section.match(/^### .*$/gm));
+    const anchors = questions.map((heading) => anchorOf(heading!.replace("### ", "")));
+    expect([...list.matchAll(/ \[[^\]]+\]\(#([\w-]+)\)/g)].map(([, anchor]) => anchor)).toEqual(["from-the-trackers", ...anchors]);
+    expect(anchors.length).toBeGreaterThan(15);
+  });
+
+  it("says of waiting without end what there is: the largest number waits for hours, and gets the key", async () => {
+    expect(TEXT).toContain("`waitMs` takes any number, `Number.MAX_SAFE_INTEGER` too");
+    const holder = createLockClient();
+    const { clock, store } = holder;
+    const held = await holder.acquire("key");
+    const asked = createLockClient({ clock, store }).acquire("key", { waitMs: Number.MAX_SAFE_INTEGER });
+    await clock.advance(6 * 3_600_000);
+    await held.release();
+    expect((await clock.settle(asked)).state).toBe("held");
   });
 
   it("answers every complaint, and says where it was met", () => {
