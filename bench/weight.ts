@@ -53,7 +53,7 @@ function leaveOut(files: readonly string[]): Plugin {
       onLoad({ filter: /\.ts$/ }, async ({ path }) => {
         if (!files.includes(path)) return null;
         const source = await readFile(path, "utf8");
-        const names = [...source.matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)].map(([, name]) => name);
+        const names = [...source.matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)].map(([, name]) => name);
         return { contents: names.map((name) => `export let ${name} = globalThis.nothing;`).join("\n"), loader: "ts" };
       });
     },
