@@ -1,11 +1,12 @@
 /**
- * HTTP as API Gateway, a function URL or a load balancer hands it to a function: which events are requests, what
- * they ask for, and what is answered. Nothing here knows of locks or runs.
+ * HTTP as API Gateway, a function URL, a load balancer, VPC Lattice or a template of one's own hands it to a function:
+ * which events are requests, what they ask for, and what is answered. Nothing here knows of locks or runs.
  */
 
 /** As much of a request's event as is read here: of a REST API, an HTTP API, a function URL, a load balancer. */
 export interface HttpRequest {
-  readonly headers?: Readonly<Record<string, string | undefined>> | null;
+  /** VPC Lattice has a list for each. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | null;
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null;
   readonly httpMethod?: string;
   readonly path?: string;
@@ -27,7 +28,9 @@ export interface HttpAnswer {
 
 /** An {@link HttpAnswer} where events of this type are requests, and nothing otherwise. */
 export type AnswerTo<Event> = Event extends
-  { readonly httpMethod: string } | { readonly requestContext: { readonly http: { readonly method: string } } }
+  | { readonly httpMethod: string }
+  | { readonly requestContext: { readonly http: { readonly method: string } } }
+  | { readonly headers: object | null }
   ? HttpAnswer
   : never;
 
@@ -37,21 +40,41 @@ export type AnswerTo<Event> = Event extends
  */
 export const HTTP_WAIT_MS = 5000;
 
-/** Whether the event is a request that somebody waits for. */
+/**
+ * Whether the event is a request that somebody waits for: one with a method, where the gateways of AWS put it, or with
+ * headers. No other event of AWS has those at its top; what is handed on to a state machine should leave them out.
+ */
 export function isHttp(event: unknown): event is HttpRequest {
   if (typeof event !== "object" || event === null) return false;
-  const { httpMethod, requestContext } = event as Partial<Record<keyof HttpRequest, unknown>>;
-  return typeof httpMethod === "string" || typeof (requestContext as HttpRequest["requestContext"])?.http === "object";
+  const { headers, multiValueHeaders } = event as Partial<Record<keyof HttpRequest, unknown>>;
+  return saysMethod(event) || isObject(headers) || isObject(multiValueHeaders);
+}
+
+/** Whether it is of a REST API, an HTTP API, a function URL or a load balancer: its parts are known, and what it takes for an answer. */
+export function saysMethod(event: HttpRequest): boolean {
+  const { httpMethod, requestContext } = event;
+  return typeof httpMethod === "string" || isObject(requestContext?.http);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The request's headers; of one that was sent several times, the first. */
 export function headersOf({ headers, multiValueHeaders }: HttpRequest): Readonly<Record<string, string | undefined>> {
-  if (headers) return headers;
-  return Object.fromEntries(Object.entries(multiValueHeaders ?? {}).map(([name, values]) => [name, values?.[0]]));
+  const sent = Object.entries(headers ?? multiValueHeaders ?? {});
+  return Object.fromEntries(sent.map(([name, values]) => [name, typeof values === "string" ? values : values?.[0]]));
 }
 
-/** What the request asks for: the same when it is sent again, whatever its headers. */
+/**
+ * What the request asks for: the same when it is sent again, whatever its headers. Of one that doesn't say its method
+ * where the gateways do, nobody knows which member is what: all but its headers and context.
+ */
 export function askedOf(event: HttpRequest): unknown {
+  if (!saysMethod(event)) {
+    const { headers: _headers, multiValueHeaders: _sent, requestContext: _context, isBase64Encoded: _encoded, ...asked } = event;
+    return { ...asked, body: bodyOf(event) };
+  }
   const { httpMethod, path, queryStringParameters, rawPath, rawQueryString, requestContext } = event;
   return {
     method: httpMethod ?? requestContext?.http?.method,

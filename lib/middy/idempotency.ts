@@ -13,8 +13,8 @@ import { checkRun } from "../client/run-options.js";
 import { checkMade } from "../client/wrapped.js";
 import type { Around, Handler, Wrapped } from "./around.js";
 import { checkClient, checkFunction, handlerOf, invocationOf } from "./around.js";
-import type { HttpAnswer } from "./http.js";
-import { answerFrom, askedOf, headersOf, HTTP_WAIT_MS, isHttp, statusOf, withHeaders } from "./http.js";
+import type { HttpAnswer, HttpRequest } from "./http.js";
+import { answerFrom, askedOf, headersOf, HTTP_WAIT_MS, isHttp, saysMethod, statusOf, withHeaders } from "./http.js";
 import type { Middleware } from "./middleware.js";
 import { middlewareOf } from "./middleware.js";
 import type { ProblemCode } from "./problem.js";
@@ -32,7 +32,7 @@ export interface IdempotencyOptions<Event, Context> extends Omit<RunOptions, "pa
   readonly key?: (event: Event, context: Context) => string;
   /**
    * What the run is about, as JSON: the same key with another payload is refused, over HTTP with 422.
-   * @default method, path, query and body of a request over HTTP, the body as parsed JSON; of other events nothing: any matches
+   * @default method, path, query and body of a request over HTTP, the body as parsed JSON (where the event doesn't say its method: all of it but headers and context); of other events nothing: any matches
    */
   readonly payload?: (event: Event, context: Context) => unknown;
   /**
@@ -55,7 +55,8 @@ const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
 const REPLAYED = { "Idempotent-Replayed": "true" };
 
 /**
- * `handler` once per key; `currentRun()` is the run. Its response is recorded if it `isRecorded`; an error that it
+ * `handler` once per key; `currentRun()` is the run. An event with a method, or with `headers` or `multiValueHeaders`
+ * at its top, is a request over HTTP: what hands one on, such as a state machine, leaves those out. Its response is recorded if it `isRecorded`; an error that it
  * throws makes the next caller start again, a `FinalError` is kept and replayed as `RunFailedError`. Over HTTP, a
  * replay has the header `Idempotent-Replayed: true`, and a key that is still being worked on is answered 409 with
  * Retry-After; elsewhere that throws LockTimeoutError, so that the trigger tries again. A response that can't be kept
@@ -124,7 +125,7 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
       );
       const response = await call();
       const isReplay = progress.stage === "before";
-      return { how: "answered", response: isReplay && http && response !== undefined ? replayOf(response) : response };
+      return { how: "answered", response: isReplay && http ? replayOf(response, event) : response };
     } catch (error) {
       const { stage, response } = progress;
       // The work is done, and only its record is not to be had: the caller is told what came of it.
@@ -189,7 +190,9 @@ function isFinalResponse(response: unknown): boolean {
   return status === undefined || (status < 500 && !NOT_NOW.includes(status));
 }
 
-function replayOf(response: unknown): unknown {
+function replayOf(response: unknown, event: HttpRequest): unknown {
+  // Only of a gateway it is known that it would make an answer of that.
+  if (response === undefined || (statusOf(response) === undefined && !saysMethod(event))) return response;
   const answer = answerFrom(response);
   return { ...answer, headers: withHeaders(answer, REPLAYED) };
 }

@@ -34,7 +34,7 @@ export interface LockHandlerOptions<Event, Context> extends Omit<
   /**
    * When another still holds the key after `waitMs`: `"wait"` throws LockTimeoutError, so that the trigger tries
    * again; `"throw"` does so without a wait; `"skip"` ends the invocation well, with undefined: for schedules. A
-   * request over HTTP is answered 423 with Retry-After in each case. @default "wait"
+   * request over HTTP (an event with a method, or with headers) is answered 423 with Retry-After in each case. @default "wait"
    */
   readonly whenHeld?: "wait" | "skip" | "throw";
   /**

@@ -1,4 +1,4 @@
-/** What Lambda calls a function with, as far as the wrappers read it: requests of both kinds of API, a schedule, an invocation's time. */
+/** What Lambda calls a function with, as far as the wrappers read it: requests of several kinds, a schedule, an invocation's time. */
 import type { InvocationContext } from "../../lib/client/invocation.js";
 import type { HttpAnswer } from "../../lib/middy.js";
 import type { VirtualClock } from "../../lib/testing.js";
@@ -56,6 +56,29 @@ export function requestV1({ body = { order: 1 }, headers = {}, path = "/orders",
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const rest = { queryStringParameters: null, requestContext: { stage: "prod" } };
   return { httpMethod: "POST", path, headers, body: encode(text, base64), isBase64Encoded: base64, ...rest };
+}
+
+/** A request as a template of one's own makes it, or somebody who invokes the function: no member says that it is one. */
+export interface RequestMade {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly path: string;
+  readonly body: string;
+  readonly isBase64Encoded: boolean;
+}
+
+/** A request that says nothing of its method. */
+export function requestMade({ body = { order: 1 }, headers = {}, path = "/orders", base64 = false }: RequestParts = {}): RequestMade {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return { headers, path, body: encode(text, base64), isBase64Encoded: base64 };
+}
+
+let sent = 0;
+
+/** `POST /orders` to VPC Lattice (version 2.0), which has its method at the top and lists of headers; each time its context is another. */
+export function requestOfLattice({ headers = {}, ...parts }: RequestParts = {}): object {
+  const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value, "another"]]));
+  const requestContext = { identity: {}, timeEpoch: String(1690497599177430 + ++sent) };
+  return { version: "2.0", method: "POST", ...requestMade(parts), headers: lists, queryStringParameters: {}, requestContext };
 }
 
 /** What a schedule sends: nobody waits for an answer. */

@@ -8,16 +8,17 @@ import { idempotencyHandler } from "../../lib/middy.js";
 import { createRig } from "../client/rig.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import type { RequestParts } from "./events.js";
-import { invocation, problemOf, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { invocation, problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
 import type { Work } from "./shapes.js";
 import { ONCE_SHAPES } from "./shapes.js";
 
 const HEADERS = { "idempotency-key": '"form-8f3a"' };
 const RUN = "form-8f3a";
-const KINDS = [
+const GATEWAYS = [
   ["an HTTP API's", requestV2],
   ["a REST API's", requestV1],
 ] as const;
+const KINDS = [...GATEWAYS, ["VPC Lattice's", requestOfLattice], ["a made", requestMade]] as const;
 
 describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
   /** A handler on a service of its own, its calls counted. */
@@ -248,6 +249,15 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(calls).toHaveLength(1);
     });
 
+    it("control: without a run the handler runs for each of them", async () => {
+      let orders = 0;
+      const plain = async (): Promise<unknown> => ({ statusCode: 201, body: String(++orders) });
+      await Promise.all([plain(), plain(), plain()]);
+      expect(orders).toBe(3);
+    });
+  });
+
+  describe.each(GATEWAYS)("for %s request", (_kind, request) => {
     it.each([
       [{ order: 1 }, JSON.stringify({ order: 1 })],
       ["done", "done"],
@@ -257,12 +267,25 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       const headers = { "content-type": "application/json", "Idempotent-Replayed": "true" };
       expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, headers, body });
     });
+  });
 
-    it("control: without a run the handler runs for each of them", async () => {
-      let orders = 0;
-      const plain = async (): Promise<unknown> => ({ statusCode: 201, body: String(++orders) });
-      await Promise.all([plain(), plain(), plain()]);
-      expect(orders).toBe(3);
+  describe("for an event with headers that says nothing of its method", () => {
+    it("is another request with another member, wherever what it asks for stands", async () => {
+      const { call, calls } = deployed(async () => ({ id: 1 }));
+      await call({ headers: HEADERS, order: { amount: 1 } });
+      expect(problemOf(await call({ headers: HEADERS, order: { amount: 2 } }))).toMatchObject({ statusCode: 422 });
+      expect(calls).toHaveLength(1);
+    });
+
+    it("replays a result without a status as it was, for nobody said that a gateway takes it", async () => {
+      const { call } = deployed(async () => ({ id: 1 }));
+      const event = { headers: HEADERS, order: { amount: 1 } };
+      expect([await call(event), await call(event)]).toEqual([{ id: 1 }, { id: 1 }]);
+    });
+
+    it("is none if its headers are a list, as records have them", async () => {
+      const { call } = deployed(async () => "done");
+      expect(await call({ headers: [HEADERS] })).toMatchObject({ name: "InvalidRequestError" });
     });
   });
 

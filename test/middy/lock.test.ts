@@ -6,7 +6,7 @@ import { lockHandler } from "../../lib/middy.js";
 import type { LockHandlerOptions } from "../../lib/middy.js";
 import { createRig } from "../client/rig.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { invocation, problemOf, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { invocation, problemOf, requestMade, requestV1, requestV2, SCHEDULED } from "./events.js";
 import type { Work } from "./shapes.js";
 import { LOCK_SHAPES } from "./shapes.js";
 
@@ -15,6 +15,7 @@ const LEASE_MS = 6000;
 const KINDS = [
   ["an HTTP API's request", requestV2()],
   ["a REST API's request", requestV1()],
+  ["a request that says nothing of its method", requestMade()],
   ["a schedule", SCHEDULED],
 ] as const;
 

@@ -6,7 +6,7 @@ import { problemAnswer, PROBLEMS } from "../../lib/middy/problem.js";
 import type { ProblemCode } from "../../lib/middy/problem.js";
 import { fromProblem, PROBLEM_TYPE } from "../../lib/wire/problem.js";
 import { isHttp, withHeaders } from "../../lib/middy/http.js";
-import { requestV1, requestV2, SCHEDULED } from "./events.js";
+import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 /** A lease that is lost is 410 between client and service; to the application's user nothing is gone for good. */
@@ -38,7 +38,13 @@ describe("an event", () => {
     ["of a REST API or a load balancer", requestV1(), true],
     ["of a schedule", SCHEDULED, false],
     ["of a queue", { Records: [] }, false],
-    ["of a WebSocket", { requestContext: { routeKey: "$connect", connectionId: "c" }, headers: {} }, false],
+    ["that opens a WebSocket, whose caller is told whether it is open", { requestContext: { routeKey: "$connect" }, headers: {} }, true],
+    ["of a WebSocket", { requestContext: { routeKey: "$default", connectionId: "c" }, body: "{}" }, false],
+    ["of VPC Lattice", requestOfLattice(), true],
+    ["that says no more than headers and body", { headers: {}, body: "{}" }, true],
+    ["with headers of which each was sent several times", { multiValueHeaders: {} }, true],
+    ["whose headers are a record's", { headers: [{ traceId: [1, 2] }], value: "" }, false],
+    ["of AppSync, which is answered by its resolver", { request: { headers: {} }, arguments: {} }, false],
     ["that is null", null, false],
     ["that is text", "POST", false],
   ])("%s", (_what, event, is) => {
