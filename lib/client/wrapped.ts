@@ -34,16 +34,19 @@ export interface Call<This, Args extends readonly unknown[], R> {
 export function wrapped<This, Args extends readonly unknown[], R>(
   wrapper: string,
   method: AsyncMethod<This, Args, R>,
-  context: ClassMethodDecoratorContext | undefined,
+  context: ClassMethodDecoratorContext | string | symbol | undefined,
   around: (call: Call<This, Args, R>) => Promise<R>,
 ): AsyncMethod<This, Args, R> {
-  if (typeof method !== "function") throw new InvalidRequestError(`${wrapper}: the last argument is the function to wrap`, "fn");
-  if (context !== undefined && (context as { readonly kind?: unknown }).kind !== "method") {
+  // With experimentalDecorators it is called with the class or its prototype, the member's name, and a descriptor.
+  const isLegacy = typeof context === "string" || typeof context === "symbol";
+  if (isLegacy || (context !== undefined && (context as { readonly kind?: unknown }).kind !== "method")) {
     throw new InvalidRequestError(
-      `@${wrapper}: is a standard decorator of methods; with experimentalDecorators, wrap the function: ${wrapper}(options, fn)`,
+      `@${wrapper}${isLegacy ? ` on ${String(context)}` : ""}: is a standard decorator of methods; ` +
+        `with experimentalDecorators, wrap the function: ${wrapper}(options, fn)`,
       "fn",
     );
   }
+  if (typeof method !== "function") throw new InvalidRequestError(`${wrapper}: the last argument is the function to wrap`, "fn");
   return async function (this: This, ...args: Args): Promise<R> {
     const name = context ? `${ownerOf(this, context.static)}${String(context.name)}` : method.name || `the function in ${wrapper}()`;
     return around({ self: this, args, name, work: () => Reflect.apply(method, this, args) });

@@ -1,7 +1,17 @@
 /** Functions and methods under a lock that their arguments name: as a decorator and as a wrapper, of one key and of a list. */
+import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet } from "../../lib/index.js";
-import { currentLease, InvalidRequestError, key, locked, LockLostError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
+import {
+  currentLease,
+  InvalidRequestError,
+  key,
+  locked,
+  LockLostError,
+  LockTimeoutError,
+  LockUnavailableError,
+  runOnce,
+} from "../../lib/index.js";
 import type { LockedOptions } from "../../lib/index.js";
 import type { Rig } from "./rig.js";
 import { createRig } from "./rig.js";
@@ -11,6 +21,14 @@ interface Order {
 }
 
 const keyOf = (order: Order): string => key("ORDER", order.id!);
+
+function thrownIn(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
 
 /** A service whose methods are locked, on `rig`'s client. */
 function ordersOn({ locks }: Rig) {
@@ -221,9 +239,24 @@ describe("a key that can't be made", () => {
     await expect(pay()).rejects.toThrow("settle: needs a client");
   });
 
-  it("a decorator of the older kind says which one it is not", () => {
-    const legacy = locked({ key: () => "k" }) as unknown as (target: object, name: string, descriptor: object) => unknown;
-    expect(() => legacy({}, "pay", {})).toThrow(InvalidRequestError);
+  it.each([
+    ["@locked", () => locked({ key: () => "k" }), "async accept() {}", "accept"],
+    ["@locked", () => locked({ key: () => "k" }), "static async accept() {}", "accept"],
+    ["@runOnce", () => runOnce({ key: () => "k" }), "async [Symbol.for('pay')]() {}", "Symbol(pay)"],
+    ["@runOnce", () => runOnce({ key: () => "k" }), "accept = async () => {}", "accept"],
+  ])("%s compiled with experimentalDecorators says what to write instead", async (wrapper, decorator, member, name) => {
+    const source = `export function declare(decorate: any) { class Orders { @decorate ${member} } }`;
+    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true, useDefineForClassFields: false } };
+    const { code } = await transform(source, { loader: "ts", format: "esm", tsconfigRaw });
+    const compiled = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as { declare(decorate: unknown): unknown };
+    const error = thrownIn(() => compiled.declare(decorator()));
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect((error as Error).message).toBe(
+      `${wrapper} on ${name}: is a standard decorator of methods; with experimentalDecorators, wrap the function: ${wrapper.slice(1)}(options, fn)`,
+    );
+  });
+
+  it("a decorator of what is no method says so", () => {
     const onField = locked({ key: () => "k" }) as unknown as (value: unknown, context: { kind: string }) => unknown;
     expect(() => onField(() => undefined, { kind: "field" })).toThrow("is a standard decorator of methods");
   });
