@@ -1,6 +1,6 @@
 /** What is published, as its users get it: packed, installed into an empty folder, imported, type-checked, weighed. */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -15,7 +15,8 @@ const PATIENCE_MS = 300_000;
 
 interface Manifest {
   readonly exports: Readonly<Record<string, unknown>>;
-  readonly bin?: Readonly<Record<string, string>>;
+  readonly version: string;
+  readonly bin: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies?: object;
   readonly peerDependencies: Readonly<Record<string, string>>;
@@ -27,32 +28,56 @@ const ENTRIES = Object.keys(manifest.exports)
   .filter((entry) => entry !== "./package.json")
   .map((entry) => `holdfast${entry.slice(1)}`);
 /** What needs nothing but the package itself. */
-const BARE = ["holdfast", "holdfast/testing"];
+const BARE = ["holdfast", "holdfast/testing", "holdfast/middy"];
 
+let folder: string;
+/** With the package and what it brings, and nothing else. */
 let project: string;
+/** The same with the optional peers. */
+let peered: string;
 let files: readonly string[];
 
 beforeAll(async () => {
-  project = await mkdtemp(join(tmpdir(), "holdfast-packed-"));
+  folder = await mkdtemp(join(tmpdir(), "holdfast-packed-"));
+  [project, peered] = [join(folder, "bare"), join(folder, "peered")];
+  await mkdir(project);
   const { stdout } = await run("npm", ["pack", "--json", "--silent", "--pack-destination", project], { cwd: ROOT, maxBuffer: 2 ** 24 });
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string; files: { path: string }[] }];
   files = packed.files.map(({ path }) => path);
   await writeFile(join(project, "package.json"), JSON.stringify({ name: "empty", private: true, type: "module" }));
   await run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", `./${packed.filename}`], { cwd: project });
+  await cp(project, peered, { recursive: true, verbatimSymlinks: true });
+  await addPeers();
 }, PATIENCE_MS);
 
-afterAll(() => rm(project, { recursive: true, force: true }));
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Puts the optional peers there, as a project has them that uses their entries. */
 async function addPeers(): Promise<void> {
   for (const peer of [...Object.keys(manifest.peerDependencies), "@types/node"]) {
     const [scope = "", name] = peer.split("/");
-    if (name !== undefined) await mkdir(join(project, "node_modules", scope), { recursive: true });
-    await symlink(join(ROOT, "node_modules", peer), join(project, "node_modules", peer)).catch((error: unknown) => {
+    if (name !== undefined) await mkdir(join(peered, "node_modules", scope), { recursive: true });
+    await symlink(join(ROOT, "node_modules", peer), join(peered, "node_modules", peer)).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     });
   }
 }
+
+/** What the compiler says of `source` in a project of its user. */
+async function complaintsOf(directory: string, source: string, options: object): Promise<string> {
+  await writeFile(join(directory, "index.ts"), source);
+  const compilerOptions = { target: "es2022", strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [], ...options };
+  await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["index.ts"] }));
+  const { stdout } = await run(join(ROOT, "node_modules/.bin/tsc"), ["-p", directory], { cwd: directory }).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  return stdout;
+}
+
+const typesOf = (entries: readonly string[]): readonly string[] => [
+  ...entries.map((entry, at) => `import * as entry${at} from "${entry}";`),
+  `export const entries = [${entries.map((_, at) => `entry${at}`).join(", ")}];`,
+];
 
 const importing = (entries: readonly string[]): string =>
   `for (const entry of ${JSON.stringify(entries)}) console.log(entry, Object.keys(await import(entry)).length > 0);`;
@@ -77,8 +102,7 @@ describe("the package", () => {
   });
 
   it("in a folder with the peers, every entry is imported", async () => {
-    await addPeers();
-    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", importing(ENTRIES)], { cwd: project });
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", importing(ENTRIES)], { cwd: peered });
     expect(stdout).toBe(ENTRIES.map((entry) => `${entry} true\n`).join(""));
   }, 60_000);
 
@@ -87,39 +111,39 @@ describe("the package", () => {
     ["bundler", ["es2022", "dom"], true],
     ["nodenext", ["es2022", "dom"], false],
   ])(
-    "has types under %s, with the libraries %j, which don't have disposables; skipLibCheck: %s",
+    "in that folder, has types under %s, with the libraries %j, which don't have disposables; skipLibCheck: %s",
     async (resolution, lib, skipLibCheck) => {
-      await addPeers();
       const source = [
-        ...BARE.map((entry, at) => `import * as entry${at} from "${entry}";`),
+        ...typesOf(BARE),
         'import { createLockClient, key } from "holdfast";',
         'const locks = createLockClient({ url: "http://127.0.0.1:8787" });',
         'export const token: Promise<number> = locks.withLock(key("ORDER", 1), (lease) => lease.fencingToken);',
         "export async function ended(): Promise<void> { await locks[Symbol.asyncDispose](); }",
         "// @ts-expect-error -- there is no such option",
         'export const wrong = locks.acquire("k", { leaseSeconds: 3 });',
-        `export const entries = [${BARE.map((_, at) => `entry${at}`).join(", ")}];`,
       ].join("\n");
-      await writeFile(join(project, "index.ts"), source);
-      const compilerOptions = {
-        module: resolution === "bundler" ? "esnext" : "nodenext",
-        moduleResolution: resolution,
-        target: "es2022",
-        lib,
-        strict: true,
-        exactOptionalPropertyTypes: true,
-        noEmit: true,
-        skipLibCheck,
-        types: [],
-      };
-      await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["index.ts"] }));
-      const { stdout } = await run(join(ROOT, "node_modules/.bin/tsc"), ["-p", project], { cwd: project }).catch(
-        (error: unknown) => error as { stdout: string },
-      );
-      expect(stdout).toBe("");
+      const module = resolution === "bundler" ? "esnext" : "nodenext";
+      expect(await complaintsOf(project, source, { module, moduleResolution: resolution, lib, skipLibCheck })).toBe("");
     },
     60_000,
   );
+
+  it("in a folder with the peers, has types of every entry", async () => {
+    const options = {
+      module: "nodenext",
+      moduleResolution: "nodenext",
+      lib: ["es2022", "dom", "esnext.disposable"],
+      types: ["node"],
+      skipLibCheck: false,
+      exactOptionalPropertyTypes: false, // The CDK's own types don't pass it.
+    };
+    expect(await complaintsOf(peered, typesOf(ENTRIES).join("\n"), options)).toBe("");
+  }, 120_000);
+
+  it.skipIf(process.platform === "win32")("in a clone, or linked to one, has a command that may be run", async () => {
+    const { stdout } = await run(join(ROOT, manifest.bin["holdfast"]!), ["--version"], { cwd: folder });
+    expect(stdout).toBe(`${manifest.version}\n`);
+  });
 });
 
 describe("the client's weight", () => {
