@@ -11,6 +11,7 @@ export type { AnswerTo, HttpAnswer } from "./middy/http.js";
 export type { IdempotencyOptions } from "./middy/idempotency.js";
 export { idempotencyHandler, idempotencyMiddleware } from "./middy/idempotency.js";
 export { withInvocation } from "./middy/invocation.js";
+export type { LambdaContext } from "./middy/lambda-context.js";
 export type { LockHandlerOptions } from "./middy/lock.js";
 export { lockHandler, lockMiddleware } from "./middy/lock.js";
 export type { Middleware, MiddlewareRequest } from "./middy/middleware.js";

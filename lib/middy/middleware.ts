@@ -7,10 +7,10 @@
  * further `after` or `onError` once one of those returned something. Then the promise stays open, and the lease
  * ends half a second before the invocation does.
  */
-import type { Context as LambdaContext } from "aws-lambda";
 import type { Around, Outcome } from "./around.js";
 import type { HttpAnswer } from "./http.js";
 import { withHeaders } from "./http.js";
+import type { LambdaContext } from "./lambda-context.js";
 
 /** A request on its way through Middy: as much as is used here, so that this needs no types of Middy's. */
 export interface MiddlewareRequest<Event, Context, Added> {

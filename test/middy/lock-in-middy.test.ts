@@ -4,10 +4,10 @@
  */
 import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
-import { describe, expect, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import type { Lease, LeaseSet, LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
-import type { HttpAnswer } from "../../lib/middy.js";
+import type { HttpAnswer, LambdaContext } from "../../lib/middy.js";
 import { lockHandler, lockMiddleware } from "../../lib/middy.js";
 import { createRig } from "../client/rig.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
@@ -209,4 +209,12 @@ it("keeps Middy's types: event, context with the lease, result", async () => {
   const event = requestV2() as unknown as APIGatewayProxyEventV2;
   const answer: APIGatewayProxyStructuredResultV2 = await clock.settle(handler(event, context));
   expect(answer).toEqual({ statusCode: 200, body: "/orders true request-1" });
+});
+
+it("has Lambda's own context, member by member, without its package", () => {
+  expectTypeOf<keyof LambdaContext>().toEqualTypeOf<keyof Context>();
+  const ours = (context: Context): LambdaContext => context;
+  const theirs = (context: LambdaContext): Context => context;
+  const context = { awsRequestId: "request-1" } as Context;
+  expect(theirs(ours(context))).toBe(context);
 });

@@ -29,7 +29,7 @@ const ROOMS: readonly Room[] = [
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/lock-store.ts"], packages: ["node:crypto"] },
   { of: "lib/client/", files: ["lib/core/", "lib/wire/"], packages: [ANY_NODE] },
-  { of: "lib/middy/", files: ["lib/core/", "lib/wire/", "lib/client/"], packages: ["aws-lambda"] },
+  { of: "lib/middy/", files: ["lib/core/", "lib/wire/", "lib/client/"], packages: [] },
   { of: "lib/testing/", files: ["lib/core/", "lib/wire/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
   { of: ENTRY, files: ["lib/"], packages: [ANYTHING] },
   {
