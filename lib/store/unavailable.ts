@@ -8,10 +8,9 @@ const REFUSED: ReadonlySet<string> = new Set([
   "ValidationException",
   "AccessDeniedException",
   "UnrecognizedClientException",
-  "CredentialsProviderError",
 ]);
-/** What the SDK says, under no name of its own, of a client that was told no region. */
-const NO_REGION = "Region is missing";
+/** What the AWS SDK says instead of sending anything; of a missing region it has no name for its error. */
+const NOT_SENT = /^(?:CredentialsProviderError|TokenProviderError): |^Error: Region is missing/;
 
 interface SdkError {
   readonly name?: string;
@@ -32,7 +31,6 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   const { name = "Error", message = "", $metadata } = error as SdkError;
   const throttled = THROTTLED.has(name) || isTransactionConflict(error);
   const sentOnce = ($metadata?.attempts ?? 1) === 1;
-  return new StoreUnavailable(`${name}: ${message}`, (throttled || REFUSED.has(name) || message === NO_REGION) && sentOnce, throttled, {
-    cause: error,
-  });
+  const said = `${name}: ${message}`;
+  return new StoreUnavailable(said, ((throttled || REFUSED.has(name)) && sentOnce) || NOT_SENT.test(said), throttled, { cause: error });
 }
