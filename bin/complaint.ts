@@ -2,8 +2,29 @@
 import type { ExitName } from "./exit-codes.js";
 import { EXITS } from "./exit-codes.js";
 
+/** The `code` of each kind with `--json`: the service's and the SDK's where they have one, so that a program reads one vocabulary. */
+export const CODES: Readonly<Record<ExitName, string>> = {
+  ok: "ok",
+  usage: "invalid-request",
+  refused: "refused",
+  notFound: "not-found",
+  unavailable: "unavailable",
+  internal: "internal",
+  notKept: "result-omitted",
+  notGot: "wait-timeout",
+  lost: "lease-lost",
+  forbidden: "forbidden",
+  config: "not-configured",
+  notExecutable: "not-executable",
+  commandNotFound: "command-not-found",
+};
+/** The `code` of a command that a signal ended while it waited. */
+export const INTERRUPTED = "interrupted";
+
 /** What goes with a complaint. */
 export interface ComplaintDetails {
+  /** @default that of its kind */
+  readonly code?: string;
   /** What to do now. */
   readonly next?: string;
   /** @default the one of its name */
@@ -17,9 +38,9 @@ export class Complaint extends Error {
   readonly status: number;
   readonly next: string;
 
-  constructor(exit: ExitName, message: string, { next = "", status = EXITS[exit].status }: ComplaintDetails = {}) {
+  constructor(exit: ExitName, message: string, { code = CODES[exit], next = "", status = EXITS[exit].status }: ComplaintDetails = {}) {
     super(message);
-    this.code = EXITS[exit].name;
+    this.code = code;
     this.status = status;
     this.next = next;
   }

@@ -21,6 +21,10 @@ const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
 
 const OF_THE_ENVIRONMENT = "of the environment";
 
+/** What to do where AWS's tools would not know who asks either, or where. */
+export const AWS_SETTINGS =
+  "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and --region or AWS_REGION, as for any AWS tool.";
+
 /**
  * A client. Sends nothing yet.
  * @throws Complaint when it isn't said where, or said twice, or a package is missing; InvalidRequestError for a URL that is none.
@@ -42,7 +46,7 @@ export async function connect(
   if (token !== undefined && options.sign === true)
     throw new Complaint("usage", "--sign: HOLDFAST_BEARER_TOKEN is set; a request has one or the other");
   const region = token === undefined ? signingRegion(new URL(url), options) : undefined;
-  const sign = region === undefined ? undefined : await signer(region);
+  const sign = region === undefined ? undefined : await signer(region, url);
   return createLockClient({ url, token, ...(sign && { sign }), ...common });
 }
 
@@ -79,9 +83,17 @@ async function onTable(tableName: string, { namespace, region }: ConnectionOptio
   return createLockClient({ tableName, ...(namespace !== undefined && { namespace }), ...common });
 }
 
-async function signer(region: string) {
+async function signer(region: string, url: string) {
   const { sigv4 } = await needing(() => import("../lib/sigv4.js"), ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"]);
-  return sigv4(region === OF_THE_ENVIRONMENT ? {} : { region });
+  const sign = sigv4(region === OF_THE_ENVIRONMENT ? {} : { region });
+  try {
+    await sign({ method: "GET", url, headers: {} }); // What can't sign this can't sign what follows: there is nothing to wait for.
+  } catch (error) {
+    throw new Complaint("config", `requests can't be signed: ${error instanceof Error ? error.message : String(error)}`, {
+      next: AWS_SETTINGS,
+    });
+  }
+  return sign;
 }
 
 /** What `load` gives. These packages are for some users only, and not installed with the others. */

@@ -38,7 +38,11 @@ export const EXITS = {
   },
   lost: { status: 76, name: "EX_PROTOCOL", meaning: "The lease was lost while the command ran, whatever the command came to" },
   forbidden: { status: 77, name: "EX_NOPERM", meaning: "This principal may not do that" },
-  config: { status: 78, name: "EX_CONFIG", meaning: "It isn't said where the locks are, or a package that this needs is not installed" },
+  config: {
+    status: 78,
+    name: "EX_CONFIG",
+    meaning: "It isn't said where the locks are, or wrongly; AWS's credentials, the Region or a package that this needs are missing",
+  },
   notExecutable: { status: 126, name: "", meaning: "The command was found and could not be started" },
   commandNotFound: { status: 127, name: "", meaning: "The command was not found" },
 } as const satisfies Record<string, Exit>;

@@ -4,7 +4,8 @@
  */
 import { constants } from "node:os";
 import type { LockError } from "../lib/index.js";
-import { Complaint, Interrupted } from "./complaint.js";
+import { CODES, Complaint, INTERRUPTED, Interrupted } from "./complaint.js";
+import { AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
 import type { ExitName } from "./exit-codes.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
@@ -13,7 +14,7 @@ import { plain } from "./terminal.js";
 /** A failure as it is told. */
 export interface Failure {
   readonly status: number;
-  /** Of the service or the SDK, or the status's name. */
+  /** Of the service or the SDK, or one of the command line's own. */
   readonly code: string;
   readonly message: string;
   /** `""` when there is nothing to say. */
@@ -83,14 +84,15 @@ export function failureOf(error: unknown, doing: Doing, table?: string): Failure
     return { status, code, message, next, definite: true };
   }
   if (error instanceof Interrupted)
-    return { status: SIGNAL_BASE + constants.signals[error.by], code: error.by, message: error.message, next: "", definite: true };
+    return { status: SIGNAL_BASE + constants.signals[error.by], code: INTERRUPTED, message: error.message, next: "", definite: true };
   if (isOfTheSdk(error)) {
-    const exit = EXIT_OF[error.code] ?? "internal";
+    const exit = exitOf(error);
     const message = inOptions(error.message);
-    return { status: EXITS[exit].status, code: error.code, message, next: nextFor(exit, error, doing, table), definite: error.definite };
+    const code = exit === "config" ? CODES.config : error.code;
+    return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, doing, table), definite: error.definite };
   }
   const message = (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
-  return { status: EXITS.internal.status, code: EXITS.internal.name, message, next: "This is a defect of holdfast.", definite: false };
+  return { status: EXITS.internal.status, code: CODES.internal, message, next: "This is a defect of holdfast.", definite: false };
 }
 
 /** The failure as lines of text, or as one of JSON. */
@@ -103,9 +105,24 @@ function isOfTheSdk(error: unknown): error is LockError {
   return error instanceof Error && typeof (error as Partial<LockError>).code === "string" && "definite" in error && "retry" in error;
 }
 
+/** A gateway's or another server's 404, without the service's own word: the path of the URL is wrong. */
+const NOT_THE_SERVICE = "before the service was reached";
+/** What the AWS SDK says before it sends anything. */
+const WITHOUT_AWS_SETTINGS = /Region is missing|CredentialsProviderError|Could not load credentials/;
+
+/** The status's name. What no later attempt could mend is how it was set up, whatever the code. */
+function exitOf({ code, message }: LockError): ExitName {
+  if (code === "not-found" && message.includes(NOT_THE_SERVICE)) return "config";
+  if (code === "unavailable" && WITHOUT_AWS_SETTINGS.test(message)) return "config";
+  return EXIT_OF[code] ?? "internal";
+}
+
 /** Whether it happened, and what to do now. */
-function nextFor(exit: ExitName, { definite, message }: LockError, doing: Doing, table: string | undefined): string {
-  if (exit === "notFound" && message.includes("before the service was reached")) return "Is that the URL of the API, with its stage?";
+function nextFor(exit: ExitName, { code, definite }: LockError, doing: Doing, table: string | undefined): string {
+  if (exit === "config") {
+    const mend = code === "not-found" ? "Is that the URL of the API, with its stage?" : AWS_SETTINGS;
+    return doing === "runs" ? `The command was not run. ${mend}` : mend;
+  }
   if (exit === "usage") return "See holdfast --help, or --help after a command.";
   const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
   const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";

@@ -55,6 +55,12 @@ export async function once(order: OnceOrder, setting: RunSetting): Promise<numbe
         status: conflictStatus,
       });
     }
+    if (error instanceof LockError && error.code === "attempts-exhausted") {
+      throw new Complaint("refused", error.message, {
+        code: error.code,
+        next: `The command was not run. To have it begin anew: holdfast reset ${key} --reason …`,
+      });
+    }
     const { outcome } = course;
     if (!outcome) throw error;
     if (outcome.cutOff || error instanceof LockLostError) throw lostUnder(key, outcome, error instanceof Error ? error.message : "");

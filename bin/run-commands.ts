@@ -47,8 +47,8 @@ const ONCE_EXAMPLE = `
 Example: two schedulers start it; it runs once a day, and both print the same.
   $ holdfast once "report:$(date +%F)" --keep 7d -- ./report.sh
 
-The command finds HOLDFAST_IDEMPOTENCY_KEY, HOLDFAST_ATTEMPT, HOLDFAST_TAKEOVER
-(true or false) and HOLDFAST_FENCING_TOKEN in its environment.`;
+The command finds HOLDFAST_KEY, HOLDFAST_IDEMPOTENCY_KEY, HOLDFAST_ATTEMPT,
+HOLDFAST_TAKEOVER (true or false) and HOLDFAST_FENCING_TOKEN in its environment.`;
 
 /** Adds them. */
 export function addRunCommands(program: Command, caller: Caller): void {
@@ -64,6 +64,11 @@ export function addRunCommands(program: Command, caller: Caller): void {
       const command = commandAfterDashes("lock", caller.argv, words);
       const order = { ...commonOf("lock", key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
       const { limit, permits, priority } = options;
+      if (permits !== undefined && permits > 1 && limit === undefined) {
+        throw new Complaint("usage", "--permits: needs --limit, how many permits there are", {
+          next: "All who use the key say the same limit.",
+        });
+      }
       const asked = { ...order, ...given({ limit, permits, priority }) };
       const setting = await caller.runSetting({ ...program.opts<GlobalOptions>(), ...options });
       const { lock } = await import("./lock.js");
@@ -98,6 +103,13 @@ export function addRunCommands(program: Command, caller: Caller): void {
 }
 
 function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Command {
+  const said = new Set<string>();
+  for (const name of ["wait", "no-wait"]) {
+    // To the parser these are one option, of which the last counts.
+    command.on(`option:${name}`, () => {
+      if (said.add(name).size > 1) throw new Complaint("usage", "--wait and --no-wait: say one or the other");
+    });
+  }
   return command
     .argument("<key>")
     .argument("[command...]")

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Complaint, Interrupted } from "../../bin/complaint.js";
+import { CODES, Complaint, INTERRUPTED, Interrupted } from "../../bin/complaint.js";
 import { EXITS } from "../../bin/exit-codes.js";
 import { failureOf, told } from "../../bin/failure.js";
 import { ERRORS } from "../../lib/core/errors.js";
@@ -77,6 +77,13 @@ describe("a command line that breaks a rule", () => {
       "The command is asked to end that long before the lease is over; before that there must be time to renew it.",
     ],
     [["lock", "k", "--shared", "--limit", "2", "--", "true"], "--limit: a shared lease takes no permits; leave it out", SEE_HELP],
+    [["lock", "k", "-n", "-w", "3s", "--", "true"], "--wait and --no-wait: say one or the other", ""],
+    [["once", "k", "--wait", "3s", "--no-wait", "--", "true"], "--wait and --no-wait: say one or the other", ""],
+    [
+      ["lock", "k", "--permits", "3", "--", "true"],
+      "--permits: needs --limit, how many permits there are",
+      "All who use the key say the same limit.",
+    ],
     [["lock", "k", "--priority", "10", "--", "true"], "--priority: must be a whole number from 0 to 9", SEE_HELP],
     [
       ["lock", "k", "-E", "256", "--", "true"],
@@ -121,7 +128,7 @@ describe("a command line that breaks a rule", () => {
       error: {
         error: {
           status: 64,
-          code: "EX_USAGE",
+          code: "invalid-request",
           message: "lock: there is no command after --",
           definite: true,
           next: "holdfast lock KEY -- COMMAND",
@@ -186,13 +193,47 @@ describe("a gateway that answers in place of the service", () => {
     [
       404,
       ["ls"],
-      66,
+      78,
       /^holdfast: list: The gateway answered 404 before the service was reached\nIs that the URL of the API, with its stage\?\n$/,
     ],
+    [404, ["lock", "k", "--", "echo", "ran"], 78, /\nThe command was not run\. Is that the URL of the API, with its stage\?\n$/],
+    [404, ["show", "k"], 78, /\nIs that the URL/],
   ])("with %i: %j is %i", async (answered, args, status, stderr) => {
     gatewayStatus = answered;
     const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
     expect(await run(args, { HOLDFAST_URL: url })).toEqual({ status, stdout: "", stderr: expect.stringMatching(stderr) });
+  });
+});
+
+describe.concurrent("without what AWS's tools need", () => {
+  const NOTHING = { AWS_EC2_METADATA_DISABLED: "true", AWS_CONFIG_FILE: "/dev/null", AWS_SHARED_CREDENTIALS_FILE: "/dev/null" };
+  const SETTINGS = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and --region or AWS_REGION, as for any AWS tool.\n";
+
+  it.each([
+    ["no Region, on a table", ["--table", "t", "ls"], "list: The table could not be reached: Error: Region is missing"],
+    [
+      "no credentials, on a table",
+      ["--table", "t", "--region", "us-east-1", "ls"],
+      "list: The table could not be reached: CredentialsProviderError: Could not load credentials from any providers",
+    ],
+    [
+      "no Region, to sign for",
+      ["--url", "http://127.0.0.1:9", "--sign", "ls"],
+      "requests can't be signed: sigv4: no region; give one or set AWS_REGION",
+    ],
+    [
+      "no credentials, to sign with",
+      ["--url", "http://127.0.0.1:9", "--sign", "--region", "us-east-1", "ls"],
+      "requests can't be signed: Could not load credentials from any providers",
+    ],
+  ])("%s: 78, after no more than one try", async (_what, args, message) => {
+    expect(await run(args, NOTHING)).toEqual({ status: 78, stdout: "", stderr: `holdfast: ${message}\n${SETTINGS}` });
+  });
+
+  it("no command is run", async () => {
+    const { status, stdout, stderr } = await run(["--table", "t", "lock", "k", "--", "echo", "ran"], NOTHING);
+    expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
+    expect(stderr).toContain(`\nThe command was not run. ${SETTINGS}`);
   });
 });
 
@@ -218,6 +259,14 @@ describe("every refusal of the service", () => {
     for (const thrown of [new Error("one\n    at two"), "one\n    at two", new TypeError("one")])
       expect(told(failureOf(thrown, "looks"), false)).toBe("holdfast: one\nThis is a defect of holdfast.");
     expect(statusOf(refusal("of-a-later-version"))).toBe(70);
+  });
+
+  it("is told as JSON with a code of one vocabulary, never the status's name", () => {
+    const codes = [...Object.values(CODES), INTERRUPTED];
+    expect(codes.filter((code) => !/^[a-z]+(?:-[a-z]+)*$/.test(code))).toEqual([]);
+    expect(failureOf(new Interrupted("SIGINT"), "runs").code).toBe("interrupted");
+    expect(failureOf(new Error("one"), "looks").code).toBe("internal");
+    expect(failureOf(new Complaint("notFound", "k"), "looks").code).toBe("not-found" satisfies keyof typeof ERRORS);
   });
 
   it("may be of more than text", () => {

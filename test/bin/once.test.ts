@@ -145,7 +145,9 @@ describe("a command that failed", () => {
     for (const attempt of [1, 2])
       expect(await writing("tired", "exit 1", "--max-attempts", "2"), String(attempt)).toMatchObject({ status: 1 });
     const { status, stderr } = await writing("tired", "exit 1", "--max-attempts", "2");
-    expect({ status, stderr }).toEqual({ status: 65, stderr: expect.stringMatching(/tired.*\nThe command was not run\.\n/) });
+    const hint =
+      /tired: The run was attempted 2 times, of 2 at most\nThe command was not run\. To have it begin anew: holdfast reset tired --reason …\n$/;
+    expect({ status, stderr }).toEqual({ status: 65, stderr: expect.stringMatching(hint) });
     expect(await timesRun()).toBe(2);
     await service.locks.runs.reset("tired", { reason: "test" });
     expect(await writing("tired", "true", "--max-attempts", "2")).toMatchObject({ status: 0 });

@@ -6,9 +6,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CODES, INTERRUPTED } from "../../bin/complaint.js";
 import { EXITS } from "../../bin/exit-codes.js";
 import { KEPT_BYTES } from "../../bin/kept-output.js";
 import { programFor } from "../../bin/program.js";
+import { ERRORS } from "../../lib/core/errors.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
@@ -158,6 +160,16 @@ describe("the page's statuses", () => {
   });
 });
 
+describe("the page's codes of errors", () => {
+  it("are the service's, the SDK's and the command line's own", () => {
+    const [, part = ""] = PAGE.split("### Errors as JSON");
+    const rows = [...part.matchAll(/^\| `([a-z-]+)` *\| \d/gm)].map(([, code = ""]) => code);
+    const ofTheSdk = ["wait-timeout", "run-failed", "result-omitted"];
+    const mine = [...Object.values(CODES), INTERRUPTED].filter((code) => !(code in ERRORS) && code !== "ok" && code !== "refused");
+    expect(new Set(rows)).toEqual(new Set([...ofTheSdk, ...mine]));
+  });
+});
+
 describe("the page's links", () => {
   it("lead somewhere", () => {
     const links = [...PAGE.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => join(dirname(PATH), link));
@@ -172,6 +184,14 @@ describe("help", () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(new RegExp(`\\$ (source <\\()?holdfast ${name}`));
     expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it.each(["lock", "once"])("of %s names every variable that its command finds", async (name) => {
+    const source = readFileSync(join(ROOT, `bin/${name}.ts`), "utf8");
+    const variables = new Set([...source.matchAll(/HOLDFAST_[A-Z_]+/g)].map(([variable]) => variable));
+    expect(variables.size).toBeGreaterThan(2);
+    const { stdout } = await run([name, "--help"], {});
+    expect([...variables].filter((variable) => !new RegExp(`\\b${variable}\\b`).test(stdout))).toEqual([]);
   });
 
   it("and the version are there without loading any client", async () => {
