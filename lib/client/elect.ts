@@ -8,7 +8,7 @@ import { LIMITS, renewAfterMs } from "../core/limits.js";
 import { tryOnce } from "./acquire.js";
 import { pause } from "./call.js";
 import { refuseOwn } from "./chain.js";
-import { LockUnavailableError } from "./errors.js";
+import { LockLostError, LockUnavailableError } from "./errors.js";
 import type { Holder } from "./holder.js";
 import { CALL_BUDGET_MS } from "./holder.js";
 import { capWaitMs } from "./invocation.js";
@@ -63,7 +63,8 @@ async function elected(holder: Holder, key: string, options: ElectOptions): Prom
       await rest(holder, stood, options.signal);
     } catch (error) {
       if (!goesOn()) return undefined;
-      if (!(error instanceof LockUnavailableError)) throw error;
+      // Lost while it was on its way here, as by a process that froze, is as good as not granted.
+      if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
       await rest(holder, deps.random() * Math.min(LONGEST_SETBACK_MS, FIRST_SETBACK_MS * 2 ** Math.min(setbacks++, 10)), options.signal);
     }
   }
@@ -82,7 +83,10 @@ async function stand(holder: Holder, key: string, options: ElectOptions): Promis
   return Math.min(retryAfterMs + SPREAD_MS * part, renewAfterMs(wanted.leaseMs) * (0.5 + 0.5 * part));
 }
 
-/** Leads until it is done, or the lease is lost; who is told to stop keeps the key until `lead` has stopped. @throws what `lead` throws while it leads */
+/**
+ * Leads until it is done, or the lease is lost. Who is told to stop is not renewed any more, and keeps the key until
+ * `lead` has stopped, or the lease runs out. @throws what `lead` throws while it leads
+ */
 async function leads(holder: Holder, lease: HeldLease, signal: AbortSignal | undefined, lead: Lead): Promise<void> {
   const stop = (): void => lease.abandon();
   signal?.addEventListener("abort", stop, { once: true });

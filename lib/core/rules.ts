@@ -1,7 +1,9 @@
 /** The rules of a deployment, made from its few knobs, with the reasons for their bounds. */
-import "./limit-relations.js";
+import { assertLimits } from "./limit-relations.js";
 import { DEFAULTS, RETENTION_MIN_MS, takeoverMarginMs } from "./limits.js";
 import type { LockRules } from "./record.js";
+
+assertLimits();
 
 /** What a deployment may turn. */
 export interface RuleOptions {

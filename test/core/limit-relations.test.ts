@@ -1,0 +1,38 @@
+/** A constant that breaks what safety rests on never starts: not in the sources, and not in the bundle that is deployed. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { bundleFunction } from "../../infra/bundle.js";
+import { assertLimits } from "../../lib/core/limit-relations.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+
+describe("the relations between limits", () => {
+  it("hold", () => {
+    expect(() => assertLimits()).not.toThrow();
+  });
+
+  it.each<[rule: string, limits: Partial<Record<keyof typeof LIMITS, number>>, defaults: Partial<Record<keyof typeof DEFAULTS, number>>]>([
+    ["the default lease is within its bounds", {}, { leaseMs: LIMITS.leaseMaxMs + 1 }],
+    ["a client still believes for most of the shortest lease", { leaseMinMs: 90 }, {}],
+    ["an item outlives every late duplicate of its ids", { leaseIdReachMs: LIMITS.leaseIdReachMs + 600_000 }, {}],
+    ["an offer outlasts the next visit", {}, { offerWindowMs: LIMITS.visitMaxMs }],
+    ["whoever lives reports before an offer lapses", { reportAfterMs: LIMITS.visitMaxMs }, {}],
+    ["whoever visits is heard of before its place is gone", {}, { waiterTtlMs: LIMITS.visitMaxMs }],
+    ["the default retention is not below its minimum", {}, { retentionMs: 60_000 }],
+    ["an outcome's body has room for its result", { resultBytes: LIMITS.outcomeBodyBytes }, {}],
+    ["the guard is wider than the error it guards", {}, { clockGuardMs: DEFAULTS.clockErrorMs }],
+  ])("are named when one does not: %s", (rule, limits, defaults) => {
+    expect(() => assertLimits({ ...LIMITS, ...limits }, { ...DEFAULTS, ...defaults })).toThrow(rule);
+  });
+
+  it("are asserted by the bundle that is deployed", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "holdfast-relations-"));
+    try {
+      await bundleFunction(directory);
+      expect(await readFile(join(directory, "index.mjs"), "utf8")).toContain("the guard is wider than the error it guards");
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
