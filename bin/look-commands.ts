@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { Argument, Option } from "commander";
 import { Complaint } from "./complaint.js";
-import type { Caller, GlobalOptions } from "./program.js";
+import type { Caller, GlobalOptions } from "./caller.js";
 import type { RunsOrder } from "./runs.js";
 import type { Setting } from "./setting.js";
 import { count, duration, some } from "./values.js";

@@ -1,13 +1,13 @@
 /** Carries a command line out, and tells what went wrong: once, in a line or two, with a status that says which kind it was. */
 import { createRequire } from "node:module";
 import { CommanderError } from "commander";
+import type { Caller, GlobalOptions } from "./caller.js";
 import { Complaint } from "./complaint.js";
 import { connect, whereOf } from "./connection.js";
 import { EXITS } from "./exit-codes.js";
 import type { Doing } from "./failure.js";
 import { failureOf, told } from "./failure.js";
 import { printerOn } from "./output.js";
-import type { Caller, GlobalOptions } from "./program.js";
 import { programFor } from "./program.js";
 import type { RunSetting, Setting } from "./setting.js";
 import { Signals } from "./signals.js";

@@ -5,7 +5,7 @@ import { Complaint } from "./complaint.js";
 import { EXITS } from "./exit-codes.js";
 import type { LockOrder } from "./lock.js";
 import type { OnceOrder } from "./once.js";
-import type { Caller, GlobalOptions } from "./program.js";
+import type { Caller, GlobalOptions } from "./caller.js";
 import { count, duration, durationOrForever, exitStatus, exitStatuses } from "./values.js";
 
 /** What both of them take, as it was read. */
