@@ -1,7 +1,9 @@
 /** Looking at runs and operating them: what is known of one, which there are, and a fresh start. */
+import type { Refusal } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
+import type { RunFound } from "../core/run-api.js";
 import type { RunView } from "../core/views.js";
-import { InvalidRequestError, LockError } from "./errors.js";
+import { InvalidRequestError } from "./errors.js";
 import type { Holder } from "./holder.js";
 import { checkNames, checkPage } from "./options.js";
 import { errorFromJson, fromJson } from "./values.js";
@@ -29,19 +31,22 @@ export interface Runs {
 
 const STATES: readonly unknown[] = ["running", "interrupted", "succeeded", "failed"] satisfies readonly RunView["state"][];
 
+/** Whether the service knows of no such run; another server's 404 says nothing of runs, only that its URL is wrong. */
+function isUnknownRun({ code, field }: Refusal): boolean {
+  return code === "not-found" && field !== "url";
+}
+
 /** The runs that `holder`'s client reaches. */
 export function runsOf(holder: Holder): Runs {
   const { api } = holder.deps;
   return {
     async get(name) {
       const key = holder.keyOf(name);
-      try {
-        const found = await holder.ask(`run ${key}`, (attempt) => api.run({ key }, attempt));
-        return "run" in found ? inspectionOf(found.run) : null;
-      } catch (error) {
-        if (error instanceof LockError && error.code === "not-found") return null;
-        throw error;
-      }
+      const found = await holder.ask(`run ${key}`, async (attempt): Promise<RunFound | { readonly ok: true } | Refusal> => {
+        const answer = await api.run({ key }, attempt);
+        return !answer.ok && isUnknownRun(answer) ? { ok: true } : answer;
+      });
+      return "run" in found ? inspectionOf(found.run) : null;
     },
 
     async list(options = {}) {

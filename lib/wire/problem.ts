@@ -37,7 +37,8 @@ export function fromProblem(status: number, body: unknown): Refusal | undefined 
     return { ...refusal, ok: false } as Refusal;
   }
   const code = GATEWAY_ERRORS[status];
-  return code && refuse(code, { detail: `The gateway answered ${status} before the service was reached` });
+  const detail = `The gateway answered ${status} before the service was reached`;
+  return code && refuse(code, { detail, ...(code === "not-found" && { field: "url" }) });
 }
 
 const GATEWAY_ERRORS: Readonly<Record<number, ErrorCode>> = {

@@ -171,8 +171,8 @@ describe.concurrent("a service that doesn't answer", () => {
       /^holdfast: run k: .*no answer.*\nThe command was not run\. Try again later\.\n$/,
     ],
     [["ls"], /^holdfast: list: .*no answer.*\nTry again later\.\n$/],
-    [["reset", "k", "--reason", "x"], /^holdfast: reset k: .*no answer.*\nIt may have been done or not; doing it again is safe\.\n$/],
-  ])("is 69: %j", async (args, stderr) => {
+    [["reset", "k", "--reason", "x"], /^holdfast: reset k: .*no answer.*\nNothing was changed\. Try again later\.\n$/],
+  ])("because nobody is there is 69: %j", async (args, stderr) => {
     const unreachable = createServer().listen(0, "127.0.0.1");
     await once(unreachable, "listening");
     const { port } = unreachable.address() as AddressInfo;
@@ -182,6 +182,18 @@ describe.concurrent("a service that doesn't answer", () => {
       stdout: "",
       stderr: expect.stringMatching(stderr),
     });
+  });
+
+  it("because it breaks off is 69, and may have been done", async () => {
+    const breaking = createServer((request) => request.socket.destroy()).listen(0, "127.0.0.1");
+    await once(breaking, "listening");
+    const { port } = breaking.address() as AddressInfo;
+    expect(await run(["reset", "k", "--reason", "x"], { HOLDFAST_URL: `http://127.0.0.1:${port}` })).toEqual({
+      status: 69,
+      stdout: "",
+      stderr: expect.stringMatching(/^holdfast: reset k: .*no answer.*\nIt may have been done or not; doing it again is safe\.\n$/),
+    });
+    breaking.close();
   });
 });
 

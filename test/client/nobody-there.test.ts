@@ -1,7 +1,8 @@
-/** A URL at which nobody answers: a mistake is told within seconds, an outage is waited out. */
+/** A URL at which nobody answers, or somebody else: a mistake is told within seconds, an outage is waited out. */
 import { afterEach, describe, expect, it } from "vitest";
-import { createLockClient, LockUnavailableError } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { refuse } from "../../lib/core/errors.js";
+import { createLockClient, key, LockUnavailableError } from "../../lib/index.js";
+import { toProblem } from "../../lib/wire/problem.js";
 import type { StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
 
@@ -53,5 +54,22 @@ describe("where somebody answered before", () => {
     await locks.inspect("k");
     expect(await locks.inspect("k")).toEqual(HELD);
     expect(attempts).toBe(13);
+  });
+});
+
+describe("where another server answers", () => {
+  it.each<[what: string, ask: (locks: ReturnType<typeof createLockClient>) => Promise<unknown>]>([
+    ["a run", (locks) => locks.runs.get("RUN_1")],
+    ["a key", (locks) => locks.inspect("KEY_1")],
+  ])("its 404 is not taken for the service's word on %s", async (_what, ask) => {
+    server = await startStubServer();
+    server.answer({ status: 404, body: "<html>" });
+    await expect(ask(createLockClient({ url: server.url }))).rejects.toMatchObject({ code: "not-found", definite: true });
+  });
+
+  it("control: the service's own is: a run that never ran is null", async () => {
+    server = await startStubServer();
+    server.answer({ status: 404, body: toProblem(refuse("not-found"), "/v1/runs/RUN_1") });
+    expect(await createLockClient({ url: server.url }).runs.get("RUN_1")).toBeNull();
   });
 });
