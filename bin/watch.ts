@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Inspection, LockClient } from "../lib/index.js";
 import { Interrupted } from "./complaint.js";
 import { formatDuration } from "./duration.js";
+import { EXITS } from "./exit-codes.js";
 import { failureOf } from "./failure.js";
 import type { HoldView } from "./holds.js";
 import { holdsOf, KEY_COLUMNS, kindOf } from "./holds.js";
@@ -69,7 +70,8 @@ async function looks(
       seen = look.holds;
     } catch (error) {
       const failure = failureOf(error, "looks");
-      if (!seen || failure.definite) throw error;
+      const mayPass = !failure.definite || failure.status === EXITS.unavailable.status;
+      if (!seen || !mayPass) throw error;
       failures += 1;
       if (picture) picture.note(plain(failure.message));
       else if (failures === 1) say(failure.message);
