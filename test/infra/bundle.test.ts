@@ -23,9 +23,9 @@ const IMPORT = `
 
 /** The most that an import may take, times that of the bare SDK. */
 const IMPORT_RATIO = 1.2;
-/** Each round makes the shortest time of either more certain. */
+/** Each round makes the shortest time of either more certain; beside other tests it takes many to meet a quiet moment. */
 const ROUNDS_MIN = 10;
-const ROUNDS_MAX = 60;
+const ROUNDS_MAX = 300;
 
 const env = { HOLDFAST_TABLE: "locks", AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
 const elsewhere = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
@@ -41,7 +41,7 @@ function importMs(file: string): number {
   return Number(stdout);
 }
 
-describe("the functions' bundle", { timeout: 120_000 }, () => {
+describe("the functions' bundle", { timeout: 300_000 }, () => {
   const { status, stderr: said, directory } = runApp({});
   const assets = readdirSync(directory).filter((file) => file.startsWith("asset."));
   const asset = join(directory, assets[0] ?? "none");
