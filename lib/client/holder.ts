@@ -17,7 +17,6 @@ import { capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./keep-alive.js";
 import type { LeaseDeps } from "./lease.js";
 import { HeldLease } from "./lease.js";
-
 import type { LeaseOptions } from "./options.js";
 import { checkKey } from "./options.js";
 import type { Registry } from "./registry.js";

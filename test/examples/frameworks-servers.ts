@@ -1,8 +1,6 @@
 /** The framework examples, each served on localhost over one client: as a reader would start them. */
-import { once } from "node:events";
-import type { RequestListener, Server } from "node:http";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
+import { text } from "node:stream/consumers";
 import "reflect-metadata";
 import { Body, Controller, HttpCode, Inject, Module, Param, Post, UseInterceptors } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
@@ -14,7 +12,7 @@ import { idempotent, OrdersService, RefusalFilter } from "../../examples/framewo
 import type { Order, Orders } from "../../examples/frameworks/orders.js";
 import type { LockClient } from "../../lib/index.js";
 import type { AppServer } from "../middy/app-server.js";
-import { serveApp } from "../middy/app-server.js";
+import { listening, serveApp } from "../middy/app-server.js";
 import type { RequestV2 } from "../middy/events.js";
 
 /** A framework: how its example is served. */
@@ -38,7 +36,7 @@ export const FRAMEWORKS: readonly Framework[] = [
       return listening((request, response) => {
         void (async () => {
           const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
-          const body = await textOf(request);
+          const body = await text(request);
           const answer = await app.fetch(new Request(`http://localhost${request.url ?? ""}`, { method: "POST", headers, body }));
           response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
         })();
@@ -99,23 +97,4 @@ async function serveNest(locks: LockClient, orders: Orders): Promise<AppServer> 
   app.useGlobalFilters(new RefusalFilter());
   await app.init();
   return listening(app.getHttpAdapter().getInstance() as RequestListener);
-}
-
-async function listening(listener: RequestListener): Promise<AppServer> {
-  const server: Server = createServer(listener).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
-
-async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
-  const all: Buffer[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return Buffer.concat(all).toString("utf8");
 }

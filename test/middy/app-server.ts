@@ -1,5 +1,6 @@
 /** An application's own API on loopback: an HTTP server that hands each request to a Lambda handler, as an HTTP API does. */
 import { once } from "node:events";
+import type { RequestListener } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpAnswer } from "../../lib/middy.js";
@@ -13,7 +14,7 @@ export interface AppServer {
 
 /** Serves on a free port; a handler that throws is a 500. */
 export async function serveApp(handler: (event: RequestV2, context: object) => Promise<unknown>): Promise<AppServer> {
-  const server = createServer((request, response) => {
+  return listening((request, response) => {
     void (async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -38,7 +39,11 @@ export async function serveApp(handler: (event: RequestV2, context: object) => P
       response.writeHead(statusCode ?? 200, answered).end(text);
     })();
   });
-  server.listen(0, "127.0.0.1");
+}
+
+/** Serves on a free port of loopback. */
+export async function listening(listener: RequestListener): Promise<AppServer> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
