@@ -76,7 +76,7 @@ describe("the README's commands", () => {
   const lines = blocks.flatMap((block) => block.split(/\n|&&/));
   const commands = [...new Set(lines.map((line) => line.replace(/#.*/, "").trim()))];
   /** What .ci/run doesn't run by itself, and the test that does; of the demo, a smaller one. */
-  const ELSEWHERE = new Map([["npm start", "test/docs/readme.test.ts"]]);
+  const ELSEWHERE = new Map([["npm start", "test/docs/readme.slow.test.ts"]]);
 
   it.each(commands)("%s is a script of package.json, or npm's own", (command) => {
     const [, script] = /^npm (?:run )?([\w:]+)/.exec(command) ?? [];
