@@ -29,9 +29,10 @@ export function mustFailParts(): Readonly<Record<string, string>> {
   ];
   return {
     "how far": [
-      `Every test run plays ${seeds} random histories, finds no property broken, and fails if they did not contain what they must`,
-      `contain. Then it makes each of ${BUGS.length} mistakes in the production source, one at a time, and fails unless`,
-      `a broken property is found within ${within} histories.`,
+      `\`npm test\` plays ${seeds} random histories, finds no property broken, and fails if they did not contain what they must`,
+      `contain. Then it makes each of ${BUGS.length} mistakes in the production source, one at a time, and fails unless the`,
+      `history that is recorded as its witness breaks a property. \`npm run test:all\` also searches for each mistake`,
+      `from the first history on, and fails unless it is found within ${within}.`,
     ].join("\n"),
     "the mistakes": table(
       ["of", "mistake", "what it is"],

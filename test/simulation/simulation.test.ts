@@ -1,12 +1,10 @@
-/** The simulation in the test run: nothing broken, enough seen, every bug found, every seed the same twice. */
+/** The simulation in the test run: nothing broken, enough seen, every seed the same twice. */
 import { describe, expect, it } from "vitest";
 import { loadSimulation } from "./bundle.js";
 import { campaign, unseen } from "./campaign.js";
-import { KIND_BUGS } from "./kind-bugs.js";
-import { mustFailWith, seedsFrom, TIMEOUT_MS } from "./must-fail.js";
-import { QUEUE_BUGS } from "./queue-bugs.js";
+import { seedsFrom, TIMEOUT_MS } from "./must-fail.js";
 
-const SEEDS = 120;
+const SEEDS = 150;
 
 describe("the simulation", { timeout: TIMEOUT_MS }, () => {
   it("finds no property broken, and has seen what it must have seen", async () => {
@@ -21,6 +19,4 @@ describe("the simulation", { timeout: TIMEOUT_MS }, () => {
     expect(again).toEqual(first);
     expect(other.digest).not.toBe(first.digest);
   });
-
-  mustFailWith([...KIND_BUGS, ...QUEUE_BUGS]);
 });

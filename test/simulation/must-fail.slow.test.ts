@@ -1,0 +1,6 @@
+/** The simulation finds each mistake from the first seed on. */
+import { describe } from "vitest";
+import { searchWitnesses } from "../support/witnesses.js";
+import { MISTAKES, TIMEOUT_MS } from "./must-fail.js";
+
+describe("the simulation", { timeout: TIMEOUT_MS }, () => searchWitnesses(MISTAKES));

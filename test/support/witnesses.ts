@@ -1,0 +1,68 @@
+/**
+ * Mistakes that tests make on purpose, each with a witness: the recorded input that shows it. `X.test.ts` replays the
+ * witnesses of `X.witnesses.json`; `X.slow.test.ts` searches for each mistake from the start, as if none were recorded, and
+ * with `-u` records what it found. A change of the code may give every history another course. Then a witness is stale:
+ * its test fails until another is recorded.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { expect, it } from "vitest";
+
+/** A mistake that a test must notice. */
+export interface MustFail<W extends number | string> {
+  /** Its witness is recorded under this name. */
+  readonly name: string;
+  /** The name of its test. */
+  readonly title: string;
+  /** Plays one input. True when the mistake is noticed. */
+  isShownBy(witness: W): Promise<boolean>;
+  /** The first input that shows it. Undefined when the search has reached its bound. */
+  search(): Promise<W | undefined>;
+}
+
+type Witnesses<W> = Readonly<Record<string, W>>;
+
+const ENDING = /(\.slow)?\.test\.ts$/;
+
+function thisFile(): string {
+  const { testPath } = expect.getState();
+  if (testPath === undefined) throw new Error("Witnesses are read within a test");
+  return testPath;
+}
+
+function recorded<W>(): Witnesses<W> {
+  const file = thisFile().replace(ENDING, ".witnesses.json");
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Witnesses<W>) : {};
+}
+
+/** Declares a test of each mistake: its witness still shows it. */
+export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[]): void {
+  for (const { name, title, isShownBy } of mistakes) {
+    it(title, async () => {
+      const witness = recorded<W>()[name];
+      const how = `To search: npx vitest run ${relative(process.cwd(), thisFile().replace(ENDING, ".slow.test.ts"))} -u`;
+      if (witness === undefined) throw new Error(`No witness is recorded. ${how}`);
+      expect(await isShownBy(witness), `The witness ${witness} is stale. ${how}`).toBe(true);
+    });
+  }
+}
+
+/** Declares a test of each mistake: a search finds it. After them, one that all witnesses are recorded; a stale one is replaced by `-u`. */
+export function searchWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[]): void {
+  const found = new Map<string, W>();
+
+  for (const { name, title, isShownBy, search } of mistakes) {
+    it(title, async () => {
+      const witness = await search();
+      if (witness === undefined) throw new Error("The search found no input that shows it");
+      const known = recorded<W>()[name];
+      found.set(name, known !== undefined && (await isShownBy(known)) ? known : witness);
+    });
+  }
+
+  it("has a recorded witness of each, which -u replaces when it is stale", async () => {
+    const all = mistakes.map(({ name }) => [name, found.get(name) ?? recorded<W>()[name]]);
+    const file = thisFile().replace(ENDING, ".witnesses.json");
+    await expect(`${JSON.stringify(Object.fromEntries(all), null, 2)}\n`).toMatchFileSnapshot(file);
+  });
+}
