@@ -129,6 +129,7 @@ export function requests({ store, log, clock, tellsCause = false }: ServiceDeps,
     async look({ key = HEALTH_KEY, kind = "locks" }, read) {
       try {
         if (unguarded.isVague?.()) await store.read({ namespace, kind, key });
+        clocks();
         return await read();
       } catch (error) {
         if (error instanceof ClockSkew) return error.refusal;

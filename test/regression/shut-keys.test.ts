@@ -162,7 +162,7 @@ describe("ids that are cancelled by callers that hold nothing", () => {
     const key = new QueueKey();
     for (let order = 1; order <= 20; order++)
       key.at(0, 3 * DAY_MS).send({ type: "release", key: "k", leaseId: leaseId(order, 3 * DAY_MS), principal: "P" });
-    for (const [index, letter] of [..."ABCDEFGHIJ"].entries()) {
+    for (const [index, letter] of Array.from("ABCDEFGHIJ").entries()) {
       expect(key.at(index + 1).acquire(letter)).toMatchObject({ how: "granted" });
       key.release(letter);
     }
