@@ -61,6 +61,21 @@ describe.each(SITES)("in %s", (_name, processes) => {
   });
 });
 
+describe.each(SITES)("a holder's heartbeat in %s", (_name, processes) => {
+  it("takes dead waiters out of the queue, by another process's clock and without having seen them", async () => {
+    const [one, other] = await processes();
+    const there = new QueueScene(other);
+    await there.acquire(A, { leaseMs: 60_000 });
+    const here = new QueueScene(one, there.address);
+    await here.at(1).renew(A, { leaseMs: 60_000 });
+    for (const id of [B, C]) await there.at(2).queue(id);
+    await here.at(DEFAULTS.waiterTtlMs).renew(A, { leaseMs: 60_000 });
+    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [B, C] });
+    await here.at(DEFAULTS.waiterTtlMs + 2).renew(A, { leaseMs: 60_000 });
+    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [] });
+  });
+});
+
 describe("a keep-alive whose write stalls", () => {
   /** A gate that a write waits at: `reached` says that it does, `open` lets it through. */
   function gate() {
