@@ -128,7 +128,7 @@ export interface LeaseView {
   readonly permits: number;
   readonly holdCount: number;
   readonly fencingToken: number;
-  /** Of a shared lease or a permit: the token of the last exclusive grant, which a resource compares in place of this lease's. */
+  /** Of a shared lease or a permit: the token of the latest grant that met nobody else holding, which a resource compares in place of this lease's. */
   readonly fenceFloor?: number;
   readonly leaseMs: number;
   /** `min(expiresAt − later clock, leaseMs)`: what a client may believe, counted from its send. */

@@ -3,6 +3,7 @@ import { change, ttlAtSec } from "./change.js";
 import type { Decision, Renew } from "./commands.js";
 import { holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
+import { isHeadDead, settled } from "./queue.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import { isKept, isLater, isOutlived, refuseUnkept, renewedTtlAtSec } from "./run.js";
 import type { ClockReading } from "./time.js";
@@ -21,15 +22,16 @@ export function renew(record: LockRecord | undefined, command: Renew, reading: C
 
   const extended: Hold = { ...hold, principal, ...extension(hold, command.leaseMs ?? hold.leaseMs, reading, rules), ...(meta && { meta }) };
   const { run } = record;
-  const next = change(record, reading, {
-    holds: { ...record.holds, [leaseId]: extended },
+  const renewed = { ...record, holds: { ...record.holds, [leaseId]: extended } };
+  const now = isHeadDead(record, reading) ? settled(renewed, reading) : { record: renewed, events: [] };
+  const next = change(now.record, reading, {
     ...(run && checkpoint && (!run.checkpoint || isLater(run.checkpoint, checkpoint)) && { run: { ...run, checkpoint } }),
     ttlAtSec: run ? renewedTtlAtSec(record, extended, rules) : Math.max(record.ttlAtSec, ttlAtSec(extended, rules)),
   });
   const lease = leaseView(key, leaseId, extended, next, reading);
   const saved = next.run?.checkpoint;
   const outlived = saved && isOutlived(saved, next.ttlAtSec) ? { outlived: { ...saved, ttlAtSec: next.ttlAtSec } } : {};
-  return { answer: { ok: true, how: "renewed", lease, ...outlived }, next, events: [] };
+  return { answer: { ok: true, how: "renewed", lease, ...outlived }, next, events: now.events };
 }
 
 /** The times of a renewal. A length that would end sooner than the lease does changes nothing. */

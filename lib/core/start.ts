@@ -57,6 +57,7 @@ export function nextAttempt(run: Run | undefined, tookOver: boolean, { fingerpri
     takeover: tookOver || run?.state === "interrupted",
     fingerprint: fingerprint || (run?.fingerprint ?? ""),
     keepResultMs,
+    ...(run?.unknown && { unknown: run.unknown }),
     ...(run?.checkpoint && { checkpoint: uncounted(run.checkpoint) }),
     // Sent again, it must be known: it was recorded.
     ...(run?.outcome && { outcome: run.outcome }),

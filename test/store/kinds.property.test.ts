@@ -51,8 +51,7 @@ const PREDICATES = [
 
 /** What a guess writes for the sake of kinds, and what it would be without it. */
 const WRITTEN = [
-  ["that a writer's token is the floor", "ff = :now", "ff = if_not_exists(ff, :now)", kindHistories],
-  ["that a reader's is not", "ff = if_not_exists(ff, :now)", "ff = :now", kindHistories],
+  ["that the first grant's token is the floor", "ff = :now", "ff = if_not_exists(ff, :now)", kindHistories],
   ["the limit of the next caller", "lim = :limit", "lim = if_not_exists(lim, :limit)", permitHistories],
 ] as const;
 

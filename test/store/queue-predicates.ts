@@ -328,8 +328,8 @@ export const EXAMPLES: readonly Example[] = [
   },
   {
     write: "decided",
-    predicate: "q = :waiting",
-    why: "one who waits was heard of meanwhile",
+    predicate: "attribute_not_exists(qv)",
+    why: "one who waits was heard of meanwhile, for the first time",
     async play(stage) {
       const { here, there } = stage;
       await turn(stage, B, C, D);
