@@ -54,12 +54,13 @@ export function setOperations({ applyAll, caller }: Requests, locks: LockApi): S
     async releaseSet({ leaseId, keys }) {
       const names = [...new Set(keys)];
       const answers = await Promise.all(names.map((key) => locks.release({ key, leaseId })));
-      const states: Record<string, LeaseState> = {};
+      const states: [key: string, state: LeaseState][] = [];
       for (const [index, answer] of answers.entries()) {
         if (!answer.ok) return answer;
-        states[names[index] ?? ""] = answer.state;
+        states.push([names[index] ?? "", answer.state]);
       }
-      return { ok: true, states };
+      // A key may be __proto__, which an assignment would not make a member.
+      return { ok: true, states: Object.fromEntries(states) };
     },
 
     async renewMany({ leases }) {
