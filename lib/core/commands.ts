@@ -40,6 +40,14 @@ export interface Renew {
   readonly meta?: Meta;
   /** Of a run: how far it got. */
   readonly checkpoint?: Checkpoint;
+  /** Of a run: its checkpoint's own item was kept for longer. */
+  readonly prolonged?: ProlongedPayload;
+}
+
+/** A large payload by its digest, and the later time, in epoch seconds, until which its own item is kept. */
+export interface ProlongedPayload {
+  readonly digest: string;
+  readonly ttlAtSec: number;
 }
 
 /** Release a lease, or cancel an acquire whose outcome is unknown. */
@@ -145,8 +153,8 @@ export interface Held {
   readonly ok: true;
   readonly how: "granted" | "replayed" | "renewed" | "transferred" | "changed" | "checked";
   readonly lease: LeaseView;
-  /** Of a run: its checkpoint, whose own item is to be kept until this later time, with the record. */
-  readonly outlived?: Checkpoint;
+  /** Of a run: its checkpoint's own item is to be kept until this later time, with the record. */
+  readonly outlived?: ProlongedPayload;
 }
 
 /** In the queue, or next to be granted: nothing is held, and the lease's time has not begun. */

@@ -44,7 +44,8 @@ export function guess(
     case "start":
       return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessStart(command, reading, rules);
     case "renew":
-      if (command.checkpoint && !isKept(command.checkpoint)) return undefined;
+      // Whether the checkpoint is still the one whose item was kept for longer, only the record says.
+      if (command.prolonged || (command.checkpoint && !isKept(command.checkpoint))) return undefined;
       return kind === "runs" ? guessRenewOfRun(command, reading, rules) : guessRenewOfLock(command, reading, rules);
     case "release":
       if (kind === "runs") return undefined;
