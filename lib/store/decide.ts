@@ -67,10 +67,10 @@ export async function decide<C extends Command>(
 /** The outcome of a transaction; a refused one brings the records as they are now. */
 export type WriteAllResult = { readonly written: true } | { readonly written: false; readonly seen: readonly (LockRecord | undefined)[] };
 
-/** A record to be written over another. */
+/** A record to be written over another; without `next`, one that stays as it was seen, or nothing is written. */
 export interface Change {
   readonly address: Address;
-  readonly next: LockRecord;
+  readonly next?: LockRecord;
   readonly seen: LockRecord | undefined;
 }
 
@@ -87,12 +87,14 @@ export async function decideAll<C extends Command>(
     const reading = clocks();
     const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, rules));
     if (decisions.some(({ answer }) => !answer.ok)) return decisions.map(({ answer }) => ({ answer, events: [] }));
-    const changes = decisions.flatMap(({ next }, index) => {
-      const part = parts[index];
-      return next && part ? [{ address: part.address, next, seen: seen[index] }] : [];
-    });
-    if (changes.length === 0) return decisions;
-    const result = await replaceAll(changes);
+    if (decisions.every(({ next }) => !next)) return decisions;
+    // A part that is held already takes part too: it may end meanwhile.
+    const result = await replaceAll(
+      parts.map(({ address }, index) => {
+        const next = decisions[index]?.next;
+        return { address, seen: seen[index], ...(next && { next }) };
+      }),
+    );
     if (result.written) return decisions;
     seen = result.seen;
   }

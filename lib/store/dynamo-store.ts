@@ -157,7 +157,9 @@ export function createDynamoStore({
       );
       if (answers.some((one) => one?.answer.ok === false)) return answers.map((one) => one && { answer: one.answer, events: [] });
       const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
-        const again = await transact(changes.map(({ address, next, seen }) => ({ address, ...replacement(next, seen) })));
+        const again = await transact(
+          changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
+        );
         return again ? { written: false, seen: await readAll() } : { written: true };
       };
       return decideAll(await readAll(), parts, clocks, replaceAll, deps);
@@ -251,6 +253,19 @@ function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
       .join(", ")}${removed.length > 0 ? ` REMOVE ${removed.join(", ")}` : ""}`,
     names: {},
     values: { ...values, ":format": FORMAT_VERSION, ...(seen && { ":seen": seen.version }), ...waiting },
+  };
+}
+
+/**
+ * The record as it was seen. It writes the version that it asks for, and so needs no right but that to update:
+ * a ConditionCheck, at the same price, needs one that the roles don't have.
+ */
+function unchanged(seen: LockRecord | undefined): Write {
+  return {
+    condition: `v = :seen AND ${KNOWN_FORMAT}`,
+    update: "SET v = :seen",
+    names: {},
+    values: { ":seen": seen?.version ?? 0, ":format": FORMAT_VERSION },
   };
 }
 
