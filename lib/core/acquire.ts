@@ -24,7 +24,6 @@ import { isAlone, levelsOf } from "./holding.js";
 import { LIMITS } from "./limits.js";
 import type { Settled } from "./queue.js";
 import {
-  digestOfPrincipal,
   heardNow,
   isOverfull,
   movedOn,
@@ -125,7 +124,7 @@ function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolea
 
 /** Why this caller can't ask under an id that is in the queue, if it can't. */
 function refuseAsking(waiter: Waiter | Offer, { principal, params }: Acquire): Refusal | undefined {
-  if (waiter.principal !== digestOfPrincipal(principal)) return refuse("forbidden");
+  if (waiter.principal !== principal) return refuse("forbidden");
   if (waiter.params === params) return undefined;
   return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters than these" });
 }

@@ -11,6 +11,7 @@ export interface Acquire {
   readonly type: "acquire";
   readonly key: string;
   readonly leaseId: LeaseId;
+  /** Digest of the caller's principal, as in every command: the record has no other form of it. */
   readonly principal: string;
   readonly owner: string;
   readonly leaseMs: number;
@@ -236,6 +237,7 @@ export interface LeaseEvent {
     "queued" | "offered" | "skipped" | "granted" | "replayed" | "transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset";
   readonly leaseId: LeaseId;
   readonly owner: string;
+  /** Digest of the lease's principal. */
   readonly principal: string;
   readonly fencingToken?: number;
   readonly heldMs?: number;

@@ -9,7 +9,7 @@ import type { Decision, LeaseEvent, LeaseState, Release } from "./commands.js";
 import { BLANK, endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import { digestOfPrincipal, movedOn, offerOf, placeOf } from "./queue.js";
+import { movedOn, offerOf, placeOf } from "./queue.js";
 import type { Ending, LockRecord, LockRules, Offer, Run, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isBeyondReach, isLive, isLongOver } from "./expiry.js";
@@ -56,7 +56,7 @@ export function release(record: LockRecord | undefined, command: Release, readin
 /** Out of the queue, or no use for an offer: the next one's turn, if it was this one's. */
 function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
   const { leaseId, principal } = command;
-  if (waiter.principal !== digestOfPrincipal(principal)) return { answer: refuse("forbidden"), events: [] };
+  if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   const without = {
     ...endLease(before, leaseId, "cancelled"),
     offers: before.offers.filter((offer) => offer !== waiter),

@@ -12,6 +12,7 @@ import type { Clock } from "../core/time.js";
 import type { Address, LockStore } from "../store/lock-store.js";
 import { NewerFormat, StoreUnavailable } from "../store/lock-store.js";
 import type { Caller } from "./caller.js";
+import { digestOfPrincipal } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { refuseSkew } from "./clocks.js";
 import type { Log } from "./log.js";
@@ -41,6 +42,8 @@ export interface Logging {
 export interface Requests {
   readonly store: LockStore;
   readonly caller: Caller;
+  /** The caller's principal, as commands and records have it. */
+  readonly principal: string;
   readonly clocks: RequestClocks;
   readonly clock: Clock;
   /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
@@ -84,6 +87,7 @@ export function requests(
   return {
     store,
     caller,
+    principal: digestOfPrincipal(caller.principal),
     clocks,
     clock,
     refused,

@@ -28,8 +28,8 @@ const OMITTED = { resultOmitted: true } as const;
 
 /** The operations on runs, and the renewal of their leases. */
 export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
-  const { apply, look, store, clocks, clock, caller } = requests;
-  const { namespace, principal } = caller;
+  const { apply, look, store, clocks, clock, caller, principal } = requests;
+  const { namespace } = caller;
   const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
 
   /** The payload, its large text kept on its own item if `leaseId` holds the run. Whoever doesn't is refused for it. */

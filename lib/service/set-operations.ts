@@ -11,8 +11,7 @@ import type { Requests } from "./request.js";
 import { given } from "./request.js";
 
 /** The operations on many leases. */
-export function setOperations({ applyAll, caller }: Requests, locks: LockApi): SetApi {
-  const { principal } = caller;
+export function setOperations({ applyAll, principal }: Requests, locks: LockApi): SetApi {
   return {
     async acquireSet({ locks: wanted, ...rest }) {
       const locks = merged(wanted);

@@ -13,7 +13,7 @@ import { newHold, refuseNewLease } from "../core/grant.js";
 import { isAlone } from "../core/holding.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
-import { digestOfPrincipal, waiterFor } from "../core/queue.js";
+import { waiterFor } from "../core/queue.js";
 import type { Hold, LockRecord, LockRules } from "../core/record.js";
 import { isKept, startedTtlAtSec } from "../core/run.js";
 import { nextAttempt } from "../core/start.js";
@@ -109,7 +109,7 @@ function guessClaim(command: Acquire, reading: ClockReading, rules: LockRules): 
     update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
     names: { "#me": leaseId },
     values: {
-      ":by": digestOfPrincipal(principal),
+      ":by": principal,
       ":params": params,
       ":hold": holdToItem(hold),
       ":now": hold.grantedAtMs,
