@@ -23,19 +23,7 @@ import type { Holder } from "./holding.js";
 import { levelsOf } from "./holding.js";
 import { LIMITS } from "./limits.js";
 import type { Settled } from "./queue.js";
-import {
-  digestOfPrincipal,
-  heardNow,
-  isOverfull,
-  movedOn,
-  offerOf,
-  placeOf,
-  settled,
-  shouldReport,
-  waiterFor,
-  waitingView,
-  withWaiter,
-} from "./queue.js";
+import { heardNow, isOverfull, movedOn, offerOf, placeOf, settled, shouldReport, waiterFor, waitingView, withWaiter } from "./queue.js";
 import type { Hold, LockRecord, LockRules, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { leaseView } from "./views.js";
@@ -138,7 +126,7 @@ function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolea
 
 /** Why this caller can't ask under an id that is in the queue, if it can't. */
 function refuseAsking(waiter: Waiter | Offer, { principal, params }: Acquire): Refusal | undefined {
-  if (waiter.principal !== digestOfPrincipal(principal)) return refuse("forbidden");
+  if (waiter.principal !== principal) return refuse("forbidden");
   if (waiter.params === params) return undefined;
   return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters than these" });
 }

@@ -13,7 +13,6 @@
  * that it is still there, once half of its time has passed, or while another's offer stands unclaimed: by
  * the time that one lapses all who live were heard of since, and the dead go with it in one write.
  */
-import { digestOf } from "./canonical.js";
 import type { Acquire, LeaseEvent, Waiting } from "./commands.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
 import { takeOver } from "./grant.js";
@@ -24,18 +23,11 @@ import { DEFAULTS, LIMITS } from "./limits.js";
 import type { LockRecord, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 
-/** Of a waiter's principal: told apart, and no more; every write of a queue is paid by its size. */
-const DIGEST_CHARS = 12;
 /** A waiter in the table that wants the key for itself, less its owner; and what else there may be to say of one. */
 const WAITER_BYTES = 137;
 const SHARED_BYTES = 6;
 const PERMITS_BYTES = 5;
 const PRIORITY_BYTES = 5;
-
-/** How a waiter's principal stands in the queue. */
-export function digestOfPrincipal(principal: string): string {
-  return digestOf(principal).slice(0, DIGEST_CHARS);
-}
 
 /** The offer to `leaseId`, if it is its turn. */
 export function offerOf({ offers }: LockRecord, leaseId: LeaseId): Offer | undefined {
@@ -53,7 +45,7 @@ export function waiterFor(command: Acquire, { laterMs }: ClockReading): Waiter {
   const ttlMs = DEFAULTS.waiterTtlMs;
   return {
     leaseId,
-    principal: digestOfPrincipal(principal),
+    principal,
     owner,
     mode,
     permits,

@@ -22,7 +22,7 @@ interface Extensible {
 
 /** One lease's hold on the key. */
 export interface Hold extends Extensible {
-  /** Who may renew and release it; empty after a transfer, until its first caller. */
+  /** Digest of the principal that may renew and release it; empty after a transfer, until its first caller. */
   readonly principal: string;
   readonly owner: string;
   readonly mode: Mode;
@@ -46,7 +46,7 @@ export interface Hold extends Extensible {
 /** Somebody in the queue. What else it asks for it says again when its turn has come. */
 export interface Waiter extends Extensible {
   readonly leaseId: LeaseId;
-  /** Digest of who queued it: nobody else asks for it, or takes it out. */
+  /** Digest of the principal that queued it: nobody else asks for it, or takes it out. */
   readonly principal: string;
   readonly owner: string;
   readonly mode: Mode;
@@ -143,6 +143,7 @@ export interface Run extends Extensible {
 /** An attempt's end, as its own lease recorded it. */
 export interface Outcome {
   readonly recordedBy: LeaseId;
+  /** Digest of its principal. */
   readonly principal: string;
   /** The result or the error; absent when there was none. */
   readonly payload?: Payload;

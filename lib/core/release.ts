@@ -13,7 +13,7 @@ import { BLANK, cancelLease, endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
-import { digestOfPrincipal, movedOn, offerOf, placeOf } from "./queue.js";
+import { movedOn, offerOf, placeOf } from "./queue.js";
 import type { Ending, Hold, LockRecord, LockRules, Offer, Run, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isBeyondReach, isLive, isLongOver, isSkewed } from "./expiry.js";
@@ -80,7 +80,7 @@ function endingNow(hold: Hold, reading: ClockReading): Ending {
 /** Out of the queue, or no use for an offer: the next one's turn, if it was this one's. */
 function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
   const { leaseId, principal } = command;
-  if (waiter.principal !== digestOfPrincipal(principal)) return { answer: refuse("forbidden"), events: [] };
+  if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   const without = {
     ...cancelLease(before, leaseId, "cancelled", reading),
     offers: before.offers.filter((offer) => offer !== waiter),

@@ -12,6 +12,7 @@ import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks } from "../store/lock-store.js";
 import { NewerFormat, StoreUnavailable } from "../store/lock-store.js";
 import type { Caller } from "./caller.js";
+import { digestOfPrincipal } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { ClockSkew, guarded } from "./clocks.js";
 import type { Log } from "./log.js";
@@ -39,6 +40,8 @@ export interface Logging {
 export interface Requests {
   readonly store: LockStore;
   readonly caller: Caller;
+  /** The caller's principal, as commands and records have it. */
+  readonly principal: string;
   /** The request's clocks, which throw {@link ClockSkew} where they disagree: whatever is decided or told rests on a reading that was guarded. */
   readonly clocks: ReadClocks;
   readonly clock: Clock;
@@ -85,6 +88,7 @@ export function requests({ store, log, clock, tellsCause = false }: ServiceDeps,
   return {
     store,
     caller,
+    principal: digestOfPrincipal(caller.principal),
     clocks,
     clock,
     refused,

@@ -18,7 +18,7 @@ import { isSameQueue } from "../core/queue.js";
 import { transition } from "../core/transition.js";
 import { plainItem } from "./attribute-value.js";
 import type { Change, DecideDeps, WriteAllResult, WriteResult, Writes } from "./decide.js";
-import { decide, decideAll } from "./decide.js";
+import { decide, decideAll, refusedPart } from "./decide.js";
 import { Glimpses } from "./glimpses.js";
 import { append, guess, hear, isPlain } from "./guesses.js";
 import type { Write } from "./predicates.js";
@@ -155,11 +155,20 @@ export function createDynamoStore({
       const answers = parts.map(({ command }, index) =>
         refused.has(index) ? transition(refused.get(index), command, reading, deps.rules) : undefined,
       );
-      if (answers.some((one) => one?.answer.ok === false)) return answers.map((one) => one && { answer: one.answer, events: [] });
       const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
-        const again = await transact(changes.map(({ address, next, seen }) => ({ address, ...replacement(next, seen) })));
+        const again = await transact(
+          changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
+        );
         return again ? { written: false, seen: await readAll() } : { written: true };
       };
+      if (answers.some((one) => one?.answer.ok === false)) {
+        const changeOf = (index: number, next: LockRecord): Change => ({
+          address: (parts[index] as Part<C>).address,
+          next,
+          seen: refused.get(index),
+        });
+        return Promise.all(answers.map((one, index) => one && refusedPart(one, changeOf.bind(undefined, index), replaceAll)));
+      }
       return decideAll(await readAll(), parts, clocks, replaceAll, deps);
     },
 
@@ -256,6 +265,19 @@ function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
       ...(seen && { ":seen": seen.version }),
       ...(touches === TOUCHED_AS_SEEN && { ":touches": seen?.touches }),
     },
+  };
+}
+
+/**
+ * The record as it was seen. It writes the version that it asks for, and so needs no right but that to update:
+ * a ConditionCheck, at the same price, needs one that the roles don't have.
+ */
+function unchanged(seen: LockRecord | undefined): Write {
+  return {
+    condition: `v = :seen AND ${KNOWN_FORMAT}`,
+    update: "SET v = :seen",
+    names: {},
+    values: { ":seen": seen?.version ?? 0, ":format": FORMAT_VERSION },
   };
 }
 

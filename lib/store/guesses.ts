@@ -14,7 +14,7 @@ import { highestFloor, isSkewed } from "../core/expiry.js";
 import { isAlone } from "../core/holding.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
-import { digestOfPrincipal, waiterFor } from "../core/queue.js";
+import { waiterFor } from "../core/queue.js";
 import type { Hold, LockRecord, LockRules } from "../core/record.js";
 import { isKept, startedTtlAtSec } from "../core/run.js";
 import { nextAttempt } from "../core/start.js";
@@ -45,7 +45,8 @@ export function guess(
     case "start":
       return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessStart(command, reading, rules);
     case "renew":
-      if (command.checkpoint && !isKept(command.checkpoint)) return undefined;
+      // Whether the checkpoint is still the one whose item was kept for longer, only the record says.
+      if (command.prolonged || (command.checkpoint && !isKept(command.checkpoint))) return undefined;
       return kind === "runs" ? guessRenewOfRun(command, reading, rules) : guessRenewOfLock(command, reading, rules);
     case "release":
       // Clocks that disagree hand nothing on, and don't know what to say of the hold.
@@ -110,7 +111,7 @@ function guessClaim(command: Acquire, reading: ClockReading, rules: LockRules): 
     update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
     names: { "#me": leaseId },
     values: {
-      ":by": digestOfPrincipal(principal),
+      ":by": principal,
       ":params": params,
       ":hold": holdToItem(hold),
       ":now": hold.grantedAtMs,

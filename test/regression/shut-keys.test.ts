@@ -3,11 +3,28 @@
  * were handled by a function whose clock was days off. Each is the pure core's; the stores follow it.
  */
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { QueueScene } from "../store/queue-scene.js";
+import { freshTable } from "../support/engine.js";
 import { inspection } from "../../lib/core/views.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { LEASE_MS, leaseId, MARGIN_MS, START_MS } from "../store/scene.js";
+import { LEASE_MS, leaseId, MARGIN_MS, RULES, START_MS } from "../store/scene.js";
 import { QueueKey } from "../core/queue-key.js";
 import { ID } from "../core/kinds-key.js";
+
+const SITES: readonly (readonly [name: string, store: () => Promise<LockStore>])[] = [
+  [
+    "the table",
+    async () => {
+      const { client, tableName } = await freshTable();
+      return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+    },
+  ],
+  ["memory", async () => createMemoryStore({ rules: RULES })],
+];
 
 const DAY_MS = 86_400_000;
 /** The letters of a hundred waiters, after A's. */
@@ -180,5 +197,39 @@ describe("the floor that readers' resources compare", () => {
     key.acquire("C", { mode: "shared" });
     expect(key.lease("B").fenceFloor).toBeGreaterThan(token);
     expect(key.lease("C").fenceFloor).toBe(key.lease("B").fenceFloor);
+  });
+});
+
+describe.each(SITES)("a set with a key whose holder and waiters died together, in %s", (_name, makeStore) => {
+  it("is granted to a caller that only tries, two windows after the lease at the latest", { timeout: 120_000 }, async () => {
+    const store = await makeStore();
+    const key = new QueueScene(store);
+    await key.acquire(leaseId(1), { leaseMs: LEASE_MS });
+    const dead = Array.from({ length: 20 }, (_, index) => leaseId(index + 2));
+    for (const id of dead) await key.queue(id);
+    for (const id of dead) await key.at(8000).queue(id);
+    const other = { ...key.address, key: `${key.address.key}.other` };
+    const overMs = LEASE_MS + MARGIN_MS;
+    let grantedMs: number | undefined;
+    for (let ms = overMs; grantedMs === undefined && ms < 4 * overMs; ms += 1000) {
+      const command = (name: string) =>
+        ({
+          type: "acquire",
+          key: name,
+          leaseId: leaseId(99, ms),
+          principal: "P",
+          owner: "",
+          leaseMs: LEASE_MS,
+          mode: "exclusive",
+          limit: 1,
+          permits: 1,
+          priority: 0,
+          params: "",
+        }) as const;
+      const parts = [key.address, other].map((address) => ({ address, command: command(address.key) }));
+      const answers = await store.applyAll(parts, () => ({ earlierMs: START_MS + ms, laterMs: START_MS + ms }));
+      if (answers.every((one) => one?.answer.ok)) grantedMs = ms;
+    }
+    expect((grantedMs ?? Infinity) - overMs).toBeLessThanOrEqual(2 * DEFAULTS.offerWindowMs);
   });
 });
