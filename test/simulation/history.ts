@@ -8,8 +8,10 @@ import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/http-transport.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { createMemoryTable } from "../../lib/store/memory-store.js";
 import { live, withLocks } from "./application.js";
+import type { Backend } from "./backend.js";
+import { memoryBackend } from "./backend.js";
+import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, Weather } from "./faults.js";
 import { judge } from "./judge.js";
@@ -38,8 +40,8 @@ export interface History {
 const START_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
 const KEYS = ["ORDER_1", "ORDER_2"];
-/** The account that all clients of the simulation belong to. */
-const NAMESPACE = "simulation";
+/** So many of the histories are on the in-memory DynamoDB, the others on the memory store. */
+const ON_DYNAMO = 0.6;
 /** The clients that run work under a key, by their indices. */
 const FIRST_RUNNER = 20;
 /** Those that use every kind of lock. */
@@ -81,17 +83,14 @@ export async function simulate(seed: number): Promise<History> {
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
   const weather: Weather = { mix, isFoul: true };
-  const records = createMemoryTable();
-  const oracle = new Oracle(
-    () => world.nowMs,
-    (key, digest) => records.payloads.get(`${NAMESPACE}/runs/${key}/${digest}`),
-    Math.max(mix.handlerErrorMs, mix.gatewayErrorMs),
-  );
+  const oracle = new Oracle(() => world.nowMs, Math.max(mix.handlerErrorMs, mix.gatewayErrorMs));
+  const around = { world, random, weather, oracle };
+  const backend = random.chance(ON_DYNAMO) ? dynamoBackend(around) : memoryBackend(around);
   const gateways = Array.from(
     { length: GATEWAYS },
     () => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }),
   );
-  const handlers = Array.from({ length: HANDLERS }, () => makeHandler({ world, random, weather, oracle }, records));
+  const handlers = Array.from({ length: HANDLERS }, () => makeHandler(around, backend));
   const network = new Network(world, random, weather, gateways, handlers);
   network.onDelivered = (request) => judge(oracle, request);
   world.atRest = () => oracle.believers.atRest();
@@ -132,7 +131,7 @@ export async function simulate(seed: number): Promise<History> {
     for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
     for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
     await world.run(stage.busyUntilMs);
-    if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, records, oracle);
+    if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
   }
 
   weather.isFoul = false;
@@ -168,20 +167,11 @@ export function makeActor(world: World, random: Random, mix: FaultMix, network: 
 }
 
 /** Over an hour or three, items whose time has passed go, some soon and some late. */
-async function collectWhileIdle(
-  world: World,
-  random: Random,
-  records: ReturnType<typeof createMemoryTable>,
-  oracle: Oracle,
-): Promise<void> {
+async function collectWhileIdle(world: World, random: Random, backend: Backend): Promise<void> {
   const untilMs = world.nowMs + random.between(61 * MINUTE, 180 * MINUTE);
   while (world.nowMs < untilMs) {
     await world.run(world.nowMs + random.between(MINUTE, 20 * MINUTE));
-    for (const [address, record] of [...records.entries()]) {
-      if (record.ttlAtSec * 1000 > world.nowMs || random.chance(0.3)) continue;
-      records.remove(address);
-      oracle.collected(address, record);
-    }
+    backend.collect();
   }
 }
 
