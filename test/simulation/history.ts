@@ -11,6 +11,7 @@ import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { live, withLocks } from "./application.js";
 import type { Backend } from "./backend.js";
 import { memoryBackend } from "./backend.js";
+import { directClient } from "./direct.js";
 import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, Weather } from "./faults.js";
@@ -40,7 +41,7 @@ export interface History {
 const START_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
 const KEYS = ["ORDER_1", "ORDER_2"];
-/** So many of the histories are on the in-memory DynamoDB, the others on the memory store. */
+/** That many of the histories are on the in-memory DynamoDB, the others on the memory store. */
 const ON_DYNAMO = 0.6;
 /** The clients that run work under a key, by their indices. */
 const FIRST_RUNNER = 20;
@@ -48,6 +49,8 @@ const FIRST_RUNNER = 20;
 const FIRST_OF_KINDS = 40;
 /** In so many of the histories a herd comes. */
 const HERDS = 0.1;
+/** The table tells its time by the whole second. */
+const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 
@@ -83,9 +86,11 @@ export async function simulate(seed: number): Promise<History> {
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
   const weather: Weather = { mix, isFoul: true };
-  const oracle = new Oracle(() => world.nowMs, Math.max(mix.handlerErrorMs, mix.gatewayErrorMs));
+  const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix));
   const around = { world, random, weather, oracle };
-  const backend = random.chance(ON_DYNAMO) ? dynamoBackend(around) : memoryBackend(around);
+  const dynamo = random.chance(ON_DYNAMO) ? dynamoBackend(around) : undefined;
+  const backend = dynamo ?? memoryBackend(around);
+  const direct = dynamo ? random.pick([0, 0.3, 0.3, 1]) : 0;
   const gateways = Array.from(
     { length: GATEWAYS },
     () => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }),
@@ -99,7 +104,10 @@ export async function simulate(seed: number): Promise<History> {
   const actor = (index: number): Actor => {
     const made = makeActor(world, random, mix, network, index);
     processes.push(made.process);
-    return made;
+    if (!dynamo || !random.chance(direct)) return made;
+    // Liveness is judged by clocks that are as they should be, and this one decides.
+    if (!weather.isFoul) made.process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
+    return { ...made, client: directClient(dynamo, made.process, random, oracle) };
   };
   const stage: Stage = {
     world,
@@ -153,6 +161,12 @@ export async function simulate(seed: number): Promise<History> {
   };
 }
 
+/** How far the earlier clock of a decision may be behind: both clocks are within the guard of each other, and one is right. */
+function mostBehindMs(mix: FaultMix): number {
+  const errorMs = Math.max(mix.handlerErrorMs, mix.gatewayErrorMs, mix.clientWallErrorMs + mix.clientJumpMs);
+  return Math.min(errorMs, DEFAULTS.clockGuardMs + DEFAULTS.clockErrorMs) + TABLE_SECOND_MS;
+}
+
 /** A client of that principal, behind the network, on clocks that its faults allow. */
 export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
   const process = new Process(world, {
@@ -190,7 +204,7 @@ async function checkLiveness({ world, random, oracle, actor, keys }: Stage, acto
   await world.run(world.nowMs + random.between(0, 3 * leaseMs));
   holder.process.crash();
   const crashedMs = world.nowMs;
-  const boundMs = leaseMs + takeoverMarginMs(leaseMs) + 2 * DEFAULTS.clockErrorMs + 1500;
+  const boundMs = leaseMs + takeoverMarginMs(leaseMs) + 2 * DEFAULTS.clockErrorMs + TABLE_SECOND_MS + 1500;
   let grantedMs = Number.POSITIVE_INFINITY;
   void actor(actors + 1)
     .client.acquire(key, { leaseMs, waitMs: 240_000 })
