@@ -95,7 +95,8 @@ export async function decideAll<C extends Command>(
       return Promise.all(decisions.map((one, index) => refusedPart(one, changeOf.bind(undefined, index), replaceAll)));
     if (decisions.every(({ next }) => !next)) return decisions;
     // A part that is held already takes part too: it may end meanwhile.
-    const result = await replaceAll(decisions.map(({ next }, index) => changeOf(index, next)));
+    const changes = decisions.map(({ next }, index) => changeOf(index, next));
+    const result = await replaceAll(changes);
     if (result.written) return decisions;
     seen = result.seen;
   }
