@@ -33,7 +33,11 @@ describe("each function", () => {
       Architectures: ["arm64"],
       Handler: "index.handler",
       Environment: {
-        Variables: { HOLDFAST_TABLE: { Ref: tableId }, HOLDFAST_SERVICE: "holdfast-dev-Locks", NODE_OPTIONS: "--enable-source-maps" },
+        Variables: {
+          HOLDFAST_TABLE: { Ref: tableId },
+          HOLDFAST_SERVICE: expect.stringMatching(/^holdfast-dev-Locks-[0-9A-F]{8}$/),
+          NODE_OPTIONS: "--enable-source-maps",
+        },
       },
       LoggingConfig: { LogGroup: { Ref: expect.stringMatching(/^LocksLog/) } },
       TracingConfig: { Mode: "Active" },
