@@ -14,6 +14,7 @@ import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
 import { Construct } from "constructs";
 import type { Duty } from "../lambda/routes.js";
+import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import { callRight, tableRight } from "./access.js";
 import type { JwtOptions } from "./api.js";
 import { createApi } from "./api.js";
@@ -48,9 +49,15 @@ export interface LockServiceProps {
   readonly domain?: DomainMappingOptions;
   /**
    * Concurrent executions that are kept for a function, and are its most: `hold` is what keeps a crowd from the
-   * holders. @default none: a new account has 10 for all its functions
+   * holders. @default none: a new account has 10 for all its functions, and AWS refuses to reserve any of them
    */
   readonly reservedConcurrency?: Readonly<Partial<Record<Duty, number>>>;
+  /**
+   * For how long the function `acquire` may hold a request that waits (`Prefer: wait`), in ms, from 0 to 5 000. The request occupies
+   * an execution meanwhile; 0 answers it at once with when to come again, which is what the SDK expects of a service.
+   * @default 0, since heartbeats need the same executions; 5 000 where `reservedConcurrency` parts them, by `hold` or `acquire`
+   */
+  readonly serverWaitMs?: number;
   /** Memory of each function, which also buys its share of a CPU (docs/operating.md has what was measured). @default 512 */
   readonly memorySizeMb?: number;
   /** Told when the service needs somebody. @default nobody: the alarms only show */
@@ -101,15 +108,19 @@ export class LockService extends Construct {
     // Looked at when all is there: a replica can be added later.
     this.node.addValidation({ validate: () => unfitness(table) });
     const service = serviceName(this);
+    const reservedConcurrency = props.reservedConcurrency ?? {};
+    const isParted = (reservedConcurrency.hold ?? reservedConcurrency.acquire) !== undefined;
+    const serverWaitMs = props.serverWaitMs ?? (isParted ? LIMITS.serverWaitMs : 0);
     const { functions, log } = createFunctions(this, {
       table,
       encryptionKey,
       logRetention,
       memorySizeMb: props.memorySizeMb ?? 512,
       tracing: props.tracing ?? true,
-      reservedConcurrency: props.reservedConcurrency ?? {},
+      reservedConcurrency,
       environment: {
         HOLDFAST_SERVICE: service,
+        HOLDFAST_SERVER_WAIT_MS: String(serverWaitMs),
         ...(tenant !== "account" && { HOLDFAST_TENANT: tenant }),
         ...(metricPrefixes.length > 0 && { HOLDFAST_METRIC_PREFIXES: metricPrefixes.join(",") }),
       },
@@ -177,7 +188,9 @@ function serviceName(scope: Construct): string {
   return Names.uniqueResourceName(scope, { separator: "-", maxLength: NAME_MAX_CHARS, allowedSpecialCharacters: NAME_CHARACTERS });
 }
 
-function checkProps({ table, encryptionKey, tenant, jwt, metricPrefixes = [] }: LockServiceProps): void {
+function checkProps({ table, encryptionKey, tenant, jwt, serverWaitMs, metricPrefixes = [] }: LockServiceProps): void {
+  if (serverWaitMs !== undefined && !isServerWait(serverWaitMs))
+    throw new Error(`serverWaitMs: ${serverWaitMs} given; ${SERVER_WAIT_RULE}`);
   if (tenant === "claim:") throw new Error('tenant: "claim:" names no claim; it must be claim:NAME');
   if (tenant?.startsWith("claim:") && !jwt) throw new Error("tenant: a claim is in a token, so it needs jwt");
   for (const name of ["audience", "scopes", "adminScopes"] as const) {

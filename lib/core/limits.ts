@@ -87,6 +87,14 @@ export const DEFAULTS = {
 /** `keepResultMs: "forever"`, as a length of time: far beyond any clock, and still a safe integer when a time is added. */
 export const FOREVER_MS = 10_000_000 * DAY;
 
+/** The rule of a `serverWaitMs`, as a person reads it. */
+export const SERVER_WAIT_RULE = `it must be a whole number of ms from 0 to ${LIMITS.serverWaitMs}`;
+
+/** Whether a service may hold requests for so long: no longer than its functions last. */
+export function isServerWait(waitMs: number): boolean {
+  return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= LIMITS.serverWaitMs;
+}
+
 /** Retention is never set below this: it must exceed any stalled write plus 2E by far. */
 export const RETENTION_MIN_MS = 1 * HOUR;
 

@@ -19,7 +19,7 @@ const DIGEST_CHARS = 16;
 
 /** The operations on locks. */
 export function lockOperations(requests: Requests): LockApi {
-  const { apply, look, store, clocks, caller } = requests;
+  const { apply, look, store, clocks, serverWaitMs, caller } = requests;
   const { namespace, principal } = caller;
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
@@ -31,7 +31,7 @@ export function lockOperations(requests: Requests): LockApi {
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
       const answer = await apply(command);
       // Only who is next is kept: a herd never occupies the service.
-      if (!waitMs || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
+      if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
       const { key, leaseId } = command;
       const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
       const seen = await look(

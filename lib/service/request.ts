@@ -5,7 +5,7 @@
 import type { AnswerTo, Command, Held } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
-import { DEFAULTS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Clock } from "../core/time.js";
@@ -25,6 +25,11 @@ export interface ServiceDeps {
   readonly clock: Clock;
   /** Clocks further apart than this refuse to decide, in ms. @default 10 000 */
   readonly clockGuardMs?: number;
+  /**
+   * For how long a request that waits may be held, in ms, from 0 to 5 000; 0 answers it at once with when to come again.
+   * Whatever serves it is occupied meanwhile. @default 5 000
+   */
+  readonly serverWaitMs?: number;
   /** Whether the caller is told what the store said, which only who owns the store should be. @default false */
   readonly tellsCause?: boolean;
 }
@@ -43,6 +48,8 @@ export interface Requests {
   readonly caller: Caller;
   readonly clocks: RequestClocks;
   readonly clock: Clock;
+  /** For how long a request may be held, in ms. */
+  readonly serverWaitMs: number;
   /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
   readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
   /** The same of several keys, all or nothing: an answer for each, or why none could be decided. */
@@ -60,7 +67,7 @@ export const HEALTH_KEY = "health";
 
 /** Requests on `caller`'s behalf, by these clocks. */
 export function requests(
-  { store, log, clock, clockGuardMs = DEFAULTS.clockGuardMs, tellsCause = false }: ServiceDeps,
+  { store, log, clock, clockGuardMs = DEFAULTS.clockGuardMs, serverWaitMs = LIMITS.serverWaitMs, tellsCause = false }: ServiceDeps,
   caller: Caller,
   clocks: RequestClocks,
 ): Requests {
@@ -86,6 +93,7 @@ export function requests(
     caller,
     clocks,
     clock,
+    serverWaitMs,
     refused,
 
     async apply(command, kind = "locks", { reason, unlogged } = {}) {
