@@ -37,6 +37,10 @@ export const LIMITS = {
   setKeys: 25,
   renewalsMax: 25,
   listMax: 100,
+  /** A page of keys ends before its items take more than this as JSON, whatever their number. */
+  pageBytes: 512 * 1024,
+  /** A refusal names the holders up to this size as JSON, and says how many it leaves out. */
+  holdersBytes: 16 * 1024,
   /** A payload (a run's checkpoint or outcome) up to this size is kept in the record; above it, on an item of its own. */
   inlineBytes: 1024,
   checkpointBytes: 8 * 1024,

@@ -341,6 +341,7 @@ export const Problem = v.strictObject({
   retry: v.picklist(["same", "later", "new-lease", "never"]),
   retryAfterMs: v.optional(durationMs),
   holders: v.optional(v.array(Holder)),
+  holdersOmitted: v.optional(v.pipe(integer(1, LIMITS.leasesMax), v.description("How many more hold the key than `holders` names."))),
   reason: v.optional(v.picklist(["expired", "taken", "broken", "released", "transferred", "never"])),
   blocking: v.optional(v.array(Key)),
   lost: v.optional(v.array(Key)),
