@@ -224,7 +224,8 @@ function setResult(statusCode: number, { ok: _ok, how, ...set }: SetHeld): HttpR
 }
 
 function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent, maxBytes?: number): Decoded<Meant<S>> {
-  return decodeBody(schema, bodyOf(event), event.headers["content-type"], maxBytes);
+  const body = bodyOf(event);
+  return body.ok ? decodeBody(schema, body.value, event.headers["content-type"], maxBytes) : body;
 }
 
 /** A path parameter, as the gateway matched it; a refusal names it. */

@@ -71,6 +71,8 @@ export interface RefusalDetails {
   readonly retry?: RetryAdvice;
   readonly retryAfterMs?: number;
   readonly holders?: readonly HolderView[];
+  /** How many holders are not among them, since an answer is bounded in bytes. */
+  readonly holdersOmitted?: number;
   readonly reason?: LostReason;
   /** Of a set: the keys that others hold; or those of its own that are lost. */
   readonly blocking?: readonly string[];

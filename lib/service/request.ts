@@ -6,6 +6,7 @@ import type { AnswerTo, Command } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { isSkewed } from "../core/expiry.js";
+import { LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Clock } from "../core/time.js";
@@ -24,6 +25,11 @@ export interface ServiceDeps {
   readonly log: Log;
   /** For the pauses of a request that waits; what is decided is decided by the request's own clocks. */
   readonly clock: Clock;
+  /**
+   * For how long a request that waits may be held, in ms, from 0 to 5 000; 0 answers it at once with when to come again.
+   * Whatever serves it is occupied meanwhile. @default 5 000
+   */
+  readonly serverWaitMs?: number;
   /** Whether the caller is told what the store said, which only who owns the store should be. @default false */
   readonly tellsCause?: boolean;
 }
@@ -45,6 +51,8 @@ export interface Requests {
   /** The request's clocks, which throw {@link ClockSkew} where they disagree: whatever is decided or told rests on a reading that was guarded. */
   readonly clocks: ReadClocks;
   readonly clock: Clock;
+  /** For how long a request may be held, in ms. */
+  readonly serverWaitMs: number;
   /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
   readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
   /** The same of several keys, all or nothing: an answer for each, or why none could be decided. */
@@ -61,7 +69,11 @@ export interface Requests {
 export const HEALTH_KEY = "health";
 
 /** Requests on `caller`'s behalf, by these clocks. */
-export function requests({ store, log, clock, tellsCause = false }: ServiceDeps, caller: Caller, unguarded: RequestClocks): Requests {
+export function requests(
+  { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, tellsCause = false }: ServiceDeps,
+  caller: Caller,
+  unguarded: RequestClocks,
+): Requests {
   const { namespace } = caller;
   const clocks = guarded(unguarded);
 
@@ -91,6 +103,7 @@ export function requests({ store, log, clock, tellsCause = false }: ServiceDeps,
     principal: digestOfPrincipal(caller.principal),
     clocks,
     clock,
+    serverWaitMs,
     refused,
 
     async apply(command, kind = "locks", { reason, unlogged } = {}) {

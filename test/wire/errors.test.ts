@@ -12,6 +12,7 @@ const EVERYTHING: Required<RefusalDetails> = {
   detail: "One sentence.",
   retryAfterMs: 1_871,
   holders: [{ owner: "checkout-7", mode: "exclusive", permits: 1, fencingToken: 7, heldMs: 1_160, remainingMs: 840 }],
+  holdersOmitted: 3,
   reason: "taken",
   blocking: ["a"],
   lost: ["b"],
