@@ -10,7 +10,7 @@ import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore } from "../store/lock-store.js";
-import { NewerFormat, StoreUnavailable } from "../store/lock-store.js";
+import { NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/lock-store.js";
 import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { refuseSkew } from "./clocks.js";
@@ -159,7 +159,8 @@ function aged<A extends object>(answer: A, movedMs: number): A {
 function storeRefusal(error: unknown): Refusal {
   if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
   if (!(error instanceof StoreUnavailable)) throw error;
+  if (error instanceof StoreNotConfigured) return refuse("not-configured", { definite: error.definite });
   if (error.definite && error.throttled) return refuse("throttled", { retryAfterMs: 500 });
-  // A table that refused (a wrong name, a missing right) does so again in a moment: whoever asked hears it now.
+  // A request that the table refused would be refused again in a moment: the caller hears it now.
   return refuse("unavailable", { definite: error.definite, ...(error.definite && { retry: "later" }), retryAfterMs: 500 });
 }

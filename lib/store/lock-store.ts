@@ -77,7 +77,7 @@ export interface LockStore {
 
 /** The table could not be reached, or kept changing under the request. */
 export class StoreUnavailable extends Error {
-  override readonly name = "StoreUnavailable";
+  override readonly name: string = "StoreUnavailable";
   constructor(
     message: string,
     /** Whether it is certain that nothing was written. */
@@ -88,6 +88,11 @@ export class StoreUnavailable extends Error {
   ) {
     super(message, options);
   }
+}
+
+/** The table, the credentials or the region are wrong: no later attempt can succeed until somebody corrects them. */
+export class StoreNotConfigured extends StoreUnavailable {
+  override readonly name = "StoreNotConfigured";
 }
 
 /** The record was written by a newer major version of the format: nothing may be decided on it. */

@@ -136,9 +136,9 @@ describe("straight on the table", () => {
 
   it("that isn't there is told in a line", async () => {
     const { status, stdout, stderr } = await run(["ls", "--table", "no-such-table"], service.tableEnv);
-    expect({ status, stdout }).toEqual({ status: 69, stdout: "" });
+    expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     expect(stderr).toMatch(
-      /^holdfast: list: The table could not be reached: ResourceNotFoundException: .*\nTry again later\. Is there a table no-such-table in this Region, and may these credentials use it\?\n$/,
+      /^holdfast: list: The table or the credentials are not set up: ResourceNotFoundException: .*\nIs there a table no-such-table for holdfast in this Region, and may these credentials use it\?\n$/,
     );
   });
 });
