@@ -134,6 +134,7 @@ function nextFor(exit: ExitName, error: LockError, doing: Doing, table: string |
 }
 
 function correctionFor({ code, message }: LockError, table: string | undefined): string {
+  if (/\bnamespace: "/.test(message)) return "Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.";
   if (code === "not-found") return "Is that the URL of the API, with its stage?";
   if (table === undefined) return `Is the request signed (--sign), or HOLDFAST_BEARER_TOKEN valid? ${AWS_SETTINGS}`;
   return WRONG_TABLE.test(message)

@@ -3,6 +3,9 @@
 /** How a namespace may be named by whoever names it: no `/`, which ends it in the table's keys. */
 export const NAMESPACE = /^[A-Za-z0-9._:~%-]{1,200}$/;
 
+/** The namespace of every caller of a table that has no tenants, whichever way the caller comes in. */
+export const SHARED_NAMESPACE = "default";
+
 /** Who asks, as the gateway authenticated them. */
 export interface Caller {
   /** Who may renew and release what this caller acquires. */

@@ -65,10 +65,10 @@ export function lockOperations(requests: Requests): LockApi {
         const items = page.items
           .map(({ key, record }) => inspection(key, record, clocks()))
           .filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
-        return { ok: true, items, ...(page.next !== undefined && { cursor: page.next }) };
+        return { ok: true, namespace, items, ...(page.next !== undefined && { cursor: page.next }) };
       }),
     health: ({ deep = false }) =>
-      look({}, async () => {
+      look({ needsTable: deep }, async () => {
         if (deep) await store.read(lockOf(HEALTH_KEY));
         return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().laterMs };
       }),

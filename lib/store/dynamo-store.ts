@@ -24,8 +24,21 @@ import { append, guess, hear, isPlain } from "./guesses.js";
 import type { Write } from "./predicates.js";
 import { KNOWN_FORMAT } from "./predicates.js";
 import type { Item } from "./item.js";
-import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, toItem, waiterToItem } from "./item.js";
-import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks } from "./lock-store.js";
+import {
+  FORMAT_VERSION,
+  fromItem,
+  itemKey,
+  OPTIONAL,
+  payloadKey,
+  QUEUE,
+  SHARDS,
+  shardKey,
+  TENANCY,
+  TENANCY_KEY,
+  toItem,
+  waiterToItem,
+} from "./item.js";
+import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks, TableTenancy } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
 import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
@@ -44,6 +57,7 @@ export function createDynamoStore({
   const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
   const table = { TableName: tableName };
   const glimpses = new Glimpses(deps.clock);
+  let tenancy: Promise<TableTenancy> | undefined;
 
   /** One conditional write; a refusal brings the item. */
   async function write(
@@ -119,7 +133,36 @@ export function createDynamoStore({
     };
   }
 
+  async function recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
+    try {
+      const { Item } = await documents.send(new GetCommand({ ...table, Key: TENANCY_KEY, ConsistentRead: true }));
+      if (Item) return Item[TENANCY] as TableTenancy;
+      await documents.send(
+        new UpdateCommand({
+          ...table,
+          Key: TENANCY_KEY,
+          ConditionExpression: `attribute_not_exists(${TENANCY})`,
+          UpdateExpression: `SET ${TENANCY} = :mine`,
+          ExpressionAttributeValues: { ":mine": mine },
+          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+        }),
+      );
+      return mine;
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another was first just now.
+    }
+  }
+
   return {
+    tenancy(mine) {
+      tenancy ??= recordedTenancy(mine).catch((error: unknown) => {
+        tenancy = undefined; // The next request asks again.
+        throw error;
+      });
+      return tenancy;
+    },
+
     async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
       const reading = clocks();
       const glimpse = glimpses.of(address);

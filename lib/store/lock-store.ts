@@ -44,6 +44,9 @@ export interface ListPage {
   readonly next?: string;
 }
 
+/** Whether all callers of a table share one namespace, or the table has tenants with a namespace each. */
+export type TableTenancy = "shared" | "tenants";
+
 /** The clocks a decision is made by; read again for every decision of a request. */
 export type ReadClocks = () => ClockReading;
 
@@ -60,6 +63,12 @@ export interface LockStore {
    * @throws StoreUnavailable
    */
   applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]>;
+  /**
+   * The tenancy of the table: as it is recorded there, or, on a table that records none yet, `mine`, recorded now.
+   * Costs one read for each store, since a record never changes while anybody uses the table.
+   * @throws StoreUnavailable
+   */
+  tenancy(mine: TableTenancy): Promise<TableTenancy>;
   /** The record, strongly consistent; undefined when the key has none. */
   read(address: Address): Promise<LockRecord | undefined>;
   /** Keys whose records have a hold or a run. Shows; never decides who owns what. */
