@@ -15,7 +15,8 @@ import type { ITopic } from "aws-cdk-lib/aws-sns";
 import { Construct } from "constructs";
 import type { Duty } from "../lambda/routes.js";
 import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
-import { callRight, tableRight } from "./access.js";
+import { SHARED_NAMESPACE } from "../lib/service/caller.js";
+import { callRight, tableRights } from "./access.js";
 import type { JwtOptions } from "./api.js";
 import { createApi } from "./api.js";
 import type { Functions } from "./functions.js";
@@ -36,9 +37,9 @@ export interface LockServiceProps {
   /** Callers bring JSON Web Tokens instead of signing with IAM. @default IAM */
   readonly jwt?: JwtOptions;
   /**
-   * Who shares a namespace, in which alone callers meet: everybody of an AWS account (an issuer), those of one
-   * role or user (one subject), or those whose token says the same in a claim (`claim:NAME`). Changing it later
-   * lets nobody see what was held before: do so only when nothing is. @default "account"
+   * Tenants, each with a namespace of its own, in which alone its callers meet: everybody of an AWS account (an issuer),
+   * those of one role or user (one subject), or those whose token says the same in a claim (`claim:NAME`). The table
+   * records whether it has tenants, and refuses a service that says otherwise (decision 004). @default none: all callers share one namespace
    */
   readonly tenant?: "account" | "role" | `claim:${string}`;
   /** Requests a second to each route that doesn't acquire. @default 2 000, bursts of 1 000 */
@@ -101,7 +102,7 @@ export class LockService extends Construct {
     super(scope, id);
     checkProps(props);
     this.#props = props;
-    const { logRetention = RetentionDays.THREE_MONTHS, tenant = "account", metricPrefixes = [] } = props;
+    const { logRetention = RetentionDays.THREE_MONTHS, tenant, metricPrefixes = [] } = props;
     const table = props.table ?? createTable(this, props.encryptionKey);
     const encryptionKey = props.encryptionKey ?? table.encryptionKey;
     this.#encryptionKey = encryptionKey;
@@ -121,7 +122,7 @@ export class LockService extends Construct {
       environment: {
         HOLDFAST_SERVICE: service,
         HOLDFAST_SERVER_WAIT_MS: String(serverWaitMs),
-        ...(tenant !== "account" && { HOLDFAST_TENANT: tenant }),
+        ...(tenant !== undefined && { HOLDFAST_TENANT: tenant }),
         ...(metricPrefixes.length > 0 && { HOLDFAST_METRIC_PREFIXES: metricPrefixes.join(",") }),
       },
     });
@@ -159,15 +160,29 @@ export class LockService extends Construct {
 
   /**
    * Lets `client` straight to the table (`holdfast/dynamodb`), to the keys of one namespace, and sets its
-   * `HOLDFAST_TABLE` and `HOLDFAST_NAMESPACE`. It meets callers of the API in the namespace that these have:
-   * with the default `tenant`, the account's id.
+   * `HOLDFAST_TABLE` and `HOLDFAST_NAMESPACE`. Without tenants that is the namespace of all callers; where accounts are
+   * tenants, this account's unless another is named; for other tenants it must be named.
+   * @throws Error when the namespace can't be right.
    */
-  grantDirect(client: Client, { namespace = Stack.of(this).account }: { readonly namespace?: string } = {}): Grant {
-    const right = tableRight(this.table, namespace);
+  grantDirect(client: Client, options: { readonly namespace?: string } = {}): Grant {
+    const namespace = this.#namespaceOf(options);
+    const [items, tenancy] = tableRights(this.table, namespace);
     client.addEnvironment?.("HOLDFAST_TABLE", this.table.tableName);
     client.addEnvironment?.("HOLDFAST_NAMESPACE", namespace);
     if (this.#encryptionKey) client.grantPrincipal.addToPrincipalPolicy(keyStatement(this, this.#encryptionKey));
-    return Grant.addToPrincipal({ grantee: client, ...right });
+    return Grant.addToPrincipal({ grantee: client, ...items }).combine(Grant.addToPrincipal({ grantee: client, ...tenancy }));
+  }
+
+  #namespaceOf({ namespace }: { readonly namespace?: string }): string {
+    const { tenant, jwt } = this.#props;
+    if (tenant === undefined) {
+      if (namespace === undefined || namespace === SHARED_NAMESPACE) return SHARED_NAMESPACE;
+      throw new Error(`namespace: ${JSON.stringify(namespace)} given; this service has no tenants, so leave it out, or set tenant`);
+    }
+    if (namespace === SHARED_NAMESPACE) throw new Error(`namespace: "${SHARED_NAMESPACE}" given; with tenant it must be a tenant's own`);
+    if (namespace !== undefined) return namespace;
+    if (tenant === "account" && !jwt) return Stack.of(this).account;
+    throw new Error(`namespace: none given; with tenant ${JSON.stringify(tenant)} it must be a tenant's own`);
   }
 
   #grantCalls(client: Client, duties: readonly Duty[], prefix?: string): Grant {

@@ -17,7 +17,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * A handler for `env`: `HOLDFAST_TABLE` names the table, `HOLDFAST_TENANT` (`account`, `role` or
- * `claim:NAME`) says who shares a namespace, `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS` turn the
+ * `claim:NAME`; none: all callers share one namespace) asks for tenants, `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS` turn the
  * rules, `HOLDFAST_LOG_REFUSALS` (0 to 1) samples refusals in the log,
  * `HOLDFAST_SERVER_WAIT_MS` bounds how long a request that waits is held. With `HOLDFAST_SERVICE`, its name
  * among others in the account, the log's lines also are metrics, apart for the keys that begin with one of
@@ -29,6 +29,7 @@ export function compose(
   { client, store, log = write, ...deps }: Partial<HandlerDeps> & { readonly client?: DynamoDBClient } = {},
 ): ReturnType<typeof createHandler> {
   const rules = rulesOf(env);
+  const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const service = env["HOLDFAST_SERVICE"] ?? "";
   const prefixes = (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
@@ -45,8 +46,8 @@ export function compose(
     clock: systemClock,
     onFailure: (error, requestId) =>
       write({ event: "failed", requestId, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
-    tenancy: tenancyOf(env),
     serverWaitMs: serverWaitOf(env),
+    ...(tenancy !== undefined && { tenancy }),
     ...deps,
     log: (line) => {
       const metrics = service === "" ? undefined : metricsOf(line, { service, prefixes });
@@ -56,8 +57,10 @@ export function compose(
   });
 }
 
-function tenancyOf(env: Environment): Tenancy {
-  const value = env["HOLDFAST_TENANT"] || "account";
+/** The tenants that `env` asks for; undefined when it asks for none. @throws Error when they are of no kind that there is */
+export function tenancyOf(env: Environment): Tenancy | undefined {
+  const value = env["HOLDFAST_TENANT"];
+  if (value === undefined || value === "") return undefined;
   if (value === "account" || value === "role") return value;
   const claim = /^claim:(.+)$/s.exec(value)?.[1];
   if (claim === undefined) throw new Error(`HOLDFAST_TENANT: ${JSON.stringify(value)} is not account, role or claim:NAME`);

@@ -18,7 +18,7 @@ import { methodsOf, PATHS, ROUTES } from "./routes.js";
 export interface HandlerDeps extends ServiceDeps {
   /** Told of every failure that is answered with 500; the answer itself says nothing of it. */
   readonly onFailure: (error: unknown, requestId: string) => void;
-  /** Who shares a namespace. @default "account" */
+  /** Tenants, each with a namespace of its own, in which alone its callers meet. @default none: all callers share one namespace */
   readonly tenancy?: Tenancy;
 }
 

@@ -76,7 +76,9 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   async list(event, api) {
     const query = decode(ListQuery, event.queryStringParameters ?? {});
     if (!query.ok) return query;
-    return answer(await api.list(query.value), ({ items, cursor }) => json(200, { items, ...(cursor !== undefined && { cursor }) }));
+    return answer(await api.list(query.value), ({ namespace, items, cursor }) =>
+      json(200, { namespace, items, ...(cursor !== undefined && { cursor }) }),
+    );
   },
   async health(event, api) {
     const query = decode(HealthQuery, event.queryStringParameters ?? {});

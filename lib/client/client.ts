@@ -220,8 +220,8 @@ function createView(
       checkNames("list", options, ["prefix", "owner", "max", "cursor"]);
       checkPage(options);
       const { prefix: within = "", ...query } = options;
-      const { items, cursor } = await holder.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
-      return { items, ...(cursor !== undefined && { cursor }) };
+      const { ok: _ok, ...listed } = await holder.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
+      return listed;
     },
 
     async forceRelease(name, options) {

@@ -66,10 +66,10 @@ export function lockOperations(requests: Requests): LockApi {
         const shown = withinBytes(found, LIMITS.pageBytes);
         const items = shown.filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
         const cursor = shown.length < found.length ? shown.at(-1)?.key : page.next;
-        return { ok: true, items, ...(cursor !== undefined && { cursor }) };
+        return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
       }),
     health: ({ deep = false }) =>
-      look({}, async () => {
+      look({ needsTable: deep }, async () => {
         if (deep) await store.read(lockOf(HEALTH_KEY));
         return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().laterMs };
       }),

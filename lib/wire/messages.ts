@@ -349,7 +349,7 @@ export const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(
 export const Reset = v.strictObject({ reset: v.literal(true) });
 
 /** A page of held keys. */
-export const List = v.strictObject({ items: v.array(Inspection), cursor: v.optional(v.string()) });
+export const List = v.strictObject({ namespace: v.string(), items: v.array(Inspection), cursor: v.optional(v.string()) });
 
 /** The answer to a break: over now, or in `breakInMs`. */
 export const Break = v.strictObject({ breakInMs: durationMs });

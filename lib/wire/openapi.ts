@@ -20,6 +20,7 @@ const ALWAYS: readonly ErrorCode[] = [
   "too-large",
   "unsupported-media-type",
   "throttled",
+  "not-configured",
   "internal",
   "clock-skew",
   "unavailable",

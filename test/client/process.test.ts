@@ -32,7 +32,7 @@ beforeAll(async () => {
     handler: compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: () => undefined }),
     port: 0,
   });
-  locks = createLockClient({ client: table.client, tableName: table.tableName, namespace: "local" });
+  locks = createLockClient({ client: table.client, tableName: table.tableName });
 });
 
 afterAll(async () => {
@@ -53,7 +53,6 @@ function start(order: ProgramOrder) {
     ...aws,
     HOLDFAST_URL: gateway.url,
     HOLDFAST_TABLE: table.tableName,
-    HOLDFAST_NAMESPACE: "local",
   });
 }
 

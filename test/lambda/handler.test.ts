@@ -24,7 +24,7 @@ import {
 function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
-  return { apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
+  return { tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 
 const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
