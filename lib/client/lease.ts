@@ -17,11 +17,12 @@ import type { Instant } from "../core/time.js";
 import { backgroundClock, elapsedMs, instantOf } from "../core/time.js";
 import type { Belief } from "./belief.js";
 import { believe, beliefLeftMs } from "./belief.js";
-import type { World } from "./call.js";
-import { attemptMsFor, call, pause } from "./call.js";
+import type { CallBounds, World } from "./call.js";
+import { boundsFor, call, pause } from "./call.js";
 import { errorOf, LockLostError, timeoutOf } from "./errors.js";
 import { handOver } from "./hand-over.js";
 import { toHandle } from "./handle.js";
+import { capBudgetMs, capWaitMs } from "./invocation.js";
 import type { Succession } from "./line.js";
 import { checkLease, checkMs, checkNames } from "./options.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
@@ -194,9 +195,9 @@ export class HeldLease implements Lease {
 
   async upgrade(options: { readonly waitMs?: number } = {}): Promise<void> {
     checkNames("upgrade", options, ["waitMs"]);
-    const { waitMs = DEFAULTS.waitMs } = options;
-    checkMs("waitMs", waitMs, 0, Number.MAX_SAFE_INTEGER);
-    const { clock, random } = this.#deps;
+    checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
+    const { clock, random, context } = this.#deps;
+    const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
     const began = instantOf(clock);
     for (;;) {
       const refusal = await this.#changeMode("exclusive");
@@ -237,10 +238,13 @@ export class HeldLease implements Lease {
   }
 
   release(): Promise<LeaseState> {
-    this.#released ??= this.#release().catch((error: unknown) => {
-      this.#released = undefined; // Asked again, it is sent again.
-      throw error;
-    });
+    if (!this.#released) {
+      this.#released = this.#release().catch((error: unknown) => {
+        this.#released = undefined; // Asked again, it is sent again.
+        throw error;
+      });
+      this.#deps.track(this.#released);
+    }
     return this.#released;
   }
 
@@ -251,7 +255,9 @@ export class HeldLease implements Lease {
     const { key, owner, leaseMs } = this;
     const to = { owner, leaseMs: options.leaseMs ?? leaseMs };
     this.#end("released", new LockLostError(`${key}: detached`, "transferred"));
-    const { answer } = await handOver(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
+    const handed = handOver(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
+    this.#deps.track(handed);
+    const { answer } = await handed;
     if (answer.ok) return toHandle({ key, leaseId: answer.lease.leaseId, leaseMs: to.leaseMs });
     // Nobody has it now: better free at once than after its lease.
     await cancel(this.#ref, this.#deps);
@@ -289,9 +295,10 @@ export class HeldLease implements Lease {
   /** Ends the hold of a run by what came of it, whether or not it was lost: the service knows whether it still counts. */
   async conclude(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
     this.#end("released", new LockLostError(`${this.key}: released`, "released"));
-    const bounds = { attemptMs: CONCLUDE_ATTEMPT_MS, budgetMs: CONCLUDE_BUDGET_MS };
-    const { answer } = await call((attempt) => this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
-    return answer;
+    const bounds = { attemptMs: CONCLUDE_ATTEMPT_MS, budgetMs: capBudgetMs(CONCLUDE_BUDGET_MS, this.#deps.context) };
+    const concluded = call((attempt) => this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
+    this.#deps.track(concluded);
+    return (await concluded).answer;
   }
 
   async #release(): Promise<LeaseState> {
@@ -333,8 +340,8 @@ export class HeldLease implements Lease {
     return { kind, key, leaseId };
   }
 
-  #bounds(budgetMs: number): { attemptMs: number; budgetMs: number } {
-    return { attemptMs: attemptMsFor(this.leaseMs), budgetMs };
+  #bounds(budgetMs: number): CallBounds {
+    return boundsFor(this.leaseMs, capBudgetMs(budgetMs, this.#deps.context));
   }
 
   #lossError(): LockLostError {
