@@ -69,8 +69,7 @@ describe.each(OUTAGES)("while the service %s", (_what, fate) => {
     const rig = createRig();
     rig.wire.always("acquire", fate);
     let ran = 0;
-    const call = (waitMs: number) =>
-      locked({ locks: rig.locks, key: () => KEY, waitMs, whenUnavailable: "proceed" }, async () => ++ran)();
+    const call = (waitMs: number) => locked({ locks: rig.locks, key: () => KEY, waitMs, whenUnavailable: "proceed" }, async () => ++ran)();
     expect(await rig.clock.settle(Promise.all([2000, 1000, 3000].map(call)))).toEqual([2, 1, 3]);
   });
 });
