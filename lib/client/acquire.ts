@@ -25,6 +25,7 @@ import type { InvocationContext } from "./invocation.js";
 import { capBudgetMs } from "./invocation.js";
 import type { Lines } from "./line.js";
 import type { Paces } from "./paces.js";
+import type { RetryGate } from "./retry-gate.js";
 
 /** What an acquire needs of the world. */
 export interface Acquiring extends World {
@@ -34,6 +35,8 @@ export interface Acquiring extends World {
   readonly lines: Lines;
   /** What sends heartbeats together, where that is possible. */
   readonly heartbeats?: Heartbeats | undefined;
+  /** Where heartbeats wait while they fail. */
+  readonly gate: RetryGate;
   /** The invocation that every call ends before, if there is one. */
   readonly context?: InvocationContext | undefined;
   /** Told of work that goes on after its caller was answered: closing waits for it. */
@@ -41,7 +44,7 @@ export interface Acquiring extends World {
 }
 
 /** What is shared by all views of a client, and what each of them adds. */
-export type OuterDeps = Omit<Acquiring, "paces" | "lines" | "heartbeats" | "context" | "track">;
+export type OuterDeps = Omit<Acquiring, "paces" | "lines" | "heartbeats" | "gate" | "context" | "track">;
 
 /** One try's parameters, defaults filled in. */
 export interface Wanted {

@@ -17,6 +17,16 @@ export interface World {
   readonly random: () => number;
 }
 
+/** What lets attempts through: see retry-gate.ts. */
+export interface Gate {
+  /** Resolves when the next attempt may be sent; undefined: at once. */
+  turn(isRetry: boolean): Promise<void> | undefined;
+  /** An attempt brought no answer to go by. */
+  failed(): void;
+  /** An attempt was answered. */
+  answered(): void;
+}
+
 /** The bounds of an operation. */
 export interface CallBounds {
   /** One attempt's longest, in ms. */
@@ -25,6 +35,8 @@ export interface CallBounds {
   readonly budgetMs: number;
   /** Gives the whole operation up. */
   readonly signal?: AbortSignal | undefined;
+  /** Where attempts wait for each other's success. */
+  readonly gate?: Gate | undefined;
   /** Told when an attempt is sent. */
   readonly onSend?: ((sentAt: Instant) => void) | undefined;
   /** Told of each attempt that brought no answer to go by. */
@@ -58,21 +70,31 @@ const LONGEST_PAUSE_MS = 1000;
  */
 export async function call<A extends { readonly ok: boolean }>(
   attempt: (options: CallOptions) => Promise<A | Refusal>,
-  { attemptMs, budgetMs, signal, onSend, onSetback }: CallBounds,
+  { attemptMs, budgetMs, signal, gate, onSend, onSetback }: CallBounds,
   { clock, random }: World,
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
   let doubted = false;
   for (let tries = 0; ; tries++) {
+    const turn = gate?.turn(tries > 0);
+    if (turn) await turn;
     const sentAt = instantOf(clock);
     const leftMs = budgetMs - elapsedMs(began, sentAt);
+    if (turn && (leftMs <= 0 || signal?.aborted)) {
+      return { answer: honest(refuse("unavailable", { detail: "no answer in time" }), doubted), sentAt, doubted };
+    }
     onSend?.(sentAt);
     const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
     if (outcome instanceof Unanswered) doubted = true;
-    else if (!isAgain(outcome)) return { answer: honest(outcome, doubted), sentAt, doubted };
-    else if (!outcome.definite) doubted = true;
+    else if (!isAgain(outcome)) {
+      gate?.answered();
+      return { answer: honest(outcome, doubted), sentAt, doubted };
+    } else if (!outcome.definite) doubted = true;
     const failed = outcome instanceof Unanswered ? refuse("unavailable", { detail: outcome.message }) : outcome;
-    if (!signal?.aborted) onSetback?.(failed);
+    if (!signal?.aborted) {
+      gate?.failed();
+      onSetback?.(failed);
+    }
 
     const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
     if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {

@@ -35,6 +35,7 @@ import { trySet, untilSet, wantedSet } from "./sets.js";
 import { workUnder } from "./work.js";
 import { Paces } from "./paces.js";
 import { Registry } from "./registry.js";
+import { RetryGate } from "./retry-gate.js";
 import type { Run, RunResult } from "./run-once.js";
 import { runOnce } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
@@ -45,7 +46,8 @@ import { checkWatch, watch } from "./watch.js";
 
 /** A client that speaks to `deps.api`. */
 export function createClient(deps: OuterDeps, options: ClientOptions = {}): LockClient {
-  const shared = { heartbeats: new Heartbeats(deps.api, deps.clock), paces: new Paces(), lines: new Lines() };
+  const { api, clock, random } = deps;
+  const shared = { heartbeats: new Heartbeats(api, clock), gate: new RetryGate(clock, random), paces: new Paces(), lines: new Lines() };
   const client = createView({ ...deps, ...shared }, options, new Registry());
   return options.closeOnSigterm ? closedBySigterm(client) : client;
 }

@@ -227,14 +227,18 @@ export class HeldLease implements Lease {
     return answer;
   }
 
-  /** A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed. */
-  async beat(leaseMs: number, thawed: boolean): Promise<void> {
+  /**
+   * A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed.
+   * @param onSetback told of each attempt that failed; it goes on
+   */
+  async beat(leaseMs: number, thawed: boolean, onSetback: (refusal: Refusal) => void): Promise<void> {
     this.assertHeld();
-    const { api, heartbeats, random } = this.#deps;
+    const { api, heartbeats, gate, random } = this.#deps;
     const world = { clock: backgroundClock(this.#deps.clock), random };
-    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), world);
+    const more = { gate: gate.for(this), onSetback };
+    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), world, more);
     const renewal = { ...this.#ref, leaseMs };
-    await this.#confirm((attempt) => (heartbeats ?? api).renew(renewal, attempt), world);
+    await this.#confirm((attempt) => (heartbeats ?? api).renew(renewal, attempt), world, more);
   }
 
   release(): Promise<LeaseState> {
@@ -315,9 +319,17 @@ export class HeldLease implements Lease {
   }
 
   /** Sends until answered or the deadline; the answer decides, silence only raises a doubt. */
-  async #confirm(attempt: (options: CallOptions) => Promise<Held | Refusal>, world: World): Promise<void> {
-    const onSetback = (): void => void (this.#doubted = true);
-    const { answer, sentAt } = await call(attempt, { ...this.#bounds(this.remainingMs()), signal: this.signal, onSetback }, world);
+  async #confirm(
+    attempt: (options: CallOptions) => Promise<Held | Refusal>,
+    world: World,
+    { gate, onSetback: tell }: Pick<CallBounds, "gate" | "onSetback"> = {},
+  ): Promise<void> {
+    const onSetback = (refusal: Refusal): void => {
+      this.#doubted = true;
+      tell?.(refusal);
+    };
+    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal, gate, onSetback };
+    const { answer, sentAt } = await call(attempt, bounds, world);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
     this.#doubted = true;
