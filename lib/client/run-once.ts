@@ -110,7 +110,8 @@ async function begin(holder: Holder, key: string, options: RunOptions): Promise<
     wait.heard(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? BREATH_MS : Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
-    await pause(Math.min(pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
+    const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
+    if (pauseMs > 0) await pause(pauseMs, clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(what, held);
   }
