@@ -14,18 +14,19 @@ import { cancel } from "./acquire.js";
 import type { Meta, Mode } from "../core/record.js";
 import type { OutcomeSaid } from "../core/run-api.js";
 import type { Instant } from "../core/time.js";
-import { backgroundClock, elapsedMs, instantOf } from "../core/time.js";
+import { backgroundClock } from "../core/time.js";
 import type { Belief } from "./belief.js";
 import { believe, beliefLeftMs } from "./belief.js";
 import type { CallBounds, World } from "./call.js";
 import { boundsFor, call, pause } from "./call.js";
-import { errorOf, LockLostError, timeoutOf } from "./errors.js";
+import { errorOf, LockLostError } from "./errors.js";
 import { handOver } from "./hand-over.js";
 import { toHandle } from "./handle.js";
 import { capBudgetMs, capWaitMs } from "./invocation.js";
 import type { Succession } from "./line.js";
 import { checkLease, checkMs, checkNames } from "./options.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
+import { Wait } from "./wait.js";
 
 /** `unknown`: still held by the clock, but the last renewal was not answered. */
 export type State = "held" | "unknown" | "lost" | "released";
@@ -198,28 +199,29 @@ export class HeldLease implements Lease {
     checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
     const { clock, random, context } = this.#deps;
     const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
-    const began = instantOf(clock);
+    const wait = new Wait(waitMs, this.#deps);
+    const [what, held] = [`upgrade ${this.key}`, `other readers still hold it after ${waitMs} ms`];
     for (;;) {
-      const refusal = await this.#changeMode("exclusive");
+      const refusal = await this.#changeMode("exclusive", wait.bounds(this.leaseMs, this.signal));
       if (!refusal) return;
-      const leftMs = waitMs - elapsedMs(began, instantOf(clock));
-      if (refusal.code !== "locked") throw errorOf(refusal, `upgrade ${this.key}`);
-      if (leftMs <= 0) throw timeoutOf(`upgrade ${this.key}: other readers still hold it after ${waitMs} ms`, refusal);
-      await pause(Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), leftMs), clock, this.signal);
+      if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what, held) : errorOf(refusal, what);
+      wait.heard(refusal);
+      const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
+      if (pauseMs > 0) await pause(pauseMs, clock, this.signal);
       this.assertHeld();
+      if (wait.leftMs() <= 0) throw wait.over(what, held);
     }
   }
 
   async downgrade(): Promise<void> {
-    const refusal = await this.#changeMode("shared");
+    const refusal = await this.#changeMode("shared", { ...this.#bounds(this.remainingMs()), signal: this.signal });
     if (refusal) throw errorOf(refusal, `downgrade ${this.key}`);
   }
 
   /** The refusal, when there is one that leaves the lease as it was. */
-  async #changeMode(mode: Mode): Promise<Refusal | undefined> {
+  async #changeMode(mode: Mode, bounds: CallBounds): Promise<Refusal | undefined> {
     this.assertHeld();
     const request = { ...this.#ref, mode, fencingToken: this.fencingToken };
-    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal };
     const { answer, sentAt } = await call((attempt) => this.#deps.api.changeMode(request, attempt), bounds, this.#deps);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);

@@ -9,6 +9,7 @@ import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/http-transport.js";
 import { randomBytes } from "../../lib/client/world.js";
 import { createLockClient as createHttpClient } from "../../lib/index.js";
+import { idempotencyHandler, lockHandler } from "../../lib/middy.js";
 import { createLockClient, InvalidRequestError, LockUnavailableError, VirtualClock } from "../../lib/testing.js";
 import type { Lease, LockClient, Operation } from "../../lib/testing.js";
 import { createRig } from "../client/rig.js";
@@ -115,6 +116,13 @@ describe("a wait for a service that never answers ends when its time does", () =
     await clock.settle(ask(locks, 20));
   });
 
+  it.each([500, 2000, 20_000])("upgrade, within %d ms", async (waitMs) => {
+    const rig = createRig();
+    const lease = await rig.locks.acquire(KEY, { mode: "shared", leaseMs: 60_000 });
+    expect(await silence(rig)(() => lease.upgrade({ waitMs }))).toBeLessThanOrEqual(waitMs);
+    expect(lease.isHeld()).toBe(true);
+  });
+
   it.each(WAITS)("%s, and begun when the key was held", async (_name, ask) => {
     const rig = createRig();
     await rig.rival.acquireAll([KEY, "a"]);
@@ -156,6 +164,19 @@ describe("every call in an invocation settles before it ends, of a service that 
     ["withLock", (locks) => locks.withLock("another", () => 1)],
     ["elect", (locks) => locks.elect("another", () => undefined)],
   ];
+
+  it.each([6000, 3000, 1500])("a wrapped handler, with %d ms left: the 503 is answered in time", async (leftMs) => {
+    for (const wrap of [idempotencyHandler, lockHandler]) {
+      const rig = createRig();
+      const endsMs = rig.clock.monotonicMs() + leftMs;
+      silence(rig);
+      const handler = wrap({ locks: rig.locks, key: () => KEY }, async () => expect.unreachable("nobody answered"));
+      const context = { getRemainingTimeInMillis: () => endsMs - rig.clock.monotonicMs() };
+      const answer = await rig.clock.settle(handler({ headers: {}, httpMethod: "POST" }, context));
+      expect(answer).toMatchObject({ statusCode: 503 });
+      expect(rig.clock.monotonicMs()).toBeLessThanOrEqual(endsMs - Math.min(1000, leftMs / 2));
+    }
+  });
 
   it.each(CALLS)("%s", async (_name, ask) => {
     for (const leftMs of [3000, 900, 300]) {
