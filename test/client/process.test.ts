@@ -96,6 +96,11 @@ describe.each(REACHES)("a program that reaches the %s and is told to end by SIGT
     expect(await ended({ closeOnSigterm: true })).toEqual({ code: null, holders: 0 });
   });
 
+  it("frees what one of its clients holds, though the others are closed before it", async () => {
+    expect(await ended({ closeOnSigterm: true, hasIdleClients: true })).toEqual({ code: null, holders: 0 });
+    expect(await ended({ closeOnSigterm: true, hasIdleClients: true, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
+  });
+
   it("frees what it holds, and leaves its end to the listener that it has", async () => {
     expect(await ended({ closeOnSigterm: true, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
   });
