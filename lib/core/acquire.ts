@@ -20,22 +20,10 @@ import { newHold, refuseAgain, refuseLocked, refuseNewLease } from "./grant.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import type { Holder } from "./holding.js";
-import { isAlone, levelsOf } from "./holding.js";
+import { levelsOf } from "./holding.js";
 import { LIMITS } from "./limits.js";
 import type { Settled } from "./queue.js";
-import {
-  digestOfPrincipal,
-  heardNow,
-  isOverfull,
-  movedOn,
-  offerOf,
-  placeOf,
-  settled,
-  shouldReport,
-  waiterFor,
-  waitingView,
-  withWaiter,
-} from "./queue.js";
+import { heardNow, isOverfull, movedOn, offerOf, placeOf, settled, shouldReport, waiterFor, waitingView, withWaiter } from "./queue.js";
 import type { Hold, LockRecord, LockRules, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { leaseView } from "./views.js";
@@ -64,16 +52,29 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
 function arrive(before: LockRecord, command: Acquire, reading: ClockReading, rules: LockRules): Decision<Acquire> {
   const { leaseId, wait } = command;
   const arrived = waiterFor(command, reading);
-  const now = settled({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId);
-  if (before.limit !== command.limit && isUsed(now.record, leaseId)) return { answer: refuseLimit(before, command), events: [] };
-  if (now.isUp) return granted(now, command, reading, rules);
-  if (!wait) {
-    const others = now.record.waiters.filter((waiter) => waiter !== arrived);
-    return { answer: refuseLocked({ ...now.record, waiters: others }, reading), events: [] };
-  }
-  if (isOverfull(now.record.waiters)) return { answer: refuseFull(before, command), events: [] };
-  const isBehind = !now.moved && now.record.waiters.at(-1) === arrived;
+  const now = settled({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);
+  const isRefused = before.limit !== command.limit && isUsed(now.record, leaseId);
+  if (now.isUp && !isRefused) return granted(now, command, reading, rules);
+  if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, rules);
+  if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, rules);
+  if (isOverfull(now.record.waiters)) return refusedAfter(before, (others) => refuseFull(others, command), reading, rules);
+  const isBehind = now.events.length === 0 && now.record.waiters.at(-1) === arrived;
   return { ...queued(now, command, reading, rules), ...(isBehind && { behind: arrived }) };
+}
+
+/** A refusal, after the queue moved on without the caller: so callers that only try move dead waiters on too (L1). */
+function refusedAfter(
+  before: LockRecord,
+  refusalOf: (others: LockRecord) => Refusal,
+  reading: ClockReading,
+  rules: LockRules,
+): Decision<Acquire> {
+  const { record, events } = settled(before, reading, undefined, true);
+  const answer = refusalOf(record);
+  // That a lease ran out is seen by everybody, and needs no write until somebody is granted.
+  const hasMoved = record.offers.length !== before.offers.length || record.waiters.length !== before.waiters.length;
+  if (!hasMoved) return { answer, events: [] };
+  return { answer, next: change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, rules) }), events };
 }
 
 /** Somebody new behind all others, without a look at whose turn it is: what a guess leaves that asked for nothing else. */
@@ -125,7 +126,7 @@ function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolea
 
 /** Why this caller can't ask under an id that is in the queue, if it can't. */
 function refuseAsking(waiter: Waiter | Offer, { principal, params }: Acquire): Refusal | undefined {
-  if (waiter.principal !== digestOfPrincipal(principal)) return refuse("forbidden");
+  if (waiter.principal !== principal) return refuse("forbidden");
   if (waiter.params === params) return undefined;
   return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters than these" });
 }
@@ -154,8 +155,7 @@ function granted(now: Pick<Settled, "record" | "events">, command: Acquire, read
   const next = change({ ...rest, ...(others && upgrading && { upgrading }) }, reading, {
     holds: { ...rest.holds, [leaseId]: hold },
     fencingToken: hold.fencingToken,
-    // A key that was collected has no floor left, and a resource may know a token of before: it starts again above all.
-    fenceFloor: isAlone(command) || rest.fenceFloor === 0 ? hold.fencingToken : rest.fenceFloor,
+    fenceFloor: others ? rest.fenceFloor : hold.fencingToken,
     limit,
     ttlAtSec: used ? Math.max(rest.ttlAtSec, ttlAtSec(hold, rules)) : ttlAtSec(hold, rules),
   });

@@ -26,7 +26,7 @@ export function breakHold(record: LockRecord | undefined, command: Break, readin
   for (const [leaseId, hold] of levels) {
     const breaking = breakingOf(hold, command, reading);
     if (!breaking) {
-      broken = endLease(broken, leaseId, "broken", { fencingToken });
+      broken = endLease(broken, leaseId, "broken", reading, { fencingToken });
       events.push(endedEvent(leaseId, hold, "broken", reading));
       continue;
     }

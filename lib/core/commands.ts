@@ -11,6 +11,7 @@ export interface Acquire {
   readonly type: "acquire";
   readonly key: string;
   readonly leaseId: LeaseId;
+  /** Digest of the caller's principal, as in every command: the record has no other form of it. */
   readonly principal: string;
   readonly owner: string;
   readonly leaseMs: number;
@@ -40,6 +41,14 @@ export interface Renew {
   readonly meta?: Meta;
   /** Of a run: how far it got. */
   readonly checkpoint?: Checkpoint;
+  /** Of a run: its checkpoint's own item was kept for longer. */
+  readonly prolonged?: ProlongedPayload;
+}
+
+/** A large payload by its digest, and the later time, in epoch seconds, until which its own item is kept. */
+export interface ProlongedPayload {
+  readonly digest: string;
+  readonly ttlAtSec: number;
 }
 
 /** Release a lease, or cancel an acquire whose outcome is unknown. */
@@ -128,7 +137,7 @@ export interface LeaseView {
   readonly permits: number;
   readonly holdCount: number;
   readonly fencingToken: number;
-  /** Of a shared lease or a permit: the token of the last exclusive grant, which a resource compares in place of this lease's. */
+  /** Of a shared lease or a permit: the token of the latest grant that met nobody else holding, which a resource compares in place of this lease's. */
   readonly fenceFloor?: number;
   readonly leaseMs: number;
   /** `min(expiresAt − later clock, leaseMs)`: what a client may believe, counted from its send. */
@@ -145,8 +154,8 @@ export interface Held {
   readonly ok: true;
   readonly how: "granted" | "replayed" | "renewed" | "transferred" | "changed" | "checked";
   readonly lease: LeaseView;
-  /** Of a run: its checkpoint, whose own item is to be kept until this later time, with the record. */
-  readonly outlived?: Checkpoint;
+  /** Of a run: its checkpoint's own item is to be kept until this later time, with the record. */
+  readonly outlived?: ProlongedPayload;
 }
 
 /** In the queue, or next to be granted: nothing is held, and the lease's time has not begun. */
@@ -228,6 +237,7 @@ export interface LeaseEvent {
     "queued" | "offered" | "skipped" | "granted" | "replayed" | "transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset";
   readonly leaseId: LeaseId;
   readonly owner: string;
+  /** Digest of the lease's principal. */
   readonly principal: string;
   readonly fencingToken?: number;
   readonly heldMs?: number;

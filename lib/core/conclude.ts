@@ -25,7 +25,7 @@ export function conclude(record: LockRecord | undefined, command: Conclude, read
 
   const run = concluded(record.run, command, reading);
   const ending = isLive(hold, reading) ? "released" : "expired";
-  const next = change(endLease(record, leaseId, ending, { outcome: outcomeDigest(command) }), reading, {
+  const next = change(endLease(record, leaseId, ending, reading, { outcome: outcomeDigest(command) }), reading, {
     run,
     ttlAtSec: concludedTtlAtSec(record, run.outcome?.keptUntilMs ?? 0, reading, rules),
   });

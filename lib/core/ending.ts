@@ -2,11 +2,17 @@
  * How leases end, and what is remembered of them (S7). The latest to end stay in a ring with how they
  * ended; an id that leaves the ring raises the floor, and no new lease is granted at or below it. The
  * ring alone resurrects: a duplicate later than eight ends would be granted as new.
+ *
+ * The floor never stands so far ahead that no new id fits above it: an id that is ahead of the clock stays in the
+ * ring until its time has come. Cancelled ids can be any distance ahead, and anybody may cancel: at most four of
+ * them are kept, and of more the furthest ahead is forgotten, since only a request that is as late could still use it.
  */
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
+import { mayRaiseFloor } from "./expiry.js";
 import { LIMITS } from "./limits.js";
 import type { EndedLease, Ending, Hold, LockRecord } from "./record.js";
+import type { ClockReading } from "./time.js";
 
 /** The record as it is before anything happened to its key. */
 export const BLANK: LockRecord = {
@@ -44,11 +50,38 @@ export function endLease(
   record: LockRecord,
   leaseId: LeaseId,
   ending: Ending,
+  reading: ClockReading,
   known: Pick<EndedLease, "fencingToken" | "outcome"> = {},
 ): LockRecord {
   const { [leaseId]: _gone, ...holds } = record.holds;
-  const all: readonly EndedLease[] = [{ leaseId, ending, ...known }, ...record.ended];
-  const leaving = all.slice(LIMITS.endedRemembered);
-  const floor = leaving.reduce((highest, { leaseId: id }) => (id > highest ? id : highest), record.floor);
-  return { ...record, holds, ended: all.slice(0, LIMITS.endedRemembered), floor };
+  return { ...record, holds, ...remembered([{ leaseId, ending, ...known }, ...record.ended], record.floor, reading) };
+}
+
+/** `record` with `leaseId` as one that never holds, whatever arrives late; unchanged where it is the furthest ahead of too many. */
+export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord {
+  const all: readonly EndedLease[] = [{ leaseId, ending }, ...record.ended];
+  const ahead = all.filter((entry) => entry.ending === "cancelled" && !mayRaiseFloor(entry.leaseId, reading));
+  if (ahead.length <= LIMITS.aheadRemembered) return { ...record, ...remembered(all, record.floor, reading) };
+  const furthest = highestOf(ahead);
+  return furthest.leaseId === leaseId ? record : { ...record, ended: all.filter((entry) => entry !== furthest) };
+}
+
+/** What stays in the ring of these, the latest first, and the floor after it. */
+function remembered(all: readonly EndedLease[], floor: LeaseId, reading: ClockReading): Pick<LockRecord, "ended" | "floor"> {
+  if (all.length <= LIMITS.endedRemembered) return { ended: all, floor };
+  const oldest = all.findLast(({ leaseId }) => mayRaiseFloor(leaseId, reading));
+  // All of them ahead: a cancelled one is forgotten, for the floor must not follow it.
+  const cancelled = all.filter(({ ending }) => ending === "cancelled");
+  const isForgotten = !oldest && cancelled.length > 0;
+  const leaving = oldest ?? (isForgotten ? highestOf(cancelled) : lowestOf(all));
+  const raised = isForgotten || leaving.leaseId <= floor ? floor : leaving.leaseId;
+  return { ended: all.filter((entry) => entry !== leaving), floor: raised };
+}
+
+function highestOf(entries: readonly EndedLease[]): EndedLease {
+  return entries.reduce((highest, entry) => (entry.leaseId > highest.leaseId ? entry : highest));
+}
+
+function lowestOf(entries: readonly EndedLease[]): EndedLease {
+  return entries.reduce((lowest, entry) => (entry.leaseId < lowest.leaseId ? entry : lowest));
 }

@@ -1,6 +1,6 @@
 /** Whether a lease still counts and an id still may, each by the clock whose error is safe. */
 import type { LeaseId } from "./lease-id.js";
-import { leaseIdTimeMs } from "./lease-id.js";
+import { highestLeaseIdAt, leaseIdTimeMs } from "./lease-id.js";
 import { DEFAULTS, LIMITS } from "./limits.js";
 import type { Hold, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
@@ -26,8 +26,26 @@ export function isWaiting({ heardUntilMs }: Waiter, { earlierMs }: ClockReading)
 }
 
 /** Whether an id is too old to be granted for the first time, whatever the key remembers. */
-export function isLongOver(leaseId: LeaseId, reading: ClockReading): boolean {
-  return leaseIdTimeMs(leaseId) < reading.earlierMs - LIMITS.leaseIdBehindMs - LIMITS.leaseIdAheadMs;
+export function isLongOver(leaseId: LeaseId, { earlierMs }: ClockReading): boolean {
+  return leaseIdTimeMs(leaseId) < earlierMs - LIMITS.leaseIdBehindMs - LIMITS.leaseIdAheadMs;
+}
+
+/** Whether the two server clocks disagree so far that nothing is granted, renewed or taken over by them. */
+export function isSkewed({ earlierMs, laterMs }: ClockReading): boolean {
+  return laterMs - earlierMs > DEFAULTS.clockGuardMs;
+}
+
+/**
+ * Whether the low watermark may rise to an id that is forgotten by name. By the earlier clock, and short of what a new id
+ * may be ahead by both servers' clock errors: then a new id above the watermark is accepted by every server.
+ */
+export function mayRaiseFloor(leaseId: LeaseId, reading: ClockReading): boolean {
+  return leaseId <= highestFloor(reading);
+}
+
+/** The highest id to which the low watermark may rise now. */
+export function highestFloor({ earlierMs }: ClockReading): LeaseId {
+  return highestLeaseIdAt(earlierMs + LIMITS.leaseIdAheadMs - 2 * DEFAULTS.clockErrorMs);
 }
 
 /** Whether an id is so far ahead that the key would have forgotten it before it could be granted. */

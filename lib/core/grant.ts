@@ -18,10 +18,7 @@ import { freeInMs, holdersOf } from "./views.js";
 export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Refusal | undefined {
   if (endingOf(record, leaseId)) return leaseOver(record);
   const timeMs = leaseIdTimeMs(leaseId);
-  // From the floor on, if that is ahead of the clocks: wherever it stands, some id is above it and taken.
-  const latestMs =
-    Math.min(Math.max(reading.laterMs, floorTimeMs(record)), reading.laterMs + LIMITS.leaseIdReachMs) + LIMITS.leaseIdAheadMs;
-  if (timeMs > latestMs || timeMs < reading.laterMs - LIMITS.leaseIdBehindMs) {
+  if (timeMs > reading.laterMs + LIMITS.leaseIdAheadMs || timeMs < reading.laterMs - LIMITS.leaseIdBehindMs) {
     return refuse("lease-id-time", {
       serverTimeMs: reading.laterMs,
       detail: `The leaseId says it was made ${timeMs - reading.laterMs} ms from now`,
@@ -61,7 +58,7 @@ export function takeOver(record: LockRecord, reading: ClockReading): { rest: Loc
   let rest = record;
   for (const [leaseId, hold] of Object.entries(record.holds)) {
     if (!isTakeable(hold, reading)) continue;
-    rest = endLease(rest, leaseId, hold.broken ? "broken" : "taken", hold.broken && { fencingToken: hold.fencingToken });
+    rest = endLease(rest, leaseId, hold.broken ? "broken" : "taken", reading, hold.broken && { fencingToken: hold.fencingToken });
     ended.push(endedEvent(leaseId, hold, hold.broken ? "broken" : "taken", reading));
   }
   return { rest, ended };

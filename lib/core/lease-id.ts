@@ -18,6 +18,11 @@ export function leaseIdTimeMs(leaseId: LeaseId): number {
   return Number.parseInt(leaseId.slice(0, 8) + leaseId.slice(9, 13), 16);
 }
 
+/** The highest id that says it was made by `timeMs`: ids compare as strings. */
+export function highestLeaseIdAt(timeMs: number): LeaseId {
+  return leaseIdFrom(timeMs, new Uint8Array(10).fill(0xff));
+}
+
 /**
  * A new id for the time `timeMs` from 10 bytes of a cryptographically secure generator. The time is
  * cut to 48 bits; the caller corrects it by what it knows of the service's clock.

@@ -27,12 +27,14 @@ export const LIMITS = {
   leaseIdAheadMs: 10 * SECOND,
   leaseIdBehindMs: 15 * MINUTE,
   /**
-   * A leaseId made further ahead than this is not remembered when it is cancelled, nor is the floor
-   * followed further: within it, the memory of a key outlives every id that it remembers.
+   * A leaseId made further ahead than this is not remembered when it is cancelled: within it, the memory of a
+   * key outlives every id that it remembers.
    */
   leaseIdReachMs: 40 * MINUTE,
   /** LeaseIds that ended and are remembered with how they ended; older ones are known by the floor. */
   endedRemembered: 8,
+  /** Of those, cancelled ones that are ahead of the clock: the others keep how honest leases ended. */
+  aheadRemembered: 4,
   /** Keys of one set; heartbeats of one request. */
   setKeys: 25,
   renewalsMax: 25,

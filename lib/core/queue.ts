@@ -6,13 +6,15 @@
  *      └── asks again          └── lapsed: withdrawn, without a margin, since nobody believed
  *                 └── not heard of: skipped
  *
+ * Waiters that were not heard of in time go all at once: when a new one arrives, and when the first of the queue is
+ * one of them, whoever writes then. While the first lives, writes that touch only the ends of the queue stay blind.
+ *
  * A waiter visits at the latest every `visitMaxMs`, which an offer outlasts. Visits only read; a write says
  * that it is still there, once half of its time has passed, or while another's offer stands unclaimed: by
  * the time that one lapses all who live were heard of since, and the dead go with it in one write.
  */
-import { digestOf } from "./canonical.js";
 import type { Acquire, LeaseEvent, Waiting } from "./commands.js";
-import { isLapsed, isWaiting } from "./expiry.js";
+import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
 import { takeOver } from "./grant.js";
 import type { Share } from "./holding.js";
 import { findingOf, permitsOut, standing } from "./holding.js";
@@ -21,18 +23,11 @@ import { DEFAULTS, LIMITS } from "./limits.js";
 import type { LockRecord, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 
-/** Of a waiter's principal: told apart, and no more; every write of a queue is paid by its size. */
-const DIGEST_CHARS = 12;
 /** A waiter in the table that wants the key for itself, less its owner; and what else there may be to say of one. */
 const WAITER_BYTES = 137;
 const SHARED_BYTES = 6;
 const PERMITS_BYTES = 5;
 const PRIORITY_BYTES = 5;
-
-/** How a waiter's principal stands in the queue. */
-export function digestOfPrincipal(principal: string): string {
-  return digestOf(principal).slice(0, DIGEST_CHARS);
-}
 
 /** The offer to `leaseId`, if it is its turn. */
 export function offerOf({ offers }: LockRecord, leaseId: LeaseId): Offer | undefined {
@@ -50,7 +45,7 @@ export function waiterFor(command: Acquire, { laterMs }: ClockReading): Waiter {
   const ttlMs = DEFAULTS.waiterTtlMs;
   return {
     leaseId,
-    principal: digestOfPrincipal(principal),
+    principal,
     owner,
     mode,
     permits,
@@ -92,6 +87,23 @@ function sizeOf({ owner, mode, permits, priority }: Waiter): number {
 /** The queue's bound on size can't be met by count alone when owners are longer than this. */
 export const SHORT_OWNER_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax) - WAITER_BYTES;
 
+/** The queue without those that were not heard of in time. */
+function withoutDead(record: LockRecord, reading: ClockReading): Pick<Settled, "record" | "events"> {
+  const waiters = record.waiters.filter((waiter) => isWaiting(waiter, reading));
+  if (waiters.length === record.waiters.length) return { record, events: [] };
+  const dead = record.waiters.filter((waiter) => !isWaiting(waiter, reading));
+  return { record: { ...record, waiters }, events: dead.map(skippedEvent) };
+}
+
+/** Whether the first of the queue was not heard of in time: then a write that has no other business with the queue moves it on. */
+export function isHeadDead({ waiters: [first] }: LockRecord, reading: ClockReading): boolean {
+  return first !== undefined && !isWaiting(first, reading);
+}
+
+function skippedEvent({ leaseId, owner }: Offer | Waiter): LeaseEvent {
+  return { event: "skipped", leaseId, owner, principal: "" };
+}
+
 /** Whether these have the same waiters, each heard of at the same time. */
 export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean {
   return (
@@ -122,19 +134,24 @@ export interface Settled {
 /**
  * What time has brought about, and what is the next one's turn:
  *
- *  1. leases that ran out, margin included, are taken over;
+ *  1. leases that ran out, margin included, are taken over, and dead waiters go;
  *  2. lapsed offers are withdrawn, and with them every waiter, ahead of who notices, not heard of since they were made;
  *  3. while the first in the queue fits beside those who hold or were offered the key, it is offered it;
  *     a waiter whose time has passed is skipped; who asks itself needs no offer.
  *
  * @param asking its leaseId, where one of the queue asks
+ * @param isNew whether it came only now
  */
-export function settled(before: LockRecord, reading: ClockReading, asking?: LeaseId): Settled {
-  const { rest, ended } = takeOver(before, reading);
-  const events: LeaseEvent[] = [...ended];
+export function settled(before: LockRecord, reading: ClockReading, asking?: LeaseId, isNew = false): Settled {
+  const taken = takeOver(before, reading);
+  // Of all that poll and see dead waiters ahead, only the first living one writes: the others would race it.
+  const isFirst = asking === undefined || before.waiters.find((waiter) => isWaiting(waiter, reading))?.leaseId === asking;
+  const drops = isNew || (isFirst && isHeadDead(before, reading));
+  const { record: rest, events: gone } = drops ? withoutDead(taken.rest, reading) : { record: taken.rest, events: [] };
+  const events: LeaseEvent[] = [...taken.ended, ...gone];
   const lapsed = rest.offers.filter((offer) => isLapsed(offer, reading));
   const offers = rest.offers.filter((offer) => !lapsed.includes(offer));
-  const skip = ({ leaseId, owner }: Offer | Waiter): void => void events.push({ event: "skipped", leaseId, owner, principal: "" });
+  const skip = (waiting: Offer | Waiter): void => void events.push(skippedEvent(waiting));
   lapsed.forEach(skip);
 
   const lapsedAtMs = Math.max(...lapsed.map(({ offeredAtMs }) => offeredAtMs));
@@ -153,7 +170,7 @@ export function settled(before: LockRecord, reading: ClockReading, asking?: Leas
     if (isHeard) shares.push(first);
     if (isAsking) isUp = true;
     else if (isHeard) {
-      const { heardUntilMs: _until, ttlMs: _ttl, ...offered } = first;
+      const { heardUntilMs: _until, ttlMs: _ttl, unknownOfPlace: _of, ...offered } = first;
       offers.push({ ...offered, offeredAtMs: reading.laterMs });
       events.push({ event: "offered", leaseId: first.leaseId, owner: first.owner, principal: "" });
     } else skip(first);
@@ -166,9 +183,9 @@ function hasRoom({ limit }: LockRecord, shares: readonly Share[]): boolean {
   return shares.length < LIMITS.leasesMax && (shares[0]?.mode === "shared" || permitsOut(shares) < limit);
 }
 
-/** The key after somebody went: the queue moves on, if there is one. */
+/** The key after somebody went: the queue moves on, if there is one. Clocks that disagree leave it to the next waiter's poll. */
 export function movedOn(record: LockRecord, reading: ClockReading): Pick<Settled, "record" | "events"> {
-  return record.waiters.length === 0 ? { record, events: [] } : settled(record, reading);
+  return record.waiters.length === 0 || isSkewed(reading) ? { record, events: [] } : settled(record, reading);
 }
 
 function fitsBeside(record: LockRecord, shares: readonly Share[], { mode, permits }: Waiter, reading: ClockReading): boolean {

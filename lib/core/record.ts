@@ -14,9 +14,15 @@ export type Mode = "exclusive" | "shared";
 /** A JSON object that a caller keeps with its lease. */
 export type Meta = Readonly<Record<string, unknown>>;
 
+/** Something that a newer version of the same format may say more of. */
+interface Extensible {
+  /** Fields of a newer version: carried along as they are, and never read. */
+  readonly unknown?: Readonly<Record<string, unknown>>;
+}
+
 /** One lease's hold on the key. */
-export interface Hold {
-  /** Who may renew and release it; empty after a transfer, until its first caller. */
+export interface Hold extends Extensible {
+  /** Digest of the principal that may renew and release it; empty after a transfer, until its first caller. */
   readonly principal: string;
   readonly owner: string;
   readonly mode: Mode;
@@ -38,9 +44,9 @@ export interface Hold {
 }
 
 /** Somebody in the queue. What else it asks for it says again when its turn has come. */
-export interface Waiter {
+export interface Waiter extends Extensible {
   readonly leaseId: LeaseId;
-  /** Digest of who queued it: nobody else asks for it, or takes it out. */
+  /** Digest of the principal that queued it: nobody else asks for it, or takes it out. */
   readonly principal: string;
   readonly owner: string;
   readonly mode: Mode;
@@ -53,24 +59,35 @@ export interface Waiter {
   readonly heardUntilMs: number;
   /** How long before that it was heard of: longer the farther back it stands. */
   readonly ttlMs: number;
+  /** Unknown fields of its place in the queue, which an offer has no use for. */
+  readonly unknownOfPlace?: Extensible["unknown"];
 }
 
 /** Whose turn it is: the key is kept for it until it claims it, or the offer lapses. Nobody believes in an offer. */
-export interface Offer extends Omit<Waiter, "heardUntilMs" | "ttlMs"> {
+export interface Offer extends Omit<Waiter, "heardUntilMs" | "ttlMs" | "unknownOfPlace"> {
   readonly offeredAtMs: number;
 }
 
 /** A reader that waits for the others to go. */
-export interface Upgrading {
+export interface Upgrading extends Extensible {
   readonly leaseId: LeaseId;
   readonly untilMs: number;
 }
 
 /** How a lease ended, as far as the key remembers. */
-export type Ending = "released" | "expired" | "taken" | "broken" | "transferred" | "cancelled";
+export type Ending =
+  | "released"
+  | "expired"
+  | "taken"
+  | "broken"
+  | "transferred"
+  /** It never held. */
+  | "cancelled"
+  /** By one of two clocks that disagreed, and not by the other. */
+  | "unknown";
 
 /** A leaseId that never holds again, and why. */
-export interface EndedLease {
+export interface EndedLease extends Extensible {
   readonly leaseId: LeaseId;
   readonly ending: Ending;
   /** Its fencing token, where a repeat is recognised by it (a break). */
@@ -83,7 +100,7 @@ export interface EndedLease {
  * A JSON value that a run keeps: in the record where it is small, else on an item of its own, named by
  * its digest and written before the record speaks of it.
  */
-export interface Payload {
+export interface Payload extends Extensible {
   /** Of the JSON text. */
   readonly digest: string;
   readonly bytes: number;
@@ -107,7 +124,7 @@ export interface Checkpoint extends Payload {
 export type RunState = "running" | "interrupted" | "retry" | "succeeded" | "failed";
 
 /** Work under an idempotency key: a lease whose release carries an outcome. */
-export interface Run {
+export interface Run extends Extensible {
   readonly state: RunState;
   /** 1 for the first; every start adds one. */
   readonly attempt: number;
@@ -126,6 +143,7 @@ export interface Run {
 /** An attempt's end, as its own lease recorded it. */
 export interface Outcome {
   readonly recordedBy: LeaseId;
+  /** Digest of its principal. */
   readonly principal: string;
   /** The result or the error; absent when there was none. */
   readonly payload?: Payload;
@@ -141,7 +159,10 @@ export interface LockRecord {
   readonly version: number;
   /** The token of the latest grant; 0 before the first. */
   readonly fencingToken: number;
-  /** The token of the latest grant that was nobody else's beside it, or of the record's first; what a resource compares for shared leases and permits. */
+  /**
+   * The token of the latest grant that met nobody else holding: what a resource compares for shared leases and permits. So
+   * the first reader after a writer raises it, and a late write of that writer is refused.
+   */
   readonly fenceFloor: number;
   /** How many permits may be out at once: 1 but for a semaphore. The present holders'; a free key takes the next caller's. */
   readonly limit: number;
@@ -150,6 +171,8 @@ export interface LockRecord {
   readonly offers: readonly Offer[];
   /** The queue, in order. */
   readonly waiters: readonly Waiter[];
+  /** How often waiters have said that they are still there, which leaves the version alone: with it, a state of the queue. */
+  readonly touches?: number;
   /** The reader that asked first to become the writer, and until when it counts as asking. */
   readonly upgrading?: Upgrading;
   /** The latest to end first; at most {@link LIMITS.endedRemembered}. */

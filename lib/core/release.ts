@@ -2,17 +2,21 @@
  * Release, and cancel of an acquire whose outcome is unknown: always safe to repeat, and truthful
  * about how long the hold lasted (S6). An id that never held is remembered, so that a late duplicate
  * of its acquire is refused (S7).
+ *
+ * A release is decided even by clocks that disagree beyond the guard. Then the queue is left as it is, no time
+ * that the later clock alone says is written, and what is said of the hold is true by both clocks, or `unknown`.
  */
 import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "./change.js";
 import type { Decision, LeaseEvent, LeaseState, Release } from "./commands.js";
-import { BLANK, endLease, endingOf, holdOf } from "./ending.js";
+import { BLANK, cancelLease, endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import { digestOfPrincipal, movedOn, offerOf, placeOf } from "./queue.js";
-import type { Ending, LockRecord, LockRules, Offer, Run, Waiter } from "./record.js";
+import { leaseIdTimeMs } from "./lease-id.js";
+import { movedOn, offerOf, placeOf } from "./queue.js";
+import type { Ending, Hold, LockRecord, LockRules, Offer, Run, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
-import { isBeyondReach, isLive, isLongOver } from "./expiry.js";
+import { isBeyondReach, isLive, isLongOver, isSkewed } from "./expiry.js";
 
 const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
   released: "released",
@@ -22,48 +26,69 @@ const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
   transferred: "transferred",
   cancelled: "never",
   forgotten: "unknown",
+  unknown: "unknown",
 };
 
 /** Decides a release or cancel: always an end, and how it came. */
 export function release(record: LockRecord | undefined, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
   const { leaseId, principal } = command;
   const before = record ?? BLANK;
+  const dated = datedBy(leaseId, reading);
   const hold = holdOf(before, leaseId);
   if (hold) {
     if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
-    const ending = isLive(hold, reading) ? "released" : hold.broken === "forced" ? "broken" : "expired";
+    const ending = endingNow(hold, reading);
     // Its token stays known, so that the break may be repeated.
-    const ended = endLease(before, leaseId, ending, hold.broken && { fencingToken: hold.fencingToken });
+    const ended = endLease(before, leaseId, ending, reading, hold.broken && { fencingToken: hold.fencingToken });
     const now = movedOn(ended, reading);
     const { run, ...rest } = now.record;
     const unstarted = run && givenUp(run);
-    const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, reading, { ttlAtSec: touchedTtlAtSec(ended, reading, rules) });
-    return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, reading), ...now.events] };
+    const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, { ttlAtSec: touchedTtlAtSec(ended, dated, rules) });
+    return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, dated), ...now.events] };
   }
   const waiter = offerOf(before, leaseId) ?? before.waiters[placeOf(before, leaseId)];
   if (waiter) return leave(before, waiter, command, reading, rules);
 
-  const ending = endingOf(before, leaseId);
-  if (ending) return { answer: { ok: true, state: STATE_OF[ending] }, events: repeatedEnd(leaseId, principal, ending) };
+  const known = endingOf(before, leaseId);
+  if (known) return { answer: { ok: true, state: STATE_OF[known] }, events: repeatedEnd(leaseId, principal, known) };
   // Too old to be granted any more, so there is nothing to keep out: it ended and was collected.
   if (isLongOver(leaseId, reading)) return { answer: { ok: true, state: "unknown" }, events: [] };
   // Nor is there if it was made an hour from now; remembered, it would lift the floor out of everybody's reach.
   if (isBeyondReach(leaseId, reading)) return { answer: { ok: true, state: "never" }, events: [] };
-  const next = change(endLease(before, leaseId, "cancelled"), reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
-  return { answer: { ok: true, state: "never" }, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: "cancelled" }] };
+  // By the later clock alone it is too old: then it may have held.
+  const ending = isSkewed(reading) && isLongOver(leaseId, { ...reading, earlierMs: reading.laterMs }) ? "unknown" : "cancelled";
+  const cancelled = cancelLease(before, leaseId, ending, reading);
+  const answer = { ok: true, state: STATE_OF[ending] } as const;
+  if (cancelled === before) return { answer, events: [] };
+  const next = change(cancelled, dated, { ttlAtSec: touchedTtlAtSec(before, dated, rules) });
+  return { answer, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: ending }] };
+}
+
+/** The time that a release is written with: of clocks that disagree, the earlier, or the leaseId's own where that lies between them. */
+function datedBy(leaseId: LeaseId, reading: ClockReading): ClockReading {
+  if (!isSkewed(reading)) return reading;
+  const { earlierMs, laterMs } = reading;
+  return { earlierMs, laterMs: Math.max(earlierMs, Math.min(laterMs, leaseIdTimeMs(leaseId))) };
+}
+
+/** How a hold ends that is released now. */
+function endingNow(hold: Hold, reading: ClockReading): Ending {
+  if (!isLive(hold, reading)) return hold.broken === "forced" ? "broken" : "expired";
+  return isSkewed(reading) && hold.expiresAtMs <= reading.laterMs ? "unknown" : "released";
 }
 
 /** Out of the queue, or no use for an offer: the next one's turn, if it was this one's. */
 function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
   const { leaseId, principal } = command;
-  if (waiter.principal !== digestOfPrincipal(principal)) return { answer: refuse("forbidden"), events: [] };
+  if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   const without = {
-    ...endLease(before, leaseId, "cancelled"),
+    ...cancelLease(before, leaseId, "cancelled", reading),
     offers: before.offers.filter((offer) => offer !== waiter),
     waiters: before.waiters.filter((other) => other !== waiter),
   };
   const now = movedOn(without, reading);
-  const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, rules) });
+  const dated = datedBy(leaseId, reading);
+  const next = change(now.record, dated, { ttlAtSec: touchedTtlAtSec(before, dated, rules) });
   const left: LeaseEvent = { event: "ended", leaseId, owner: waiter.owner, principal, reason: "cancelled" };
   return { answer: { ok: true, state: "never" }, next, events: [left, ...now.events] };
 }

@@ -3,8 +3,9 @@ import { change, ttlAtSec } from "./change.js";
 import type { Decision, Renew } from "./commands.js";
 import { holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
-import type { Hold, LockRecord, LockRules } from "./record.js";
-import { isKept, isLater, isOutlived, refuseUnkept, renewedTtlAtSec } from "./run.js";
+import { isHeadDead, settled } from "./queue.js";
+import type { Hold, LockRecord, LockRules, Run } from "./record.js";
+import { isKept, isLater, outlivedBy, refuseUnkept, renewedTtlAtSec, withProlonged } from "./run.js";
 import type { ClockReading } from "./time.js";
 import { isLive } from "./expiry.js";
 import { leaseLost, leaseView } from "./views.js";
@@ -20,16 +21,23 @@ export function renew(record: LockRecord | undefined, command: Renew, reading: C
   if (checkpoint && !isKept(checkpoint)) return { answer: refuseUnkept(), events: [] };
 
   const extended: Hold = { ...hold, principal, ...extension(hold, command.leaseMs ?? hold.leaseMs, reading, rules), ...(meta && { meta }) };
-  const { run } = record;
-  const next = change(record, reading, {
-    holds: { ...record.holds, [leaseId]: extended },
-    ...(run && checkpoint && (!run.checkpoint || isLater(run.checkpoint, checkpoint)) && { run: { ...run, checkpoint } }),
+  const run = record.run && checkpointed(record.run, command);
+  const renewed = { ...record, holds: { ...record.holds, [leaseId]: extended } };
+  const now = isHeadDead(record, reading) ? settled(renewed, reading) : { record: renewed, events: [] };
+  const next = change(now.record, reading, {
+    ...(run && { run }),
     ttlAtSec: run ? renewedTtlAtSec(record, extended, rules) : Math.max(record.ttlAtSec, ttlAtSec(extended, rules)),
   });
   const lease = leaseView(key, leaseId, extended, next, reading);
-  const saved = next.run?.checkpoint;
-  const outlived = saved && isOutlived(saved, next.ttlAtSec) ? { outlived: { ...saved, ttlAtSec: next.ttlAtSec } } : {};
-  return { answer: { ok: true, how: "renewed", lease, ...outlived }, next, events: [] };
+  const outlived = outlivedBy(run?.checkpoint, next.ttlAtSec);
+  return { answer: { ok: true, how: "renewed", lease, ...(outlived && { outlived }) }, next, events: now.events };
+}
+
+/** The run with the checkpoint that is saved, or with the one that it has, whose item is kept for longer. */
+function checkpointed(run: Run, { checkpoint, prolonged }: Renew): Run {
+  const { checkpoint: saved } = run;
+  if (checkpoint && (!saved || isLater(saved, checkpoint))) return { ...run, checkpoint };
+  return saved && prolonged ? { ...run, checkpoint: withProlonged(saved, prolonged) } : run;
 }
 
 /** The times of a renewal. A length that would end sooner than the lease does changes nothing. */

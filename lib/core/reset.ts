@@ -19,7 +19,7 @@ export function reset(record: LockRecord | undefined, { key }: Reset, reading: C
   let without: LockRecord = rest;
   const ended: LeaseEvent[] = [];
   for (const [leaseId, hold] of Object.entries(record.holds)) {
-    without = endLease(without, leaseId, "broken", { fencingToken: hold.fencingToken });
+    without = endLease(without, leaseId, "broken", reading, { fencingToken: hold.fencingToken });
     ended.push(endedEvent(leaseId, hold, "broken", reading));
   }
   const next = change(without, reading, { ttlAtSec: touchedTtlAtSec(BLANK, reading, rules) });

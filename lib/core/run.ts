@@ -9,6 +9,7 @@
  *              start   retry                A running one whose lease ran out is taken over by the next start.
  */
 import { touchedTtlAtSec, ttlAtSec } from "./change.js";
+import type { ProlongedPayload } from "./commands.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { DEFAULTS } from "./limits.js";
@@ -73,9 +74,15 @@ export function payloadTtlAtSec(record: LockRecord, run: Run, reading: ClockRead
   return Math.max(record.ttlAtSec, keptTtlAtSec(reading.laterMs + run.keepResultMs, DEFAULTS));
 }
 
-/** Whether the payload's own item may be collected before the record that speaks of it. */
-export function isOutlived(payload: Payload, recordTtlAtSec: number): boolean {
-  return payload.ttlAtSec !== undefined && payload.ttlAtSec < recordTtlAtSec;
+/** Until when the payload's own item must be kept, where it may be collected before the record that speaks of it. */
+export function outlivedBy(payload: Payload | undefined, ttlAtSec: number): ProlongedPayload | undefined {
+  if (payload?.ttlAtSec === undefined || payload.ttlAtSec >= ttlAtSec) return undefined;
+  return { digest: payload.digest, ttlAtSec };
+}
+
+/** The checkpoint with its item kept until then; as it is, if it is another by now. */
+export function withProlonged(saved: Checkpoint, { digest, ttlAtSec }: ProlongedPayload): Checkpoint {
+  return saved.digest === digest && outlivedBy(saved, ttlAtSec) ? { ...saved, ttlAtSec } : saved;
 }
 
 /** Whether it came after what the same lease saved before, or is that again; a late duplicate must not undo it. */

@@ -17,7 +17,7 @@ import { BLANK, holdOf } from "./ending.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import type { Checkpoint, Hold, LockRecord, LockRules, Run } from "./record.js";
-import { isOutlived, isOver, isRunning, isSameWork, runOf, startedTtlAtSec } from "./run.js";
+import { isOver, isRunning, isSameWork, outlivedBy, runOf, startedTtlAtSec } from "./run.js";
 import type { ClockReading } from "./time.js";
 import { freeInMs, leaseView } from "./views.js";
 
@@ -57,6 +57,7 @@ export function nextAttempt(run: Run | undefined, tookOver: boolean, { fingerpri
     takeover: tookOver || run?.state === "interrupted",
     fingerprint: fingerprint || (run?.fingerprint ?? ""),
     keepResultMs,
+    ...(run?.unknown && { unknown: run.unknown }),
     ...(run?.checkpoint && { checkpoint: uncounted(run.checkpoint) }),
     // Sent again, it must be known: it was recorded.
     ...(run?.outcome && { outcome: run.outcome }),
@@ -96,9 +97,8 @@ function running(
   reading: ClockReading,
 ): Running {
   const lease = leaseView(key, leaseId, hold, record, reading);
-  const { ttlAtSec } = record;
-  const outlived = checkpoint && isOutlived(checkpoint, ttlAtSec) ? { outlived: { ...checkpoint, ttlAtSec } } : {};
-  return { ok: true, state: "running", how, lease, attempt, takeover, ...(checkpoint && { checkpoint }), ...outlived };
+  const outlived = outlivedBy(checkpoint, record.ttlAtSec);
+  return { ok: true, state: "running", how, lease, attempt, takeover, ...(checkpoint && { checkpoint }), ...(outlived && { outlived }) };
 }
 
 function finished({ state, attempt, outcome }: Run & { readonly state: Finished["state"] }): Finished {

@@ -37,7 +37,7 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
     marginMs: rules.marginMs(leaseMs),
     params: "",
   };
-  const without = endLease(record, leaseId, "transferred");
+  const without = endLease(record, leaseId, "transferred", reading);
   const next = change(without, reading, {
     holds: { ...without.holds, [toLeaseId]: handed },
     fencingToken: handed.fencingToken,

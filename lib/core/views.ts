@@ -7,7 +7,7 @@ import type { LeaseView } from "./commands.js";
 import type { HolderView, LostReason, Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { endingOf } from "./ending.js";
-import { isLongOver, isTakeable } from "./expiry.js";
+import { isLapsed, isLongOver, isTakeable, isWaiting } from "./expiry.js";
 import { holdCount } from "./holding.js";
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
@@ -86,6 +86,8 @@ function lostReason(record: LockRecord | undefined, leaseId: LeaseId, reading: C
   if (ending === "cancelled") return "never";
   // Eight leases of the key have ended since; whatever this one did, others were there after it.
   if (ending === "forgotten") return "taken";
+  // A release was asked for; whether it came in time is not known.
+  if (ending === "unknown") return "released";
   return ending ?? (isLongOver(leaseId, reading) ? "expired" : "never");
 }
 
@@ -126,9 +128,10 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
   };
 }
 
-/** Those whose turn it is and who have not come yet, then the queue. */
+/** Those whose turn it is and who have not come yet, then the queue; without those that were not heard of in time. */
 function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): readonly WaiterView[] {
-  return [...offers, ...waiters].map(({ leaseId, owner, mode, priority }, index) => ({
+  const live = [...offers.filter((offer) => !isLapsed(offer, reading)), ...waiters.filter((waiter) => isWaiting(waiter, reading))];
+  return live.map(({ leaseId, owner, mode, priority }, index) => ({
     owner,
     mode,
     priority,

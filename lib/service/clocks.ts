@@ -5,6 +5,7 @@
  */
 import { refuse } from "../core/errors.js";
 import type { Refusal } from "../core/errors.js";
+import { isSkewed } from "../core/expiry.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Clock, ClockReading } from "../core/time.js";
 import type { ReadClocks } from "../store/lock-store.js";
@@ -53,8 +54,24 @@ function readingOf(ownMs: number, second: ClockBounds | undefined): ClockReading
   return { earlierMs: Math.floor(Math.min(ownMs, second.lowMs)), laterMs: Math.ceil(Math.max(ownMs, second.highMs)) };
 }
 
-/** The refusal to decide when the clocks disagree by more than `guardMs`. */
-export function refuseSkew({ earlierMs, laterMs }: ClockReading, guardMs: number): Refusal | undefined {
-  if (laterMs - earlierMs <= guardMs) return undefined;
-  return refuse("clock-skew", { retryAfterMs: 1000, detail: `The service's clocks are ${laterMs - earlierMs} ms apart` });
+/** The two clocks disagree by more than the guard: nothing but the end of a lease is decided by them. */
+export class ClockSkew extends Error {
+  override readonly name = "ClockSkew";
+  /** The answer to the request that would have rested on them. */
+  readonly refusal: Refusal;
+
+  constructor({ earlierMs, laterMs }: ClockReading) {
+    const detail = `The service's clocks are ${laterMs - earlierMs} ms apart`;
+    super(detail);
+    this.refusal = refuse("clock-skew", { retryAfterMs: 1000, detail });
+  }
+}
+
+/** `clocks`, with the guard on the very reading that a decision rests on: each one throws {@link ClockSkew} where they disagree. */
+export function guarded(clocks: ReadClocks): ReadClocks {
+  return () => {
+    const reading = clocks();
+    if (isSkewed(reading)) throw new ClockSkew(reading);
+    return reading;
+  };
 }

@@ -19,8 +19,8 @@ const DIGEST_CHARS = 16;
 
 /** The operations on locks. */
 export function lockOperations(requests: Requests): LockApi {
-  const { apply, look, store, clocks, caller } = requests;
-  const { namespace, principal } = caller;
+  const { apply, look, store, clocks, caller, principal } = requests;
+  const { namespace } = caller;
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
   return {

@@ -9,6 +9,7 @@ import { leaseIdTimeMs } from "../core/lease-id.js";
 import { partsOfKey } from "../core/key.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Caller } from "./caller.js";
+import { digestOfPrincipal } from "./caller.js";
 
 /** One line. `lease` is a hash of the leaseId: the same lease has the same hash, and it proves nothing. */
 export interface LogLine {
@@ -19,9 +20,12 @@ export interface LogLine {
   readonly id: string;
   readonly operateAtMs: number;
   readonly owner?: string;
-  /** Of the lease; of a refusal, who asked. */
+  /**
+   * The lease's: in full where it is the caller's own; of another's lease the digest that its record keeps, and the line
+   * of its grant, with the same `lease`, has it in full. Of a refusal, the caller's.
+   */
   readonly principal: string;
-  /** Who asked, where the lease is somebody else's: who took it over, broke it, or holds what was handed on. */
+  /** Who asked, in full, where the lease is somebody else's: who took it over, broke it, or holds what was handed on. */
   readonly by?: string;
   readonly requestId: string;
   readonly lease?: string;
@@ -56,13 +60,14 @@ export type Log = (line: LogLine) => void;
 /** The line for something that happened to a lease of `key`. */
 export function eventLine(of: KeyOfKind, event: LeaseEvent, caller: Caller, operateAtMs: number, reason?: string): LogLine {
   const { leaseId, event: name, ...rest } = event;
+  const isOwn = event.principal === digestOfPrincipal(caller.principal);
   return {
     event: name,
     ...common(of, caller, operateAtMs),
     ...rest,
+    ...(isOwn ? { principal: caller.principal } : { by: caller.principal }),
     ...(leaseId !== "" && { lease: hashLeaseId(leaseId) }),
     ...(name === "granted" && { waitedMs: Math.max(0, operateAtMs - leaseIdTimeMs(leaseId)) }),
-    ...(caller.principal !== event.principal && { by: caller.principal }),
     ...(reason !== undefined && { reason: [event.reason, reason].filter(Boolean).join(": ") }),
   };
 }

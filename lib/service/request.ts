@@ -2,18 +2,19 @@
  * What every use case goes through: one reading of the clocks before anything is decided, the store
  * asked, the outcome logged, trouble told as a refusal. It knows who calls, and nothing of HTTP.
  */
-import type { AnswerTo, Command, Held } from "../core/commands.js";
+import type { AnswerTo, Command } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
-import { DEFAULTS } from "../core/limits.js";
+import { isSkewed } from "../core/expiry.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Clock } from "../core/time.js";
-import type { Address, LockStore } from "../store/lock-store.js";
+import type { Address, LockStore, ReadClocks } from "../store/lock-store.js";
 import { NewerFormat, StoreUnavailable } from "../store/lock-store.js";
 import type { Caller } from "./caller.js";
+import { digestOfPrincipal } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
-import { refuseSkew } from "./clocks.js";
+import { ClockSkew, guarded } from "./clocks.js";
 import type { Log } from "./log.js";
 import { eventLine, refusalLine, withoutLeaseIds } from "./log.js";
 
@@ -23,8 +24,6 @@ export interface ServiceDeps {
   readonly log: Log;
   /** For the pauses of a request that waits; what is decided is decided by the request's own clocks. */
   readonly clock: Clock;
-  /** Clocks further apart than this refuse to decide, in ms. @default 10 000 */
-  readonly clockGuardMs?: number;
   /** Whether the caller is told what the store said, which only who owns the store should be. @default false */
   readonly tellsCause?: boolean;
 }
@@ -41,7 +40,10 @@ export interface Logging {
 export interface Requests {
   readonly store: LockStore;
   readonly caller: Caller;
-  readonly clocks: RequestClocks;
+  /** The caller's principal, as commands and records have it. */
+  readonly principal: string;
+  /** The request's clocks, which throw {@link ClockSkew} where they disagree: whatever is decided or told rests on a reading that was guarded. */
+  readonly clocks: ReadClocks;
   readonly clock: Clock;
   /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
   readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
@@ -59,22 +61,24 @@ export interface Requests {
 export const HEALTH_KEY = "health";
 
 /** Requests on `caller`'s behalf, by these clocks. */
-export function requests(
-  { store, log, clock, clockGuardMs = DEFAULTS.clockGuardMs, tellsCause = false }: ServiceDeps,
-  caller: Caller,
-  clocks: RequestClocks,
-): Requests {
+export function requests({ store, log, clock, tellsCause = false }: ServiceDeps, caller: Caller, unguarded: RequestClocks): Requests {
   const { namespace } = caller;
+  const clocks = guarded(unguarded);
+
+  /** The time that a line in the log has: where the clocks disagree, the later one may be days ahead, and nobody looks for a line there. */
+  function logTimeMs(): number {
+    const reading = unguarded();
+    return isSkewed(reading) ? reading.earlierMs : reading.laterMs;
+  }
 
   function refused(request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string): Refusal {
-    const { earlierMs, laterMs } = clocks();
-    // Where the clocks disagree, the later one may be days ahead, and nobody looks for a line there.
-    log(refusalLine(request, refusal, caller, refusal.code === "clock-skew" ? earlierMs : laterMs, cause));
+    log(refusalLine(request, refusal, caller, logTimeMs(), cause));
     return refusal;
   }
 
-  /** A store that failed, logged with what it said. */
+  /** A store that failed, logged with what it said; or clocks that disagree. */
   function failed(request: Parameters<typeof refusalLine>[0], error: unknown): Refusal {
+    if (error instanceof ClockSkew) return refused(request, error.refusal);
     const refusal = storeRefusal(error);
     const cause = withoutLeaseIds((error as Error).message);
     refused(request, refusal, cause);
@@ -84,6 +88,7 @@ export function requests(
   return {
     store,
     caller,
+    principal: digestOfPrincipal(caller.principal),
     clocks,
     clock,
     refused,
@@ -92,13 +97,11 @@ export function requests(
       const address = { namespace, kind, key: command.key };
       const request = { kind, ...command };
       try {
-        if (clocks.isVague?.()) await store.read(address);
-        const before = clocks();
-        const skewed = command.type === "release" ? undefined : refuseSkew(before, clockGuardMs);
-        if (skewed) return refused(request, skewed);
-        const { answer, events } = await store.apply(address, command, clocks);
-        for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, before.laterMs, reason));
-        if (answer.ok) return aged(answer, clocks().laterMs - before.laterMs);
+        if (unguarded.isVague?.()) await store.read(address);
+        const atMs = logTimeMs();
+        const { answer, events } = await store.apply(address, command, command.type === "release" ? unguarded : clocks);
+        for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, atMs, reason));
+        if (answer.ok) return answer;
         return answer.code === unlogged ? answer : refused(request, answer);
       } catch (error) {
         return failed(request, error);
@@ -110,20 +113,17 @@ export function requests(
       const [first] = addresses;
       const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
       try {
-        if (first && clocks.isVague?.()) await store.read(first);
-        const before = clocks();
-        const skewed = refuseSkew(before, clockGuardMs);
-        if (skewed) return refused(request, skewed);
+        if (first && unguarded.isVague?.()) await store.read(first);
+        const { laterMs } = clocks();
         const applied = await store.applyAll(
           commands.map((command, index) => ({ address: addresses[index] as Address, command })),
           clocks,
         );
-        const movedMs = clocks().laterMs - before.laterMs;
         return applied.map((one, index) => {
           const key = commands[index]?.key ?? "";
-          for (const event of one?.events ?? []) log(eventLine({ kind: "locks", key }, event, caller, before.laterMs));
+          for (const event of one?.events ?? []) log(eventLine({ kind: "locks", key }, event, caller, laterMs));
           if (!one) return undefined;
-          return one.answer.ok ? aged(one.answer, movedMs) : (refused({ ...request, key }, one.answer) as typeof one.answer);
+          return one.answer.ok ? one.answer : (refused({ ...request, key }, one.answer) as typeof one.answer);
         });
       } catch (error) {
         return failed(request, error);
@@ -132,9 +132,11 @@ export function requests(
 
     async look({ key = HEALTH_KEY, kind = "locks" }, read) {
       try {
-        if (clocks.isVague?.()) await store.read({ namespace, kind, key });
-        return refuseSkew(clocks(), clockGuardMs) ?? (await read());
+        if (unguarded.isVague?.()) await store.read({ namespace, kind, key });
+        clocks();
+        return await read();
       } catch (error) {
+        if (error instanceof ClockSkew) return error.refusal;
         return failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
       }
     },
@@ -146,13 +148,6 @@ export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
-}
-
-/** A lease's remaining time less what the later clock moved on while it was written (direct mode). */
-function aged<A extends object>(answer: A, movedMs: number): A {
-  if (movedMs <= 0 || !("lease" in answer)) return answer;
-  const { lease } = answer as Pick<Held, "lease">;
-  return { ...answer, lease: { ...lease, remainingMs: Math.max(0, lease.remainingMs - movedMs) } };
 }
 
 /** A store that failed, as the caller is told: whether it may have happened, and nothing of the inside. */

@@ -28,8 +28,8 @@ const OMITTED = { resultOmitted: true } as const;
 
 /** The operations on runs, and the renewal of their leases. */
 export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
-  const { apply, look, store, clocks, clock, caller } = requests;
-  const { namespace, principal } = caller;
+  const { apply, look, store, clocks, clock, caller, principal } = requests;
+  const { namespace } = caller;
   const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
 
   /** The payload, its large text kept on its own item if `leaseId` holds the run. Whoever doesn't is refused for it. */
@@ -58,7 +58,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
   async function values(key: string, answer: Running | Finished): Promise<Started | Replayed> {
     if (answer.state === "running") {
       const { checkpoint, outlived, ...rest } = answer;
-      if (outlived) await store.keepPayload(addressOf(key), { digest: outlived.digest, ttlAtSec: outlived.ttlAtSec ?? 0 });
+      if (outlived) await store.keepPayload(addressOf(key), outlived);
       return { ...rest, ...given({ checkpoint: await unpack(store, addressOf(key), checkpoint) }) };
     }
     const { payload, omitted, ...rest } = answer;
@@ -105,14 +105,13 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       /** The record is kept for longer than the checkpoint's own item: so is that, then. */
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
         if (!answer.ok || !answer.outlived) return answer;
-        const { outlived } = answer;
+        const prolonged = answer.outlived;
         const done = await look({ key, kind: "runs" }, async () => {
-          await store.keepPayload(addressOf(key), { digest: outlived.digest, ttlAtSec: outlived.ttlAtSec ?? 0 });
+          await store.keepPayload(addressOf(key), prolonged);
           return { ok: true as const };
         });
         // The lease is renewed whatever comes of this; the next heartbeat tries again.
-        // One that was handed on has no place of its own: it comes before any that this lease has saved meanwhile.
-        if (done.ok) await apply({ ...command, checkpoint: { sequence: 0, ...outlived } }, "runs");
+        if (done.ok) await apply({ ...command, prolonged }, "runs");
         return answer;
       }
     },

@@ -11,8 +11,7 @@ import type { Requests } from "./request.js";
 import { given } from "./request.js";
 
 /** The operations on many leases. */
-export function setOperations({ applyAll, caller }: Requests, locks: LockApi): SetApi {
-  const { principal } = caller;
+export function setOperations({ applyAll, principal }: Requests, locks: LockApi): SetApi {
   return {
     async acquireSet({ locks: wanted, ...rest }) {
       const locks = merged(wanted);
@@ -54,12 +53,13 @@ export function setOperations({ applyAll, caller }: Requests, locks: LockApi): S
     async releaseSet({ leaseId, keys }) {
       const names = [...new Set(keys)];
       const answers = await Promise.all(names.map((key) => locks.release({ key, leaseId })));
-      const states: Record<string, LeaseState> = {};
+      const states: [key: string, state: LeaseState][] = [];
       for (const [index, answer] of answers.entries()) {
         if (!answer.ok) return answer;
-        states[names[index] ?? ""] = answer.state;
+        states.push([names[index] ?? "", answer.state]);
       }
-      return { ok: true, states };
+      // A key may be __proto__, which an assignment would not make a member.
+      return { ok: true, states: Object.fromEntries(states) };
     },
 
     async renewMany({ leases }) {

@@ -8,7 +8,7 @@
  *
  * Bounded: a request that keeps losing gives up, definitely without a write.
  */
-import type { Command, Heard } from "../core/commands.js";
+import type { Command, Decision, Heard } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockRules } from "../core/record.js";
 import type { Clock } from "../core/time.js";
@@ -67,10 +67,10 @@ export async function decide<C extends Command>(
 /** The outcome of a transaction; a refused one brings the records as they are now. */
 export type WriteAllResult = { readonly written: true } | { readonly written: false; readonly seen: readonly (LockRecord | undefined)[] };
 
-/** A record to be written over another. */
+/** A record to be written over another; without `next`, one that stays as it was seen, or nothing is written. */
 export interface Change {
   readonly address: Address;
-  readonly next: LockRecord;
+  readonly next?: LockRecord;
   readonly seen: LockRecord | undefined;
 }
 
@@ -86,17 +86,30 @@ export async function decideAll<C extends Command>(
     if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
     const reading = clocks();
     const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, rules));
-    if (decisions.some(({ answer }) => !answer.ok)) return decisions.map(({ answer }) => ({ answer, events: [] }));
-    const changes = decisions.flatMap(({ next }, index) => {
-      const part = parts[index];
-      return next && part ? [{ address: part.address, next, seen: seen[index] }] : [];
+    const changeOf = (index: number, next?: LockRecord): Change => ({
+      address: (parts[index] as Part<C>).address,
+      seen: seen[index],
+      ...(next && { next }),
     });
-    if (changes.length === 0) return decisions;
-    const result = await replaceAll(changes);
+    if (decisions.some(({ answer }) => !answer.ok))
+      return Promise.all(decisions.map((one, index) => refusedPart(one, changeOf.bind(undefined, index), replaceAll)));
+    if (decisions.every(({ next }) => !next)) return decisions;
+    // A part that is held already takes part too: it may end meanwhile.
+    const result = await replaceAll(decisions.map(({ next }, index) => changeOf(index, next)));
     if (result.written) return decisions;
     seen = result.seen;
   }
   throw new StoreUnavailable(`the keys changed ${LIMITS.decideAttempts} times under this request`, true, true);
+}
+
+/** A part of a set that was refused: what time has brought about on its key is written all the same, by itself (L1). */
+export async function refusedPart<C extends Command>(
+  { answer, next, events }: Decision<C>,
+  changeOf: (next: LockRecord) => Change,
+  replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
+): Promise<Applied<C>> {
+  const isWritten = !answer.ok && next !== undefined && (await replaceAll([changeOf(next)])).written;
+  return { answer, events: isWritten ? events : [] };
 }
 
 function pause(clock: Clock, delayMs: number): Promise<void> {

@@ -18,13 +18,13 @@ import { isSameQueue } from "../core/queue.js";
 import { transition } from "../core/transition.js";
 import { plainItem } from "./attribute-value.js";
 import type { Change, DecideDeps, WriteAllResult, WriteResult, Writes } from "./decide.js";
-import { decide, decideAll } from "./decide.js";
+import { decide, decideAll, refusedPart } from "./decide.js";
 import { Glimpses } from "./glimpses.js";
 import { append, guess, hear, isPlain } from "./guesses.js";
 import type { Write } from "./predicates.js";
-import { KNOWN_FORMAT } from "./predicates.js";
+import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./item.js";
-import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, toItem, waiterToItem } from "./item.js";
+import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, toItem } from "./item.js";
 import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
@@ -155,11 +155,20 @@ export function createDynamoStore({
       const answers = parts.map(({ command }, index) =>
         refused.has(index) ? transition(refused.get(index), command, reading, deps.rules) : undefined,
       );
-      if (answers.some((one) => one?.answer.ok === false)) return answers.map((one) => one && { answer: one.answer, events: [] });
       const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
-        const again = await transact(changes.map(({ address, next, seen }) => ({ address, ...replacement(next, seen) })));
+        const again = await transact(
+          changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
+        );
         return again ? { written: false, seen: await readAll() } : { written: true };
       };
+      if (answers.some((one) => one?.answer.ok === false)) {
+        const changeOf = (index: number, next: LockRecord): Change => ({
+          address: (parts[index] as Part<C>).address,
+          next,
+          seen: refused.get(index),
+        });
+        return Promise.all(answers.map((one, index) => one && refusedPart(one, changeOf.bind(undefined, index), replaceAll)));
+      }
       return decideAll(await readAll(), parts, clocks, replaceAll, deps);
     },
 
@@ -235,22 +244,40 @@ export function createDynamoStore({
 
 /**
  * The whole record, on condition that nothing changed since it was seen. That a waiter was heard of leaves the
- * version alone: so a queue is written over the very one that was seen, and one that stays the same is left alone.
+ * version alone and is counted: so a queue is written over the very one that was seen, and one that stays the same is left alone.
  */
 function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
   const isLeft = seen !== undefined && isSameQueue(next, seen);
   const item = Object.fromEntries(Object.entries(toItem(next)).filter(([name]) => !isLeft || !QUEUE.includes(name)));
   const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name) && !(isLeft && QUEUE.includes(name)));
   const values = Object.fromEntries(Object.entries(item).map(([name, value]) => [`:${name}`, value]));
-  const waiting = !isLeft && seen !== undefined && seen.waiters.length > 0 && { ":waiting": seen.waiters.map(waiterToItem) };
-  const condition = [seen ? "v = :seen" : "attribute_not_exists(v)", ...(waiting ? ["q = :waiting"] : []), KNOWN_FORMAT];
+  const touches = !isLeft && seen && (seen.touches === undefined ? UNTOUCHED : TOUCHED_AS_SEEN);
+  const condition = [seen ? "v = :seen" : "attribute_not_exists(v)", ...(touches ? [touches] : []), KNOWN_FORMAT];
   return {
     condition: condition.join(" AND "),
     update: `SET ${Object.keys(item)
       .map((name) => `${name} = :${name}`)
       .join(", ")}${removed.length > 0 ? ` REMOVE ${removed.join(", ")}` : ""}`,
     names: {},
-    values: { ...values, ":format": FORMAT_VERSION, ...(seen && { ":seen": seen.version }), ...waiting },
+    values: {
+      ...values,
+      ":format": FORMAT_VERSION,
+      ...(seen && { ":seen": seen.version }),
+      ...(touches === TOUCHED_AS_SEEN && { ":touches": seen?.touches }),
+    },
+  };
+}
+
+/**
+ * The record as it was seen. It writes the version that it asks for, and so needs no right but that to update:
+ * a ConditionCheck, at the same price, needs one that the roles don't have.
+ */
+function unchanged(seen: LockRecord | undefined): Write {
+  return {
+    condition: `v = :seen AND ${KNOWN_FORMAT}`,
+    update: "SET v = :seen",
+    names: {},
+    values: { ":seen": seen?.version ?? 0, ":format": FORMAT_VERSION },
   };
 }
 

@@ -10,10 +10,11 @@ import type { Acquire, Command, Conclude, Decision, Heard, Release, Renew, Start
 import { outcomeDigest } from "../core/conclude.js";
 import { BLANK } from "../core/ending.js";
 import { newHold, refuseNewLease } from "../core/grant.js";
+import { highestFloor, isSkewed } from "../core/expiry.js";
 import { isAlone } from "../core/holding.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
-import { digestOfPrincipal, waiterFor } from "../core/queue.js";
+import { waiterFor } from "../core/queue.js";
 import type { Hold, LockRecord, LockRules } from "../core/record.js";
 import { isKept, startedTtlAtSec } from "../core/run.js";
 import { nextAttempt } from "../core/start.js";
@@ -44,10 +45,12 @@ export function guess(
     case "start":
       return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessStart(command, reading, rules);
     case "renew":
-      if (command.checkpoint && !isKept(command.checkpoint)) return undefined;
+      // Whether the checkpoint is still the one whose item was kept for longer, only the record says.
+      if (command.prolonged || (command.checkpoint && !isKept(command.checkpoint))) return undefined;
       return kind === "runs" ? guessRenewOfRun(command, reading, rules) : guessRenewOfLock(command, reading, rules);
     case "release":
-      if (kind === "runs") return undefined;
+      // Clocks that disagree hand nothing on, and don't know what to say of the hold.
+      if (kind === "runs" || isSkewed(reading)) return undefined;
       return seen.holds > 1 ? guessLeave(command, reading, rules) : guessRelease(command, reading, rules);
     case "conclude":
       return command.payload && !isKept(command.payload) ? undefined : guessConclude(command, reading, rules);
@@ -108,7 +111,7 @@ function guessClaim(command: Acquire, reading: ClockReading, rules: LockRules): 
     update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
     names: { "#me": leaseId },
     values: {
-      ":by": digestOfPrincipal(principal),
+      ":by": principal,
       ":params": params,
       ":hold": holdToItem(hold),
       ":now": hold.grantedAtMs,
@@ -119,13 +122,20 @@ function guessClaim(command: Acquire, reading: ClockReading, rules: LockRules): 
   };
 }
 
-/** A waiter at its place, and heard of; the version stays, so that nobody loses a race to it. */
+/** A waiter at its place, and heard of later than before; the version stays, so that nobody loses a race to it. */
 export function hear({ waiter, index }: Heard): Write {
   return {
-    condition: `qi[${index}] = :me AND ${is.KNOWN_FORMAT}`,
-    update: `SET q[${index}].u = :until, q[${index}].s = :ttl`,
+    condition: `qi[${index}] = :me AND q[${index}].u < :until AND ${is.KNOWN_FORMAT}`,
+    update: `SET q[${index}].u = :until, q[${index}].s = :ttl, qv = if_not_exists(qv, :zero) + :one`,
     names: {},
-    values: { ":me": waiter.leaseId, ":until": waiter.heardUntilMs, ":ttl": waiter.ttlMs, ":format": FORMAT_VERSION },
+    values: {
+      ":me": waiter.leaseId,
+      ":until": waiter.heardUntilMs,
+      ":ttl": waiter.ttlMs,
+      ":zero": 0,
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+    },
   };
 }
 
@@ -138,11 +148,10 @@ function guessStart(command: Start, reading: ClockReading, rules: LockRules): Wr
 
 /** The grant of a free key; of one that nobody ran yet, with the run. */
 function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: Item): Write {
-  const alone = isAlone({ mode: hold.mode, limit });
   return {
     condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), is.KNOWN_FORMAT].join(" AND "),
     update:
-      `SET h = :h, f = :now, ff = ${alone ? ":now" : "if_not_exists(ff, :now)"}, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
+      `SET h = :h, f = :now, ff = :now, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
       `${is.X} = :ttl, fv = :format, q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""} REMOVE ug`,
     names: {},
     values: {
@@ -164,7 +173,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
 /** The lease is mine, lives, and is lengthened. */
 function guessRenewOfLock(command: Renew, reading: ClockReading, rules: LockRules): Write {
   return renewal(command, reading, rules, {
-    condition: [is.TTL_RISES],
+    condition: [is.TTL_RISES, is.HEAD_LIVES],
     update: [`${is.X} = :ttl`, ...(command.meta ? ["h.#me.mt = :meta"] : [])],
     values: command.meta && { ":meta": metaToItem(command.meta) },
   });
@@ -277,6 +286,7 @@ function ending(
       ":zero": 0,
       ":one": 1,
       ":format": FORMAT_VERSION,
+      ":reach": highestFloor(reading),
       ...ring.values,
       ...values,
     },

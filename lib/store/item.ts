@@ -4,14 +4,18 @@
  *
  *   p  namespace and shard    k  key         h  leaseId → hold or offer   f  token of the latest grant
  *   v  version                fl floor       r0…r7 ended, latest first   x  ttl (s)   fv format version
- *   ff token of the last exclusive grant   lim permits   ug who waits to upgrade   rn what became of a run's work
+ *   ff token of the latest grant that met nobody   lim permits   ug who waits to upgrade   rn what became of a run's work
  *
  *   q  the queue, each with the `h` of its turn ready-made   qi  their leaseIds   ox when it was offered
+ *   qv how often waiters have said that they are still there
  *
  * An offer is an entry of `h` without a token. A release that hands over puts the first waiter's `g` in the
  * place of `h` without having read it, and notes when in `ox`; any other write notes it in the offer. `q` and
  * `qi` are always present: engines differ on removing from a list that is not there. `qb` stands while some
  * owners are long: then the queue's bound by bytes may be met before the one by count.
+ *
+ * What a newer version adds inside these, in the same format, is read as `unknown` and written back as it was; beside
+ * them it is left alone, since a record is written attribute by attribute.
  *
  * A large payload of a run has an item beside it: `k` is the key, `/` and the payload's digest, `t` its text.
  */
@@ -51,6 +55,28 @@ export const RING: readonly string[] = Array.from({ length: LIMITS.endedRemember
 
 /** What stands in the ring where nothing ended yet. */
 export const NO_ENDED = { i: "", w: "" } as const;
+
+/** The attributes of each part that this version knows; whatever else a part has is kept as it is. */
+const KNOWN = {
+  hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt"]),
+  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a"]),
+  place: new Set(["g", "u", "s", "m"]),
+  ended: new Set(["i", "w", "t", "o"]),
+  upgrading: new Set(["i", "u"]),
+  run: new Set(["s", "a", "t", "ph", "k", "c", "b", "p", "o", "om", "u"]),
+  payload: new Set(["d", "n", "t", "x", "q"]),
+} as const;
+
+/** What a newer version says of a part beside what this one knows. */
+function unknownOf(part: Item, known: ReadonlySet<string>): Item | undefined {
+  const unknown = Object.entries(part).filter(([name]) => !known.has(name));
+  return unknown.length > 0 ? Object.fromEntries(unknown) : undefined;
+}
+
+function withUnknown(part: Item, known: ReadonlySet<string>): { readonly unknown?: Item } {
+  const unknown = unknownOf(part, known);
+  return unknown ? { unknown } : {};
+}
 
 /** The item's primary key. */
 export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
@@ -102,14 +128,15 @@ export function toItem(record: LockRecord): Item {
     ...(record.waiters.some(isLong) && { qb: 1 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
-    ...(record.upgrading && { ug: { i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
+    ...(record.upgrading && { ug: { ...record.upgrading.unknown, i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
     ...(record.run && { rn: runToItem(record.run) }),
   };
 }
 
 /** How a run stands in the item. Whose outcome it is (`b`) says that there is one. */
-export function runToItem({ state, attempt, takeover, fingerprint, keepResultMs, checkpoint, outcome }: Run): Item {
+export function runToItem({ state, attempt, takeover, fingerprint, keepResultMs, checkpoint, outcome, unknown }: Run): Item {
   return {
+    ...unknown,
     s: state,
     a: attempt,
     t: takeover,
@@ -132,13 +159,19 @@ export function checkpointToItem({ sequence, ...payload }: Checkpoint): Item {
 }
 
 /** How a payload stands in a run. */
-export function payloadToItem({ digest, bytes, text, ttlAtSec }: Payload): Item {
-  return { d: digest, n: bytes, ...(text !== undefined && { t: text }), ...(ttlAtSec !== undefined && { x: ttlAtSec }) };
+export function payloadToItem({ digest, bytes, text, ttlAtSec, unknown }: Payload): Item {
+  return { ...unknown, d: digest, n: bytes, ...(text !== undefined && { t: text }), ...(ttlAtSec !== undefined && { x: ttlAtSec }) };
 }
 
 /** How an ended lease stands in the ring. */
-export function endedToItem({ leaseId, ending, fencingToken, outcome }: EndedLease): Item {
-  return { i: leaseId, w: ending, ...(fencingToken !== undefined && { t: fencingToken }), ...(outcome !== undefined && { o: outcome }) };
+export function endedToItem({ leaseId, ending, fencingToken, outcome, unknown }: EndedLease): Item {
+  return {
+    ...unknown,
+    i: leaseId,
+    w: ending,
+    ...(fencingToken !== undefined && { t: fencingToken }),
+    ...(outcome !== undefined && { o: outcome }),
+  };
 }
 
 /** Whether a waiter takes more than its part of the queue's bytes. */
@@ -148,12 +181,13 @@ export function isLong({ owner }: Pick<Waiter, "owner">): boolean {
 
 /** How a waiter stands in the queue: with the holders that there are when its turn has come. */
 export function waiterToItem(waiter: Waiter): Item {
-  const { leaseId, mode, heardUntilMs, ttlMs } = waiter;
-  return { g: { [leaseId]: offerToItem(waiter) }, u: heardUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
+  const { leaseId, mode, heardUntilMs, ttlMs, unknownOfPlace } = waiter;
+  return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: heardUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
 }
 
-function offerToItem({ principal, owner, mode, permits, params, priority }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+function offerToItem({ principal, owner, mode, permits, params, priority, unknown }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
   return {
+    ...unknown,
     p: principal,
     o: owner,
     ph: params,
@@ -166,6 +200,7 @@ function offerToItem({ principal, owner, mode, permits, params, priority }: Omit
 /** How a hold stands in the map. */
 export function holdToItem(hold: Hold): Item {
   return {
+    ...hold.unknown,
     p: hold.principal,
     o: hold.owner,
     m: hold.mode === "exclusive" ? "x" : "s",
@@ -216,6 +251,7 @@ export function fromItem(item: Item): LockRecord {
     floor: (item["fl"] as string | undefined) ?? "",
     ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
     ...(item["rn"] !== undefined && { run: runFromItem(item["rn"] as Item) }),
+    ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
     ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
   };
 }
@@ -234,12 +270,19 @@ function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs">
     permits: safeInteger(offer["n"] ?? 1),
     params: offer["ph"] as string,
     priority: safeInteger(offer["pr"] ?? 0),
+    ...withUnknown(offer, KNOWN.offer),
   };
 }
 
 function waiterFromItem(waiter: Item): Waiter {
   const [[leaseId, offer] = ["", {}]] = Object.entries(waiter["g"] as Readonly<Record<string, Item>>);
-  return { ...offerFromItem(leaseId, offer), heardUntilMs: safeInteger(waiter["u"]), ttlMs: safeInteger(waiter["s"]) };
+  const unknownOfPlace = unknownOf(waiter, KNOWN.place);
+  return {
+    ...offerFromItem(leaseId, offer),
+    heardUntilMs: safeInteger(waiter["u"]),
+    ttlMs: safeInteger(waiter["s"]),
+    ...(unknownOfPlace && { unknownOfPlace }),
+  };
 }
 
 function modeFrom(mode: unknown): Mode {
@@ -247,7 +290,7 @@ function modeFrom(mode: unknown): Mode {
 }
 
 function upgradingFromItem(upgrading: Item): Upgrading {
-  return { leaseId: upgrading["i"] as string, untilMs: safeInteger(upgrading["u"]) };
+  return { leaseId: upgrading["i"] as string, untilMs: safeInteger(upgrading["u"]), ...withUnknown(upgrading, KNOWN.upgrading) };
 }
 
 function runFromItem(run: Item): Run {
@@ -266,6 +309,7 @@ function runFromItem(run: Item): Run {
     keepResultMs: safeInteger(run["k"]),
     ...(run["c"] !== undefined && { checkpoint: checkpointFromItem(run["c"] as Item) }),
     ...(run["b"] !== undefined && { outcome }),
+    ...withUnknown(run, KNOWN.run),
   };
 }
 
@@ -279,6 +323,7 @@ function payloadFromItem(payload: Item): Payload {
     bytes: safeInteger(payload["n"]),
     ...(payload["t"] !== undefined && { text: payload["t"] as string }),
     ...(payload["x"] !== undefined && { ttlAtSec: safeInteger(payload["x"]) }),
+    ...withUnknown(payload, KNOWN.payload),
   };
 }
 
@@ -288,6 +333,7 @@ function endedFromItem(entry: Item): EndedLease {
     ending: entry["w"] as Ending,
     ...(entry["t"] !== undefined && { fencingToken: safeInteger(entry["t"]) }),
     ...(entry["o"] !== undefined && { outcome: entry["o"] as string }),
+    ...withUnknown(entry, KNOWN.ended),
   };
 }
 
@@ -306,6 +352,7 @@ function holdFromItem(hold: Item): Hold {
     params: hold["ph"] as string,
     ...(hold["b"] !== undefined && { broken: hold["b"] === 2 ? ("forced" as const) : ("drain" as const) }),
     ...(hold["mt"] !== undefined && { meta: JSON.parse(hold["mt"] as string) as NonNullable<Hold["meta"]> }),
+    ...withUnknown(hold, KNOWN.hold),
   };
 }
 

@@ -18,7 +18,7 @@ export interface MemoryTable {
   replace(address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult>;
   /** Writes that a waiter was heard of, if it is still at its place; the version stays. */
   hear(address: Address, heard: Heard): Promise<WriteResult>;
-  /** Writes all of these, if none of them changed since it was seen. */
+  /** Writes all of these that have a `next`, if none of them, with or without one, changed since it was seen. */
   replaceAll(changes: readonly Change[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
   /** Texts that are kept beside the records. */
@@ -30,14 +30,16 @@ function idOf({ namespace, kind, key }: Address): string {
 }
 
 /** Whether a change that was decided on `seen` may be written. That a waiter was heard of leaves the version alone: a new queue needs more. */
-function isUnchanged(current: LockRecord | undefined, next: LockRecord, seen: LockRecord | undefined): boolean {
+function isUnchanged(current: LockRecord | undefined, next: LockRecord | undefined, seen: LockRecord | undefined): boolean {
   if (current?.version !== seen?.version) return false;
-  return !current || !seen || isSameQueue(next, seen) || isSameQueue(current, seen);
+  return !next || !current || !seen || isSameQueue(next, seen) || current.touches === seen.touches;
 }
 
 /** `next`, with the queue as it is by now where it was not to change. */
 function overQueue(current: LockRecord | undefined, next: LockRecord, seen: LockRecord | undefined): LockRecord {
-  return current && seen && isSameQueue(next, seen) ? { ...next, waiters: current.waiters } : next;
+  const { touches } = current ?? {};
+  const isLeft = current && seen && isSameQueue(next, seen);
+  return { ...next, ...(touches !== undefined && { touches }), ...(isLeft && { waiters: current.waiters }) };
 }
 
 /** A table in this process's memory. */
@@ -54,13 +56,16 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
     },
     hear(address, { waiter, index }) {
       const current = get(address);
-      if (current?.waiters[index]?.leaseId !== waiter.leaseId) return Promise.resolve({ written: false, seen: current });
-      records.set(idOf(address), [address, { ...current, waiters: current.waiters.with(index, waiter) }]);
+      const there = current?.waiters[index];
+      if (!current || there?.leaseId !== waiter.leaseId || there.heardUntilMs >= waiter.heardUntilMs)
+        return Promise.resolve({ written: false, seen: current });
+      const { touches = 0, waiters } = current;
+      records.set(idOf(address), [address, { ...current, touches: touches + 1, waiters: waiters.with(index, waiter) }]);
       return Promise.resolve({ written: true });
     },
     replaceAll(changes) {
       if (changes.some(({ address, next, seen }) => !isUnchanged(get(address), next, seen))) return Promise.resolve(false);
-      for (const { address, next, seen } of changes) records.set(idOf(address), [address, overQueue(get(address), next, seen)]);
+      for (const { address, next, seen } of changes) if (next) records.set(idOf(address), [address, overQueue(get(address), next, seen)]);
       return Promise.resolve(true);
     },
     entries: () => records.values(),

@@ -42,8 +42,10 @@ export const MINE = "h.#me.p = :principal";
 export const LIVE = "h.#me.e > :earlier";
 /** `Hold.broken`. */
 export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
-/** `endLease`: the id that leaves the ring does not lower the floor. */
-export const FLOOR_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR fl <= ${last()}.i)`;
+/** `isHeadDead`: the first of the queue, if there is one, was heard of in time. */
+export const HEAD_LIVES = "NOT (q[0].u <= :earlier)";
+/** `remembered`: the id that leaves the ring does not lower the floor, nor raise it too far. */
+export const FLOOR_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
 /** `touchedTtlAtSec`: garbage collection already waits long enough. */
 export const TTL_STANDS = `${X} >= :touched`;
 /** The same: a run's record is left alone then. */
@@ -60,6 +62,9 @@ export const NEVER_RUN = "attribute_not_exists(rn)";
 export const STARTED_LATELY = "h.#me.a >= :lately";
 /** `isLater`: no late duplicate of an earlier checkpoint. */
 export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q <= :sequence)";
+/** `LockRecord.touches`: no waiter was heard of since; or none ever was. */
+export const TOUCHED_AS_SEEN = "qv = :touches";
+export const UNTOUCHED = "attribute_not_exists(qv)";
 /** Only a format this version writes. */
 export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
 

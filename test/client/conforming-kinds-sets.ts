@@ -27,6 +27,13 @@ export function describeKindsSets(scene: KindsScene): void {
       for (const name of names) expect(await isFree(name)).toBe(true);
     });
 
+    it("tells the token and the state of keys that are names of inherited members: __proto__, constructor", async () => {
+      const names = ["__proto__", "constructor"];
+      const set = await scene.locks.acquireAll(names);
+      expect(Object.keys(set.fencingTokens).sort()).toEqual(names);
+      expect(Object.entries(await set.release()).sort()).toEqual(names.map((name) => [name, "released"]));
+    });
+
     it("is null while another holds one of its keys, and the other keys stay free", async () => {
       const names = freshNames(3);
       const theirs = await scene.other.acquire(names[1]!);

@@ -60,7 +60,7 @@ describe("a change of mode", () => {
 
   it("is refused for the first of these reasons that holds", () => {
     const rows: readonly (readonly [reason: string, add: (key: Key) => unknown])[] = [
-      ["lease-lost: released", (key) => key.record && (key.record = endLease(key.record, ID("A"), "released"))],
+      ["lease-lost: released", (key) => key.record && (key.record = endLease(key.record, ID("A"), "released", key.reading))],
       ["forbidden", (key) => hold(key, { principal: "Q" })],
       ["lease-lost: broken", (key) => hold(key, { broken: "drain" })],
       ["lease-lost: expired", (key) => hold(key, { expiresAtMs: key.reading.earlierMs })],

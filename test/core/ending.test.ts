@@ -1,7 +1,8 @@
 /** What is remembered of leases that ended: eight of them with how, the others by the floor. */
 import { describe, expect, it } from "vitest";
 import { BLANK, endingOf, endLease } from "../../lib/core/ending.js";
-import { LIMITS } from "../../lib/core/limits.js";
+import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { createRules } from "../../lib/core/rules.js";
 import { transition } from "../../lib/core/transition.js";
@@ -11,7 +12,7 @@ const NOW_MS = Date.UTC(2027, 0, 1);
 const READING = { earlierMs: NOW_MS, laterMs: NOW_MS };
 
 function after(leaseIds: readonly string[], from: LockRecord = BLANK): LockRecord {
-  return leaseIds.reduce((record, leaseId) => endLease(record, leaseId, "released"), from);
+  return leaseIds.reduce((record, leaseId) => endLease(record, leaseId, "released", READING), from);
 }
 
 function ids(count: number, fromMs: number): readonly string[] {
@@ -64,11 +65,43 @@ describe("an id that a wrong clock made in the future", () => {
       createRules(),
     ).answer;
 
-  it("lifts the floor when it was cancelled, and the key still takes ids from just above it", () => {
-    const record = { ...after(ids(9, NOW_MS + 1_800_000)), version: 9 };
-    expect(acquireAt(record, NOW_MS)).toMatchObject({ code: "lease-over", leaseIdAboveMs: NOW_MS + 1_800_000 });
-    expect(acquireAt(record, NOW_MS + 1_800_001)).toMatchObject({ ok: true, how: "granted" });
-    expect(acquireAt(record, NOW_MS + 1_800_000 + 10_001)).toMatchObject({ code: "lease-id-time" });
+  const cancelAt = (record: LockRecord | undefined, madeAtMs: number): LockRecord | undefined =>
+    transition(record, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createRules()).next;
+
+  it("never shuts the key, however many of them are cancelled", () => {
+    let record: LockRecord | undefined;
+    for (let order = 0; order < 50; order++) record = cancelAt(record, NOW_MS + 1_800_000 + order) ?? record;
+    expect(record?.floor).toBe("");
+    expect(acquireAt(record, NOW_MS)).toMatchObject({ ok: true, how: "granted" });
+  });
+
+  it("is refused as long as at most four of them are remembered; of more, the furthest ahead is forgotten", () => {
+    const minutes = [30, 5, 20, 10, 15];
+    const record = minutes.reduce<LockRecord | undefined>(
+      (before, ahead) => cancelAt(before, NOW_MS + ahead * 60_000) ?? before,
+      undefined,
+    );
+    expect(record?.ended.map(({ leaseId }) => (leaseIdTimeMs(leaseId) - NOW_MS) / 60_000)).toEqual([15, 10, 20, 5]);
+  });
+
+  it("leaves room for how other leases ended", () => {
+    const cancelled = [30, 5, 20, 10].reduce<LockRecord | undefined>(
+      (before, ahead) => cancelAt(before, NOW_MS + ahead * 60_000) ?? before,
+      undefined,
+    );
+    const ended = ids(6, NOW_MS - 1000);
+    const record = after(ended, cancelled);
+    expect(record.floor).toBe(ended[1]);
+    expect(ended.slice(2).map((leaseId) => endingOf(record, leaseId))).toEqual(["released", "released", "released", "released"]);
+  });
+
+  it("is kept by name until its time has come, so that a new id above the floor is always taken", () => {
+    const slightly = ids(12, NOW_MS + LIMITS.leaseIdAheadMs);
+    const record = { ...after(slightly), version: 9 };
+    expect(leaseIdTimeMs(record.floor) - NOW_MS).toBe(LIMITS.leaseIdAheadMs + 3);
+    const bounded = after(ids(12, NOW_MS + LIMITS.leaseIdAheadMs - 1500));
+    expect(leaseIdTimeMs(bounded.floor)).toBeLessThanOrEqual(NOW_MS + LIMITS.leaseIdAheadMs - 2 * DEFAULTS.clockErrorMs);
+    expect(acquireAt(bounded, leaseIdTimeMs(bounded.floor) + 1)).toMatchObject({ ok: true, how: "granted" });
   });
 
   it("is not remembered when the key would have forgotten it before its time", () => {

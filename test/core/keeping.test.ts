@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Command } from "../../lib/core/commands.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { isOutlived, payloadTtlAtSec } from "../../lib/core/run.js";
+import { outlivedBy, payloadTtlAtSec } from "../../lib/core/run.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import {
   after,
@@ -162,9 +162,10 @@ describe("the own item of a large payload", () => {
 
   it("is outlived only where it is an item, and may be collected before the record", () => {
     const payload = { digest: "d", bytes: 5_000 };
-    expect(isOutlived(payload, 100)).toBe(false);
-    expect(isOutlived({ ...payload, ttlAtSec: 100 }, 100)).toBe(false);
-    expect(isOutlived({ ...payload, ttlAtSec: 99 }, 100)).toBe(true);
+    expect(outlivedBy(undefined, 100)).toBeUndefined();
+    expect(outlivedBy(payload, 100)).toBeUndefined();
+    expect(outlivedBy({ ...payload, ttlAtSec: 100 }, 100)).toBeUndefined();
+    expect(outlivedBy({ ...payload, ttlAtSec: 99 }, 100)).toEqual({ digest: "d", ttlAtSec: 100 });
   });
 
   it("is told of to a heartbeat that keeps the record for longer, until it was kept for as long", () => {
@@ -173,9 +174,21 @@ describe("the own item of a large payload", () => {
     const beat = decided(known, renewal());
     const { ttlAtSec } = after(beat);
     expect(ttlAtSec).toBeGreaterThan(checkpoint.ttlAtSec);
-    expect(beat.answer).toMatchObject({ ok: true, outlived: { ...checkpoint, ttlAtSec } });
-    const told = decided(beat.next, { ...renewal(), checkpoint: { ...checkpoint, ttlAtSec } });
+    expect(beat.answer).toMatchObject({ ok: true, outlived: { digest: "d", ttlAtSec } });
+    const told = decided(beat.next, { ...renewal(), prolonged: { digest: "d", ttlAtSec } });
     expect(told.answer).not.toHaveProperty("outlived");
+    expect(after(told).run?.checkpoint).toEqual({ ...checkpoint, ttlAtSec });
+  });
+
+  it.each([
+    ["another by now", { digest: "other", ttlAtSec: 100 }, 200],
+    ["another by now, in the record", { digest: "other", text: "1" }, 200],
+    ["kept for as long already", { digest: "d", ttlAtSec: 200 }, 199],
+    ["in the record", { digest: "d", text: "1" }, 200],
+  ])("changes nothing where the checkpoint is %s", (_, saved, ttlAtSec) => {
+    const checkpoint = { bytes: 1, sequence: 3, ...saved };
+    const known = record({ holds: { [ME]: hold() }, run: run({ checkpoint }), ttlAtSec: toSec(9 * DAY_MS) });
+    expect(after(decided(known, { ...renewal(), prolonged: { digest: "d", ttlAtSec } })).run).toEqual(known.run);
   });
 });
 

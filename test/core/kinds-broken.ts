@@ -215,12 +215,12 @@ export const BROKEN: readonly Broken[] = [
   { does: "nests in what is being broken", rule: "a break ends the whole hold", decider: () => nestsInTheBroken },
   {
     does: "leaves the floor at an upgrade",
-    rule: "S4: the floor is the token of the latest exclusive grant",
+    rule: "S4: the floor is the token of the latest grant that met nobody else",
     decider: () => lowersNoFloor("mode"),
   },
   {
     does: "leaves the floor at a transfer",
-    rule: "S4: the floor is the token of the latest exclusive grant",
+    rule: "S4: the floor is the token of the latest grant that met nobody else",
     decider: () => lowersNoFloor("transfer"),
   },
 ];

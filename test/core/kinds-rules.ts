@@ -187,7 +187,7 @@ function breaksEnd(): Watch {
   };
 }
 
-/** S4: the floor is the token of the latest grant that had the key to itself, or of the key's first; readers and permits are told it. */
+/** S4: the floor is the token of the latest grant that met nobody else holding; readers and permits are told it. */
 function floorIsKept(): Watch {
   let floor = 0;
   return (taken) => {
@@ -195,7 +195,8 @@ function floorIsKept(): Watch {
     const { after } = taken;
     if (!held || !after) return undefined;
     const { lease, how } = held;
-    if (isGrant(how) && (isWriter(lease.mode, after.limit) || floor === 0) && outerOf(taken).length === 0) floor = lease.fencingToken;
+    const isFirst = how === "granted" && holdsOf(after).length === 1;
+    if (isGrant(how) && (isWriter(lease.mode, after.limit) || isFirst) && outerOf(taken).length === 0) floor = lease.fencingToken;
     const told = isWriter(lease.mode, after.limit) ? undefined : floor;
     return after.fenceFloor === floor && lease.fenceFloor === told
       ? undefined
@@ -216,7 +217,7 @@ export const RULES_OF_KINDS = {
   "S11: a late duplicate never undoes a change of mode": duplicatesChangeNothing,
   "of two readers that ask to upgrade the first waits": firstUpgradeWaits,
   "a break ends the whole hold": breaksEnd,
-  "S4: the floor is the token of the latest exclusive grant": floorIsKept,
+  "S4: the floor is the token of the latest grant that met nobody else": floorIsKept,
 } as const satisfies Readonly<Record<string, () => Watch>>;
 
 /** The name of a rule. */

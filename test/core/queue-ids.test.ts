@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import type { Acquire } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { digestOfPrincipal } from "../../lib/core/queue.js";
 import { ID, IN_S, permits } from "./kinds-key.js";
 import { QueueKey, queueOf } from "./queue-key.js";
 
@@ -22,16 +21,6 @@ describe("nobody else", () => {
     expect(key.record).toBe(record);
     expect(key.by("Q", "B").renew()).toMatchObject({ code: "lease-lost", reason: "never" });
     expect(key.by("P", "B").check()).toMatchObject({ state: "waiting" });
-  });
-
-  it("learns a principal from the record", () => {
-    const key = new QueueKey();
-    key.acquire("A");
-    key.ask("B", { principal: "arn:aws:iam::123456789012:role/checkout" });
-    expect(key.waiter("B").principal).toBe(digestOfPrincipal("arn:aws:iam::123456789012:role/checkout"));
-    expect(JSON.stringify(key.record?.waiters)).not.toContain("checkout");
-    key.release("A");
-    expect(JSON.stringify(key.record?.offers)).not.toContain("checkout");
   });
 
   it("is told who waits, or who is next, by a refusal", () => {

@@ -87,6 +87,8 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
 
 describe("clocks that disagree too much", () => {
   const guardMs = DEFAULTS.clockGuardMs;
+  /** Of a lease of the default length just granted: by a clock an hour ahead it has run out, by the other it lives. */
+  const endedBy = (offMs: number): string => (offMs > DEFAULTS.leaseMs ? "unknown" : "released");
 
   it.each([guardMs + 1, -guardMs - 1, 3_600_000])("decide nothing: 503 clock-skew, definite (%i ms apart)", async (offMs) => {
     const { ask, newId, clock, lines } = directService();
@@ -132,7 +134,7 @@ describe("clocks that disagree too much", () => {
     const [leaseId, late] = [newId(), newId()];
     await ask(ACQUIRE, { leaseId });
     const timeEpoch = clock.wallMs() + offMs;
-    for (const _time of [1, 2]) expect((await ask(RELEASE, { leaseId, timeEpoch })).headers["lease-state"]).toBe("released");
+    for (const _time of [1, 2]) expect((await ask(RELEASE, { leaseId, timeEpoch })).headers["lease-state"]).toBe(endedBy(offMs));
     expect((await ask(RELEASE, { leaseId: late, timeEpoch })).status).toBe(204);
     expect((await ask("GET /v1/locks/{key}")).body.holders).toEqual([]);
   });
@@ -142,7 +144,7 @@ describe("clocks that disagree too much", () => {
     const [leaseId, late] = [newId(), newId()];
     await ask(START, { leaseId });
     const timeEpoch = clock.wallMs() + offMs;
-    for (const _time of [1, 2]) expect((await ask(GIVE_UP, { leaseId, timeEpoch })).headers["lease-state"]).toBe("released");
+    for (const _time of [1, 2]) expect((await ask(GIVE_UP, { leaseId, timeEpoch })).headers["lease-state"]).toBe(endedBy(offMs));
     expect((await ask(GIVE_UP, { leaseId: late, timeEpoch })).status).toBe(204);
     expect((await ask(LOOK)).status).toBe(404);
     expect((await ask(START, { leaseId: late })).body.code).toBe("lease-over");

@@ -118,6 +118,15 @@ describe("a release of a set", () => {
     expect((await service.send("PUT", `/v1/lock-sets/${newId()}`, { body: { keys: [free, ...keys] } })).status).toBe(201);
   });
 
+  it("tells the token and the state of keys that are names of inherited members: __proto__, constructor", async () => {
+    const [keys, leaseId] = [["__proto__", "constructor"], newId()];
+    const url = `/v1/lock-sets/${leaseId}`;
+    const granted = await service.send("PUT", url, { body: { keys, leaseMs: LEASE_MS } });
+    expect([granted.status, Object.keys(granted.body.fencingTokens as object).sort()]).toEqual([201, keys]);
+    const { body } = await post(`${url}/release`, { keys });
+    expect(Object.entries(body.states as object).sort()).toEqual(keys.map((key) => [key, "released"]));
+  });
+
   it("may be of a part, or key by key as of any lease: the rest is still held", async () => {
     const { keys, leaseId, url } = await heldSet();
     await post(`${url}/release`, { keys: [keys[0]] });

@@ -2,11 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
+import { engineClient } from "../../infra/local/engine-client.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { QueueScene } from "../store/queue-scene.js";
-import { A, B, C, D, RULES } from "../store/scene.js";
+import { A, B, C, D, RULES, START_MS } from "../store/scene.js";
 import { freshTable } from "../support/engine.js";
 
 /** Two processes of one table. */
@@ -57,5 +58,81 @@ describe.each(SITES)("in %s", (_name, processes) => {
     await here.at(10).release(A);
     await here.at(10 + DEFAULTS.offerWindowMs).queue(D);
     expect(await here.standing()).toEqual({ holds: [D], offers: [], waiters: [] });
+  });
+});
+
+describe.each(SITES)("a holder's heartbeat in %s", (_name, processes) => {
+  it("takes dead waiters out of the queue, by another process's clock and without having seen them", async () => {
+    const [one, other] = await processes();
+    const there = new QueueScene(other);
+    await there.acquire(A, { leaseMs: 60_000 });
+    const here = new QueueScene(one, there.address);
+    await here.at(1).renew(A, { leaseMs: 60_000 });
+    for (const id of [B, C]) await there.at(2).queue(id);
+    await here.at(DEFAULTS.waiterTtlMs).renew(A, { leaseMs: 60_000 });
+    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [B, C] });
+    await here.at(DEFAULTS.waiterTtlMs + 2).renew(A, { leaseMs: 60_000 });
+    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [] });
+  });
+});
+
+describe("a keep-alive whose write stalls", () => {
+  /** A gate that a write waits at: `reached` says that it does, `open` lets it through. */
+  function gate() {
+    let open!: () => void;
+    let arrive!: () => void;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const reached = new Promise<void>((resolve) => (arrive = resolve));
+    return { open, reached, pass: () => (arrive(), opened) };
+  }
+
+  /** A store whose keep-alives wait at the gate, and one beside it on the same records. */
+  const STALLING: readonly (readonly [
+    name: string,
+    site: (pass: () => Promise<void>) => Promise<readonly [stalls: LockStore, beside: LockStore]>,
+  ])[] = [
+    [
+      "memory",
+      async (pass) => {
+        const table = createMemoryTable();
+        const slow = { ...table, hear: (...args: Parameters<typeof table.hear>) => pass().then(() => table.hear(...args)) };
+        return [createMemoryStore({ rules: RULES, table: slow }), createMemoryStore({ rules: RULES, table })];
+      },
+    ],
+    [
+      "the table",
+      async (pass) => {
+        const { client, tableName, endpoint } = await freshTable();
+        const slow = engineClient(endpoint);
+        slow.middlewareStack.add(
+          (next) => async (args) => {
+            const { UpdateExpression = "" } = args.input as { readonly UpdateExpression?: string };
+            if (UpdateExpression.includes("qv =")) await pass();
+            return next(args);
+          },
+          { step: "initialize" },
+        );
+        const store = (of: typeof client): LockStore =>
+          createDynamoStore({ client: of, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+        return [store(slow), store(client)];
+      },
+    ],
+  ];
+
+  it.each(STALLING)("in %s does not take a later one back", async (_name, site) => {
+    const { open, reached, pass } = gate();
+    const [stalls, beside] = await site(pass);
+    const key = new QueueScene(beside);
+    await key.acquire(A);
+    await key.queue(B);
+    const halfMs = DEFAULTS.waiterTtlMs / 2;
+    const late = new QueueScene(stalls, key.address).at(halfMs).queue(B);
+    await reached;
+    await key.at(halfMs + 3000).queue(B);
+    const untilMs = (await key.read())?.waiters[0]?.heardUntilMs;
+    open();
+    expect(await late).toMatchObject({ state: "waiting" });
+    expect((await key.read())?.waiters[0]?.heardUntilMs).toBe(untilMs);
+    expect(untilMs).toBe(START_MS + halfMs + 3000 + DEFAULTS.waiterTtlMs);
   });
 });

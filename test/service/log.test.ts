@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
+import { digestOfPrincipal } from "../../lib/service/caller.js";
 import { StoreUnavailable } from "../../lib/store/lock-store.js";
 import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
@@ -11,6 +12,8 @@ const TRANSFER = "POST /v1/locks/{key}/leases/{leaseId}/transfer";
 const BREAK = "POST /v1/locks/{key}/break";
 const LEASE_MS = 10_000;
 const [alice, bob] = ["111122223333/AROAALICE", "111122223333/AROABOB"];
+/** In the lines of others: as the record has it. */
+const toOthers = { principal: digestOfPrincipal(alice) };
 const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 
 /** A lease of ORDER_1231, 250 ms after its leaseId was made; and what all of its lines say. */
@@ -51,7 +54,7 @@ describe("a line", () => {
     const { body } = await ask(ACQUIRE, { key: "ORDER_1231", leaseId, authorizer: BOB });
     const operateAtMs = clock.wallMs();
     expect(newLines()).toEqual([
-      { event: "ended", ...mine, operateAtMs, heldMs: LEASE_MS + takeoverMarginMs(LEASE_MS), reason: "taken", by: bob },
+      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: LEASE_MS + takeoverMarginMs(LEASE_MS), reason: "taken", by: bob },
       {
         event: "granted",
         ...common,
@@ -82,8 +85,8 @@ describe("a line", () => {
     for (const drainMs of [undefined, 0])
       await ask(BREAK, { key: "ORDER_1231", body: { fencingToken, reason: "stuck", drainMs }, authorizer: BOB });
     expect(newLines()).toEqual([
-      { event: "breaking", ...mine, operateAtMs, by: bob, reason: "stuck" },
-      { event: "ended", ...mine, operateAtMs, by: bob, heldMs: 0, reason: "broken: stuck" },
+      { event: "breaking", ...mine, ...toOthers, operateAtMs, by: bob, reason: "stuck" },
+      { event: "ended", ...mine, ...toOthers, operateAtMs, by: bob, heldMs: 0, reason: "broken: stuck" },
     ]);
   });
 

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
+import { digestOfPrincipal } from "../../lib/service/caller.js";
 import { CONCLUDE, directService, GIVE_UP, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
@@ -10,6 +11,8 @@ const KEY = "INVOICE_42";
 const LEASE_MS = 10_000;
 const OVER_MS = LEASE_MS + takeoverMarginMs(LEASE_MS);
 const [alice, bob] = ["111122223333/AROAALICE", "111122223333/AROABOB"];
+/** In the lines of others: as the record has it. */
+const toOthers = { principal: digestOfPrincipal(alice) };
 const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 const BODY = { owner: "billing-3", leaseMs: LEASE_MS, fingerprint: "fingerprint-of-it" };
 const SUCCEEDED = { state: "succeeded", result: "result-of-it" };
@@ -68,7 +71,7 @@ describe("a line", () => {
     const operateAtMs = clock.wallMs();
     const theirs = { owner: "", principal: bob, lease: hash(leaseId), fencingToken: body.fencingToken as number };
     expect(newLines()).toEqual([
-      { event: "ended", ...mine, operateAtMs, heldMs: OVER_MS, reason: "taken", by: bob },
+      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: OVER_MS, reason: "taken", by: bob },
       { event: "granted", ...common, ...theirs, operateAtMs, waitedMs: 0, attempt: 2 },
     ]);
   });
@@ -107,7 +110,7 @@ describe("a line", () => {
     await ask(RESET, { key: KEY, body: { reason: "stuck" }, authorizer: BOB });
     const operateAtMs = clock.wallMs();
     expect(newLines()).toEqual([
-      { event: "ended", ...mine, operateAtMs, heldMs: OVER_MS, by: bob, reason: "broken: stuck" },
+      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: OVER_MS, by: bob, reason: "broken: stuck" },
       { event: "reset", ...common, operateAtMs, owner: "", principal: "", attempt: 1, by: bob, reason: "stuck" },
     ]);
   });

@@ -41,7 +41,7 @@ export function makeHandler({ world, random, weather, oracle }: Surroundings, re
       const written = await records.replaceAll(changes);
       for (const { address, seen, next } of changes) {
         oracle.tried(address);
-        if (written) await tell(address, { before: seen, next, decidedAtMs });
+        if (written && next) await tell(address, { before: seen, next, decidedAtMs });
       }
       oracle.settled();
       return written;

@@ -131,8 +131,7 @@ const KINDS = row({
     without("h.#me.e > :earlier", kindHistories),
     without("attribute_not_exists(h.#me.b)", readerHistories),
     without("x <= :ttl", permitHistories),
-    unwritten("that a writer's token is the floor", "ff = :now", "ff = if_not_exists(ff, :now)", kindHistories),
-    unwritten("that a reader's is not", "ff = if_not_exists(ff, :now)", "ff = :now", kindHistories),
+    unwritten("that the first grant's token is the floor", "ff = :now", "ff = if_not_exists(ff, :now)", kindHistories),
     unwritten("the limit of the next caller", "lim = :limit", "lim = if_not_exists(lim, :limit)", permitHistories),
   ],
 });

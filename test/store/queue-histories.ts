@@ -7,7 +7,6 @@ import * as fc from "fast-check";
 import type { Command } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { digestOfPrincipal } from "../../lib/core/queue.js";
 import type { Hold, LockRecord, Mode, Waiter } from "../../lib/core/record.js";
 import { toSecondsUp } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
@@ -121,7 +120,7 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       ...{ grantedAtMs: START_MS, expiresAtMs, marginMs, ...(broken && { broken }) },
     };
     const waiters = Array.from({ length: waiting }, (_, place): Waiter => {
-      const common = { principal: digestOfPrincipal("P"), owner: "", mode: "exclusive", permits: 1, params: "{}", priority: 0 } as const;
+      const common = { principal: "P", owner: "", mode: "exclusive", permits: 1, params: "{}", priority: 0 } as const;
       return { leaseId: leaseId(100 + place), ...common, ttlMs: waiterTtlMs, heardUntilMs: START_MS + waiterTtlMs - place };
     });
     return {

@@ -3,7 +3,6 @@
  * a process that acts on what it remembers; `there` is another one, of which it hears nothing.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { digestOfPrincipal } from "../../lib/core/queue.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import type { QueueScene } from "./queue-scene.js";
 import { permits, READER } from "./queue-scene.js";
@@ -145,7 +144,7 @@ const CLAIM: readonly Omit<Example, "write">[] = [
     async play({ here, put }) {
       await here.acquire(A, READER);
       const record = (await here.read())!;
-      const by = { principal: digestOfPrincipal("P"), owner: "", mode: "exclusive", permits: 1, params: "same", priority: 0 } as const;
+      const by = { principal: "P", owner: "", mode: "exclusive", permits: 1, params: "same", priority: 0 } as const;
       await put({ ...record, offers: [{ leaseId: B, ...by, offeredAtMs: START_MS }], upgrading: { leaseId: A, untilMs: START_MS + 1 } });
       await here.read();
       return here.at(1).queue(B);
@@ -156,7 +155,7 @@ const CLAIM: readonly Omit<Example, "write">[] = [
     why: "it is held by somebody who is called as the digest of another is",
     async play(stage) {
       const { here, there } = stage;
-      const by = digestOfPrincipal("P");
+      const by = "P";
       await here.acquire(A);
       await here.queue(B, { by });
       await there.release(A);
@@ -328,8 +327,8 @@ export const EXAMPLES: readonly Example[] = [
   },
   {
     write: "decided",
-    predicate: "q = :waiting",
-    why: "one who waits was heard of meanwhile",
+    predicate: "attribute_not_exists(qv)",
+    why: "one who waits was heard of meanwhile, for the first time",
     async play(stage) {
       const { here, there } = stage;
       await turn(stage, B, C, D);

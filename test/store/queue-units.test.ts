@@ -12,6 +12,7 @@ import { itemKey } from "../../lib/store/item.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { StoreUnavailable } from "../../lib/store/lock-store.js";
 import { freshTable } from "../support/engine.js";
+import { itemBytes } from "../support/item-bytes.js";
 import type { FreshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
@@ -232,7 +233,7 @@ describe("a queue that is as long as it may be", () => {
 
   it("is an item of at most 16 KB, and a write of it costs as much", { timeout: LONG_MS }, async ({ annotate }) => {
     const lock = await full();
-    const bytes = await bytesOfItem(lock);
+    const bytes = itemBytes(await itemOf(lock));
     const renewal = await cost(1, () => lock.at(MOST + 1).renew(A, { by: ORDINARY.by }));
     await annotate(`100 waiters: ${bytes} bytes; a renewal: ${renewal.writeUnits} write units`);
     expect(bytes).toBeLessThanOrEqual(16 * KB);
@@ -283,17 +284,4 @@ async function itemOf({ address }: QueueScene): Promise<Record<string, unknown>>
   const documents = DynamoDBDocumentClient.from(table.client);
   const { Item = {} } = await documents.send(new GetCommand({ TableName: table.tableName, Key: itemKey(address), ConsistentRead: true }));
   return Item;
-}
-
-/** Its size, by the rules of the DynamoDB developer guide. */
-async function bytesOfItem(lock: QueueScene): Promise<number> {
-  return Object.entries(await itemOf(lock)).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + bytesOf(value), 0);
-}
-
-function bytesOf(value: unknown): number {
-  if (typeof value === "string") return Buffer.byteLength(value);
-  if (typeof value === "number") return Math.ceil(String(value).length / 2) + 1;
-  const entries = Object.entries(value as object);
-  const names = Array.isArray(value) ? 0 : entries.reduce((sum, [name]) => sum + Buffer.byteLength(name), 0);
-  return 3 + entries.length + names + entries.reduce((sum, [, entry]) => sum + bytesOf(entry), 0);
 }

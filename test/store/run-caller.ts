@@ -34,7 +34,7 @@ export class RunCaller {
     return await this.#api.start({ key: KEY, leaseId, owner: "checkout-7", ...parts });
   }
 
-  async renew(leaseId: string, parts: { readonly checkpoint?: unknown; readonly leaseMs?: number } = {}) {
+  async renew(leaseId: string, parts: { readonly checkpoint?: unknown; readonly sequence?: number; readonly leaseMs?: number } = {}) {
     return await this.#api.renew({ kind: "runs", key: KEY, leaseId, ...parts });
   }
 

@@ -198,8 +198,12 @@ function resolve(draft: Draft, key: string, record: LockRecord | undefined, unhe
   switch (type) {
     case "start":
       return { type, ...lease, owner: "", leaseMs: draft.leaseMs ?? 30_000, fingerprint, keepResultMs, maxAttempts, params };
-    case "renew":
-      return { type, ...lease, ...(draft.leaseMs !== undefined && { leaseMs: draft.leaseMs }), ...(said && { checkpoint: said }) };
+    case "renew": {
+      const length = draft.leaseMs !== undefined && { leaseMs: draft.leaseMs };
+      const { digest = "", ttlAtSec } = said ?? {};
+      if (draft.omitted && ttlAtSec !== undefined) return { type, ...lease, ...length, prolonged: { digest, ttlAtSec } };
+      return { type, ...lease, ...length, ...(said && { checkpoint: said }) };
+    }
     case "release":
       return { type, ...lease };
     case "conclude":

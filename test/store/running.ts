@@ -148,7 +148,10 @@ export function runs(store: () => LockStore): void {
     const ttlAtSec = (await run.read())?.ttlAtSec ?? 0;
     expect(await run.save(A, large("page", ttlAtSec))).not.toHaveProperty("outlived");
     const early = await run.save(A, large("page", ttlAtSec - 1));
-    expect(early).toMatchObject({ lease: { fencingToken: lease.fencingToken }, outlived: large("page", ttlAtSec) });
+    expect(early).toMatchObject({
+      lease: { fencingToken: lease.fencingToken },
+      outlived: { digest: large("page", ttlAtSec).digest, ttlAtSec },
+    });
   });
 
   it("gives every attempt a larger token and a larger version, whatever the clocks do", async () => {

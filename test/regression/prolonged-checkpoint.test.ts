@@ -1,0 +1,65 @@
+/**
+ * A large checkpoint whose item is kept for longer, because the record is. Once, a heartbeat that did so saved
+ * the checkpoint again, as the first of its lease, over a newer one that was saved meanwhile without a sequence.
+ */
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import type { LockStore } from "../../lib/store/lock-store.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { RunCaller } from "../store/run-caller.js";
+import { A, RULES } from "../store/scene.js";
+import { freshTable } from "../support/engine.js";
+
+const DAY_MS = 86_400_000;
+const OLD = "old".padEnd(2000);
+const STORES: readonly (readonly [name: string, open: () => Promise<LockStore>])[] = [
+  ["memory-store", async () => createMemoryStore({ rules: RULES })],
+  ["dynamo-store", async () => createDynamoStore({ ...(await freshTable()), rules: RULES, clock: systemClock, random: () => 0.5 })],
+];
+
+/** A run of days with a large checkpoint, just before the heartbeat that keeps the record for longer than the checkpoint's item. */
+async function longRun(store: LockStore, sequence?: number) {
+  const held: { whileProlonging?: () => Promise<unknown> } = {};
+  const prolonged: number[] = [];
+  const run = new RunCaller({
+    ...store,
+    async keepPayload(address, payload, text) {
+      await store.keepPayload(address, payload, text);
+      if (text !== undefined) return;
+      prolonged.push(payload.ttlAtSec);
+      await held.whileProlonging?.();
+    },
+  });
+  expect((await run.start(A, { leaseMs: DAY_MS, keepResultMs: 60_000 })).ok).toBe(true);
+  expect((await run.renew(A, { checkpoint: OLD, ...(sequence !== undefined && { sequence }) })).ok).toBe(true);
+  await run.pass(0.9 * DAY_MS);
+  expect((await run.renew(A)).ok).toBe(true);
+  await run.pass(0.9 * DAY_MS);
+  return { run, held, prolonged, saved: async () => (await store.read(run.address))?.run?.checkpoint };
+}
+
+describe.each(STORES)("%s, a heartbeat that keeps a large checkpoint for longer", (_name, open) => {
+  it.each([
+    ["small", "newer"],
+    ["large", "newer".padEnd(2000)],
+  ])("does not undo a newer one that was saved meanwhile without a sequence: %s", async (_size, newer) => {
+    const { run, held, prolonged } = await longRun(await open());
+    held.whileProlonging = () => run.renew(A, { checkpoint: newer });
+    expect((await run.renew(A)).ok).toBe(true);
+    expect(prolonged).toHaveLength(1);
+    expect(await run.look()).toMatchObject({ run: { checkpoint: newer } });
+  });
+
+  it.each([[undefined], [7]])(
+    "changes nothing of it but its time, once, where nobody saved another (its sequence: %s)",
+    async (sequence) => {
+      const { run, prolonged, saved } = await longRun(await open(), sequence);
+      const before = await saved();
+      for (const _time of [1, 2]) expect((await run.renew(A)).ok).toBe(true);
+      expect(prolonged).toHaveLength(1);
+      expect(prolonged[0]).toBeGreaterThan(before?.ttlAtSec ?? 0);
+      expect(await saved()).toEqual({ ...before, ttlAtSec: prolonged[0] });
+    },
+  );
+});

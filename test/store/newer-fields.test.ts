@@ -1,0 +1,89 @@
+/**
+ * Fields that a newer version adds in the same format, anywhere in an item: this version carries them along and
+ * goes on deciding. Once, a field more in a waiter's place made every write of the queue fail for ever, and a field
+ * more in a hold was dropped when the record was written.
+ */
+import { GetCommand, PutCommand, DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import type { Item } from "../../lib/store/item.js";
+import { fromItem, itemKey, toItem } from "../../lib/store/item.js";
+import { freshTable } from "../support/engine.js";
+import { QueueScene } from "./queue-scene.js";
+import { A, B, C, D, LEASE_MS, MARGIN_MS, RULES } from "./scene.js";
+
+const NEWER = { zz: "of a newer version" };
+
+/** `item` with a field more in each part that has parts. */
+function withNewerFields(item: Item): Item {
+  const more = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(more);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, more(member)]));
+  };
+  const part = (value: unknown): Item => ({ ...(more(value) as Item), ...NEWER });
+  const mapped = (of: Item): Item => Object.fromEntries(Object.entries(of).map(([name, value]) => [name, part(value)]));
+  const place = (value: unknown): Item => ({ ...(value as Item), ...NEWER, g: mapped((value as Item)["g"] as Item) });
+  return {
+    ...item,
+    ...NEWER,
+    h: mapped(item["h"] as Item),
+    q: ((item["q"] ?? []) as readonly unknown[]).map(place),
+    r0: part(item["r0"]),
+  };
+}
+
+/** A table, a key on it that A holds and these wait for, and its item with newer fields in it. */
+async function newer(...waiters: readonly string[]) {
+  const { client, tableName } = await freshTable();
+  const store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+  const documents = DynamoDBDocumentClient.from(client);
+  const key = new QueueScene(store);
+  const at = { TableName: tableName, Key: itemKey(key.address) };
+  const item = async (): Promise<Item> => ((await documents.send(new GetCommand({ ...at, ConsistentRead: true }))).Item ?? {}) as Item;
+  await key.acquire(D);
+  await key.at(1).release(D);
+  await key.at(2).acquire(A);
+  for (const id of waiters) await key.at(3).queue(id);
+  await documents.send(new PutCommand({ TableName: tableName, Item: withNewerFields(await item()) }));
+  // Another process, which has not seen the key before.
+  const scene = new QueueScene(createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 }), key.address);
+  return { key: scene, item };
+}
+
+const isKept = (part: unknown): boolean => (part as Item | undefined)?.["zz"] === NEWER.zz;
+const member = (of: unknown, name: string): unknown => (of as Item)[name];
+
+describe("a record with fields of a newer version in all its parts", () => {
+  it("lets a waiter leave, and the others keep their fields", async () => {
+    const { key, item } = await newer(B, C);
+    expect(await key.at(10).release(B)).toMatchObject({ state: "never" });
+    const { h, q, zz } = await item();
+    expect(zz).toBe(NEWER.zz);
+    expect(isKept(member(h, A))).toBe(true);
+    const [first] = q as readonly Item[];
+    expect([isKept(first), isKept(member(first?.["g"], C))]).toEqual([true, true]);
+  });
+
+  it("is taken over, and what an offer was made of keeps its fields", async () => {
+    const { key, item } = await newer(B, C);
+    expect(await key.at(2 + LEASE_MS + MARGIN_MS).queue(C)).toMatchObject({ state: "waiting" });
+    const { h, q } = await item();
+    expect(isKept(member(h, B))).toBe(true);
+    expect(isKept((q as readonly unknown[])[0])).toBe(true);
+  });
+
+  it("keeps the fields of a hold that is renewed, and of a lease that ended", async () => {
+    const { key, item } = await newer();
+    await key.at(10).renew(A, { leaseMs: 2 * LEASE_MS });
+    const { h, r0 } = await item();
+    expect([isKept(member(h, A)), isKept(r0)]).toEqual([true, true]);
+  });
+
+  it("is read and written back as it was", async () => {
+    const { item } = await newer(B, C);
+    const whole = await item();
+    expect({ ...whole, ...toItem(fromItem(whole)) }).toEqual(whole);
+  });
+});
