@@ -16,6 +16,7 @@ import { httpApi } from "../lib/client/http-transport.js";
 import { createRules } from "../lib/core/rules.js";
 import type { ServiceApi } from "../lib/core/run-api.js";
 import type { LockClient } from "../lib/index.js";
+import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { tableClocks } from "../lib/service/clocks.js";
 import { lockService } from "../lib/service/service.js";
 import { createDynamoStore } from "../lib/store/dynamo-store.js";
@@ -240,7 +241,7 @@ async function whole(answer: ReturnType<typeof fetch>): ReturnType<typeof fetch>
 export async function meterOnTable(options: MeterOptions): Promise<Meter> {
   const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
   const { clock, random } = wire;
-  const caller = { principal: `${ACCOUNT}/direct`, namespace: ACCOUNT, requestId: "direct" };
+  const caller = { principal: "direct", namespace: SHARED_NAMESPACE, requestId: "direct" };
   return {
     clock,
     random,

@@ -48,6 +48,7 @@ const EXIT_OF: Readonly<Record<string, ExitName>> = {
   "clock-skew": "unavailable",
   "newer-format": "unavailable",
   unavailable: "unavailable",
+  "not-configured": "config",
   "result-omitted": "notKept",
   internal: "internal",
   "method-not-allowed": "internal",
@@ -107,31 +108,38 @@ function isOfTheSdk(error: unknown): error is LockError {
 
 /** A gateway's or another server's 404, without the service's own word: the path of the URL is wrong. */
 const NOT_THE_SERVICE = "before the service was reached";
-/** What the AWS SDK says before it sends anything. */
-const WITHOUT_AWS_SETTINGS = /Region is missing|CredentialsProviderError|Could not load credentials/;
+/** The table's own word that it is not one of holdfast's; else the region or the credentials are wrong. */
+const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 
-/** The status's name. What no later attempt could mend is how it was set up, whatever the code. */
+/** The status's name. A wrong URL is a wrong configuration too. */
 function exitOf({ code, message }: LockError): ExitName {
   if (code === "not-found" && message.includes(NOT_THE_SERVICE)) return "config";
-  if (code === "unavailable" && WITHOUT_AWS_SETTINGS.test(message)) return "config";
   return EXIT_OF[code] ?? "internal";
 }
 
 /** Whether it happened, and what to do now. */
-function nextFor(exit: ExitName, { code, definite }: LockError, doing: Doing, table: string | undefined): string {
+function nextFor(exit: ExitName, error: LockError, doing: Doing, table: string | undefined): string {
+  const { definite } = error;
   if (exit === "config") {
-    const mend = code === "not-found" ? "Is that the URL of the API, with its stage?" : AWS_SETTINGS;
+    const mend = correctionFor(error, table);
     return doing === "runs" ? `The command was not run. ${mend}` : mend;
   }
   if (exit === "usage") return "See holdfast --help, or --help after a command.";
   const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
   const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";
-  const isThere =
-    exit === "unavailable" && table !== undefined ? ` Is there a table ${table} in this Region, and may these credentials use it?` : "";
-  const then = retry + rights + isThere;
+  const then = retry + rights;
   if (doing === "looks") return then.trim();
   if (doing === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
-  return definite ? `Nothing was changed.${then}` : `It may have been done or not; doing it again is safe.${isThere}`;
+  return definite ? `Nothing was changed.${then}` : `It may have been done or not; doing it again is safe.`;
+}
+
+function correctionFor({ code, message }: LockError, table: string | undefined): string {
+  if (/\bnamespace: "/.test(message)) return "Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.";
+  if (code === "not-found") return "Is that the URL of the API, with its stage?";
+  if (table === undefined) return `Is the request signed (--sign), or HOLDFAST_BEARER_TOKEN valid? ${AWS_SETTINGS}`;
+  return WRONG_TABLE.test(message)
+    ? `Is there a table ${table} for holdfast in this Region, and may these credentials use it?`
+    : AWS_SETTINGS;
 }
 
 /** What the SDK says of its options, in those of the command line. */

@@ -12,14 +12,20 @@ export interface LsOrder {
   readonly max: number;
 }
 
-/** Lists held keys in their order. */
+/** Lists held keys in their order, and says in which namespace. */
 export async function ls({ prefix, owner, max }: LsOrder, { locks, screen, asJson, print, say }: Setting): Promise<number> {
   const query = { prefix, ...(owner !== undefined && { owner }) };
-  const { items, more } = await firstOf<Inspection>(max, (page) => locks.list({ ...query, ...page }));
+  let namespace: string | undefined;
+  const { items, more } = await firstOf<Inspection>(max, async (page) => {
+    const listed = await locks.list({ ...query, ...page });
+    ({ namespace } = listed);
+    return listed;
+  });
   if (asJson) {
-    await print(`${JSON.stringify({ items, more })}\n`);
+    await print(`${JSON.stringify({ ...(namespace !== undefined && { namespace }), items, more })}\n`);
     return 0;
   }
+  if (namespace !== undefined) say(`namespace ${namespace}`);
   if (items.length === 0) say(`nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`);
   else await print(`${tableOf(KEY_COLUMNS, holdsOf(items), screen).join("\n")}\n`);
   if (more) say(`there are more than these ${items.length}: give a prefix, or a larger --max`);

@@ -33,7 +33,7 @@ export function programFor(caller: Caller, version: string, output: Pick<OutputC
     .optionsGroup("Where the locks are:")
     .addOption(new Option("--url <url>", "of the service; else HOLDFAST_URL").conflicts(["table", "namespace"]))
     .addOption(new Option("--table <name>", "without a service between; else HOLDFAST_TABLE").conflicts(["sign"]))
-    .option("--namespace <name>", "on the table; else HOLDFAST_NAMESPACE, or default")
+    .option("--namespace <name>", "on a table that has tenants: yours; else HOLDFAST_NAMESPACE")
     .option("--region <region>", "of the table, or to sign for; else AWS_REGION")
     .option("--sign", "sign requests (SigV4); those to AWS's execute-api are")
     .option("--no-sign", "don't, not even those")

@@ -6,7 +6,9 @@ import { Token } from "aws-cdk-lib";
 import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
 import type { Duty } from "../lambda/routes.js";
 import { dutyOf, ROUTES } from "../lambda/routes.js";
-import { NAMESPACE } from "../lib/service/caller.js";
+import { NAMESPACE, SHARED_NAMESPACE } from "../lib/service/caller.js";
+import { TENANCY_KEY } from "../lib/store/item.js";
+import { TABLE } from "../lib/store/table.js";
 import type { LockTable } from "./table.js";
 
 /** What somebody may do to what. */
@@ -53,20 +55,25 @@ function underPrefix(path: string, prefix: string): string[] {
 }
 
 /**
- * The right to what a client straight on the table does, to the items of one namespace. `ForAllValues` also
- * holds of a request that names no key at all (a Scan), hence the `Null`.
+ * The rights of a client straight on the table: to the items of one namespace, and to the item that records whether the
+ * table has tenants, which a tenant's client may only read. `ForAllValues` also holds of a request that names no key at
+ * all (a Scan), hence the `Null`.
  * @throws Error when clients could not be given that namespace.
  */
-export function tableRight(table: LockTable, namespace: string): Right {
+export function tableRights(table: LockTable, namespace: string): readonly [items: Right, tenancy: Right] {
   if (!Token.isUnresolved(namespace) && !NAMESPACE.test(namespace)) {
     throw new Error("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -");
   }
-  return {
-    actions: ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+  const rightTo = (leadingKey: string, actions: string[]): Right => ({
+    actions,
     resourceArns: [table.tableArn],
     conditions: {
-      "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [`${namespace}/*`] },
+      "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [leadingKey] },
       Null: { "dynamodb:LeadingKeys": "false" },
     },
-  };
+  });
+  return [
+    rightTo(`${namespace}/*`, ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
+    rightTo(TENANCY_KEY[TABLE.partitionKey], ["dynamodb:GetItem", ...(namespace === SHARED_NAMESPACE ? ["dynamodb:UpdateItem"] : [])]),
+  ];
 }

@@ -17,6 +17,9 @@ const LAST_WRITER_WINS =
   'table: must be in one Region. A global table settles concurrent writes by "last writer wins", so two Regions would both grant ' +
   "the same lock; its strongly consistent kind has neither TTL nor transactions, which holdfast needs. Use a plain Table without replicas.";
 
+/** A string, as CloudFormation writes it. */
+const STRING: string = AttributeType.STRING;
+
 /**
  * A table for the locks.
  *
@@ -43,20 +46,27 @@ export function unfitness(table: LockTable): string[] {
   if (resource instanceof CfnGlobalTable || table.node.children.some(({ node }) => node.id.startsWith("Replica")))
     return [LAST_WRITER_WINS];
   if (!(resource instanceof CfnTable)) return [];
-  const { keySchema, timeToLiveSpecification, globalSecondaryIndexes } = Stack.of(table).resolve({
+  const declared = Stack.of(resource).resolve({
     keySchema: resource.keySchema,
+    attributeDefinitions: resource.attributeDefinitions,
     timeToLiveSpecification: resource.timeToLiveSpecification,
-    globalSecondaryIndexes: resource.globalSecondaryIndexes,
-  }) as Pick<CfnTable, "keySchema" | "timeToLiveSpecification" | "globalSecondaryIndexes">;
-  const keys = (keySchema as { attributeName: string }[] | undefined)?.map(({ attributeName }) => attributeName).join(", ");
-  const ttl = timeToLiveSpecification as { attributeName?: string; enabled?: boolean } | undefined;
+    indexes: [resource.globalSecondaryIndexes, resource.localSecondaryIndexes],
+  }) as {
+    readonly keySchema?: readonly { readonly attributeName: string }[];
+    readonly attributeDefinitions?: readonly { readonly attributeName: string; readonly attributeType: string }[];
+    readonly timeToLiveSpecification?: { readonly attributeName?: string; readonly enabled?: boolean };
+    readonly indexes: readonly (readonly unknown[] | undefined)[];
+  };
+  const { keySchema = [], attributeDefinitions = [], timeToLiveSpecification: ttl, indexes } = declared;
+  const typeOf = (name: string): string => attributeDefinitions.find(({ attributeName }) => attributeName === name)?.attributeType ?? "";
+  const keys = keySchema.map(({ attributeName }) => `${attributeName}:${typeOf(attributeName)}`).join(", ");
   return [
-    ...(keys === `${TABLE.partitionKey}, ${TABLE.sortKey}`
+    ...(keys === `${TABLE.partitionKey}:${STRING}, ${TABLE.sortKey}:${STRING}`
       ? []
       : [`table: must have the string keys ${TABLE.partitionKey} (partition) and ${TABLE.sortKey} (sort)`]),
     ...(ttl?.enabled === true && ttl.attributeName === TABLE.ttlAttribute
       ? []
       : [`table: must have the TTL attribute ${TABLE.ttlAttribute}: without it nothing is ever collected`]),
-    ...(globalSecondaryIndexes ? ["table: must have no index: every heartbeat would be written to it too"] : []),
+    ...(indexes.some((some) => some && some.length > 0) ? ["table: must have no index: every heartbeat would be written to it too"] : []),
   ];
 }

@@ -1,11 +1,12 @@
 /**
  * Who calls, from what the route's authorizer vouched for, and from nothing else: never from a header
  * or the body. The principal of an IAM caller is its account and role or user, not the session, whose
- * name changes with every refresh of credentials. Whose keys are one namespace is the deployment's to say
- * (docs/decisions/012-a-tenant-is-an-account-a-role-or-a-claim.md).
+ * name changes with every refresh of credentials. All callers share one namespace unless the deployment asks for tenants
+ * (docs/decisions/004-one-namespace-for-all-callers-of-a-table.md, 012-a-tenant-is-an-account-a-role-or-a-claim.md).
  */
 import type { HttpEvent } from "./http.js";
 import type { Caller } from "../lib/service/caller.js";
+import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 
 /** Of a name as it is written into a namespace; OpenID Connect has a subject in at most 255. */
 const NAME_CHARS = 800;
@@ -16,13 +17,13 @@ interface Authorizer {
 }
 
 /**
- * Who shares a namespace, in which alone callers meet: all of an account (with JSON Web Tokens: of an
+ * A tenant's callers, who alone share a namespace: all of an account (with JSON Web Tokens: of an
  * issuer), those of one role or user (one subject), or those whose token says the same in a claim.
  */
 export type Tenancy = "account" | "role" | { readonly claim: string };
 
 /** The authenticated caller, or undefined when no authorizer vouches for one, or its token lacks the claim. */
-export function callerOf({ requestContext }: HttpEvent, tenancy: Tenancy = "account"): Caller | undefined {
+export function callerOf({ requestContext }: HttpEvent, tenancy?: Tenancy): Caller | undefined {
   const { requestId } = requestContext;
   const { iam, jwt } = (requestContext.authorizer ?? {}) as Authorizer;
   const { accountId = "", userId = "" } = iam ?? {};
@@ -30,19 +31,28 @@ export function callerOf({ requestContext }: HttpEvent, tenancy: Tenancy = "acco
   if (accountId !== "" && user !== "" && (accountId + user).isWellFormed()) {
     // No account's id is a claim's value: who asks for a claim has callers with tokens.
     if (typeof tenancy === "object") return undefined;
-    return callerIn(accountId, tenancy === "role" ? user : undefined, user, requestId);
+    return callerIn(accountId, user, requestId, namespaceIn(accountId, tenancy, user));
   }
   const { iss, sub, ...claims } = jwt?.claims ?? {};
   if (!isName(iss) || !isName(sub)) return undefined;
-  if (typeof tenancy !== "object") return callerIn(iss, tenancy === "role" ? sub : undefined, sub, requestId);
+  if (typeof tenancy !== "object") return callerIn(iss, sub, requestId, namespaceIn(iss, tenancy, sub));
   const tenant = Object.hasOwn(claims, tenancy.claim) ? claims[tenancy.claim] : undefined;
-  return isName(tenant) ? callerIn(iss, tenant, sub, requestId) : undefined;
+  return isName(tenant) ? callerIn(iss, sub, requestId, tenantIn(iss, tenant)) : undefined;
 }
 
-/** Of a realm (account or issuer) and, where a realm has several, a tenant in it. Neither half can contain the `:` between them. */
-function callerIn(realm: string, tenant: string | undefined, user: string, requestId: string): Caller {
-  const namespace = tenant === undefined ? part(realm) : `${part(realm)}:${part(tenant)}`;
+/** A realm is an account or an issuer. Principals differ by it, even where all share one namespace. */
+function callerIn(realm: string, user: string, requestId: string, namespace: string): Caller {
   return { namespace, principal: `${part(realm)}/${part(user)}`, requestId };
+}
+
+function namespaceIn(realm: string, tenancy: "account" | "role" | undefined, user: string): string {
+  if (tenancy === undefined) return SHARED_NAMESPACE;
+  return tenancy === "role" ? tenantIn(realm, user) : part(realm);
+}
+
+/** The namespace of a tenant where a realm has several. Neither half can contain the `:` between them. */
+function tenantIn(realm: string, tenant: string): string {
+  return `${part(realm)}:${part(tenant)}`;
 }
 
 /** Also short enough that two of them fit into a partition key of 2 KB. */

@@ -1,5 +1,6 @@
 /** Puts a deployed function together from its environment, which it is handed. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { LockRules } from "../lib/core/record.js";
 import { createRules } from "../lib/core/rules.js";
 import { systemClock } from "../lib/core/time.js";
@@ -16,8 +17,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * A handler for `env`: `HOLDFAST_TABLE` names the table, `HOLDFAST_TENANT` (`account`, `role` or
- * `claim:NAME`) says who shares a namespace, `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS` turn the
- * rules, `HOLDFAST_LOG_REFUSALS` (0 to 1) samples refusals in the log. With `HOLDFAST_SERVICE`, its name
+ * `claim:NAME`; none: all callers share one namespace) asks for tenants, `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS` turn the
+ * rules, `HOLDFAST_LOG_REFUSALS` (0 to 1) samples refusals in the log,
+ * `HOLDFAST_SERVER_WAIT_MS` bounds how long a request that waits is held. With `HOLDFAST_SERVICE`, its name
  * among others in the account, the log's lines also are metrics, apart for the keys that begin with one of
  * `HOLDFAST_METRIC_PREFIXES` (separated by commas); a refusal that isn't logged is counted all the same.
  * @throws Error naming the variable that is missing or wrong, when the function starts.
@@ -27,6 +29,7 @@ export function compose(
   { client, store, log = write, ...deps }: Partial<HandlerDeps> & { readonly client?: DynamoDBClient } = {},
 ): ReturnType<typeof createHandler> {
   const rules = rulesOf(env);
+  const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const service = env["HOLDFAST_SERVICE"] ?? "";
   const prefixes = (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
@@ -43,7 +46,8 @@ export function compose(
     clock: systemClock,
     onFailure: (error, requestId) =>
       write({ event: "failed", requestId, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
-    tenancy: tenancyOf(env),
+    serverWaitMs: serverWaitOf(env),
+    ...(tenancy !== undefined && { tenancy }),
     ...deps,
     log: (line) => {
       const metrics = service === "" ? undefined : metricsOf(line, { service, prefixes });
@@ -53,12 +57,21 @@ export function compose(
   });
 }
 
-function tenancyOf(env: Environment): Tenancy {
-  const value = env["HOLDFAST_TENANT"] || "account";
+/** The tenants that `env` asks for; undefined when it asks for none. @throws Error when they are of no kind that there is */
+export function tenancyOf(env: Environment): Tenancy | undefined {
+  const value = env["HOLDFAST_TENANT"];
+  if (value === undefined || value === "") return undefined;
   if (value === "account" || value === "role") return value;
   const claim = /^claim:(.+)$/s.exec(value)?.[1];
   if (claim === undefined) throw new Error(`HOLDFAST_TENANT: ${JSON.stringify(value)} is not account, role or claim:NAME`);
   return { claim };
+}
+
+function serverWaitOf(env: Environment): number {
+  const name = "HOLDFAST_SERVER_WAIT_MS";
+  const waitMs = number(env, name) ?? LIMITS.serverWaitMs;
+  if (!isServerWait(waitMs)) throw new Error(`${name}: ${waitMs} given; ${SERVER_WAIT_RULE}`);
+  return waitMs;
 }
 
 /** The rules that `env` turns. @throws Error naming the variable that is wrong. */

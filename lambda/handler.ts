@@ -12,19 +12,37 @@ import { problem } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
 import { instanceOf, OPERATIONS } from "./operations.js";
 import type { RouteKey } from "./routes.js";
-import { methodsOf, ROUTES } from "./routes.js";
+import { methodsOf, PATHS, ROUTES } from "./routes.js";
 
 /** What the handler is made of. */
 export interface HandlerDeps extends ServiceDeps {
   /** Told of every failure that is answered with 500; the answer itself says nothing of it. */
   readonly onFailure: (error: unknown, requestId: string) => void;
-  /** Who shares a namespace. @default "account" */
+  /** Tenants, each with a namespace of its own, in which alone its callers meet. @default none: all callers share one namespace */
   readonly tenancy?: Tenancy;
 }
 
-/** A handler for every route of the API. Never throws: what goes wrong inside is a 500 without a word of it. */
+const MOUNT = "The function must be mounted behind an API Gateway HTTP API, with payload format 2.0 and the routes of the OpenAPI document";
+
+/**
+ * A handler for every route of the API. It is mounted behind an API Gateway HTTP API, with payload format 2.0, a route for each
+ * path and method of the OpenAPI document, and an authorizer (IAM or JWT) on each. The construct `LockService` makes just that;
+ * a REST API, a function URL, a load balancer and a `{proxy+}` route are not supported. Another kind of event is answered with a
+ * 500 that says so. Never throws: a failure inside is a 500 without details, and `onFailure` is called.
+ */
 export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
+  const report = (error: unknown, requestId = ""): void => {
+    try {
+      onFailure(error, requestId);
+    } catch {
+      // The caller is answered all the same.
+    }
+  };
   return async (event) => {
+    if (!isHttpEvent(event)) {
+      report(new Error(`${MOUNT}; this event is of another kind`));
+      return problem(refuse("internal", { definite: true, retry: "never", detail: MOUNT }), undefined);
+    }
     const instance = instanceOf(event);
     try {
       const { routeKey } = event;
@@ -35,15 +53,23 @@ export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (ev
       const result = await OPERATIONS[ROUTES[routeKey as RouteKey]](event, api);
       return "code" in result ? problem(result, instance) : result;
     } catch (error) {
-      onFailure(error, event.requestContext.requestId);
+      report(error, event.requestContext.requestId);
       return problem(refuse("internal"), instance);
     }
   };
 }
 
+/** Whether this is an event of an HTTP API: whoever mounts the handler elsewhere may hand it anything. */
+function isHttpEvent(event: unknown): event is HttpEvent {
+  if (typeof event !== "object" || event === null) return false;
+  const { version, routeKey, requestContext, headers } = event as { readonly [member in keyof HttpEvent]?: unknown };
+  const areObjects = [requestContext, headers].every((member) => typeof member === "object" && member !== null);
+  return version === "2.0" && typeof routeKey === "string" && areObjects;
+}
+
 /** The stack's `ANY` routes end here for a method the path doesn't take, and `$default` for any other path. */
 function unrouted(routeKey: string, instance: string | undefined): HttpResult {
-  const path = routeKey.startsWith("ANY ") ? routeKey.slice(4) : undefined;
-  if (path === undefined) return problem(refuse("not-found", { detail: "The API has no such path" }), instance);
+  const path = routeKey.replace(/^ANY /, "");
+  if (path === routeKey || !PATHS.includes(path)) return problem(refuse("not-found", { detail: "The API has no such path" }), instance);
   return problem(refuse("method-not-allowed"), instance, { allow: methodsOf(path).join(", ") });
 }

@@ -76,7 +76,9 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   async list(event, api) {
     const query = decode(ListQuery, event.queryStringParameters ?? {});
     if (!query.ok) return query;
-    return answer(await api.list(query.value), ({ items, cursor }) => json(200, { items, ...(cursor !== undefined && { cursor }) }));
+    return answer(await api.list(query.value), ({ namespace, items, cursor }) =>
+      json(200, { namespace, items, ...(cursor !== undefined && { cursor }) }),
+    );
   },
   async health(event, api) {
     const query = decode(HealthQuery, event.queryStringParameters ?? {});
@@ -224,7 +226,8 @@ function setResult(statusCode: number, { ok: _ok, how, ...set }: SetHeld): HttpR
 }
 
 function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent, maxBytes?: number): Decoded<Meant<S>> {
-  return decodeBody(schema, bodyOf(event), event.headers["content-type"], maxBytes);
+  const body = bodyOf(event);
+  return body.ok ? decodeBody(schema, body.value, event.headers["content-type"], maxBytes) : body;
 }
 
 /** A path parameter, as the gateway matched it; a refusal names it. */

@@ -13,7 +13,7 @@ import { realWorld, secureRandom } from "./client/world.js";
 import type { RuleOptions } from "./core/rules.js";
 import { createRules } from "./core/rules.js";
 import { systemClock } from "./core/time.js";
-import { NAMESPACE } from "./service/caller.js";
+import { NAMESPACE, SHARED_NAMESPACE } from "./service/caller.js";
 import { tableClocks } from "./service/clocks.js";
 import { lockService } from "./service/service.js";
 import type { Log } from "./service/log.js";
@@ -29,8 +29,8 @@ export type { RuleOptions } from "./core/rules.js";
 export interface DynamoClientOptions extends ClientOptions, RuleOptions {
   readonly tableName?: string;
   /**
-   * Whose keys these are: clients of one namespace meet, others never do. To meet callers of the HTTP
-   * service, the id of their AWS account. @default HOLDFAST_NAMESPACE, else "default"
+   * The tenant's namespace, on a table that has tenants: its clients meet, others never do. On a table that has none, all
+   * callers share the namespace `"default"`, and another one is refused. @default HOLDFAST_NAMESPACE, else "default"
    */
   readonly namespace?: string;
   /** @default a client for the environment's region and credentials, with bounded attempts */
@@ -48,7 +48,7 @@ const OPTIONS = ["tableName", "namespace", "client", "log", "clockErrorMs", "ret
 export function createLockClient(options: DynamoClientOptions = {}): LockClient {
   checkClient(options, OPTIONS);
   const tableName = givenOrSet("tableName", options.tableName, "HOLDFAST_TABLE");
-  const namespace = options.namespace ?? fromEnvironment("HOLDFAST_NAMESPACE") ?? "default";
+  const namespace = options.namespace ?? fromEnvironment("HOLDFAST_NAMESPACE") ?? SHARED_NAMESPACE;
   if (!NAMESPACE.test(namespace))
     throw new InvalidRequestError("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -", "namespace");
   const client = options.client ?? new DynamoDBClient(TABLE_CALLS);
@@ -58,7 +58,8 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   });
   const clocks = tableClocks(systemClock, watchTableClock(client, systemClock));
   const store = createDynamoStore({ client, tableName, rules, clock: systemClock, random: secureRandom });
-  const caller = { principal: `${namespace}/direct`, namespace, requestId: "direct" };
+  // No principal of the HTTP API is without a slash: in one namespace with them, this is another.
+  const caller = { principal: "direct", namespace, requestId: "direct" };
   return createClient(
     realWorld(lockService({ store, log: options.log ?? (() => undefined), clock: systemClock, tellsCause: true }, caller, clocks)),
     options,

@@ -3,6 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { fromEnvironment } from "./client/environment.js";
+import { LockError } from "./client/errors.js";
 import type { Sign } from "./client/http-transport.js";
 
 /** AWS credentials, as every credential provider of the AWS SDK gives them. */
@@ -25,27 +26,38 @@ const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
 /**
  * A signer for `createLockClient({ sign: sigv4() })`. Each attempt is signed anew, so that one sent
  * after a thaw doesn't carry an old signature.
- * @throws Error at the first request when no region or no credentials can be found.
+ * @throws LockError `not-configured` at the first request when no region or no credentials can be found.
  */
 export function sigv4({ region, credentials = defaultProvider() }: SigV4Options = {}): Sign {
   return async ({ method, url, headers, body }) => {
     const { hostname, host, pathname, searchParams, protocol, port } = new URL(url);
     const where = region ?? fromEnvironment("AWS_REGION") ?? fromEnvironment("AWS_DEFAULT_REGION") ?? EXECUTE_API_HOST.exec(hostname)?.[1];
-    if (where === undefined) throw new Error("sigv4: no region; give one or set AWS_REGION");
+    if (where === undefined) throw notConfigured("sigv4: no region; give one or set AWS_REGION");
     const signer = new SignatureV4({ service: "execute-api", region: where, credentials, sha256: Sha256 });
-    const signed = await signer.sign({
-      method,
-      protocol,
-      hostname,
-      ...(port !== "" && { port: Number(port) }),
-      path: pathname,
-      query: Object.fromEntries(searchParams),
-      headers: { ...headers, host },
-      ...(body !== undefined && { body }),
-    });
+    const signed = await signer
+      .sign({
+        method,
+        protocol,
+        hostname,
+        ...(port !== "" && { port: Number(port) }),
+        path: pathname,
+        query: Object.fromEntries(searchParams),
+        headers: { ...headers, host },
+        ...(body !== undefined && { body }),
+      })
+      .catch((error: unknown) => {
+        throw error instanceof Error && NO_CREDENTIALS.includes(error.name) ? notConfigured(error.message, error) : error;
+      });
     const { host: _host, ...toSend } = signed.headers;
     return toSend;
   };
+}
+
+/** The names of the AWS SDK's errors when none of its providers has credentials. */
+const NO_CREDENTIALS = ["CredentialsProviderError", "TokenProviderError"];
+
+function notConfigured(message: string, cause?: Error): LockError {
+  return new LockError(message, { code: "not-configured", definite: true, retry: "never", cause });
 }
 
 type Bytes = string | ArrayBuffer | ArrayBufferView;

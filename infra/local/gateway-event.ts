@@ -12,7 +12,7 @@ import type { RouteMatch } from "./gateway-routes.js";
 export const PRINCIPAL_HEADER = "x-holdfast-principal";
 
 const DEFAULT_PRINCIPAL = "local";
-/** All local callers are of one account, so of one namespace. */
+/** All local callers are of one account. */
 const ACCOUNT = "local";
 const STAGE = "$default";
 

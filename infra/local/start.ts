@@ -4,10 +4,11 @@
  * it from starting is one line on stderr; Ctrl-C ends all of it.
  */
 import { randomBytes } from "node:crypto";
-import { compose, rulesOf } from "../../lambda/compose.js";
+import { compose, rulesOf, tenancyOf } from "../../lambda/compose.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import { systemClock } from "../../lib/core/time.js";
 import { VERSION } from "../../lib/core/version.js";
+import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { TABLE_CALLS } from "../../lib/store/table.js";
 import { createTable } from "./create-table.js";
@@ -48,7 +49,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
       await gateway.close();
       await engine?.stop();
     };
-    console.log(greeting(gateway.url, runsOn));
+    console.log(greeting(gateway.url, runsOn, namespaceOf(env)));
   } catch (error) {
     await engine?.stop();
     throw error;
@@ -118,13 +119,19 @@ function portOf(variable: string | undefined): number {
   return port;
 }
 
-function greeting(url: string, runsOn: string): string {
+/** The namespace of all callers, or the kind of tenants that have one each. */
+function namespaceOf(env: NodeJS.ProcessEnv): string {
+  return tenancyOf(env) === undefined ? SHARED_NAMESPACE : `one for each tenant (HOLDFAST_TENANT=${env["HOLDFAST_TENANT"]})`;
+}
+
+function greeting(url: string, runsOn: string, namespace: string): string {
   const key = `${url}/v1/locks/ORDER_1231`;
   const lease = `${key}/leases/${leaseIdFrom(systemClock.wallMs(), randomBytes(10))}`;
   const body = JSON.stringify({ owner: "me", leaseMs: EXAMPLE_LEASE_MS });
   return [
     `holdfast ${VERSION} serves ${url}`,
     `engine: ${runsOn}`,
+    `namespace: ${namespace}`,
     "",
     "Acquire a lock, see who holds it, release it:",
     "",

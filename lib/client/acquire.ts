@@ -18,11 +18,14 @@ import type { ServiceApi } from "../core/run-api.js";
 import type { Clock } from "../core/time.js";
 import { believe, beliefLeftMs } from "./belief.js";
 import type { Answered, CallBounds, World } from "./call.js";
-import { attemptMsFor, call } from "./call.js";
+import { atMost, call } from "./call.js";
 import { errorOf, LockError } from "./errors.js";
 import type { Heartbeats } from "./heartbeats.js";
+import type { InvocationContext } from "./invocation.js";
+import { capBudgetMs } from "./invocation.js";
 import type { Lines } from "./line.js";
 import type { Paces } from "./paces.js";
+import type { RetryGate } from "./retry-gate.js";
 
 /** What an acquire needs of the world. */
 export interface Acquiring extends World {
@@ -32,9 +35,16 @@ export interface Acquiring extends World {
   readonly lines: Lines;
   /** What sends heartbeats together, where that is possible. */
   readonly heartbeats?: Heartbeats | undefined;
-  /** What a cancel is worth, in ms, where that is less than usual. */
-  readonly cancelBudgetMs?: number;
+  /** Where heartbeats wait while they fail. */
+  readonly gate: RetryGate;
+  /** The invocation that every call ends before, if there is one. */
+  readonly context?: InvocationContext | undefined;
+  /** Told of work that goes on after its caller was answered: closing waits for it. */
+  readonly track: (work: Promise<unknown>) => void;
 }
+
+/** What is shared by all views of a client, and what each of them adds. */
+export type OuterDeps = Omit<Acquiring, "paces" | "lines" | "heartbeats" | "gate" | "context" | "track">;
 
 /** One try's parameters, defaults filled in. */
 export interface Wanted {
@@ -54,6 +64,8 @@ export interface Wanted {
 export const NEW_ID_TRIES = 5;
 /** A cancel is worth this long; the lease it may leave behind ends by itself. */
 const CANCEL_BUDGET_MS = 2000;
+/** A cancel keeps its caller for this long. A service that answers needs less, and one that doesn't may not keep anybody. */
+export const CANCEL_HOLDS_MS = 250;
 
 /** Makes leaseIds by this process's clock, corrected by what the service said of its own. */
 export class LeaseIds {
@@ -92,9 +104,9 @@ export async function underNewId<A extends { readonly ok: true }>(
     if (signal?.aborted) throw abortError(signal);
     const leaseId = deps.ids.next(aboveMs);
     const answered = await call((options) => ask(leaseId, options), bounds, deps);
-    const { answer, doubted } = answered;
+    const { answer } = answered;
     if (answer.ok) return answered;
-    if (doubted) await cancel({ kind, key, leaseId }, deps);
+    await cancelDoubted({ ...answered, answer }, { kind, key, leaseId }, signal, deps);
     if (answer.retry !== "new-lease" || tries === NEW_ID_TRIES) {
       if (signal?.aborted) throw abortError(signal);
       return answered;
@@ -107,15 +119,15 @@ export async function underNewId<A extends { readonly ok: true }>(
 /** Asks once: the lease's reply and when its request was sent, or the refusal: `locked`, or nearly over. */
 export async function tryOnce(
   wanted: Wanted,
-  budgetMs: number,
+  within: CallBounds,
   deps: Acquiring,
   acquire: (request: Omit<Wanted, "signal"> & { readonly leaseId: LeaseId }, options: CallOptions) => Promise<Held | Refusal> = (
     ...asked
   ) => atOnce(deps.api.acquire(...asked)),
 ): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = wanted;
-  const { key, leaseMs } = request;
-  const bounds = { attemptMs: attemptMsFor(leaseMs), budgetMs, signal };
+  const { key } = request;
+  const bounds = { ...within, signal };
   const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
   for (let tries = 1; ; tries++) {
     const answered = await underNewId(wanted, bounds, deps, ask);
@@ -152,16 +164,34 @@ export async function refreshed(
   const { key, leaseId, leaseMs, renewAfterMs } = answered.answer.lease;
   const isFresh = ({ answer, sentAt }: Answered<Held>): boolean => beliefLeftMs(believe(answer.lease, sentAt), deps.clock) >= renewAfterMs;
   if (isFresh(answered)) return answered;
-  const renewed = await call((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), bounds, deps);
+  const { signal, attemptMs } = bounds;
+  const renewal = { attemptMs, budgetMs: capBudgetMs(Math.min(bounds.budgetMs, leaseMs), deps.context), signal };
+  const renewed = await call((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
   if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
   await cancel({ kind, key, leaseId }, deps);
   return { ...renewed, answer: refuse("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
 }
 
-/** Makes sure that this id holds nothing, now or by a late duplicate; best effort, bounded. */
-export async function cancel({ kind, key, leaseId }: LeaseRef, deps: Acquiring): Promise<void> {
-  const { cancelBudgetMs: budgetMs = CANCEL_BUDGET_MS } = deps;
-  await call((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
+/**
+ * Makes sure that this id holds nothing, now or by a late duplicate; best effort, bounded. Resolves when that was
+ * answered, or soon where nobody answers: then it goes on, and closing waits for it.
+ * @param isOutage nobody answered so far, so the caller is not kept at all
+ */
+export async function cancel({ kind, key, leaseId }: LeaseRef, deps: Acquiring, isOutage = false): Promise<void> {
+  const budgetMs = capBudgetMs(CANCEL_BUDGET_MS, deps.context);
+  const cancelled = call((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
+  deps.track(cancelled);
+  if (!isOutage) await atMost(CANCEL_HOLDS_MS, cancelled, deps.clock);
+}
+
+/** Cancels an id that was refused after an attempt stayed without an answer. */
+export async function cancelDoubted(
+  { answer, doubted }: Answered<Refusal>,
+  ref: LeaseRef,
+  signal: AbortSignal | undefined,
+  deps: Acquiring,
+): Promise<void> {
+  if (doubted) await cancel(ref, deps, answer.code === "unavailable" && !signal?.aborted);
 }
 
 /** An AbortError, with the signal's reason as its cause; or the client's own reason to give up. */

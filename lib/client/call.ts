@@ -17,6 +17,16 @@ export interface World {
   readonly random: () => number;
 }
 
+/** What lets attempts through: see retry-gate.ts. */
+export interface Gate {
+  /** Resolves when the next attempt may be sent; undefined: at once. */
+  turn(isRetry: boolean): Promise<void> | undefined;
+  /** An attempt brought no answer to go by. */
+  failed(): void;
+  /** An attempt was answered. */
+  answered(): void;
+}
+
 /** The bounds of an operation. */
 export interface CallBounds {
   /** One attempt's longest, in ms. */
@@ -25,8 +35,12 @@ export interface CallBounds {
   readonly budgetMs: number;
   /** Gives the whole operation up. */
   readonly signal?: AbortSignal | undefined;
+  /** Where attempts wait for each other's success. */
+  readonly gate?: Gate | undefined;
+  /** Told when an attempt is sent. */
+  readonly onSend?: ((sentAt: Instant) => void) | undefined;
   /** Told of each attempt that brought no answer to go by. */
-  readonly onSetback?: (() => void) | undefined;
+  readonly onSetback?: ((refusal: Refusal) => void) | undefined;
 }
 
 /** An answer, and when the attempt that it answers was sent. */
@@ -37,9 +51,12 @@ export interface Answered<A> {
   readonly doubted: boolean;
 }
 
-/** One attempt's longest: well below the lease, so that several fit before the deadline. */
-export function attemptMsFor(leaseMs: number): number {
-  return Math.min(leaseMs / 6, 3000);
+/** The least that half of a budget is worth: silence that is shorter is slowness more often than loss. */
+const SHORT_ATTEMPT_MS = 1000;
+
+/** The bounds of a call about a lease. One attempt is well below the lease and the budget, so that several fit into each. */
+export function boundsFor(leaseMs: number, budgetMs: number): { readonly attemptMs: number; readonly budgetMs: number } {
+  return { attemptMs: Math.min(leaseMs / 6, 3000, Math.max(SHORT_ATTEMPT_MS, budgetMs / 2)), budgetMs };
 }
 
 /** First pause between attempts; doubles, with full jitter. */
@@ -53,24 +70,35 @@ const LONGEST_PAUSE_MS = 1000;
  */
 export async function call<A extends { readonly ok: boolean }>(
   attempt: (options: CallOptions) => Promise<A | Refusal>,
-  { attemptMs, budgetMs, signal, onSetback }: CallBounds,
+  { attemptMs, budgetMs, signal, gate, onSend, onSetback }: CallBounds,
   { clock, random }: World,
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
   let doubted = false;
   for (let tries = 0; ; tries++) {
+    const turn = gate?.turn(tries > 0);
+    if (turn) await turn;
     const sentAt = instantOf(clock);
     const leftMs = budgetMs - elapsedMs(began, sentAt);
+    if (turn && (leftMs <= 0 || signal?.aborted)) {
+      return { answer: honest(refuse("unavailable", { detail: "no answer in time" }), doubted), sentAt, doubted };
+    }
+    onSend?.(sentAt);
     const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
     if (outcome instanceof Unanswered) doubted = true;
-    else if (!isAgain(outcome)) return { answer: honest(outcome, doubted), sentAt, doubted };
-    else if (!outcome.definite) doubted = true;
-    onSetback?.();
+    else if (!isAgain(outcome)) {
+      gate?.answered();
+      return { answer: honest(outcome, doubted), sentAt, doubted };
+    } else if (!outcome.definite) doubted = true;
+    const failed = outcome instanceof Unanswered ? refuse("unavailable", { detail: outcome.message }) : outcome;
+    if (!signal?.aborted) {
+      gate?.failed();
+      onSetback?.(failed);
+    }
 
-    const pauseMs = Math.max(retryAfterMs(outcome), random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
+    const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
     if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
-      const answer = outcome instanceof Unanswered ? refuse("unavailable", { detail: outcome.message }) : outcome;
-      return { answer: honest(answer, doubted), sentAt, doubted };
+      return { answer: honest(failed, doubted), sentAt, doubted };
     }
     await pause(pauseMs, clock, signal);
   }
@@ -95,15 +123,19 @@ export function pause(delayMs: number, clock: Clock, signal?: AbortSignal): Prom
   });
 }
 
+/** Resolves when `work` has settled, after `mostMs` at the latest; it goes on meanwhile. */
+export async function atMost(mostMs: number, work: Promise<unknown>, clock: Clock): Promise<void> {
+  const settled = new AbortController();
+  const settle = (): void => settled.abort();
+  work.then(settle, settle);
+  await pause(mostMs, clock, settled.signal);
+}
+
 /** The service's own word that the same request should be sent again, or that it could not decide just now. */
 function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
   if (answer.ok) return false;
   const { code, retry } = answer as Refusal;
   return retry === "same" || code === "throttled" || code === "clock-skew";
-}
-
-function retryAfterMs(outcome: Unanswered | { readonly ok: boolean }): number {
-  return outcome instanceof Unanswered ? 0 : ((outcome as Refusal).retryAfterMs ?? 0);
 }
 
 /** One attempt, given up after `attemptMs`: then nobody knows whether it happened. */

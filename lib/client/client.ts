@@ -5,10 +5,10 @@
 import type { Held } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
-import type { Acquiring, Wanted } from "./acquire.js";
-import { abortError, cancel, refreshed, tryOnce } from "./acquire.js";
+import type { Acquiring, OuterDeps, Wanted } from "./acquire.js";
+import { abortError, CANCEL_HOLDS_MS, cancel, refreshed, tryOnce } from "./acquire.js";
 import type { Answered } from "./call.js";
-import { attemptMsFor } from "./call.js";
+import { atMost, boundsFor } from "./call.js";
 import { refuseOwn } from "./chain.js";
 import type { ElectOptions, Lead } from "./elect.js";
 import { checkElect, elect } from "./elect.js";
@@ -21,7 +21,7 @@ import { Lines } from "./line.js";
 import { handleOf, segmentsOf } from "./handles.js";
 import { CALL_BUDGET_MS, closedError, Holder } from "./holder.js";
 import type { InvocationContext } from "./invocation.js";
-import { CANCEL_IN_INVOCATION_MS, capWaitMs, checkContext } from "./invocation.js";
+import { capWaitMs, checkContext, firstAnswerMs } from "./invocation.js";
 import type { Lease } from "./lease.js";
 import type { HeldLease } from "./lease.js";
 import { listeners } from "./listeners.js";
@@ -35,6 +35,7 @@ import { trySet, untilSet, wantedSet } from "./sets.js";
 import { workUnder } from "./work.js";
 import { Paces } from "./paces.js";
 import { Registry } from "./registry.js";
+import { RetryGate } from "./retry-gate.js";
 import type { Run, RunResult } from "./run-once.js";
 import { runOnce } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
@@ -44,26 +45,28 @@ import { closedBySigterm } from "./sigterm.js";
 import { checkWatch, watch } from "./watch.js";
 
 /** A client that speaks to `deps.api`. */
-export function createClient(deps: Omit<Acquiring, "paces" | "lines">, options: ClientOptions = {}): LockClient {
-  const shared = { heartbeats: new Heartbeats(deps.api, deps.clock), paces: new Paces(), lines: new Lines() };
+export function createClient(deps: OuterDeps, options: ClientOptions = {}): LockClient {
+  const { api, clock, random } = deps;
+  const shared = { heartbeats: new Heartbeats(api, clock), gate: new RetryGate(clock, random), paces: new Paces(), lines: new Lines() };
   const client = createView({ ...deps, ...shared }, options, new Registry());
   return options.closeOnSigterm ? closedBySigterm(client) : client;
 }
 
 /** The client, or a view of it for one invocation. */
 function createView(
-  deps: Acquiring,
+  outer: Omit<Acquiring, "track">,
   options: ClientOptions,
   registry: Registry,
   { context, scope }: { readonly context?: InvocationContext | undefined; readonly scope?: string | undefined } = {},
 ): LockClient {
+  const deps: Acquiring = { ...outer, context, track: (work) => registry.track(work) };
   const { api } = deps;
   const { prefix = "" } = options;
   const holder = new Holder(deps, options, registry, context, scope);
 
   /** The detached lease, under an id that only this process knows. */
   async function takeOver({ key, leaseId, leaseMs: detachedMs }: Detached, { leaseMs, owner, signal }: Wanted): Promise<Answered<Held>> {
-    const bounds = { attemptMs: attemptMsFor(detachedMs), budgetMs: capWaitMs(Math.min(detachedMs, CALL_BUDGET_MS), context), signal };
+    const bounds = { ...boundsFor(detachedMs, capWaitMs(Math.min(detachedMs, CALL_BUDGET_MS), context)), signal };
     const handed = await handOver({ key, leaseId }, { leaseMs, ...(owner !== "" && { owner }) }, bounds, deps);
     const { answer, ...rest } = handed.answer.ok ? await refreshed({ ...handed, answer: handed.answer }, bounds, deps) : handed;
     if (answer.ok && !signal?.aborted) return { ...rest, answer };
@@ -87,7 +90,8 @@ function createView(
       if (scope === undefined) refuseOwn(key, api);
       const wanted = holder.wanted(key, options);
       return registry.run(options.signal, async (signal) => {
-        const answered = await tryOnce({ ...wanted, signal }, capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), context), deps);
+        const within = boundsFor(wanted.leaseMs, Math.min(wanted.leaseMs, firstAnswerMs(0, context)));
+        const answered = await tryOnce({ ...wanted, signal }, within, deps);
         const { answer } = answered;
         if (answer.ok) return holder.hand({ ...answered, answer }, options);
         if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
@@ -105,7 +109,7 @@ function createView(
         const { answered, succession } = await deps.lines.turn({ ...wanted, signal }, waitMs, deps);
         const lease = await holder.hand(answered, options, { succession });
         if (!signal.aborted) return lease;
-        await holder.released(lease);
+        await atMost(CANCEL_HOLDS_MS, holder.released(lease), deps.clock);
         throw abortError(signal);
       });
     },
@@ -169,8 +173,7 @@ function createView(
 
     forInvocation(invocation) {
       checkContext(invocation);
-      const ending = { ...deps, cancelBudgetMs: CANCEL_IN_INVOCATION_MS };
-      return createView(ending, options, new Registry(registry), { context: invocation, scope });
+      return createView(deps, options, new Registry(registry), { context: invocation, scope });
     },
 
     scope(id) {
@@ -220,8 +223,8 @@ function createView(
       checkNames("list", options, ["prefix", "owner", "max", "cursor"]);
       checkPage(options);
       const { prefix: within = "", ...query } = options;
-      const { items, cursor } = await holder.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
-      return { items, ...(cursor !== undefined && { cursor }) };
+      const { ok: _ok, ...listed } = await holder.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
+      return listed;
     },
 
     async forceRelease(name, options) {

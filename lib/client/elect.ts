@@ -6,7 +6,7 @@
  */
 import { LIMITS, renewAfterMs } from "../core/limits.js";
 import { tryOnce } from "./acquire.js";
-import { pause } from "./call.js";
+import { boundsFor, pause } from "./call.js";
 import { refuseOwn } from "./chain.js";
 import { LockLostError, LockUnavailableError } from "./errors.js";
 import type { Holder } from "./holder.js";
@@ -75,7 +75,7 @@ async function elected(holder: Holder, key: string, options: ElectOptions): Prom
 async function stand(holder: Holder, key: string, options: ElectOptions): Promise<HeldLease | number> {
   const { deps, context } = holder;
   const wanted = { ...holder.wanted(key, options), signal: options.signal };
-  const answered = await tryOnce(wanted, capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), context), deps);
+  const answered = await tryOnce(wanted, boundsFor(wanted.leaseMs, capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), context)), deps);
   const { answer } = answered;
   if (answer.ok) return holder.hand({ ...answered, answer }, options);
   const { retryAfterMs = Number.POSITIVE_INFINITY } = answer;

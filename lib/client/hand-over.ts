@@ -6,7 +6,7 @@ import type { Held } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import type { LeaseRef } from "../core/lock-api.js";
 import type { Acquiring } from "./acquire.js";
-import { cancel, NEW_ID_TRIES } from "./acquire.js";
+import { cancelDoubted, NEW_ID_TRIES } from "./acquire.js";
 import type { Answered, CallBounds } from "./call.js";
 import { call } from "./call.js";
 
@@ -23,9 +23,9 @@ export async function handOver(
   for (let tries = 1; ; tries++) {
     const toLeaseId = deps.ids.next(aboveMs);
     const answered = await call((options) => deps.api.transfer({ key, leaseId, to: { leaseId: toLeaseId, ...to } }, options), bounds, deps);
-    const { answer, doubted } = answered;
+    const { answer } = answered;
     if (answer.ok) return answered;
-    if (doubted) await cancel({ key, leaseId: toLeaseId }, deps);
+    await cancelDoubted({ ...answered, answer }, { key, leaseId: toLeaseId }, bounds.signal, deps);
     if (!ID_REFUSED.has(answer.code) || tries === NEW_ID_TRIES) return answered;
     deps.ids.correct(answer);
     aboveMs = answer.leaseIdAboveMs ?? aboveMs;

@@ -13,7 +13,7 @@ import { call } from "./call.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, LockError, LockLostError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
-import { capLeaseMs } from "./invocation.js";
+import { capBudgetMs, capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./keep-alive.js";
 import type { LeaseDeps } from "./lease.js";
 import { HeldLease } from "./lease.js";
@@ -103,7 +103,8 @@ export class Holder {
 
   /** One operation that needs no lease, within its budget. @throws LockError for a refusal. */
   async ask<A extends { readonly ok: true }>(what: string, attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<A> {
-    const { answer } = await call(attempt, { attemptMs: CALL_BUDGET_MS / 2, budgetMs: CALL_BUDGET_MS }, this.deps);
+    const budgetMs = capBudgetMs(CALL_BUDGET_MS, this.context);
+    const { answer } = await call(attempt, { attemptMs: budgetMs / 2, budgetMs }, this.deps);
     if (!answer.ok) throw errorOf(answer, what);
     return answer;
   }

@@ -75,9 +75,10 @@ export function httpApi(options: HttpOptions): ServiceApi {
       Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
       if (token !== undefined) headers["authorization"] = `Bearer ${typeof token === "string" ? token : await token()}`;
     } catch (cause) {
-      // Worth another attempt, for credentials are fetched too; and nothing was sent.
+      // Worth another attempt, for credentials are fetched too, unless there are none; and nothing was sent.
+      const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
       const why = (cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base);
-      const notSent = refuse("unavailable", { definite: true, detail: `The request could not be signed: ${why}` });
+      const notSent = refuse(code, { definite: true, detail: `The request could not be signed: ${why}` });
       return { status: 503, headers: new Headers(), body: notSent };
     }
     try {

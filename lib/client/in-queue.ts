@@ -14,10 +14,11 @@ import type { LeaseId } from "../core/lease-id.js";
 import type { CallOptions } from "../core/lock-api.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Acquiring, Wanted } from "./acquire.js";
-import { abortError, cancel, NEW_ID_TRIES, refreshed, tryOnce, underNewId } from "./acquire.js";
-import type { Answered, CallBounds } from "./call.js";
-import { attemptMsFor, call, pause } from "./call.js";
-import { errorOf, timeoutOf } from "./errors.js";
+import { abortError, cancel, NEW_ID_TRIES, refreshed, underNewId } from "./acquire.js";
+import type { Answered } from "./call.js";
+import { call, pause } from "./call.js";
+import { errorOf, LockUnavailableError } from "./errors.js";
+import type { Wait } from "./wait.js";
 
 /** Asking again where there is no queue: the first pause, doubled each time up to the longest, with jitter. */
 const FIRST_POLL_MS = 40;
@@ -26,37 +27,37 @@ const LONGEST_POLL_MS = 1000;
 /** What another id, or another time, may mend: also that an id lost its place while so many leases ended that it is too old for another. */
 const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "lease-over"]);
 
-/** The bounds of one request, and how long there is left to wait. */
-interface Waits extends CallBounds {
-  readonly leftMs: () => number;
-}
-
-/** Waits until the key is granted. @throws LockTimeoutError when nothing is left, AbortError when the signal aborts. */
-export async function untilGranted(wanted: Wanted, leftMs: () => number, deps: Acquiring): Promise<Answered<Held>> {
+/**
+ * Waits until the key is granted, or `wait` or the signal is over.
+ * @throws LockTimeoutError or LockUnavailableError by what the service said last; AbortError; LockError for a refusal
+ */
+export async function untilGranted(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held>> {
   const { key, signal } = wanted;
   const { clock, random } = deps;
+  const what = `acquire ${key}`;
   for (let polls = 0; ; polls++) {
-    const answered = leftMs() > 0 ? await inQueue(wanted, leftMs, deps) : await tryOnce(wanted, attemptMsFor(wanted.leaseMs), deps);
+    const answered = await inQueue(wanted, wait, deps);
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
-    if (!AGAIN.has(answer.code)) throw errorOf(answer, `acquire ${key}`);
-    if (leftMs() <= 0) throw timeoutOf(`acquire ${key}: still held by another`, answer);
+    if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
+    wait.heard(answer);
     const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
     // Jitter on both: those who wait for one lease's end must not all come at that instant.
     const freeMs = (answer.retryAfterMs ?? pollMs) + FIRST_POLL_MS * random();
-    await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), leftMs()), clock, signal);
+    await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
+    if (signal?.aborted) throw abortError(signal);
+    if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }
 
 /** One place after another, until the key is granted with enough of the lease left, or the time is over; or why there was no place. */
-async function inQueue(wanted: Wanted, leftMs: () => number, deps: Acquiring): Promise<Answered<Held | Refusal>> {
+async function inQueue(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held | Refusal>> {
   const { signal, leaseMs } = wanted;
   for (let tries = 1; ; tries++) {
-    const bounds = { attemptMs: attemptMsFor(leaseMs), budgetMs: Math.max(leftMs(), attemptMsFor(leaseMs)), signal };
-    const answered = await ownTurn(wanted, { ...bounds, leftMs }, deps);
+    const answered = await ownTurn(wanted, wait, deps);
     const { answer } = answered;
     if (!answer.ok) return answered;
-    const fresh = await refreshed({ ...answered, answer }, bounds, deps);
+    const fresh = await refreshed({ ...answered, answer }, wait.bounds(leaseMs, signal), deps);
     if (fresh.answer.ok && signal?.aborted) {
       await cancel(fresh.answer.lease, deps);
       throw abortError(signal);
@@ -66,23 +67,23 @@ async function inQueue(wanted: Wanted, leftMs: () => number, deps: Acquiring): P
 }
 
 /** The key at once, or from a place in its queue: then how long that took tells the pace. */
-async function ownTurn(wanted: Wanted, bounds: Waits, deps: Acquiring): Promise<Answered<Held | Refusal>> {
-  const { signal: _signal, ...request } = wanted;
-  const { key } = request;
+async function ownTurn(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held | Refusal>> {
+  const { signal, ...request } = wanted;
+  const { key, leaseMs } = request;
   const began = instantOf(deps.clock);
   let leaseId: LeaseId = "";
   const ask = (id: LeaseId, options: CallOptions) => deps.api.acquire({ ...request, leaseId: (leaseId = id), waitMs: 0 }, options);
-  const { answer, ...when } = await underNewId(wanted, bounds, deps, ask);
+  const { answer, ...when } = await underNewId(wanted, wait.bounds(leaseMs, signal), deps, ask);
   if (!isWaiting(answer)) return { answer, ...when };
 
   const place = { key, leaseId };
   try {
-    const answered = await visits(place, answer, bounds, deps, (options) => ask(leaseId, options));
+    const answered = await visits(place, answer, wanted, wait, deps, (options) => ask(leaseId, options));
     if (answered.answer.ok) deps.paces.learn(key, elapsedMs(began, instantOf(deps.clock)) / answer.position);
-    else await cancel(place, deps);
+    else await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
     return answered;
   } catch (error) {
-    await cancel(place, deps);
+    await cancel(place, deps, error instanceof LockUnavailableError && !signal?.aborted);
     throw error;
   }
 }
@@ -91,23 +92,23 @@ async function ownTurn(wanted: Wanted, bounds: Waits, deps: Acquiring): Promise<
 async function visits(
   place: { readonly key: string; readonly leaseId: LeaseId },
   first: Waiting,
-  { leftMs, ...bounds }: Waits,
+  { leaseMs, signal }: Wanted,
+  wait: Wait,
   deps: Acquiring,
   ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>,
 ): Promise<Answered<Held | Refusal>> {
   const { clock, random } = deps;
-  const { signal } = bounds;
   let seen: Waiting = first;
   for (let idle = 0; ; idle++) {
+    wait.heard(seen);
     const delayMs = deps.paces.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
-    await pause(Math.min(delayMs, seen.comeWithinMs, Math.max(0, leftMs())), clock, signal);
+    await pause(Math.min(delayMs, seen.comeWithinMs, Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
-    if (leftMs() <= 0) throw timeoutOf(`acquire ${place.key}: still in its queue, at place ${seen.position}`, seen);
+    if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
     // The first look of who is next is likely to find its turn: then the look is the claim.
     const asks = seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
-    const budgetMs = Math.max(leftMs(), bounds.attemptMs);
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
-    const { answer, ...when } = await call(attempt, { ...bounds, budgetMs }, deps);
+    const { answer, ...when } = await call(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {
       if (answer.position < seen.position) idle = -1;
       seen = answer;

@@ -8,14 +8,16 @@
  * Ticks never overlap and end with the lease. A deadline timer runs beside them, so that the signal
  * fires on time even while a renewal hangs. No timer keeps the process alive.
  */
+import type { Refusal } from "../core/errors.js";
 import type { Timer } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { World } from "./call.js";
-import { LockLostError } from "./errors.js";
+import { errorOf, LockLostError } from "./errors.js";
 import type { Heartbeats } from "./heartbeats.js";
 import type { InvocationContext } from "./invocation.js";
 import { capLeaseMs } from "./invocation.js";
 import type { HeldLease } from "./lease.js";
+import type { RetryGate } from "./retry-gate.js";
 
 /** What bounds a lease beside its deadline. */
 export interface KeepAliveOptions {
@@ -29,8 +31,8 @@ export interface KeepAliveOptions {
   readonly giveBack: () => void;
 }
 
-/** The world, and what beats together with others where there is such. */
-type KeepAliveDeps = World & { readonly heartbeats?: Heartbeats | undefined };
+/** The world, what beats together with others where there is such, and where heartbeats wait while they fail. */
+type KeepAliveDeps = World & { readonly heartbeats?: Heartbeats | undefined; readonly gate: RetryGate };
 
 /** Work must stop this long before the invocation is cut off, so that its release still goes out. */
 const INVOCATION_ENDS_MS = 500;
@@ -40,12 +42,15 @@ const LONGEST_NAP_MS = 1000;
 const THAW_INTERVALS = 2;
 
 /** Keeps `lease` alive until it ends. */
-export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, heartbeats }: KeepAliveDeps): void {
+export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, heartbeats, gate }: KeepAliveDeps): void {
   const timers = new Set<Timer>();
   lease.signal.addEventListener("abort", () => timers.forEach((timer) => timer.cancel()), { once: true });
 
   watchDeadline();
-  if (options.heartbeat) scheduleTick();
+  if (options.heartbeat) {
+    gate.add(lease);
+    scheduleTick();
+  }
   const { maxHoldMs } = options;
   if (maxHoldMs !== undefined)
     later(maxHoldMs, () => endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${maxHoldMs} ms`, "max-hold")));
@@ -76,10 +81,15 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
 
   async function tick(thawed: boolean): Promise<void> {
     if (!goesOn()) return;
+    let setbacks = 0;
+    // One that is made up for by the next attempt is nobody's concern; of one that isn't, the holder hears once.
+    const onSetback = (refusal: Refusal): void => {
+      if (++setbacks === 2) options.onRenewFailed(errorOf(refusal, `renew ${lease.key}`));
+    };
     try {
-      await lease.beat(capLeaseMs(lease.leaseMs, options.context), thawed);
+      await lease.beat(capLeaseMs(lease.leaseMs, options.context), thawed, onSetback);
     } catch (error) {
-      if (lease.isHeld()) options.onRenewFailed(error);
+      if (lease.isHeld() && setbacks < 2) options.onRenewFailed(error);
     }
     if (lease.isHeld()) scheduleTick();
   }

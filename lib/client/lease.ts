@@ -14,17 +14,19 @@ import { cancel } from "./acquire.js";
 import type { Meta, Mode } from "../core/record.js";
 import type { OutcomeSaid } from "../core/run-api.js";
 import type { Instant } from "../core/time.js";
-import { backgroundClock, elapsedMs, instantOf } from "../core/time.js";
+import { backgroundClock } from "../core/time.js";
 import type { Belief } from "./belief.js";
 import { believe, beliefLeftMs } from "./belief.js";
-import type { World } from "./call.js";
-import { attemptMsFor, call, pause } from "./call.js";
-import { errorOf, LockLostError, timeoutOf } from "./errors.js";
+import type { CallBounds, World } from "./call.js";
+import { boundsFor, call, pause } from "./call.js";
+import { errorOf, LockLostError } from "./errors.js";
 import { handOver } from "./hand-over.js";
 import { toHandle } from "./handle.js";
+import { capBudgetMs, capWaitMs } from "./invocation.js";
 import type { Succession } from "./line.js";
 import { checkLease, checkMs, checkNames } from "./options.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
+import { Wait } from "./wait.js";
 
 /** `unknown`: still held by the clock, but the last renewal was not answered. */
 export type State = "held" | "unknown" | "lost" | "released";
@@ -194,31 +196,32 @@ export class HeldLease implements Lease {
 
   async upgrade(options: { readonly waitMs?: number } = {}): Promise<void> {
     checkNames("upgrade", options, ["waitMs"]);
-    const { waitMs = DEFAULTS.waitMs } = options;
-    checkMs("waitMs", waitMs, 0, Number.MAX_SAFE_INTEGER);
-    const { clock, random } = this.#deps;
-    const began = instantOf(clock);
+    checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
+    const { clock, random, context } = this.#deps;
+    const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
+    const wait = new Wait(waitMs, this.#deps);
+    const [what, held] = [`upgrade ${this.key}`, `other readers still hold it after ${waitMs} ms`];
     for (;;) {
-      const refusal = await this.#changeMode("exclusive");
+      const refusal = await this.#changeMode("exclusive", wait.bounds(this.leaseMs, this.signal));
       if (!refusal) return;
-      const leftMs = waitMs - elapsedMs(began, instantOf(clock));
-      if (refusal.code !== "locked") throw errorOf(refusal, `upgrade ${this.key}`);
-      if (leftMs <= 0) throw timeoutOf(`upgrade ${this.key}: other readers still hold it after ${waitMs} ms`, refusal);
-      await pause(Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), leftMs), clock, this.signal);
+      if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what, held) : errorOf(refusal, what);
+      wait.heard(refusal);
+      const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
+      if (pauseMs > 0) await pause(pauseMs, clock, this.signal);
       this.assertHeld();
+      if (wait.leftMs() <= 0) throw wait.over(what, held);
     }
   }
 
   async downgrade(): Promise<void> {
-    const refusal = await this.#changeMode("shared");
+    const refusal = await this.#changeMode("shared", { ...this.#bounds(this.remainingMs()), signal: this.signal });
     if (refusal) throw errorOf(refusal, `downgrade ${this.key}`);
   }
 
   /** The refusal, when there is one that leaves the lease as it was. */
-  async #changeMode(mode: Mode): Promise<Refusal | undefined> {
+  async #changeMode(mode: Mode, bounds: CallBounds): Promise<Refusal | undefined> {
     this.assertHeld();
     const request = { ...this.#ref, mode, fencingToken: this.fencingToken };
-    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal };
     const { answer, sentAt } = await call((attempt) => this.#deps.api.changeMode(request, attempt), bounds, this.#deps);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
@@ -226,21 +229,28 @@ export class HeldLease implements Lease {
     return answer;
   }
 
-  /** A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed. */
-  async beat(leaseMs: number, thawed: boolean): Promise<void> {
+  /**
+   * A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed.
+   * @param onSetback told of each attempt that failed; it goes on
+   */
+  async beat(leaseMs: number, thawed: boolean, onSetback: (refusal: Refusal) => void): Promise<void> {
     this.assertHeld();
-    const { api, heartbeats, random } = this.#deps;
+    const { api, heartbeats, gate, random } = this.#deps;
     const world = { clock: backgroundClock(this.#deps.clock), random };
-    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), world);
+    const more = { gate: gate.for(this), onSetback };
+    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), world, more);
     const renewal = { ...this.#ref, leaseMs };
-    await this.#confirm((attempt) => (heartbeats ?? api).renew(renewal, attempt), world);
+    await this.#confirm((attempt) => (heartbeats ?? api).renew(renewal, attempt), world, more);
   }
 
   release(): Promise<LeaseState> {
-    this.#released ??= this.#release().catch((error: unknown) => {
-      this.#released = undefined; // Asked again, it is sent again.
-      throw error;
-    });
+    if (!this.#released) {
+      this.#released = this.#release().catch((error: unknown) => {
+        this.#released = undefined; // Asked again, it is sent again.
+        throw error;
+      });
+      this.#deps.track(this.#released);
+    }
     return this.#released;
   }
 
@@ -251,7 +261,9 @@ export class HeldLease implements Lease {
     const { key, owner, leaseMs } = this;
     const to = { owner, leaseMs: options.leaseMs ?? leaseMs };
     this.#end("released", new LockLostError(`${key}: detached`, "transferred"));
-    const { answer } = await handOver(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
+    const handed = handOver(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
+    this.#deps.track(handed);
+    const { answer } = await handed;
     if (answer.ok) return toHandle({ key, leaseId: answer.lease.leaseId, leaseMs: to.leaseMs });
     // Nobody has it now: better free at once than after its lease.
     await cancel(this.#ref, this.#deps);
@@ -289,9 +301,10 @@ export class HeldLease implements Lease {
   /** Ends the hold of a run by what came of it, whether or not it was lost: the service knows whether it still counts. */
   async conclude(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
     this.#end("released", new LockLostError(`${this.key}: released`, "released"));
-    const bounds = { attemptMs: CONCLUDE_ATTEMPT_MS, budgetMs: CONCLUDE_BUDGET_MS };
-    const { answer } = await call((attempt) => this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
-    return answer;
+    const bounds = { attemptMs: CONCLUDE_ATTEMPT_MS, budgetMs: capBudgetMs(CONCLUDE_BUDGET_MS, this.#deps.context) };
+    const concluded = call((attempt) => this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
+    this.#deps.track(concluded);
+    return (await concluded).answer;
   }
 
   async #release(): Promise<LeaseState> {
@@ -308,9 +321,17 @@ export class HeldLease implements Lease {
   }
 
   /** Sends until answered or the deadline; the answer decides, silence only raises a doubt. */
-  async #confirm(attempt: (options: CallOptions) => Promise<Held | Refusal>, world: World): Promise<void> {
-    const onSetback = (): void => void (this.#doubted = true);
-    const { answer, sentAt } = await call(attempt, { ...this.#bounds(this.remainingMs()), signal: this.signal, onSetback }, world);
+  async #confirm(
+    attempt: (options: CallOptions) => Promise<Held | Refusal>,
+    world: World,
+    { gate, onSetback: tell }: Pick<CallBounds, "gate" | "onSetback"> = {},
+  ): Promise<void> {
+    const onSetback = (refusal: Refusal): void => {
+      this.#doubted = true;
+      tell?.(refusal);
+    };
+    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal, gate, onSetback };
+    const { answer, sentAt } = await call(attempt, bounds, world);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
     this.#doubted = true;
@@ -333,8 +354,8 @@ export class HeldLease implements Lease {
     return { kind, key, leaseId };
   }
 
-  #bounds(budgetMs: number): { attemptMs: number; budgetMs: number } {
-    return { attemptMs: attemptMsFor(this.leaseMs), budgetMs };
+  #bounds(budgetMs: number): CallBounds {
+    return boundsFor(this.leaseMs, capBudgetMs(budgetMs, this.#deps.context));
   }
 
   #lossError(): LockLostError {

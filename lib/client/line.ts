@@ -8,24 +8,33 @@
  *      └──────────────────── as long as somebody stands in line ◀──────────────┘
  *
  * Only who wants a key for itself: readers and permits hold beside each other, a scope past the queue.
+ *
+ * The line asks without an end of its own; each caller has its own time, and ends as it would have ended alone. However
+ * many they are, an arrival and a leave cost a few steps, and a crowd whose time is over is told in portions, between
+ * which everything else of the process goes on.
  */
 import type { Held } from "../core/commands.js";
+import { refuse } from "../core/errors.js";
 import { isAlone } from "../core/holding.js";
 import type { LeaseRef } from "../core/lock-api.js";
-import type { Instant, Timer } from "../core/time.js";
-import { elapsedMs, instantOf } from "../core/time.js";
+import type { Timer } from "../core/time.js";
 import type { Acquiring, Wanted } from "./acquire.js";
-import { abortError, cancel, refreshed } from "./acquire.js";
+import { abortError, cancel, refreshed, tryOnce } from "./acquire.js";
 import type { Answered } from "./call.js";
-import { attemptMsFor } from "./call.js";
-import { LockTimeoutError, timeoutOf } from "./errors.js";
+import { boundsFor } from "./call.js";
+import { errorOf, LockUnavailableError, timeoutOf } from "./errors.js";
 import { handOver } from "./hand-over.js";
+import { Heap } from "./heap.js";
 import { untilGranted } from "./in-queue.js";
+import { capBudgetMs } from "./invocation.js";
+import { Wait } from "./wait.js";
 
 /** Hand-overs in a row before the others' turn. */
 const MOST_IN_A_ROW = 8;
 /** A hand-over is worth this long; after it the key is freed for whoever comes. */
 const HAND_OVER_BUDGET_MS = 5000;
+/** Callers that are told in one turn of the event loop: some milliseconds of it. */
+const TOLD_AT_ONCE = 100;
 
 /** What becomes of a hold when its holder is done. */
 export interface Succession {
@@ -45,23 +54,28 @@ export interface Turn {
 export class Lines {
   readonly #lines = new Map<string, Line>();
 
-  /** Waits for the key. @throws LockTimeoutError after `waitMs`, AbortError when the signal aborts; then nothing is held. */
+  /**
+   * Waits for the key; with 0 ms, asks once.
+   * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage, AbortError when the signal aborts; then nothing is held.
+   */
   async turn(wanted: Wanted, waitMs: number, deps: Acquiring): Promise<Turn> {
     const { signal, owner, ...request } = wanted;
     const { mode = "exclusive", limit = 1, scope } = request;
-    if (waitMs <= 0 || scope !== undefined || !isAlone({ mode, limit }))
-      return { answered: await untilGranted(wanted, leftOf(waitMs, deps), deps) };
+    const wait = new Wait(waitMs, deps);
+    if (waitMs <= 0) return { answered: await once(wanted, wait, deps) };
+    if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(wanted, wait, deps) };
     const name = JSON.stringify(request);
-    const line = this.#lines.get(name) ?? new Line(request, deps, () => void this.#lines.delete(name));
+    const line = this.#lines.get(name) ?? new Line(request, () => void this.#lines.delete(name));
     this.#lines.set(name, line);
-    return line.turn(owner, leftOf(waitMs, deps), signal);
+    return line.turn(owner, wait, signal, deps);
   }
 }
 
-/** How long is left of `waitMs`, from now. */
-function leftOf(waitMs: number, { clock }: Pick<Acquiring, "clock">): () => number {
-  const began: Instant = instantOf(clock);
-  return () => waitMs - elapsedMs(began, instantOf(clock));
+async function once(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held>> {
+  const { answer, ...when } = await tryOnce(wanted, wait.bounds(wanted.leaseMs, wanted.signal), deps);
+  if (answer.ok) return { answer, ...when };
+  const what = `acquire ${wanted.key}`;
+  throw answer.code === "locked" ? timeoutOf(`${what}: still held by another`, answer) : errorOf(answer, what);
 }
 
 /** What all of a line want. */
@@ -70,38 +84,52 @@ type Request = Omit<Wanted, "signal" | "owner">;
 /** One caller in line. */
 interface Local {
   readonly owner: string;
+  readonly deps: Acquiring;
+  /** How many came before it. */
+  readonly order: number;
+  /** When its time is over, by the monotonic clock. */
+  readonly dueMs: number;
   readonly leftMs: () => number;
   readonly resolve: (turn: Turn) => void;
   readonly reject: (error: Error) => void;
 }
 
+/** The request for the key on behalf of a line. */
+interface Asking {
+  readonly giveUp: AbortController;
+  /** Resolves when it was granted, refused or cleaned up after. */
+  readonly ended: Promise<void>;
+}
+
 class Line {
   readonly #wanted: Request;
-  readonly #deps: Acquiring;
   readonly #onEmpty: () => void;
-  #standing: readonly Local[] = [];
-  #asking: AbortController | undefined;
-  /** Tells the last one in line that it left, when the place in the queue is gone. */
-  #leaving: (() => void) | undefined;
+  readonly #standing = new Heap<Local>(({ order }) => order);
+  readonly #byTime = new Heap<Local>(({ dueMs }) => dueMs);
+  #arrived = 0;
+  #alarm: { readonly timer: Timer; readonly dueMs: number } | undefined;
+  #asking: Asking | undefined;
+  /** How the request for the key, or the hand-over, fares; undefined while a caller of this line holds the key. */
+  #news: Wait | undefined;
+  /** Those who came before it are all told the same. */
+  #verdict: { readonly error: Error; readonly before: number } | undefined;
   #isHeld = false;
   #inARow = 0;
 
-  constructor(wanted: Request, deps: Acquiring, onEmpty: () => void) {
+  constructor(wanted: Request, onEmpty: () => void) {
     this.#wanted = wanted;
-    this.#deps = deps;
     this.#onEmpty = onEmpty;
   }
 
-  turn(owner: string, leftMs: () => number, signal: AbortSignal | undefined): Promise<Turn> {
-    const { clock } = this.#deps;
+  turn(owner: string, wait: Wait, signal: AbortSignal | undefined, deps: Acquiring): Promise<Turn> {
     return new Promise<Turn>((resolve, reject) => {
-      const settle = (): void => {
-        timer.cancel();
-        signal?.removeEventListener("abort", abort);
-      };
+      const settle = (): void => signal?.removeEventListener("abort", abort);
       const local: Local = {
         owner,
-        leftMs,
+        deps,
+        order: this.#arrived++,
+        dueMs: deps.clock.monotonicMs() + wait.leftMs(),
+        leftMs: () => wait.leftMs(),
         resolve(turn) {
           settle();
           resolve(turn);
@@ -114,55 +142,51 @@ class Line {
       const abort = (): void => {
         if (signal) this.#leave(local, abortError(signal));
       };
-      // A timer may be early, by a fraction of a millisecond or, of a wait of months, by weeks.
-      const untilOver = (): Timer =>
-        clock.after(Math.max(1, leftMs()), () => (leftMs() > 0 ? (timer = untilOver()) : this.#timeOut(local)));
-      let timer = untilOver();
       signal?.addEventListener("abort", abort, { once: true });
-      this.#standing = [...this.#standing, local];
+      this.#standing.add(local);
+      this.#byTime.add(local);
       if (signal?.aborted) abort();
+      this.#setAlarm();
       this.#ask();
     });
   }
 
   /** Asks for the key on behalf of all who stand in line, unless one of them has it. */
   #ask(): void {
-    if (this.#asking || this.#isHeld) return;
-    const [first] = this.#standing;
+    if (this.#asking || this.#isHeld || this.#verdict) return;
+    const { first } = this.#standing;
     if (!first) return this.#onEmpty();
-    const asking = new AbortController();
-    this.#asking = asking;
+    const { owner, deps } = first;
+    const giveUp = new AbortController();
+    const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
+    this.#news = news;
     this.#inARow = 0;
-    const leftMs = (): number => Math.max(...this.#standing.map((local) => local.leftMs()));
-    void untilGranted({ ...this.#wanted, owner: first.owner, signal: asking.signal }, leftMs, this.#deps)
+    const ended = untilGranted({ ...this.#wanted, owner, signal: giveUp.signal }, news, deps)
       .then(
-        async (answered) => void (await this.#give(answered)),
+        async (answered) => void (await this.#give(answered, deps)),
         (error: unknown) => {
-          // Who came while the last one left is asked for anew; so is who has time left.
-          if (asking.signal.aborted) return;
-          const isTold = (local: Local): boolean => !(error instanceof LockTimeoutError) || local.leftMs() <= 0;
-          const told = this.#standing.filter(isTold);
-          this.#standing = this.#standing.filter((local) => !told.includes(local));
-          for (const local of told) local.reject(error as Error);
+          // Those who came while the last one left are asked for anew.
+          if (!giveUp.signal.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
         },
       )
       .finally(() => {
         this.#asking = undefined;
-        this.#leaving?.();
-        this.#leaving = undefined;
+        this.#tell();
         this.#ask();
       });
+    this.#asking = { giveUp, ended };
   }
 
   /** The lease to the first in line; whether there was one. If all have left, nobody ever held it. */
-  async #give(answered: Answered<Held>): Promise<boolean> {
-    const [first, ...rest] = this.#standing;
+  async #give(answered: Answered<Held>, deps: Acquiring): Promise<boolean> {
+    const { first } = this.#standing;
     if (!first) {
-      await cancel(answered.answer.lease, this.#deps);
+      await cancel(answered.answer.lease, deps);
       return false;
     }
-    this.#standing = rest;
+    this.#remove(first);
     this.#isHeld = true;
+    this.#news = undefined;
     first.resolve({ answered, succession: this.#succession() });
     return true;
   }
@@ -177,16 +201,21 @@ class Line {
     };
     return {
       handOn: async (from) => {
-        const [next] = this.#standing;
+        const { first: next } = this.#standing;
         if (isOver || !next || this.#inARow >= MOST_IN_A_ROW) return false;
         const { leaseMs } = this.#wanted;
-        const bounds = { attemptMs: attemptMsFor(leaseMs), budgetMs: Math.min(leaseMs, HAND_OVER_BUDGET_MS) };
-        const handed = await handOver(from, { leaseMs, owner: next.owner }, bounds, this.#deps);
+        const { deps, owner } = next;
+        const news = new Wait(Number.POSITIVE_INFINITY, deps);
+        news.heard(refuse("locked"));
+        this.#news = news;
+        const budgetMs = capBudgetMs(Math.min(leaseMs, HAND_OVER_BUDGET_MS), deps.context);
+        const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
+        const handed = await handOver(from, { leaseMs, owner }, bounds, deps);
         if (!handed.answer.ok) return false;
         isOver = true;
         this.#inARow++;
-        const { answer, ...when } = await refreshed({ ...handed, answer: handed.answer }, bounds, this.#deps);
-        const isGiven = answer.ok && (await this.#give({ answer, ...when }));
+        const { answer, ...when } = await refreshed({ ...handed, answer: handed.answer }, bounds, deps);
+        const isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
         if (!isGiven) {
           this.#isHeld = false;
           this.#ask();
@@ -197,18 +226,75 @@ class Line {
     };
   }
 
-  #timeOut(local: Local): void {
-    // Of the last in line the wait itself says how it ended.
-    if (this.#asking && this.#standing.every((other) => other.leftMs() <= 0)) return;
-    this.#leave(local, timeoutOf(`acquire ${this.#wanted.key}: still held by another`, {}));
+  /** Tells callers how their wait ended, as many as one turn bears. The rest is told in the turns that follow. */
+  #tell(): void {
+    for (let told = 0; told < TOLD_AT_ONCE && (this.#tellVerdict() || this.#tellTime()); told++);
+    this.#setAlarm();
   }
 
-  /** Out of the line; the last one takes the place in the queue with it, before it is told. */
+  /** Whether there was somebody left to be told the verdict. */
+  #tellVerdict(): boolean {
+    if (!this.#verdict) return false;
+    const { error, before } = this.#verdict;
+    const { first } = this.#standing;
+    if (first && first.order < before) {
+      this.#leave(first, error);
+      return true;
+    }
+    this.#verdict = undefined;
+    this.#ask();
+    return false;
+  }
+
+  /** Whether somebody's time was over. */
+  #tellTime(): boolean {
+    const { first } = this.#byTime;
+    if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
+    const what = `acquire ${this.#wanted.key}`;
+    this.#leave(first, this.#news?.over(what) ?? timeoutOf(`${what}: still held by another`, {}));
+    return true;
+  }
+
+  /** One timer for all: for whoever's time is over first. */
+  #setAlarm(): void {
+    const { first } = this.#byTime;
+    if (!first) {
+      this.#alarm?.timer.cancel();
+      this.#alarm = undefined;
+      return;
+    }
+    const { clock } = first.deps;
+    const leftMs = first.leftMs();
+    // A timer may be early by a fraction of a millisecond: one that found nothing to do must not come again at once.
+    const delayMs = this.#verdict ? 0 : leftMs > 0 ? Math.max(1, leftMs) : this.#undecidedMs();
+    const dueMs = clock.monotonicMs() + delayMs;
+    if (this.#alarm && this.#alarm.dueMs <= dueMs) return;
+    this.#alarm?.timer.cancel();
+    const timer = clock.after(delayMs, () => {
+      this.#alarm = undefined;
+      this.#tell();
+    });
+    this.#alarm = { timer, dueMs };
+  }
+
+  /** While the service has said nothing yet, nobody's time is over: see {@link Wait}. */
+  #undecidedMs(): number {
+    return this.#news?.undecidedMs() ?? 0;
+  }
+
+  /** Whether it still stood in line. */
+  #remove(local: Local): boolean {
+    return this.#standing.delete(local) && this.#byTime.delete(local);
+  }
+
+  /** Out of the line; the last one takes the place in the queue with it, before it is told if anybody answers. */
   #leave(local: Local, error: Error): void {
-    if (!this.#standing.includes(local)) return;
-    this.#standing = this.#standing.filter((other) => other !== local);
-    if (!this.#asking || this.#standing.length > 0) return local.reject(error);
-    this.#leaving = () => local.reject(error);
-    this.#asking.abort(error);
+    if (!this.#remove(local)) return;
+    if (!this.#asking || this.#standing.size > 0) return local.reject(error);
+    const { giveUp, ended } = this.#asking;
+    local.deps.track(ended);
+    giveUp.abort(error);
+    if (error instanceof LockUnavailableError) local.reject(error);
+    else void ended.then(() => local.reject(error));
   }
 }

@@ -15,11 +15,15 @@ import type { WatchOptions } from "./watch.js";
 
 /** Locks for one application. Made by `createLockClient`. */
 export interface LockClient extends AsyncDisposable {
-  /** Asks for the key at once: the lease, or null when it is held by another. */
+  /**
+   * Asks for the key at once: the lease, or null when it is held by another.
+   * @throws LockUnavailableError when nobody answered for 3 s
+   */
   tryAcquire(key: string, options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
   /**
    * Waits for the key.
-   * @throws LockTimeoutError after `waitMs`; AbortError when `signal` aborts. Either way nothing is held.
+   * @throws LockTimeoutError after `waitMs` when the key is held, LockUnavailableError when nobody answered; AbortError
+   *   when `signal` aborts. Either way nothing is held, but for what a cancel that nobody answers may leave until its lease is over.
    */
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
   /**
@@ -99,6 +103,6 @@ export interface LockClient extends AsyncDisposable {
   ): Promise<{ readonly breakInMs: number }>;
   /** Whether the service is up. */
   health(): Promise<Omit<Health, "ok">>;
-  /** Stops heartbeats and releases what is held. The client grants nothing after it. */
+  /** Stops heartbeats, releases what is held, and waits for every release and cancel on its way. The client grants nothing after it. */
   close(): Promise<void>;
 }

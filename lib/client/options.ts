@@ -35,7 +35,10 @@ export interface LeaseOptions {
 
 /** Options of an acquire that waits. */
 export interface AcquireOptions extends LeaseOptions {
-  /** How long to wait for the key in ms; 0 asks once. @default 30 000; in Lambda at most the remaining time − 1 s */
+  /**
+   * How long to wait for the key in ms; 0 asks once. It is kept in an outage too; below 500, a first answer has 500 ms.
+   * @default 30 000; in Lambda at most the remaining time − 1 s
+   */
   readonly waitMs?: number;
   /** Gives the wait up with an AbortError; nothing stays held. */
   readonly signal?: AbortSignal;

@@ -10,6 +10,7 @@ export class Registry {
   readonly #whole: Registry | undefined;
   readonly #leases = new Set<HeldLease>();
   readonly #acquires = new Map<AbortController, Promise<unknown>>();
+  readonly #tracked = new Set<Promise<unknown>>();
   #closed = false;
 
   /** @param whole the registry of the client that this one's is a view of */
@@ -32,6 +33,14 @@ export class Registry {
     return this.#leases.delete(lease);
   }
 
+  /** Notes work that goes on after its caller was answered, such as a cancel, or that ends a lease. */
+  track(work: Promise<unknown>): void {
+    const untrack = (): void => void this.#tracked.delete(work);
+    this.#tracked.add(work);
+    work.then(untrack, untrack);
+    this.#whole?.track(work);
+  }
+
   /** Runs `acquire` with a signal that aborts with the caller's, or when everything is given up. */
   async run<T>(signal: AbortSignal | undefined, acquire: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const giveUp = new AbortController();
@@ -50,11 +59,17 @@ export class Registry {
 
   /**
    * Takes nothing more, gives every acquire up for `reason` and returns the leases that are to be ended;
-   * `cleaned` resolves when the last acquire has cleaned up after itself.
+   * `cleaned` resolves when the last acquire has cleaned up after itself and all that is tracked has ended.
    */
   close(reason: Error): { readonly leases: readonly HeldLease[]; readonly cleaned: Promise<unknown> } {
     this.#closed = true;
     for (const controller of this.#acquires.keys()) controller.abort(reason);
-    return { leases: [...this.#leases], cleaned: Promise.allSettled(this.#acquires.values()) };
+    return { leases: [...this.#leases], cleaned: this.#cleaned() };
+  }
+
+  async #cleaned(): Promise<void> {
+    await Promise.allSettled(this.#acquires.values());
+    // What ends may begin something more, such as a cancel; each has a budget, and nothing else is taken on.
+    while (this.#tracked.size > 0) await Promise.allSettled(this.#tracked);
   }
 }

@@ -13,15 +13,16 @@ import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { OutcomeSaid, Replayed, Started } from "../core/run-api.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import { cancel, refreshed, underNewId } from "./acquire.js";
-import type { Answered } from "./call.js";
-import { attemptMsFor, pause } from "./call.js";
-import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError, timeoutOf } from "./errors.js";
+import { abortError, cancel, refreshed, underNewId } from "./acquire.js";
+import type { Answered, CallBounds } from "./call.js";
+import { pause } from "./call.js";
+import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError } from "./errors.js";
 import type { Holder } from "./holder.js";
 import { capWaitMs } from "./invocation.js";
 import type { HeldLease } from "./lease.js";
 import type { RunOptions } from "./run-options.js";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./values.js";
+import { Wait } from "./wait.js";
 
 /** An attempt at the work of a key, as its function sees it. */
 export interface Run {
@@ -63,6 +64,8 @@ export interface RunResult<T> {
 const BREATH_MS = 30;
 const FIRST_POLL_MS = 40;
 const LONGEST_POLL_MS = 1000;
+/** The service holds a request for so much less than is left of the wait, for its answer has a way to go. */
+const ANSWER_MS = 500;
 
 /** Runs `work` under `key`, or says what came of it. */
 export async function runOnce<T>(
@@ -91,33 +94,31 @@ async function begin(holder: Holder, key: string, options: RunOptions): Promise<
   const { payload, keepResultMs, maxAttempts } = options;
   const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint: fingerprintOf(payload) };
   const totalMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
-  const began = instantOf(clock);
-  const leftMs = (): number => Math.max(0, totalMs - elapsedMs(began, instantOf(clock)));
+  const what = `run ${key}`;
+  const held = `still run by another after ${totalMs} ms`;
+  const wait = new Wait(totalMs, deps);
   for (let polls = 0; ; polls++) {
     const asked = instantOf(clock);
-    const waitMs = Math.min(leftMs(), LIMITS.serverWaitMs);
-    const attemptMs = attemptMsFor(leaseMs) + waitMs;
-    const bounds = { attemptMs, budgetMs: Math.max(leftMs(), attemptMs), signal };
-    const started = await underNewId({ kind: "runs", key, signal }, bounds, deps, (leaseId, attempt) =>
+    const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
+    const started = await underNewId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
       deps.api.start({ ...request, leaseId, waitMs }, attempt),
     );
     const { answer } = started;
     if (answer.ok && answer.state !== "running") return { ...started, answer };
-    if (answer.ok) return await fresh({ ...started, answer }, bounds, holder);
-    if (answer.code !== "run-in-progress") throw errorOf(answer, `run ${key}`);
-    if (leftMs() <= 0) throw timeoutOf(`run ${key}: still run by another after ${totalMs} ms`, answer);
-    const wasHeld = elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
+    if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), holder);
+    if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what, held) : errorOf(answer, what);
+    wait.heard(answer);
+    const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? BREATH_MS : Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
-    await pause(Math.min(pollMs * (0.5 + 0.5 * random()), leftMs()), clock, signal);
+    const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
+    if (pauseMs > 0) await pause(pauseMs, clock, signal);
+    if (signal?.aborted) throw abortError(signal);
+    if (wait.leftMs() <= 0) throw wait.over(what, held);
   }
 }
 
 /** The start with at least one renewal interval left; nobody runs under a lease that is nearly over. */
-async function fresh(
-  started: Answered<Started>,
-  bounds: { readonly attemptMs: number; readonly budgetMs: number; readonly signal: AbortSignal | undefined },
-  { deps }: Holder,
-): Promise<Answered<Started>> {
+async function fresh(started: Answered<Started>, bounds: CallBounds, { deps }: Holder): Promise<Answered<Started>> {
   const { lease } = started.answer;
   const held = await refreshed({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
   const { key, leaseId } = lease;

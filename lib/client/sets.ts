@@ -6,19 +6,18 @@ import type { Held } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import type { Mode } from "../core/record.js";
 import { LIMITS } from "../core/limits.js";
-import { elapsedMs, instantOf } from "../core/time.js";
 import type { Wanted } from "./acquire.js";
-import { tryOnce } from "./acquire.js";
-import type { Answered } from "./call.js";
-import { attemptMsFor, call, pause } from "./call.js";
-import { errorOf, InvalidRequestError, timeoutOf } from "./errors.js";
+import { abortError, tryOnce } from "./acquire.js";
+import type { Answered, CallBounds } from "./call.js";
+import { boundsFor, call, pause } from "./call.js";
+import { errorOf, InvalidRequestError } from "./errors.js";
 import type { Holder } from "./holder.js";
-import { CALL_BUDGET_MS } from "./holder.js";
-import { capWaitMs } from "./invocation.js";
+import { firstAnswerMs } from "./invocation.js";
 import type { HeldLease } from "./lease.js";
 import type { SetAsLease, SetKey } from "./lease-set.js";
 import { setAsLease } from "./lease-set.js";
 import type { SetOptions } from "./options.js";
+import { Wait } from "./wait.js";
 
 /** A look at a key that was in the way, and the pause after it. */
 const LOOK_MS = 100;
@@ -65,42 +64,47 @@ export function wantedSet(holder: Holder, names: readonly SetKey[], options: Set
 export async function trySet(holder: Holder, { set, wanted }: WantedSet, options: SetOptions): Promise<HeldLease | null> {
   const view = { ...holder.deps, api: set.api };
   return holder.registry.run(options.signal, async (signal) => {
-    const budgetMs = capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), holder.context);
-    const answered = await tryOnce({ ...wanted, signal }, budgetMs, view, set.acquire);
+    const within = boundsFor(wanted.leaseMs, Math.min(wanted.leaseMs, firstAnswerMs(0, holder.context)));
+    const answered = await tryOnce({ ...wanted, signal }, within, view, set.acquire);
     const { answer } = answered;
     return answer.ok ? holder.hand({ ...answered, answer }, options, { api: set.api }) : null;
   });
 }
 
-/** Asks until all of it is granted. @throws LockTimeoutError after `waitMs`. */
+/** Asks until all of it is granted. @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage. */
 export async function untilSet(holder: Holder, { set, wanted, modes }: WantedSet, waitMs: number, options: SetOptions): Promise<HeldLease> {
   const view = { ...holder.deps, api: set.api };
   return holder.registry.run(options.signal, async (signal) => {
     const { clock, random } = holder.deps;
-    const began = instantOf(clock);
-    const leftMs = (): number => waitMs - elapsedMs(began, instantOf(clock));
+    const wait = new Wait(waitMs, holder.deps);
+    const what = `acquire ${wanted.key}`;
+    const bounds = (): CallBounds => wait.bounds(wanted.leaseMs, signal);
     const patience = holder.scope === undefined ? Number.POSITIVE_INFINITY : LOOKS_IN_SCOPE;
     for (let looks = 0; ;) {
-      const budgetMs = Math.max(leftMs(), attemptMsFor(wanted.leaseMs));
-      const answered: Answered<Held | Refusal> = await tryOnce({ ...wanted, signal }, budgetMs, view, set.acquire);
+      const answered: Answered<Held | Refusal> = await tryOnce({ ...wanted, signal }, bounds(), view, set.acquire).catch(
+        (error: unknown) => {
+          throw wait.wasCutShort ? wait.over(what) : error;
+        },
+      );
       const { answer } = answered;
       if (answer.ok) return holder.hand({ ...answered, answer }, options, { api: set.api });
-      if (answer.code !== "locked") throw errorOf(answer, `acquire ${wanted.key}`);
+      if (answer.code !== "locked") throw errorOf(answer, what);
+      wait.heard(answer);
       const [inTheWay = ""] = answer.blocking ?? [];
       const mode = modes.get(inTheWay);
       for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
-        if (leftMs() <= 0) throw timeoutOf(`acquire ${wanted.key}: ${inTheWay} is still held by another after ${waitMs} ms`, answer);
-        const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, leftMs());
+        if (wait.leftMs() <= 0) throw wait.over(what, `${inTheWay} is still held by another after ${waitMs} ms`);
+        const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, wait.leftMs());
         await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
-        held = !signal.aborted && (await isInTheWay(holder, inTheWay, mode));
+        if (signal.aborted) throw abortError(signal);
+        held = await isInTheWay(holder, inTheWay, mode, bounds());
       }
     }
   });
 }
 
 /** Whether somebody holds the key whom this mode can't join; when nobody can tell, the set is asked for again. */
-async function isInTheWay({ deps }: Holder, key: string, mode: Mode | undefined): Promise<boolean> {
-  const bounds = { attemptMs: CALL_BUDGET_MS / 2, budgetMs: CALL_BUDGET_MS };
+async function isInTheWay({ deps }: Holder, key: string, mode: Mode | undefined, bounds: CallBounds): Promise<boolean> {
   const { answer } = await call((options) => deps.api.inspect({ key }, options), bounds, deps);
   if (!answer.ok || !("inspection" in answer)) return false;
   return answer.inspection.holders.some((holder) => mode !== "shared" || holder.mode !== "shared");

@@ -4,24 +4,34 @@ import type { LockClient } from "./lock-client.js";
 /** What is used of Node's `process`. */
 interface Process {
   readonly pid: number;
-  once(signal: "SIGTERM", listener: () => void): unknown;
+  on(signal: "SIGTERM", listener: () => void): unknown;
   off(signal: "SIGTERM", listener: () => void): unknown;
   listenerCount(signal: "SIGTERM"): number;
   kill(pid: number, signal: "SIGTERM"): unknown;
 }
 
-/** `client`, closed by SIGTERM. Then the signal is sent again, to do what it would have done, unless somebody else listens. */
+/**
+ * `client`, closed by SIGTERM. Then the signal is sent again, to do what it would have done, unless somebody else
+ * listens: as another client of this process does until its own keys are released.
+ */
 export function closedBySigterm(client: LockClient): LockClient {
   const { process } = globalThis as { readonly process?: Process };
   const close = client.close.bind(client);
-  const onSigterm = (): void =>
-    void close().finally(() => {
-      if (process?.listenerCount("SIGTERM") === 0) process.kill(process.pid, "SIGTERM");
-    });
-  process?.once("SIGTERM", onSigterm);
+  let isAsked = false;
+  const passOn = (): void => {
+    process?.off("SIGTERM", onSigterm);
+    if (process?.listenerCount("SIGTERM") === 0) process.kill(process.pid, "SIGTERM");
+  };
+  const onSigterm = (): void => {
+    // Asked once more, nobody waits for the releases.
+    if (isAsked) return passOn();
+    isAsked = true;
+    void close().finally(passOn);
+  };
+  process?.on("SIGTERM", onSigterm);
   return Object.assign(client, {
     close() {
-      process?.off("SIGTERM", onSigterm);
+      if (!isAsked) process?.off("SIGTERM", onSigterm);
       return close();
     },
   });

@@ -2,11 +2,11 @@
 import { systemClock } from "../core/time.js";
 import type { Clock } from "../core/time.js";
 import type { ServiceApi } from "../core/run-api.js";
-import type { Acquiring } from "./acquire.js";
+import type { OuterDeps } from "./acquire.js";
 import { LeaseIds } from "./acquire.js";
 
 /** Everything a client needs to speak to `api`, on this machine. */
-export function realWorld(api: ServiceApi, clock: Clock = systemClock): Omit<Acquiring, "paces" | "lines"> {
+export function realWorld(api: ServiceApi, clock: Clock = systemClock): OuterDeps {
   return { api, clock, random: secureRandom, ids: new LeaseIds(clock, randomBytes) };
 }
 

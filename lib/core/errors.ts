@@ -41,6 +41,7 @@ export const ERRORS = {
   locked: { status: 423, definite: true, retry: "later", title: "The key is held by another lease" },
   "queue-full": { status: 429, definite: true, retry: "later", title: "As many wait for the key as may" },
   throttled: { status: 429, definite: true, retry: "later", title: "Too many requests" },
+  "not-configured": { status: 500, definite: true, retry: "never", title: "The table or the credentials are not set up" },
   internal: { status: 500, definite: false, retry: "same", title: "Something went wrong in the service" },
   "clock-skew": { status: 503, definite: true, retry: "later", title: "The server clocks disagree too much to decide" },
   "newer-format": { status: 503, definite: true, retry: "later", title: "The record was written by a newer version" },
@@ -71,6 +72,8 @@ export interface RefusalDetails {
   readonly retry?: RetryAdvice;
   readonly retryAfterMs?: number;
   readonly holders?: readonly HolderView[];
+  /** How many holders are not among them, since an answer is bounded in bytes. */
+  readonly holdersOmitted?: number;
   readonly reason?: LostReason;
   /** Of a set: the keys that others hold; or those of its own that are lost. */
   readonly blocking?: readonly string[];

@@ -12,7 +12,7 @@ import { LIMITS } from "./limits.js";
 import type { Hold, LockRecord, LockRules } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isLive, isTakeable } from "./expiry.js";
-import { freeInMs, holdersOf } from "./views.js";
+import { freeInMs, holdersOf, withinBytes } from "./views.js";
 
 /** Why `leaseId` can't become a new lease of this key, if it can't. Also asked of a transfer's new id. */
 export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Refusal | undefined {
@@ -48,8 +48,15 @@ export function refuseAgain(
 
 /** The refusal of who comes while others keep the key, with who they are and when the first of them may be gone. */
 export function refuseLocked(record: LockRecord, reading: ClockReading, detail?: string): Refusal {
-  const holders = holdersOf(record, reading);
-  return refuse("locked", { retryAfterMs: freeInMs(record, reading), holders, ...(detail !== undefined && { detail }) });
+  const all = holdersOf(record, reading);
+  const holders = withinBytes(all, LIMITS.holdersBytes);
+  const omitted = all.length - holders.length;
+  return refuse("locked", {
+    retryAfterMs: freeInMs(record, reading),
+    holders,
+    ...(omitted > 0 && { holdersOmitted: omitted }),
+    ...(detail !== undefined && { detail }),
+  });
 }
 
 /** The key without the leases that ran out, margin included: each is remembered as taken. */

@@ -39,6 +39,10 @@ export const LIMITS = {
   setKeys: 25,
   renewalsMax: 25,
   listMax: 100,
+  /** A page of keys ends before its items take more than this as JSON, whatever their number. */
+  pageBytes: 512 * 1024,
+  /** A refusal names the holders up to this size as JSON, and says how many it leaves out. */
+  holdersBytes: 16 * 1024,
   /** A payload (a run's checkpoint or outcome) up to this size is kept in the record; above it, on an item of its own. */
   inlineBytes: 1024,
   checkpointBytes: 8 * 1024,
@@ -88,6 +92,14 @@ export const DEFAULTS = {
 
 /** `keepResultMs: "forever"`, as a length of time: far beyond any clock, and still a safe integer when a time is added. */
 export const FOREVER_MS = 10_000_000 * DAY;
+
+/** The rule of a `serverWaitMs`, as a person reads it. */
+export const SERVER_WAIT_RULE = `it must be a whole number of ms from 0 to ${LIMITS.serverWaitMs}`;
+
+/** Whether a service may hold requests for so long: no longer than its functions last. */
+export function isServerWait(waitMs: number): boolean {
+  return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= LIMITS.serverWaitMs;
+}
 
 /** Retention is never set below this: it must exceed any stalled write plus 2E by far. */
 export const RETENTION_MIN_MS = 1 * HOUR;

@@ -95,6 +95,8 @@ export interface Listed {
   readonly ok: true;
   readonly items: readonly Inspection[];
   readonly cursor?: string;
+  /** The namespace that was listed. Absent from a service of an older version. */
+  readonly namespace?: string;
 }
 
 /** The service is up. */

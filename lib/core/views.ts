@@ -15,6 +15,8 @@ import { DEFAULTS, FOREVER_MS, renewAfterMs } from "./limits.js";
 import type { Hold, LockRecord, Mode, Run } from "./record.js";
 import type { ClockReading } from "./time.js";
 
+const encoder = new TextEncoder();
+
 /** The lease as its holder sees it. With the later clock: believing for too short is the safe error. */
 export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: LockRecord, reading: ClockReading): LeaseView {
   return {
@@ -52,6 +54,13 @@ export function holdersOf(record: LockRecord, reading: ClockReading): readonly H
     .filter((hold) => !isTakeable(hold, reading))
     .sort((a, b) => a.fencingToken - b.fencingToken)
     .map((hold) => holderView(hold, reading));
+}
+
+/** The first of `views`, as many as take at most `maxBytes` as JSON; never none of some. */
+export function withinBytes<T>(views: readonly T[], maxBytes: number): readonly T[] {
+  let bytes = 0;
+  const end = views.findIndex((view) => (bytes += encoder.encode(JSON.stringify(view)).length) > maxBytes);
+  return end < 0 ? views : views.slice(0, Math.max(1, end));
 }
 
 /** How long until the first of the present holds may be taken over or offers withdrawn, if nobody does anything. */

@@ -4,6 +4,9 @@ import { digestOf } from "../core/canonical.js";
 /** How a namespace may be named by whoever names it: no `/`, which ends it in the table's keys. */
 export const NAMESPACE = /^[A-Za-z0-9._:~%-]{1,200}$/;
 
+/** The namespace of every caller of a table that has no tenants, whichever way the caller comes in. */
+export const SHARED_NAMESPACE = "default";
+
 /** 72 bits: principals are told apart by them, and every write of a record is paid by its size. */
 const DIGEST_CHARS = 12;
 

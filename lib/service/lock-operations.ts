@@ -5,11 +5,11 @@ import type { Acquire, Held, Waiting } from "../core/commands.js";
 import { namesTag } from "../core/entity-tag.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
-import { DEFAULTS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { AcquireRequest, LockApi } from "../core/lock-api.js";
 import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
-import { inspection, inspectionTag } from "../core/views.js";
+import { inspection, inspectionTag, withinBytes } from "../core/views.js";
 import type { Requests } from "./request.js";
 import { given, HEALTH_KEY } from "./request.js";
 import { watch } from "./watch.js";
@@ -19,7 +19,7 @@ const DIGEST_CHARS = 16;
 
 /** The operations on locks. */
 export function lockOperations(requests: Requests): LockApi {
-  const { apply, look, store, clocks, caller, principal } = requests;
+  const { apply, look, store, clocks, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
@@ -31,7 +31,7 @@ export function lockOperations(requests: Requests): LockApi {
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
       const answer = await apply(command);
       // Only who is next is kept: a herd never occupies the service.
-      if (!waitMs || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
+      if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
       const { key, leaseId } = command;
       const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
       const seen = await look(
@@ -59,16 +59,17 @@ export function lockOperations(requests: Requests): LockApi {
         const tag = inspectionTag(found);
         return isKnown(tag) ? { ok: true, tag, unchanged: true } : { ok: true, tag, inspection: found };
       }),
-    list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor = "" }) =>
+    list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
       look({}, async () => {
-        const page = await store.list({ namespace, kind: "locks", prefix, after: cursor, max });
-        const items = page.items
-          .map(({ key, record }) => inspection(key, record, clocks()))
-          .filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
-        return { ok: true, items, ...(page.next !== undefined && { cursor: page.next }) };
+        const page = await store.list({ namespace, kind: "locks", prefix, after, max });
+        const found = page.items.map(({ key, record }) => inspection(key, record, clocks()));
+        const shown = withinBytes(found, LIMITS.pageBytes);
+        const items = shown.filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
+        const cursor = shown.length < found.length ? shown.at(-1)?.key : page.next;
+        return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
       }),
     health: ({ deep = false }) =>
-      look({}, async () => {
+      look({ needsTable: deep }, async () => {
         if (deep) await store.read(lockOf(HEALTH_KEY));
         return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().laterMs };
       }),

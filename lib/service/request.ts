@@ -6,13 +6,14 @@ import type { AnswerTo, Command } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { isSkewed } from "../core/expiry.js";
+import { LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/lock-api.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks } from "../store/lock-store.js";
-import { NewerFormat, StoreUnavailable } from "../store/lock-store.js";
+import { NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/lock-store.js";
 import type { Caller } from "./caller.js";
-import { digestOfPrincipal } from "./caller.js";
+import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { ClockSkew, guarded } from "./clocks.js";
 import type { Log } from "./log.js";
@@ -24,6 +25,11 @@ export interface ServiceDeps {
   readonly log: Log;
   /** For the pauses of a request that waits; what is decided is decided by the request's own clocks. */
   readonly clock: Clock;
+  /**
+   * For how long a request that waits may be held, in ms, from 0 to 5 000; 0 answers it at once with when to come again.
+   * Whatever serves it is occupied meanwhile. @default 5 000
+   */
+  readonly serverWaitMs?: number;
   /** Whether the caller is told what the store said, which only who owns the store should be. @default false */
   readonly tellsCause?: boolean;
 }
@@ -36,6 +42,14 @@ export interface Logging {
   readonly unlogged?: ErrorCode;
 }
 
+/** What is read. */
+export interface Look {
+  readonly key?: string;
+  readonly kind?: Kind | undefined;
+  /** False: it is answered also while the table isn't. @default true */
+  readonly needsTable?: boolean;
+}
+
 /** One caller's requests of one kind of key. */
 export interface Requests {
   readonly store: LockStore;
@@ -45,6 +59,8 @@ export interface Requests {
   /** The request's clocks, which throw {@link ClockSkew} where they disagree: whatever is decided or told rests on a reading that was guarded. */
   readonly clocks: ReadClocks;
   readonly clock: Clock;
+  /** For how long a request may be held, in ms. */
+  readonly serverWaitMs: number;
   /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
   readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
   /** The same of several keys, all or nothing: an answer for each, or why none could be decided. */
@@ -54,14 +70,20 @@ export interface Requests {
   /** Logs a refusal that was decided here, and passes it on. */
   readonly refused: (request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string) => Refusal;
   /** What reading alone answers; only trouble is logged. */
-  readonly look: <T>(request: { readonly key?: string; readonly kind?: Kind | undefined }, read: () => Promise<T>) => Promise<T | Refusal>;
+  readonly look: <T>(request: Look, read: () => Promise<T>) => Promise<T | Refusal>;
 }
+
+const HAS_TENANTS = "this table has tenants, each with a namespace of its own";
 
 /** A key that is only ever read: to see whether the table answers, and what its clock says. */
 export const HEALTH_KEY = "health";
 
 /** Requests on `caller`'s behalf, by these clocks. */
-export function requests({ store, log, clock, tellsCause = false }: ServiceDeps, caller: Caller, unguarded: RequestClocks): Requests {
+export function requests(
+  { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, tellsCause = false }: ServiceDeps,
+  caller: Caller,
+  unguarded: RequestClocks,
+): Requests {
   const { namespace } = caller;
   const clocks = guarded(unguarded);
 
@@ -85,18 +107,33 @@ export function requests({ store, log, clock, tellsCause = false }: ServiceDeps,
     return tellsCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
   }
 
+  /**
+   * Two clients of a table exclude each other only if all callers share one namespace, or none of them does. The
+   * table says which; reading that is also the look by which a client straight on the table learns the table's clock.
+   */
+  async function refuseNamespace(): Promise<Refusal | undefined> {
+    const mine = namespace === SHARED_NAMESPACE ? "shared" : "tenants";
+    const recorded = await store.tenancy(mine);
+    if (recorded === mine) return undefined;
+    const rule = recorded === "shared" ? `all callers of this table share the namespace "${SHARED_NAMESPACE}"` : HAS_TENANTS;
+    return refuse("not-configured", { detail: `namespace: "${namespace}" can't be right: ${rule}` });
+  }
+
   return {
     store,
     caller,
     principal: digestOfPrincipal(caller.principal),
     clocks,
     clock,
+    serverWaitMs,
     refused,
 
     async apply(command, kind = "locks", { reason, unlogged } = {}) {
       const address = { namespace, kind, key: command.key };
       const request = { kind, ...command };
       try {
+        const misplaced = await refuseNamespace();
+        if (misplaced) return refused(request, misplaced);
         if (unguarded.isVague?.()) await store.read(address);
         const atMs = logTimeMs();
         const { answer, events } = await store.apply(address, command, command.type === "release" ? unguarded : clocks);
@@ -113,6 +150,8 @@ export function requests({ store, log, clock, tellsCause = false }: ServiceDeps,
       const [first] = addresses;
       const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
       try {
+        const misplaced = await refuseNamespace();
+        if (misplaced) return refused(request, misplaced);
         if (first && unguarded.isVague?.()) await store.read(first);
         const { laterMs } = clocks();
         const applied = await store.applyAll(
@@ -130,8 +169,10 @@ export function requests({ store, log, clock, tellsCause = false }: ServiceDeps,
       }
     },
 
-    async look({ key = HEALTH_KEY, kind = "locks" }, read) {
+    async look({ key = HEALTH_KEY, kind = "locks", needsTable = true }, read) {
       try {
+        const misplaced = needsTable ? await refuseNamespace() : undefined;
+        if (misplaced) return misplaced;
         if (unguarded.isVague?.()) await store.read({ namespace, kind, key });
         clocks();
         return await read();
@@ -154,7 +195,8 @@ export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<
 function storeRefusal(error: unknown): Refusal {
   if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
   if (!(error instanceof StoreUnavailable)) throw error;
+  if (error instanceof StoreNotConfigured) return refuse("not-configured", { definite: error.definite });
   if (error.definite && error.throttled) return refuse("throttled", { retryAfterMs: 500 });
-  // A table that refused (a wrong name, a missing right) does so again in a moment: whoever asked hears it now.
+  // A request that the table refused would be refused again in a moment: the caller hears it now.
   return refuse("unavailable", { definite: error.definite, ...(error.definite && { retry: "later" }), retryAfterMs: 500 });
 }

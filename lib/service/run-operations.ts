@@ -28,7 +28,7 @@ const OMITTED = { resultOmitted: true } as const;
 
 /** The operations on runs, and the renewal of their leases. */
 export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
-  const { apply, look, store, clocks, clock, caller, principal } = requests;
+  const { apply, look, store, clocks, clock, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;
   const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
 
@@ -80,7 +80,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
         const answer = await apply(command, "runs", { unlogged: "run-in-progress" });
         if (answer.ok) return told(key, answer);
         if (answer.code !== "run-in-progress") return answer;
-        const leftMs = Math.min(waitMs, LIMITS.serverWaitMs) - elapsedMs(began, instantOf(clock));
+        const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
         const seen = await look({ key, kind: "runs" }, async () => {
           const record =
             leftMs > 0 ? await watch(requests, addressOf(key), leftMs, (now) => !now || !isRunning(now, clocks()), signal) : undefined;

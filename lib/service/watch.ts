@@ -1,5 +1,4 @@
 /** A request that waits: it looks at the record, and does not write to it meanwhile. */
-import { LIMITS } from "../core/limits.js";
 import type { LockRecord } from "../core/record.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/lock-store.js";
@@ -9,9 +8,9 @@ import type { Requests } from "./request.js";
 const FIRST_LOOK_MS = 50;
 const LONGEST_LOOK_MS = 400;
 
-/** Looks at the record until `isNews` or `waitMs` has passed; what it was at the last look. */
+/** Looks at the record until `isNews`, or `waitMs` or the service's own bound has passed; what it was at the last look. */
 export async function watch(
-  { store, clock }: Pick<Requests, "store" | "clock">,
+  { store, clock, serverWaitMs }: Pick<Requests, "store" | "clock" | "serverWaitMs">,
   address: Address,
   waitMs: number,
   isNews: (record: LockRecord | undefined) => boolean,
@@ -20,7 +19,7 @@ export async function watch(
   const began = instantOf(clock);
   for (let looks = 0; ; looks++) {
     const record = await (looks === 0 ? store.read(address) : lookTogether(store, address));
-    const leftMs = Math.min(waitMs, LIMITS.serverWaitMs) - elapsedMs(began, instantOf(clock));
+    const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
     if (isNews(record) || leftMs <= 0 || signal?.aborted) return record;
     const pauseMs = Math.min(FIRST_LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, leftMs);
     await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));

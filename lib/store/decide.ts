@@ -81,35 +81,44 @@ export async function decideAll<C extends Command>(
   clocks: ReadClocks,
   replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
   { rules, clock, random }: DecideDeps,
-): Promise<readonly Applied<C>[]> {
+): Promise<readonly (Applied<C> | undefined)[]> {
   for (let attempt = 0; attempt < LIMITS.decideAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
     const reading = clocks();
     const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, rules));
-    const changeOf = (index: number, next?: LockRecord): Change => ({
-      address: (parts[index] as Part<C>).address,
-      seen: seen[index],
-      ...(next && { next }),
-    });
     if (decisions.some(({ answer }) => !answer.ok))
-      return Promise.all(decisions.map((one, index) => refusedPart(one, changeOf.bind(undefined, index), replaceAll)));
+      return refusedSet(
+        parts,
+        decisions.map((decision, index) => ({ decision, seen: seen[index] })),
+        replaceAll,
+      );
     if (decisions.every(({ next }) => !next)) return decisions;
     // A part that is held already takes part too: it may end meanwhile.
-    const result = await replaceAll(decisions.map(({ next }, index) => changeOf(index, next)));
+    const changes = parts.map(({ address }, index) => {
+      const next = decisions[index]?.next;
+      return { address, seen: seen[index], ...(next && { next }) };
+    });
+    const result = await replaceAll(changes);
     if (result.written) return decisions;
     seen = result.seen;
   }
   throw new StoreUnavailable(`the keys changed ${LIMITS.decideAttempts} times under this request`, true, true);
 }
 
-/** A part of a set that was refused: what time has brought about on its key is written all the same, by itself (L1). */
-export async function refusedPart<C extends Command>(
-  { answer, next, events }: Decision<C>,
-  changeOf: (next: LockRecord) => Change,
+/** The answers to a set that was refused. What time has brought about on a key that refused it is written all the same, by itself (L1). */
+export function refusedSet<C extends Command>(
+  parts: readonly Part<C>[],
+  decided: readonly ({ readonly decision: Decision<C>; readonly seen: LockRecord | undefined } | undefined)[],
   replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
-): Promise<Applied<C>> {
-  const isWritten = !answer.ok && next !== undefined && (await replaceAll([changeOf(next)])).written;
-  return { answer, events: isWritten ? events : [] };
+): Promise<readonly (Applied<C> | undefined)[]> {
+  const told = async ({ address }: Part<C>, index: number): Promise<Applied<C> | undefined> => {
+    const one = decided[index];
+    if (!one) return undefined;
+    const { answer, next, events } = one.decision;
+    const isWritten = !answer.ok && next !== undefined && (await replaceAll([{ address, next, seen: one.seen }])).written;
+    return { answer, events: isWritten ? events : [] };
+  };
+  return Promise.all(parts.map(told));
 }
 
 function pause(clock: Clock, delayMs: number): Promise<void> {

@@ -18,14 +18,14 @@ import { isSameQueue } from "../core/queue.js";
 import { transition } from "../core/transition.js";
 import { plainItem } from "./attribute-value.js";
 import type { Change, DecideDeps, WriteAllResult, WriteResult, Writes } from "./decide.js";
-import { decide, decideAll, refusedPart } from "./decide.js";
+import { decide, decideAll, refusedSet } from "./decide.js";
 import { Glimpses } from "./glimpses.js";
 import { append, guess, hear, isPlain } from "./guesses.js";
 import type { Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./item.js";
-import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, toItem } from "./item.js";
-import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks } from "./lock-store.js";
+import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, TENANCY, TENANCY_KEY, toItem } from "./item.js";
+import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks, TableTenancy } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
 import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
@@ -44,6 +44,7 @@ export function createDynamoStore({
   const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
   const table = { TableName: tableName };
   const glimpses = new Glimpses(deps.clock);
+  let tenancy: Promise<TableTenancy> | undefined;
 
   /** One conditional write; a refusal brings the item. */
   async function write(
@@ -119,7 +120,36 @@ export function createDynamoStore({
     };
   }
 
+  async function recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
+    try {
+      const { Item } = await documents.send(new GetCommand({ ...table, Key: TENANCY_KEY, ConsistentRead: true }));
+      if (Item) return Item[TENANCY] as TableTenancy;
+      await documents.send(
+        new UpdateCommand({
+          ...table,
+          Key: TENANCY_KEY,
+          ConditionExpression: `attribute_not_exists(${TENANCY})`,
+          UpdateExpression: `SET ${TENANCY} = :mine`,
+          ExpressionAttributeValues: { ":mine": mine },
+          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+        }),
+      );
+      return mine;
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another was first just now.
+    }
+  }
+
   return {
+    tenancy(mine) {
+      tenancy ??= recordedTenancy(mine).catch((error: unknown) => {
+        tenancy = undefined; // The next request asks again.
+        throw error;
+      });
+      return tenancy;
+    },
+
     async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
       const reading = clocks();
       const glimpse = glimpses.of(address);
@@ -152,23 +182,17 @@ export function createDynamoStore({
       const refused = writes.length === parts.length ? await transact(writes) : new Map<number, LockRecord | undefined>();
       // What was free is decided as if it were new; a set's answer doesn't tell the version, which is another then.
       if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.rules));
-      const answers = parts.map(({ command }, index) =>
-        refused.has(index) ? transition(refused.get(index), command, reading, deps.rules) : undefined,
-      );
+      const decided = parts.map(({ command }, index) => {
+        const seen = refused.get(index);
+        return refused.has(index) ? { seen, decision: transition(seen, command, reading, deps.rules) } : undefined;
+      });
       const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
         const again = await transact(
           changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
         );
         return again ? { written: false, seen: await readAll() } : { written: true };
       };
-      if (answers.some((one) => one?.answer.ok === false)) {
-        const changeOf = (index: number, next: LockRecord): Change => ({
-          address: (parts[index] as Part<C>).address,
-          next,
-          seen: refused.get(index),
-        });
-        return Promise.all(answers.map((one, index) => one && refusedPart(one, changeOf.bind(undefined, index), replaceAll)));
-      }
+      if (decided.some((one) => one?.decision.answer.ok === false)) return refusedSet(parts, decided, replaceAll);
       return decideAll(await readAll(), parts, clocks, replaceAll, deps);
     },
 

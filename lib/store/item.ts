@@ -88,6 +88,11 @@ export function payloadKey({ namespace, key }: Address, digest: string): Record<
   return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };
 }
 
+/** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
+export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
+/** The attribute of that item. It has no TTL: it lasts as long as the table. */
+export const TENANCY = "tn";
+
 /** The partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
 export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
   return `${namespace}/${kind}/${shard}`;

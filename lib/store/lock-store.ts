@@ -44,6 +44,9 @@ export interface ListPage {
   readonly next?: string;
 }
 
+/** Whether all callers of a table share one namespace, or the table has tenants with a namespace each. */
+export type TableTenancy = "shared" | "tenants";
+
 /** The clocks a decision is made by; read again for every decision of a request. */
 export type ReadClocks = () => ClockReading;
 
@@ -60,6 +63,12 @@ export interface LockStore {
    * @throws StoreUnavailable
    */
   applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]>;
+  /**
+   * The tenancy of the table: as it is recorded there, or, on a table that records none yet, `mine`, recorded now.
+   * Costs one read for each store, since a record never changes while anybody uses the table.
+   * @throws StoreUnavailable
+   */
+  tenancy(mine: TableTenancy): Promise<TableTenancy>;
   /** The record, strongly consistent; undefined when the key has none. */
   read(address: Address): Promise<LockRecord | undefined>;
   /** Keys whose records have a hold or a run. Shows; never decides who owns what. */
@@ -77,7 +86,7 @@ export interface LockStore {
 
 /** The table could not be reached, or kept changing under the request. */
 export class StoreUnavailable extends Error {
-  override readonly name = "StoreUnavailable";
+  override readonly name: string = "StoreUnavailable";
   constructor(
     message: string,
     /** Whether it is certain that nothing was written. */
@@ -88,6 +97,11 @@ export class StoreUnavailable extends Error {
   ) {
     super(message, options);
   }
+}
+
+/** The table, the credentials or the region are wrong: no later attempt can succeed until somebody corrects them. */
+export class StoreNotConfigured extends StoreUnavailable {
+  override readonly name = "StoreNotConfigured";
 }
 
 /** The record was written by a newer major version of the format: nothing may be decided on it. */

@@ -9,7 +9,7 @@ import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
 import type { Change, WriteAllResult, WriteResult } from "./decide.js";
 import { decide, decideAll } from "./decide.js";
-import type { Address, LockStore, Part } from "./lock-store.js";
+import type { Address, LockStore, Part, TableTenancy } from "./lock-store.js";
 
 /** Records by address, with the two operations a table offers. Both may be slow; each is atomic. */
 export interface MemoryTable {
@@ -86,7 +86,9 @@ export function createMemoryStore({
   readonly clock?: Clock;
   readonly random?: () => number;
 }): LockStore {
+  let recorded: TableTenancy | undefined;
   return {
+    tenancy: (mine) => Promise.resolve((recorded ??= mine)),
     async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
       const seen = await table.read(address);
       const writes = {

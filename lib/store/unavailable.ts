@@ -1,22 +1,30 @@
-/** What an AWS SDK failure means: whether a write may have happened, and whether to slow down. */
-import { StoreUnavailable } from "./lock-store.js";
+/** The meaning of an AWS SDK failure: whether a write may have happened, and whether to slow down, try later or give up. */
+import { StoreNotConfigured, StoreUnavailable } from "./lock-store.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
-/** Refused before anything was written: a wrong table, a missing right, an expression the engine rejects. */
-const REFUSED: ReadonlySet<string> = new Set([
+/** The table does not exist, or AWS does not accept these credentials or does not let them use it. */
+const NOT_CONFIGURED: ReadonlySet<string> = new Set([
   "ResourceNotFoundException",
-  "ValidationException",
   "AccessDeniedException",
   "UnrecognizedClientException",
+  "ExpiredTokenException",
+  "ExpiredToken",
+  "InvalidSignatureException",
+  "IncompleteSignatureException",
+  "MissingAuthenticationTokenException",
 ]);
-/** What the AWS SDK says instead of sending anything; of a missing region it has no name for its error. */
-const NOT_SENT = /^(?:CredentialsProviderError|TokenProviderError): |^Error: Region is missing/;
+/** The AWS SDK says this instead of sending anything; its error for a missing or malformed region has no name. */
+const NOT_SENT = /^(?:CredentialsProviderError|TokenProviderError): |^Error: Region /;
+/** The engine says this, of one request or of a part of a transaction, when the table has other keys. */
+const OTHER_KEYS = /key element does not match the schema|missed key schema element|the table has no sort key|Type mismatch for key/;
+/** Refused before anything was written. */
+const REFUSED = "ValidationException";
 
 interface SdkError {
   readonly name?: string;
   readonly message?: string;
-  /** Of a cancelled transaction, item by item. */
-  readonly CancellationReasons?: readonly { readonly Code?: string }[];
+  /** One for each item of a cancelled transaction. */
+  readonly CancellationReasons?: readonly { readonly Code?: string; readonly Message?: string }[];
   readonly $metadata?: { readonly attempts?: number };
 }
 
@@ -26,11 +34,16 @@ export function isTransactionConflict(error: unknown): boolean {
   return name === "TransactionConflictException" || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
 }
 
-/** `error` as the store's own: definite only if the SDK sent the request once and it was refused. */
+/** `error` as the store's own: definite only if the SDK sent the request at most once and it was refused. */
 export function storeUnavailable(error: unknown): StoreUnavailable {
-  const { name = "Error", message = "", $metadata } = error as SdkError;
+  const { name = "Error", message = "", CancellationReasons = [], $metadata } = error as SdkError;
   const throttled = THROTTLED.has(name) || isTransactionConflict(error);
   const sentOnce = ($metadata?.attempts ?? 1) === 1;
-  const said = `${name}: ${message}`;
-  return new StoreUnavailable(said, ((throttled || REFUSED.has(name)) && sentOnce) || NOT_SENT.test(said), throttled, { cause: error });
+  const otherKeys = [message, ...CancellationReasons.map(({ Message = "" }) => Message)].find((text) => OTHER_KEYS.test(text));
+  const said = `${name}: ${otherKeys ?? message}`;
+  const notSent = NOT_SENT.test(said);
+  if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined) {
+    return new StoreNotConfigured(said, notSent || sentOnce, false, { cause: error });
+  }
+  return new StoreUnavailable(said, (throttled || name === REFUSED) && sentOnce, throttled, { cause: error });
 }

@@ -1,13 +1,14 @@
 /**
  * Every message of the API, defined once: what is accepted, what its type is and how the OpenAPI
- * document describes it all come from these schemas. Unknown members are refused, by name.
+ * document describes it all come from these schemas. Unknown members are refused, by name. A rule about several
+ * fields is checked by a function, here or in the service; `v.metadata` says it as JSON Schema, for the document.
  */
 import * as v from "valibot";
 import { ERRORS } from "../core/errors.js";
 import { isKey } from "../core/key.js";
 import { isLeaseId } from "../core/lease-id.js";
 import { isShallow, JSON_DEPTH } from "../core/canonical.js";
-import { LIMITS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 
 const encoder = new TextEncoder();
 
@@ -55,18 +56,24 @@ const metaRule = `must be an object of at most ${LIMITS.metaBytes} bytes as JSON
 const meta = v.pipe(
   v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === "object" && value !== null && !Array.isArray(value), metaRule),
   v.check((value) => jsonBytes(value) <= LIMITS.metaBytes, metaRule),
+  v.description(`At most ${LIMITS.metaBytes} bytes as JSON.`),
 );
 const fencingToken = v.pipe(integer(0, Number.MAX_SAFE_INTEGER), v.description("Strictly increases with every new grant of the key."));
 const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
 const mode = v.picklist(["exclusive", "shared"], "must be exclusive or shared");
 
-/** `PUT /v1/locks/{key}/leases/{leaseId}` */
-export const AcquireBody = v.strictObject({
-  leaseMs: v.optional(leaseMs),
-  owner: v.optional(owner),
-  mode: v.optional(mode),
-  limit: v.optional(v.pipe(integer(1, LIMITS.permitsMax), v.description("How many permits of the key are out at once; 1 is a mutex."))),
-  permits: v.optional(v.pipe(integer(1, LIMITS.permitsMax), v.description("How many of them this lease takes."))),
+const acquireFields = v.strictObject({
+  leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
+  owner: v.optional(owner, ""),
+  mode: v.optional(mode, "exclusive"),
+  limit: v.optional(
+    v.pipe(
+      integer(1, LIMITS.permitsMax),
+      v.description("How many permits of the key are out at once; 1 is a mutex. A shared lease takes no permits."),
+    ),
+    1,
+  ),
+  permits: v.optional(v.pipe(integer(1, LIMITS.permitsMax), v.description("How many of them this lease takes: at most `limit`.")), 1),
   scope: v.optional(
     v.pipe(
       text(LIMITS.scopeMaxChars, LIMITS.scopeMinChars),
@@ -75,9 +82,21 @@ export const AcquireBody = v.strictObject({
   ),
   priority: v.optional(
     v.pipe(integer(0, LIMITS.priorityMax), v.description("In the queue: higher ones first, then in the order of arrival.")),
+    0,
   ),
   meta: v.optional(meta),
 });
+
+/** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it says of `permits` what follows without a `limit`. */
+export const AcquireBody = v.pipe(
+  acquireFields,
+  v.metadata({
+    allOf: [
+      { if: { not: { required: ["limit"] } }, then: { properties: { permits: { maximum: 1 } } } },
+      { if: { required: ["mode"], properties: { mode: { const: "shared" } } }, then: { properties: { limit: { maximum: 1 } } } },
+    ],
+  }),
+);
 
 /** `POST …/renew` */
 export const RenewBody = v.strictObject({ leaseMs: v.optional(leaseMs), meta: v.optional(meta) });
@@ -103,6 +122,7 @@ const page = {
       v.regex(/^[0-9]{1,3}$/, `must be a whole number from 1 to ${LIMITS.listMax}`),
       v.transform(Number),
       integer(1, LIMITS.listMax),
+      v.metadata({ default: DEFAULTS.listMax }),
     ),
   ),
   cursor: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,200}$/, "must be the cursor of an earlier page"))),
@@ -114,23 +134,24 @@ const setKeys = v.pipe(v.array(Key, setKeysRule), v.minLength(1, setKeysRule), v
 /** `PUT /v1/lock-sets/{leaseId}` */
 export const AcquireSetBody = v.pipe(
   v.strictObject({
-    keys: v.optional(setKeys),
+    keys: v.optional(v.pipe(setKeys, v.description("Either these, each for itself alone, or `locks`."))),
     locks: v.optional(
       v.pipe(
-        v.array(v.strictObject({ key: Key, mode: v.optional(mode) }), setKeysRule),
+        v.array(v.strictObject({ key: Key, mode: v.optional(mode, "exclusive") }), setKeysRule),
         v.minLength(1, setKeysRule),
         v.maxLength(LIMITS.setKeys, setKeysRule),
       ),
     ),
-    leaseMs: AcquireBody.entries.leaseMs,
-    owner: AcquireBody.entries.owner,
-    scope: AcquireBody.entries.scope,
-    meta: AcquireBody.entries.meta,
+    leaseMs: acquireFields.entries.leaseMs,
+    owner: acquireFields.entries.owner,
+    scope: acquireFields.entries.scope,
+    meta: acquireFields.entries.meta,
   }),
   v.forward(
     v.check(({ keys, locks }) => (keys === undefined) !== (locks === undefined), "is required, or locks in its place, and not both"),
     ["keys"],
   ),
+  v.metadata({ oneOf: [{ required: ["keys"] }, { required: ["locks"] }] }),
 );
 
 /** `POST /v1/lock-sets/{leaseId}/renew` */
@@ -157,6 +178,9 @@ const json = v.pipe(
   v.unknown(),
   v.check((value) => isShallow(value), `must be JSON, nested at most ${JSON_DEPTH} deep`),
 );
+
+/** A value that is kept: the service counts its bytes. */
+const kept = (maxBytes: number) => v.pipe(json, v.description(`At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`));
 const keepResultRule = `must be "forever" or a whole number from ${LIMITS.keepResultMinMs} to ${LIMITS.keepResultMaxMs}`;
 
 /** `PUT /v1/runs/{key}/leases/{leaseId}` */
@@ -164,21 +188,22 @@ export const StartBody = v.strictObject({
   fingerprint: v.optional(
     v.pipe(text(LIMITS.fingerprintChars, 1), v.description("What the run is about; another under the same key is refused.")),
   ),
-  leaseMs: v.optional(leaseMs),
+  leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
   keepResultMs: v.optional(
     v.pipe(
       v.union([v.literal("forever"), integer(LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs, keepResultRule)], keepResultRule),
       v.description("How long the outcome is kept, in ms."),
     ),
+    DEFAULTS.keepResultMs,
   ),
-  maxAttempts: v.optional(v.pipe(integer(0, LIMITS.attemptsMax), v.description("0: no end."))),
-  owner: v.optional(owner),
+  maxAttempts: v.optional(v.pipe(integer(0, LIMITS.attemptsMax), v.description("0: no end.")), DEFAULTS.maxAttempts),
+  owner: v.optional(owner, ""),
 });
 
 /** `POST …/renew` of a run */
 export const RenewRunBody = v.strictObject({
   leaseMs: v.optional(leaseMs),
-  checkpoint: v.optional(json),
+  checkpoint: v.optional(kept(LIMITS.checkpointBytes)),
   sequence: v.optional(
     v.pipe(
       integer(1, Number.MAX_SAFE_INTEGER),
@@ -191,12 +216,15 @@ export const RenewRunBody = v.strictObject({
 export const OutcomeBody = v.variant(
   "state",
   [
-    v.strictObject({
-      state: v.literal("succeeded"),
-      result: v.optional(json),
-      resultOmitted: v.optional(v.literal(true, "must be true, or left out")),
-    }),
-    v.strictObject({ state: v.literal("failed"), error: json, retryable: v.boolean("must be true or false") }),
+    v.pipe(
+      v.strictObject({
+        state: v.literal("succeeded"),
+        result: v.optional(kept(LIMITS.resultBytes)),
+        resultOmitted: v.optional(v.pipe(v.literal(true, "must be true, or left out"), v.description("In place of a `result`."))),
+      }),
+      v.metadata({ not: { required: ["result", "resultOmitted"] } }),
+    ),
+    v.strictObject({ state: v.literal("failed"), error: kept(LIMITS.resultBytes), retryable: v.boolean("must be true or false") }),
   ],
   'must be "succeeded" or "failed"',
 );
@@ -210,7 +238,7 @@ const runState = v.picklist(["running", "interrupted", "succeeded", "failed"], "
 export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState) });
 
 /** The query of `GET /v1/health`. */
-export const HealthQuery = v.strictObject({ deep: v.optional(v.picklist(["0", "1"], "must be 0 or 1")) });
+export const HealthQuery = v.strictObject({ deep: v.optional(v.picklist(["0", "1"], "must be 0 or 1"), "0") });
 
 /** A lease, as its holder is shown it. */
 export const Lease = v.strictObject({
@@ -321,7 +349,7 @@ export const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(
 export const Reset = v.strictObject({ reset: v.literal(true) });
 
 /** A page of held keys. */
-export const List = v.strictObject({ items: v.array(Inspection), cursor: v.optional(v.string()) });
+export const List = v.strictObject({ namespace: v.string(), items: v.array(Inspection), cursor: v.optional(v.string()) });
 
 /** The answer to a break: over now, or in `breakInMs`. */
 export const Break = v.strictObject({ breakInMs: durationMs });
@@ -341,6 +369,7 @@ export const Problem = v.strictObject({
   retry: v.picklist(["same", "later", "new-lease", "never"]),
   retryAfterMs: v.optional(durationMs),
   holders: v.optional(v.array(Holder)),
+  holdersOmitted: v.optional(v.pipe(integer(1, LIMITS.leasesMax), v.description("How many more hold the key than `holders` names."))),
   reason: v.optional(v.picklist(["expired", "taken", "broken", "released", "transferred", "never"])),
   blocking: v.optional(v.array(Key)),
   lost: v.optional(v.array(Key)),

@@ -20,11 +20,24 @@ const ALWAYS: readonly ErrorCode[] = [
   "too-large",
   "unsupported-media-type",
   "throttled",
+  "not-configured",
   "internal",
   "clock-skew",
   "unavailable",
   "newer-format",
 ];
+
+/** How callers say who they are: a deployment takes one of these, on every route. */
+const SECURITY_SCHEMES = {
+  iam: {
+    type: "apiKey",
+    in: "header",
+    name: "Authorization",
+    description: "An AWS signature, version 4, for the service `execute-api`",
+    "x-amazon-apigateway-authtype": "awsSigv4",
+  },
+  jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of the issuer that the deployment names" },
+};
 
 /** The document, as plain JSON. */
 export function openapi(): Json {
@@ -41,8 +54,12 @@ export function openapi(): Json {
       description: "Lease locks as an HTTP API.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
+    security: Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] })),
     paths,
-    components: { schemas: Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)])) },
+    components: {
+      securitySchemes: SECURITY_SCHEMES,
+      schemas: Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)])),
+    },
   };
 }
 
@@ -78,6 +95,10 @@ function operation(path: string, { operationId, summary, body, answers, refusals
           { ...response(name), ...(name === "Waiting" ? headersOf(RETRY_AFTER) : headers) },
         ]),
       ),
+      401: {
+        description: "The gateway's own: the token is missing, or not valid",
+        content: { "application/json": { schema: ref("GatewayAnswer") } },
+      },
       ...problems([...refusals, ...ALWAYS]),
     },
   };

@@ -1,5 +1,5 @@
 /** What the OpenAPI document says of each operation, and the schemas that it names. */
-import type * as v from "valibot";
+import * as v from "valibot";
 import type { ErrorCode } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import * as messages from "./messages.js";
@@ -35,6 +35,7 @@ export const SCHEMAS = {
   Reset: messages.Reset,
   Health: messages.Health,
   Problem: messages.Problem,
+  GatewayAnswer: v.object({ message: v.string() }),
 } as const satisfies Record<string, v.GenericSchema>;
 
 /** What is said of an operation. */
@@ -52,7 +53,7 @@ export interface OperationDoc {
 
 const LEASE = "/v1/locks/{key}/leases/{leaseId}";
 const RUN = "/v1/runs/{key}/leases/{leaseId}";
-const WAIT = { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}` };
+const WAIT = { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}; a deployment may answer at once` };
 const IF_NONE_MATCH = { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed" };
 const LEASE_STATE = { "Lease-State": "`released`, `expired`, `lost`, `transferred`, `never` or `unknown`" };
 const VERSION_TAG = { ETag: '`"v<version>"`' };
@@ -67,7 +68,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     answers: { 200: "Lease", 201: "Lease", 202: "Waiting" },
     refusals: ["locked", "limit-mismatch", "queue-full", "lease-over", "lease-reused", "lease-id-time"],
     asks: {
-      Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next`,
+      Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next; a deployment may answer at once`,
     },
     tells: { ...VERSION_TAG, ...REPLAYED },
   },
@@ -113,7 +114,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     operationId: "inspect",
     summary: "Who holds the key, and who waits for it",
     answers: { 200: "Inspection", 304: "empty" },
-    asks: IF_NONE_MATCH,
+    asks: { ...IF_NONE_MATCH, ...WAIT },
     tells: { ETag: "Over who holds and who waits; a renewal doesn't change it" },
   },
   "POST /v1/locks/{key}/break": {
@@ -123,7 +124,12 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     answers: { 200: "Break", 202: "Break" },
     refusals: ["other-hold", "not-found"],
   },
-  "GET /v1/locks": { operationId: "list", summary: "Held keys, in order", query: messages.ListQuery, answers: { 200: "List" } },
+  "GET /v1/locks": {
+    operationId: "list",
+    summary: "Held keys, in order; a page may be short, and is the last without a `cursor`",
+    query: messages.ListQuery,
+    answers: { 200: "List" },
+  },
   "PUT /v1/lock-sets/{leaseId}": {
     operationId: "acquireSet",
     summary: "Acquire all of these keys under one leaseId, or none",

@@ -30,24 +30,38 @@ export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: R
  * The refusal in an error answer; one of a code that this version doesn't know still says by itself
  * whether it is definite and what to do. A gateway's own errors have no problem body: 401, 403, 404, 413
  * and 429 came before the service, so they are definite; anything else may have happened, and is undefined.
+ * The gateway's own message goes into the detail.
  */
 export function fromProblem(status: number, body: unknown): Refusal | undefined {
   if (isProblem(body)) {
     const { type: _type, title: _title, status: _status, instance: _instance, ...refusal } = body;
     return { ...refusal, ok: false } as Refusal;
   }
-  const code = GATEWAY_ERRORS[status];
-  const detail = `The gateway answered ${status} before the service was reached`;
+  const said = saidBy(body);
+  const code = CREDENTIALS.test(said) && status === 403 ? "not-configured" : GATEWAY_ERRORS[status];
+  const detail = `The gateway answered ${status} before the service was reached${said && `: ${said}`}`;
   return code && refuse(code, { detail, ...(code === "not-found" && { field: "url" }) });
 }
 
 const GATEWAY_ERRORS: Readonly<Record<number, ErrorCode>> = {
-  401: "forbidden",
+  401: "not-configured",
   403: "forbidden",
   404: "not-found",
   413: "too-large",
   429: "throttled",
 };
+
+/** A gateway of AWS says this of a request that it can't authenticate; it says "Forbidden" to a caller without the right. */
+const CREDENTIALS = /security token|authentication token|signature|credential|expired/i;
+const SAID_CHARS = 200;
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
+
+/** The gateway's own words, `""` without any: their first line, and no leaseId that they quote from the path. */
+function saidBy(body: unknown): string {
+  const { message, Message = message } = (body ?? {}) as { readonly message?: unknown; readonly Message?: unknown };
+  if (typeof Message !== "string") return "";
+  return (Message.split("\n", 1)[0] ?? "").trim().replace(UUID, "…").slice(0, SAID_CHARS);
+}
 
 const ADVICE: readonly unknown[] = ["same", "later", "new-lease", "never"] satisfies readonly RetryAdvice[];
 

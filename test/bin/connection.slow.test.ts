@@ -9,7 +9,6 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { signingRegion } from "../../bin/connection.js";
-import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
 import { endAll, programFile, run, start } from "./holdfast.js";
@@ -114,19 +113,33 @@ describe("straight on the table", () => {
     const seen = await run(["ls", "table"], service.tableEnv);
     running.stdin.end("\n");
     expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
-    expect(seen).toMatchObject({ status: 0, stdout: expect.stringContaining("me"), stderr: "" });
+    expect(seen).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining("me"),
+      stderr: "holdfast: namespace default\n",
+    });
     // What is set for the AWS SDK in this process is not the command's.
     const given = Object.keys(service.tableEnv).filter((name) => name.startsWith("AWS"));
     expect(printed.match(/^AWS\w+/gm)?.toSorted()).toEqual(given.toSorted());
   });
 
-  it("has namespaces that don't meet", async () => {
-    const mine = createTableClient({ tableName: service.table.tableName, client: service.table.client, namespace: "mine" });
-    await using _lease = await mine.acquire("apart");
-    expect((await run(["lock", "apart", "-n", "--", "echo", "got"], service.tableEnv)).stdout).toBe("got\n");
-    const { status } = await run(["lock", "apart", "-n", "--namespace", "mine", "--", "echo", "got"], service.tableEnv);
-    expect(status).toBe(75);
-    await mine.close();
+  it("excludes who comes by the service, with or without the name of the namespace that both have", async () => {
+    await using _lease = await service.locks.acquire("both-ways");
+    for (const named of [[], ["--namespace", "default"]]) {
+      const { status, stdout } = await run(["lock", "both-ways", "-n", ...named, "--", "echo", "got"], service.tableEnv);
+      expect({ status, stdout }).toEqual({ status: 75, stdout: "" });
+    }
+  });
+
+  it("refuses a namespace that can't be right, by name", async () => {
+    await using _lease = await service.locks.acquire("both-ways");
+    expect(await run(["lock", "both-ways", "-n", "--namespace", "mine", "--", "echo", "got"], service.tableEnv)).toEqual({
+      status: 78,
+      stdout: "",
+      stderr:
+        'holdfast: acquire both-ways: namespace: "mine" can\'t be right: all callers of this table share the namespace "default"\n' +
+        "The command was not run. Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.\n",
+    });
   });
 
   it("runs once what the service's callers ran, and the other way round", async () => {
@@ -136,9 +149,9 @@ describe("straight on the table", () => {
 
   it("that isn't there is told in a line", async () => {
     const { status, stdout, stderr } = await run(["ls", "--table", "no-such-table"], service.tableEnv);
-    expect({ status, stdout }).toEqual({ status: 69, stdout: "" });
+    expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     expect(stderr).toMatch(
-      /^holdfast: list: The table could not be reached: ResourceNotFoundException: .*\nTry again later\. Is there a table no-such-table in this Region, and may these credentials use it\?\n$/,
+      /^holdfast: list: The table or the credentials are not set up: ResourceNotFoundException: .*\nIs there a table no-such-table for holdfast in this Region, and may these credentials use it\?\n$/,
     );
   });
 });

@@ -16,7 +16,7 @@ const LONG_KEY = "k".repeat(201);
 
 /** Answers everything with this status and no problem document, as a gateway does. */
 let gatewayStatus = 403;
-const gateway = createServer((_request, response) => void response.writeHead(gatewayStatus).end('{"message":"…"}'));
+const gateway = createServer((_request, response) => void response.writeHead(gatewayStatus).end('{"message":"No such thing"}'));
 
 beforeAll(async () => {
   gateway.listen(0, "127.0.0.1");
@@ -202,12 +202,17 @@ describe("a gateway that answers in place of the service", () => {
   it.each([
     [403, ["ls"], 77, /\nIs the request signed \(--sign\), by somebody who may do that\?\n$/],
     [403, ["lock", "k", "--", "echo", "ran"], 77, /\nThe command was not run\. Is the request signed/],
-    [401, ["reset", "k", "--reason", "x"], 77, /\nNothing was changed\. Is the request signed/],
+    [
+      401,
+      ["reset", "k", "--reason", "x"],
+      78,
+      /: No such thing\nIs the request signed \(--sign\), or HOLDFAST_BEARER_TOKEN valid\? Set AWS_PROFILE/,
+    ],
     [
       404,
       ["ls"],
       78,
-      /^holdfast: list: The gateway answered 404 before the service was reached\nIs that the URL of the API, with its stage\?\n$/,
+      /^holdfast: list: The gateway answered 404 before the service was reached: No such thing\nIs that the URL of the API, with its stage\?\n$/,
     ],
     [404, ["lock", "k", "--", "echo", "ran"], 78, /\nThe command was not run\. Is that the URL of the API, with its stage\?\n$/],
     [404, ["show", "k"], 78, /\nIs that the URL/],
@@ -223,11 +228,11 @@ describe.concurrent("without what AWS's tools need", () => {
   const SETTINGS = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and --region or AWS_REGION, as for any AWS tool.\n";
 
   it.each([
-    ["no Region, on a table", ["--table", "t", "ls"], "list: The table could not be reached: Error: Region is missing"],
+    ["no Region, on a table", ["--table", "t", "ls"], "list: The table or the credentials are not set up: Error: Region is missing"],
     [
       "no credentials, on a table",
       ["--table", "t", "--region", "us-east-1", "ls"],
-      "list: The table could not be reached: CredentialsProviderError: Could not load credentials from any providers",
+      "list: The table or the credentials are not set up: CredentialsProviderError: Could not load credentials from any providers",
     ],
     [
       "no Region, to sign for",

@@ -39,7 +39,7 @@ describe("ls", () => {
     await using four = await service.locks.acquire("ls:c", { limit: 5, permits: 2, leaseMs: LONG_MS });
     await using _other = await service.locks.acquire("other");
     const { status, stdout, stderr } = await holdfast("ls", "ls:");
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "holdfast: namespace default\n" });
     expect(words(stdout)).toEqual([
       ["KEY", "OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
       ["ls:a", "me", "exclusive", String(one.fencingToken), A_WHILE, A_WHILE],
@@ -62,6 +62,7 @@ describe("ls", () => {
       remainingMs: A_NUMBER,
     };
     expect(await json("ls", "lsj:")).toEqual({
+      namespace: "default",
       items: [{ key: "lsj:a", version: A_NUMBER, mode: "exclusive", fencingToken: lease.fencingToken, holders: [holder], waiters: [] }],
       more: false,
     });
@@ -71,9 +72,9 @@ describe("ls", () => {
     expect(await holdfast("ls", "nothing:")).toEqual({
       status: 0,
       stdout: "",
-      stderr: "holdfast: nobody holds a key that begins with nothing:\n",
+      stderr: "holdfast: namespace default\nholdfast: nobody holds a key that begins with nothing:\n",
     });
-    expect(await json("ls", "nothing:")).toEqual({ items: [], more: false });
+    expect(await json("ls", "nothing:")).toEqual({ namespace: "default", items: [], more: false });
   });
 
   it("reads on page after page, and says when there are more than it was to show", async () => {
@@ -82,7 +83,7 @@ describe("ls", () => {
     expect(words((await holdfast("ls", "page:")).stdout).map(([key]) => key)).toEqual(["KEY", ...keys]);
     const { stdout, stderr } = await holdfast("ls", "page:", "--max", "110");
     expect(words(stdout)).toHaveLength(111);
-    expect(stderr).toBe("holdfast: there are more than these 110: give a prefix, or a larger --max\n");
+    expect(stderr).toBe("holdfast: namespace default\nholdfast: there are more than these 110: give a prefix, or a larger --max\n");
     expect(await json("ls", "page:", "--max", "1")).toMatchObject({ items: [{ key: keys[0] }], more: true });
   });
 

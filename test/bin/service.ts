@@ -41,7 +41,6 @@ export async function serve(): Promise<Service> {
     env: { HOLDFAST_URL: gateway.url },
     tableEnv: {
       HOLDFAST_TABLE: table.tableName,
-      HOLDFAST_NAMESPACE: "local",
       AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
       AWS_REGION: "us-east-1",
       AWS_ACCESS_KEY_ID: "local",

@@ -104,7 +104,7 @@ describe("every operation", () => {
 
 describe("an answer without a problem document", () => {
   it.each([
-    [401, "forbidden"],
+    [401, "not-configured"],
     [403, "forbidden"],
     [404, "not-found"],
     [413, "too-large"],

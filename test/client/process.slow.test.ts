@@ -32,7 +32,7 @@ beforeAll(async () => {
     handler: compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: () => undefined }),
     port: 0,
   });
-  locks = createLockClient({ client: table.client, tableName: table.tableName, namespace: "local" });
+  locks = createLockClient({ client: table.client, tableName: table.tableName });
 });
 
 afterAll(async () => {
@@ -53,7 +53,6 @@ function start(order: ProgramOrder) {
     ...aws,
     HOLDFAST_URL: gateway.url,
     HOLDFAST_TABLE: table.tableName,
-    HOLDFAST_NAMESPACE: "local",
   });
 }
 
@@ -95,6 +94,11 @@ describe.each(REACHES)("a program that reaches the %s and is told to end by SIGT
 
   it("frees what it holds, if its client was asked to, and ends as it would have", async () => {
     expect(await ended({ closeOnSigterm: true })).toEqual({ code: null, holders: 0 });
+  });
+
+  it("frees what one of its clients holds, though the others are closed before it", async () => {
+    expect(await ended({ closeOnSigterm: true, hasIdleClients: true })).toEqual({ code: null, holders: 0 });
+    expect(await ended({ closeOnSigterm: true, hasIdleClients: true, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
   });
 
   it("frees what it holds, and leaves its end to the listener that it has", async () => {

@@ -2,6 +2,7 @@
 import { writeSync } from "node:fs";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
+import type { LockClient } from "../../lib/index.js";
 
 /** What the program is told; where the service or the table is, it finds in its environment. */
 export interface ProgramOrder {
@@ -10,13 +11,18 @@ export interface ProgramOrder {
   readonly does: "holds" | "waits" | "serves";
   /** For its client. */
   readonly closeOnSigterm?: boolean;
+  /** Whether it has two more clients, which hold nothing and so are closed at once. */
+  readonly hasIdleClients?: boolean;
   /** Whether it has a listener of its own, which ends it half a second after the signal with this status. */
   readonly ownStatus?: number;
   readonly key: string;
 }
 
-const { reaches, does, key, closeOnSigterm, ownStatus } = JSON.parse(process.argv[2] ?? "") as ProgramOrder;
-const locks = reaches === "service" ? createLockClient({ closeOnSigterm }) : createTableClient({ closeOnSigterm });
+const { reaches, does, key, closeOnSigterm, hasIdleClients, ownStatus } = JSON.parse(process.argv[2] ?? "") as ProgramOrder;
+const create = (): LockClient => (reaches === "service" ? createLockClient({ closeOnSigterm }) : createTableClient({ closeOnSigterm }));
+if (hasIdleClients) create();
+const locks = create();
+if (hasIdleClients) create();
 if (does === "serves") setInterval(() => undefined, 1000);
 if (ownStatus !== undefined) process.on("SIGTERM", () => setTimeout(() => process.exit(ownStatus), 500));
 

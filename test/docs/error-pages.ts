@@ -30,6 +30,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   locked: "Come back after `retryAfterMs`, or wait in the queue (`Prefer: wait`). In the SDK it is no error: `tryAcquire` answers `null`",
   "queue-full": "Come back later. If it happens often: shorter holds, or more keys (segments)",
   throttled: "Slow down and try later; alarm if it stays",
+  "not-configured":
+    "Correct what the message names: the table and its keys, the region, the credentials, what they may do, or the namespace. No wrapper goes on past it",
   internal: "Send the same request again, with the same leaseId. If it repeats, the service's log has the cause",
   "clock-skew": "Wait. If it stays, a server's clock is wrong, or the process's own where the client is straight on the table",
   "newer-format": "Deploy this side too: another side already writes a newer major version of the record",

@@ -1,5 +1,4 @@
 /** The reference in docs/http-api.md: the OpenAPI document as people read it, with the defaults that the service fills in. */
-import { DEFAULTS } from "../../lib/core/limits.js";
 import { openapi } from "../../lib/wire/openapi.js";
 import { table } from "./generated.js";
 import { EXAMPLES } from "./http-examples.js";
@@ -23,6 +22,7 @@ interface Schema {
   readonly additionalProperties?: boolean | Schema;
   readonly oneOf?: readonly Schema[];
   readonly anyOf?: readonly Schema[];
+  readonly default?: unknown;
   readonly description?: string;
 }
 
@@ -55,24 +55,13 @@ interface Document {
 const DOCUMENT = openapi() as unknown as Document;
 const SCHEMAS = DOCUMENT.components.schemas;
 
-/** What is filled in where a request leaves it out. */
+/** What holds where a request leaves it out, and is no value that the document could name. */
 const FILLED_IN: Readonly<Record<string, unknown>> = {
-  "AcquireRequest.leaseMs": DEFAULTS.leaseMs,
-  "AcquireRequest.mode": "exclusive",
-  "AcquireRequest.limit": 1,
-  "AcquireRequest.permits": 1,
-  "AcquireRequest.priority": 0,
-  "AcquireRequest.owner": "",
   "RenewRequest.leaseMs": "the lease's own",
   "TransferRequest.leaseMs": "the lease's own",
-  "AcquireSetRequest.leaseMs": DEFAULTS.leaseMs,
   "RenewSetRequest.leaseMs": "each lease's own",
-  "StartRequest.leaseMs": DEFAULTS.leaseMs,
-  "StartRequest.keepResultMs": DEFAULTS.keepResultMs,
-  "StartRequest.maxAttempts": DEFAULTS.maxAttempts,
   "RenewRunRequest.leaseMs": "the lease's own",
 };
-const QUERY_FILLED_IN: Readonly<Record<string, unknown>> = { max: DEFAULTS.listMax };
 
 /** Whole numbers with thin groups, as people read them. */
 function figure(value: number): string {
@@ -110,7 +99,7 @@ function words(schema: Schema): string {
   if (type === "boolean") return "`true` or `false`";
   if (schema.properties) return `{ ${membersOf(schema).join(", ")} }`;
   if (typeof schema.additionalProperties === "object") return `an object: ${words(schema.additionalProperties)} for each key`;
-  return type === "object" ? "an object, up to 1 KB as JSON" : "JSON";
+  return type === "object" ? "an object" : "JSON";
 }
 
 function membersOf({ properties = {}, required = [] }: Schema): readonly string[] {
@@ -123,7 +112,8 @@ function refName({ $ref = "" }: Schema): string {
 
 /** A schema's alternatives that are objects; itself, where it is one. */
 function variantsOf(schema: Schema): readonly Schema[] {
-  return (schema.oneOf ?? schema.anyOf ?? [schema]).flatMap((one) => (one.properties ? [one] : []));
+  if (schema.properties) return [schema];
+  return (schema.oneOf ?? schema.anyOf ?? []).flatMap((one) => (one.properties ? [one] : []));
 }
 
 function fieldsOf(name: string, withDefaults: boolean): string {
@@ -133,7 +123,7 @@ function fieldsOf(name: string, withDefaults: boolean): string {
     .map((variant) => {
       const title = variants.length === 1 ? [] : [`With ${firstConst(variant)}:`, ""];
       const rows = Object.entries(variant.properties ?? {}).map(([field, type]) => {
-        const need = variant.required?.includes(field) ? "required" : shown(FILLED_IN[`${name}.${field}`]);
+        const need = variant.required?.includes(field) ? "required" : shown(type.default ?? FILLED_IN[`${name}.${field}`]);
         const cells = [`\`${field}\``, words(type), type.description ?? ""];
         return withDefaults ? cells.toSpliced(2, 0, need) : cells;
       });
@@ -148,7 +138,7 @@ function firstConst({ properties = {} }: Schema): string {
 }
 
 function purposeOf(parameter: Parameter): string {
-  const fallback = parameter.in === "query" ? shown(QUERY_FILLED_IN[parameter.name]) : "";
+  const fallback = parameter.in === "query" ? shown(parameter.schema.default) : "";
   const what = parameter.in === "header" ? (parameter.description ?? "") : words(parameter.schema);
   return `- ${parameter.in} \`${parameter.name}\`: ${what}${fallback === "" ? "" : ` (default ${fallback})`}`;
 }
@@ -194,7 +184,7 @@ function section(method: string, path: string, operation: Operation): string {
   return parts.join("\n\n");
 }
 
-const COMMON = ["400", "403", "413", "415", "429", "500", "503"];
+const COMMON = ["400", "401", "403", "413", "415", "429", "500", "503"];
 
 /** Refusals that every operation has, apart: they would be most of the page. */
 function withoutCommon(operation: Operation, common: ReadonlyMap<string, string>): Operation {

@@ -4,7 +4,7 @@ import { CreateTableCommand, DeleteTableCommand, DescribeTableCommand } from "@a
 import { randomUUID } from "node:crypto";
 import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { tableRight } from "../../infra/access.js";
+import { tableRights } from "../../infra/access.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 import { only } from "../infra/resources.js";
 import { synthesize } from "../infra/synthesize.js";
@@ -58,7 +58,7 @@ describe("the table by commands", () => {
 
   it("gives direct clients the rights that grantDirect gives", () => {
     const named = [...SECTION.split("\n## ")[0]!.matchAll(/`(dynamodb:\w+)`/g)].map(([, action]) => action);
-    expect(named).toEqual(tableRight({ tableArn: "arn" } as Parameters<typeof tableRight>[0], "shop").actions);
+    expect(named).toEqual(tableRights({ tableArn: "arn" } as Parameters<typeof tableRights>[0], "default")[0].actions);
   });
 });
 

@@ -70,10 +70,10 @@ const JWT = { jwt: { claims: { iss: "https://idp.example.com", sub: "alice", tea
 
 /** Whose keys they are, of a role and of a subject, by each `tenant`. */
 function tenantsTable(): string {
-  const namespace = (tenancy: Tenancy, authorizer: unknown): string =>
+  const namespace = (tenancy: Tenancy | undefined, authorizer: unknown): string =>
     callerOf(httpEvent("GET /v1/health", { authorizer, timeEpoch: 0 }), tenancy)?.namespace ?? "refused: 403";
-  const rows = (["account", "role", { claim: "team" }] as const).map((tenancy) => [
-    typeof tenancy === "string" ? `\`${tenancy}\`` : `\`claim:${tenancy.claim}\``,
+  const rows = ([undefined, "account", "role", { claim: "team" }] as const).map((tenancy) => [
+    tenancy === undefined ? "none" : typeof tenancy === "string" ? `\`${tenancy}\`` : `\`claim:${tenancy.claim}\``,
     ...[IAM, JWT].map((authorizer) => {
       const found = namespace(tenancy, authorizer);
       return found.startsWith("refused") ? "(needs `jwt`)" : `\`${found}\``;
@@ -119,7 +119,7 @@ describe("the grants", () => {
     ["grantClient(fn)", (service, client) => service.grantClient(client)],
     ["grantClient(fn, { prefix })", (service, client) => service.grantClient(client, { prefix: "ORDER_" })],
     ["grantAdmin(fn)", (service, client) => service.grantAdmin(client)],
-    ["grantDirect(fn, { namespace })", (service, client) => service.grantDirect(client, { namespace: "shop" })],
+    ["grantDirect(fn)", (service, client) => service.grantDirect(client)],
   ])("%s sets what the page says", (row, grant) => {
     const set: string[] = [];
     const service = new LockService(new Stack(newApp(), "shop"), "Locks");

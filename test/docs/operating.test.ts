@@ -131,6 +131,14 @@ describe("what the page says of the stack", () => {
     for (const title of titles) expect(TEXT).toContain(`_${title}_`);
   });
 
+  it("advises provisioned concurrency only where the API invokes a version or an alias, which alone can have it", () => {
+    const invoked = all(template, "AWS::ApiGatewayV2::Integration").map(([, { Properties }]) => Properties["IntegrationUri"] as object);
+    const functionArns = all(template, "AWS::Lambda::Function").map(([id]) => ({ "Fn::GetAtt": [id, "Arn"] }));
+    for (const uri of invoked) expect(functionArns).toContainEqual(uri);
+    expect(TEXT).toContain("Provisioned concurrency is for a version or an alias, and the API invokes neither");
+    expect(TEXT.match(/provisioned concurrency/gi)).toHaveLength(1);
+  });
+
   it("names only outputs that there are, and what outlives the stack", () => {
     const { Outputs } = template.toJSON() as { Outputs: Record<string, unknown> };
     const variables = [...new Set(PAGE.match(/\$(?!AWS)[A-Z]+(?:_[A-Z]+)+/g))];

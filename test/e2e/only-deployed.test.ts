@@ -129,6 +129,11 @@ const MISTAKES: Readonly<Record<string, Readonly<Record<string, (fails: (on: Dep
     "decodes twice": (fails) => fails(making(path((asked) => asked.path.replaceAll("%25", "%")))),
     "cuts a key off": (fails) => fails(making(path((asked) => asked.path.replace(/%(?:25|2F|3F|23)[^/]*/, "")))),
   },
+  "a slash at the end of a path > is another path, which the API doesn't have: the service's own 404, and nothing happens to the key": {
+    "takes it for the path without it": (fails) => fails(making(path((asked) => asked.path.replace(/\/$/, "")))),
+    "takes it for an empty key": (fails) => fails(making(path((asked) => asked.path.replace(/^\/v1\/locks\/$/, "/v1/locks/x")))),
+    "answers itself": (fails) => fails(making(changed(404, ({ body }) => void delete body.code))),
+  },
   "clocks > of function and gateway are epoch milliseconds that agree with the answer's Date within the guard": {
     "tells the time in seconds": (fails) =>
       fails(making(changed(200, ({ body }) => void (body.serverTimeMs = Math.round(body.serverTimeMs / 1000))))),

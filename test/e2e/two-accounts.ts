@@ -1,5 +1,5 @@
 /**
- * A service on loopback that vouches for callers of two accounts, which `npm start` has no way to: the
+ * A service on loopback that vouches for callers of two accounts, each a tenant, which `npm start` has no way to: the
  * real handler behind the local gateway, its records in memory.
  */
 import { startGateway } from "../../infra/local/gateway.js";
@@ -18,7 +18,7 @@ const STRANGER = "stranger";
 
 /** Serves on a free port. */
 export async function twoAccounts(): Promise<WholeTarget> {
-  const handler = compose({}, { store: createMemoryStore({ rules: createRules() }), log: () => undefined });
+  const handler = compose({ HOLDFAST_TENANT: "account" }, { store: createMemoryStore({ rules: createRules() }), log: () => undefined });
   const gateway = await startGateway({ handler: (event) => handler(fromItsAccount(event)), port: 0 });
   return {
     url: gateway.url,

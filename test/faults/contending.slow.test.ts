@@ -24,7 +24,6 @@ beforeAll(async () => {
   locks = createLockClient({
     client: table.client,
     tableName: table.tableName,
-    namespace: "local",
   });
 });
 

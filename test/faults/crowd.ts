@@ -45,7 +45,6 @@ export function startContender({ endpoint, tableName }: FreshTable, order: Conte
     AWS_SECRET_ACCESS_KEY: "local",
     AWS_ENDPOINT_URL_DYNAMODB: endpoint,
     HOLDFAST_TABLE: tableName,
-    HOLDFAST_NAMESPACE: "local",
   });
 }
 

@@ -141,6 +141,7 @@ describe("the event", () => {
     ["Application/JSON; charset=utf-8", "{}", "{}", false],
     ["text/plain", "{}", "{}", false],
     ["application/x-www-form-urlencoded", "{}", "e30=", true],
+    ["application/json", Buffer.from([0x22, 0xff, 0x22]), '"\ufffd"', false],
     ["application/octet-stream", Buffer.from([0, 255]), "AP8=", true],
     [undefined, "{}", "e30=", true],
   ])("hands over a body of type %s as API Gateway does", async (type, sent, body, isBase64Encoded) => {

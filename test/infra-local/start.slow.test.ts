@@ -61,6 +61,7 @@ describe("npm start", () => {
     const printed = await greeting(child);
     const [, url] = /^holdfast \S+ serves (http:\/\/127\.0\.0\.1:[1-9]\d*)$/m.exec(printed) ?? [];
     const [, engine] = /^engine: (.*)$/m.exec(printed) ?? [];
+    expect(printed).toMatch(/^namespace: default$/m);
     expect(engine).toMatch(
       { memory: /^memory/, "the embedded engine": /^(dynoxide|dynamodb-local|memory)/ }[what] ?? /^your own DynamoDB at http/,
     );

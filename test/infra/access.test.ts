@@ -115,12 +115,13 @@ describe("a client of the keys of a prefix", () => {
 });
 
 describe("a client straight on the table", () => {
-  const { template, statements, environment } = grantTo((service, shop) => service.grantDirect(shop, { namespace: "shop" }));
-  const [statement] = statements as [Statement];
+  const tenants = () => ({ tenant: "role" as const });
+  const { template, statements, environment } = grantTo((service, shop) => service.grantDirect(shop, { namespace: "shop" }), tenants);
+  const [statement, ofTenancy] = statements as [Statement, Statement];
   const { "ForAllValues:StringLike": like, Null: none } = statement.Condition as Record<string, Record<string, unknown>>;
 
   it("reads, updates and queries, and never deletes, scans or puts", () => {
-    expect(statements).toHaveLength(1);
+    expect(statements).toHaveLength(2);
     expect(statement.Action).toEqual(["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]);
     expect(statement.Resource).toEqual({ "Fn::GetAtt": [only(template, "AWS::DynamoDB::Table")[0], "Arn"] });
   });
@@ -147,21 +148,47 @@ describe("a client straight on the table", () => {
     expect(none).toEqual({ "dynamodb:LeadingKeys": "false" });
   });
 
-  it("knows the table and the namespace; without one named, the account's", () => {
+  it("knows the table and the namespace: that of all callers, or where accounts are tenants, the account's", () => {
     expect(environment).toEqual({ HOLDFAST_TABLE: { Ref: only(template, "AWS::DynamoDB::Table")[0] }, HOLDFAST_NAMESPACE: "shop" });
-    expect(grantTo((service, shop) => service.grantDirect(shop)).environment["HOLDFAST_NAMESPACE"]).toEqual({ Ref: "AWS::AccountId" });
+    const shared = grantTo((service, shop) => service.grantDirect(shop));
+    expect(shared.environment["HOLDFAST_NAMESPACE"]).toBe("default");
+    const ofAccount = grantTo(
+      (service, shop) => service.grantDirect(shop),
+      () => ({ tenant: "account" }),
+    );
+    expect(ofAccount.environment["HOLDFAST_NAMESPACE"]).toEqual({ Ref: "AWS::AccountId" });
+  });
+
+  it("reads whether the table has tenants, and records it only where there are none", () => {
+    const shared = grantTo((service, shop) => service.grantDirect(shop)).statements[1]!;
+    for (const { Condition } of [ofTenancy, shared])
+      expect(Condition).toEqual({ ...(statement.Condition as object), "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["/table"] } });
+    expect([ofTenancy.Action, shared.Action]).toEqual(["dynamodb:GetItem", ["dynamodb:GetItem", "dynamodb:UpdateItem"]]);
+  });
+
+  it.each<[props: object, namespace: string | undefined, refused: string]>([
+    [{}, "shop", 'namespace: "shop" given; this service has no tenants'],
+    [{ tenant: "account" }, "default", 'namespace: "default" given; with tenant it must be a tenant\'s own'],
+    [{ tenant: "role" }, undefined, 'namespace: none given; with tenant "role" it must be a tenant\'s own'],
+  ])("with %j is refused the namespace %s, which can't be right", (props, namespace, refused) => {
+    expect(() =>
+      grantTo(
+        (service, shop) => service.grantDirect(shop, namespace === undefined ? {} : { namespace }),
+        () => props,
+      ),
+    ).toThrow(refused);
   });
 
   it("may use the table's key, through DynamoDB alone", () => {
     const encrypted = grantTo(
       (service, shop) => service.grantDirect(shop, { namespace: "shop" }),
-      (stack) => ({ encryptionKey: new Key(stack, "Key") }),
+      (stack) => ({ ...tenants(), encryptionKey: new Key(stack, "Key") }),
     );
-    expect(encrypted.statements.map(({ Action }) => [Action].flat()[0]?.split(":")[0]).sort()).toEqual(["dynamodb", "kms"]);
+    expect(encrypted.statements.map(({ Action }) => [Action].flat()[0]?.split(":")[0]).sort()).toEqual(["dynamodb", "dynamodb", "kms"]);
   });
 
   it.each(["", "a/b", "shop*", "a b", "a?"])("is not given the namespace %j", (namespace) => {
-    expect(() => grantTo((service, shop) => service.grantDirect(shop, { namespace }))).toThrow("namespace: must be");
+    expect(() => grantTo((service, shop) => service.grantDirect(shop, { namespace }), tenants)).toThrow("namespace: must be");
   });
 });
 

@@ -5,8 +5,18 @@ import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { describe, expect, it } from "vitest";
 import type { Duty } from "../../lambda/routes.js";
 import { DUTIES } from "../../lambda/routes.js";
+import type { LockServiceProps } from "../../infra/lock-service.js";
+import { compose } from "../../lambda/compose.js";
+import type { Environment } from "../../lambda/compose.js";
 import { LIMITS } from "../../lib/core/limits.js";
+import { createRules } from "../../lib/core/rules.js";
+import type { Timer } from "../../lib/core/time.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { TABLE_CALLS } from "../../lib/store/table.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import { ACQUIRE, START } from "../support/direct-service.js";
+import { httpEvent } from "../support/http-event.js";
+import { leaseIdAt } from "../support/lease-ids.js";
 import type { Statement } from "./resources.js";
 import { all, functionOf, only, statementsOf } from "./resources.js";
 import { synthesize, synthesizeOwn } from "./synthesize.js";
@@ -15,6 +25,8 @@ import { synthesize, synthesizeOwn } from "./synthesize.js";
 const ANSWER_MS = 2 * TABLE_CALLS.requestHandler.requestTimeout;
 /** For how long an HTTP API waits for a function. */
 const GATEWAY_TIMEOUT_MS = 30_000;
+
+const INSPECT = "GET /v1/locks/{key}";
 
 const template = Template.fromStack(synthesize());
 const DUTY_NAMES = [...new Set(Object.values(DUTIES))];
@@ -33,7 +45,11 @@ describe("each function", () => {
       Architectures: ["arm64"],
       Handler: "index.handler",
       Environment: {
-        Variables: { HOLDFAST_TABLE: { Ref: tableId }, HOLDFAST_SERVICE: "holdfast-dev-Locks", NODE_OPTIONS: "--enable-source-maps" },
+        Variables: {
+          HOLDFAST_TABLE: { Ref: tableId },
+          HOLDFAST_SERVICE: expect.stringMatching(/^holdfast-dev-Locks-[0-9A-F]{8}$/),
+          NODE_OPTIONS: "--enable-source-maps",
+        },
       },
       LoggingConfig: { LogGroup: { Ref: expect.stringMatching(/^LocksLog/) } },
       TracingConfig: { Mode: "Active" },
@@ -58,6 +74,62 @@ describe("each function", () => {
     expect([properties("hold").ReservedConcurrentExecutions, properties("acquire").ReservedConcurrentExecutions]).toEqual([50, 200]);
     expect(properties("admin")).not.toHaveProperty("ReservedConcurrentExecutions");
     expect(properties("admin").MemorySize).toBe(1_024);
+  });
+});
+
+/** A clock that stands still, and counts the requests that wait for it. */
+class CountingClock extends VirtualClock {
+  pauses = 0;
+
+  override after(delayMs: number, task: () => void): Timer {
+    this.pauses++;
+    return super.after(delayMs, task);
+  }
+}
+
+describe("requests that would wait", () => {
+  const WAITERS = 200;
+  const WAIT = { prefer: "wait=5" };
+
+  /** Two hundred waiters for one run, for a lock each and for news of a key each: their answers, and how often one of them paused. */
+  async function crowdBefore(made: Template) {
+    const clock = new CountingClock();
+    const { Variables } = functionOf(made, "acquire")[1].Properties.Environment as { Variables: Environment };
+    const handler = compose(Variables, { store: createMemoryStore({ rules: createRules(), clock }), clock, log: () => undefined });
+    const ask = (routeKey: string, key: string, headers: Readonly<Record<string, string>> = {}) =>
+      handler(httpEvent(routeKey, { key, leaseId: leaseIdAt(clock.wallMs()), headers, timeEpoch: clock.wallMs() }));
+    const keys = Array.from({ length: WAITERS }, (_, index) => `ORDER_${index}`);
+    await ask(START, "REFUND");
+    for (const key of keys) await ask(ACQUIRE, key);
+    const crowd = keys.flatMap((key) => [
+      ask(START, "REFUND", WAIT),
+      ask(ACQUIRE, key, WAIT),
+      ask(INSPECT, key, { ...WAIT, "if-none-match": "*" }),
+    ]);
+    const answers = await clock.settle(Promise.all(crowd));
+    return { statuses: new Set(answers.map(({ statusCode }) => statusCode)), pauses: clock.pauses };
+  }
+
+  it("never occupy a function by default: two hundred of each kind are told at once when to come again", async () => {
+    expect(await crowdBefore(template)).toEqual({ statuses: new Set([202, 304, 409]), pauses: 0 });
+  });
+
+  it.each<[why: string, props: LockServiceProps]>([
+    ["holders have executions of their own", { reservedConcurrency: { hold: 20 } }],
+    ["those who acquire have no more than theirs", { reservedConcurrency: { acquire: 100 } }],
+    ["one asks for it", { serverWaitMs: 2_000 }],
+  ])("are held where %s", async (_why, props) => {
+    expect((await crowdBefore(synthesizeOwn(() => props))).pauses).toBeGreaterThan(WAITERS);
+  });
+
+  it("are held by nobody where one says so, whatever is reserved", async () => {
+    expect((await crowdBefore(synthesizeOwn(() => ({ reservedConcurrency: { hold: 20 }, serverWaitMs: 0 })))).pauses).toBe(0);
+  });
+
+  it.each([-1, 5_001, 0.5, Number.NaN])("are not held for %d ms: that is no time the function has", (serverWaitMs) => {
+    expect(() => synthesizeOwn(() => ({ serverWaitMs }))).toThrow(
+      `serverWaitMs: ${serverWaitMs} given; it must be a whole number of ms from 0 to 5000`,
+    );
   });
 });
 

@@ -1,13 +1,17 @@
 /** The construct's options: which tables are fit for locks, and that two services never share anything. */
-import { App, Stack } from "aws-cdk-lib";
+import { App, NestedStack, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
-import { AttributeType, Table, TableV2 } from "aws-cdk-lib/aws-dynamodb";
+import { AttributeType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-dynamodb";
+import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
+import { Construct } from "constructs";
 import { describe, expect, it } from "vitest";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
-import { all, functionOf, only } from "./resources.js";
+import type { Statement } from "./resources.js";
+import { all, functionOf, grantedStatements, only, statementsOf } from "./resources.js";
 import { newApp, synthesizeOwn } from "./synthesize.js";
 
+const JWT = { issuer: "https://id.example.com/", audience: ["locks"] };
 const STRING = AttributeType.STRING;
 const FIT = {
   partitionKey: { name: "p", type: STRING },
@@ -70,8 +74,47 @@ describe("a table that is there already", () => {
       },
       "table: must have no index",
     ],
+    [
+      "a local index",
+      (stack) => {
+        const table = new Table(stack, "Mine", FIT);
+        table.addLocalSecondaryIndex({ indexName: "i", sortKey: { name: "v", type: STRING } });
+        return table;
+      },
+      "table: must have no index",
+    ],
+    [
+      "a number as its partition key",
+      (stack) => new Table(stack, "Mine", { ...FIT, partitionKey: { name: "p", type: AttributeType.NUMBER } }),
+      "table: must have the string keys p (partition) and k (sort)",
+    ],
+    [
+      "bytes as its sort key",
+      (stack) => new Table(stack, "Mine", { ...FIT, sortKey: { name: "k", type: AttributeType.BINARY } }),
+      "table: must have the string keys p (partition) and k (sort)",
+    ],
   ])("is refused with %s", (_what, table, message) => {
     expect(() => synthesizeIn("us-east-1", table)).toThrow(message);
+  });
+});
+
+describe("a table of one's own with a customer's key", () => {
+  const template = synthesizeOwn(
+    (stack) => ({ table: new Table(stack, "Mine", { ...FIT, encryption: TableEncryption.CUSTOMER_MANAGED }) }),
+    (service, stack) => void service.grantDirect(new Role(stack, "Task", { assumedBy: new AccountRootPrincipal() })),
+  );
+  const keyArn = { "Fn::GetAtt": [only(template, "AWS::KMS::Key")[0], "Arn"] };
+  const uses = (statements: readonly Statement[]): unknown[] =>
+    statements.filter(({ Action }) => String(Action).includes("kms:")).map(({ Resource }) => Resource);
+
+  it("lets every function use that key, though only the table names it", () => {
+    const roles = all(template, "AWS::IAM::Role").filter(([id]) => id.startsWith("Locks"));
+    expect(roles).toHaveLength(3);
+    for (const [id, role] of roles) expect([id, uses(statementsOf(role))]).toEqual([id, [keyArn]]);
+  });
+
+  it("lets a client straight on the table use it too", () => {
+    expect(uses(grantedStatements(template))).toEqual([keyArn]);
   });
 });
 
@@ -84,19 +127,39 @@ describe("two services", () => {
       const named = JSON.stringify(Template.fromStack(stack).toJSON()).match(/"(?:TableName|FunctionName|LogGroupName|RoleName)":"/g);
       expect(named).toBeNull(); // Without a name of its own CloudFormation makes one, of the stack's.
     }
-    expect([dev, prod].map((stack) => serviceOf(Template.fromStack(stack!)))).toEqual(["holdfast-dev-Locks", "holdfast-prod-Locks"]);
+    expect([dev, prod].map((stack) => serviceOf(Template.fromStack(stack!)))).toEqual([
+      expect.stringMatching(/^holdfast-dev-Locks-[0-9A-F]{8}$/),
+      expect.stringMatching(/^holdfast-prod-Locks-[0-9A-F]{8}$/),
+    ]);
   });
 
-  it("may be in one stack", () => {
+  it.each<[where: string, scopesIn: (stack: Stack) => [first: Construct, second: Construct], ids: [string, string]]>([
+    ["side by side", (stack) => [stack, stack], ["Orders", "Payments"]],
+    ["under different parents", (stack) => [new Construct(stack, "Orders"), new Construct(stack, "Payments")], ["Locks", "Locks"]],
+    ["whose paths read alike", (stack) => [new Construct(stack, "A"), new Construct(stack, "A-B")], ["B-Locks", "Locks"]],
+    ["in nested stacks", (stack) => [new NestedStack(stack, "Orders"), new NestedStack(stack, "Payments")], ["Locks", "Locks"]],
+  ])("may be in one stack, %s, and share no alarm, dashboard, query or metric", (_where, scopesIn, ids) => {
     const app = newApp();
     const stack = new Stack(app, "shop");
-    new LockService(stack, "Orders");
-    new LockService(stack, "Payments");
+    const scopes = scopesIn(stack);
+    scopes.forEach((scope, index) => new LockService(scope, ids[index]!));
     app.synth();
-    const template = Template.fromStack(stack);
-    expect(all(template, "AWS::DynamoDB::Table")).toHaveLength(2);
-    const alarms = all(template, "AWS::CloudWatch::Alarm").map(([, alarm]) => alarm.Properties.AlarmName as string);
-    expect(new Set(alarms).size).toBe(alarms.length);
+    const templates = [...new Set([stack, ...scopes.map((scope) => Stack.of(scope))])].map((one) => Template.fromStack(one));
+    const everyOne = (type: string, property: string): unknown[] =>
+      templates.flatMap((template) => all(template, type).map(([, { Properties }]) => Properties[property] as unknown));
+    expect(templates.flatMap((template) => all(template, "AWS::DynamoDB::Table"))).toHaveLength(2);
+    for (const [type, property, count] of [
+      ["AWS::CloudWatch::Alarm", "AlarmName", 12],
+      ["AWS::CloudWatch::Dashboard", "DashboardName", 2],
+      ["AWS::Logs::QueryDefinition", "Name", 2],
+    ] as const) {
+      const names = everyOne(type, property).map((name) => JSON.stringify(name));
+      expect([type, names.length, new Set(names).size]).toEqual([type, count, count]);
+    }
+    const services = everyOne("AWS::Lambda::Function", "Environment").map(
+      (environment) => (environment as { Variables: Record<string, unknown> }).Variables["HOLDFAST_SERVICE"],
+    );
+    expect(new Set(services).size).toBe(2);
   });
 });
 
@@ -105,6 +168,11 @@ describe("options that make no sense", () => {
     [{ metricPrefixes: Array.from({ length: 11 }, (_, index) => `P${index}_`) }, "metricPrefixes: at most 10"],
     [{ metricPrefixes: ["a,b"] }, 'metricPrefixes: "a,b" is how no key begins'],
     [{ tenant: "claim:t" as const }, "tenant: a claim is in a token"],
+    [{ tenant: "claim:" as const, jwt: JWT }, 'tenant: "claim:" names no claim'],
+    [{ jwt: { ...JWT, adminScopes: [] } }, "jwt.adminScopes: [] given; it must name at least one"],
+    [{ jwt: { ...JWT, adminScopes: [""] } }, 'jwt.adminScopes: [""] given; it must name at least one'],
+    [{ jwt: { ...JWT, scopes: [] } }, "jwt.scopes: [] given; it must name at least one"],
+    [{ jwt: { ...JWT, audience: [] } }, "jwt.audience: [] given; it must name at least one"],
   ])("%j", (props, message) => {
     expect(() => new LockService(new Stack(new App(), "shop"), "Locks", props)).toThrow(message);
   });

@@ -12,7 +12,9 @@ const alarms = all(template, "AWS::CloudWatch::Alarm").map(([, { Properties }]) 
 describe("the alarms", () => {
   it("are for clock skew, throttling, failures, lost leases, slow heartbeats and holders without room", () => {
     expect(alarms.map(({ AlarmName }) => AlarmName as string).sort()).toEqual(
-      ["ClockSkew", "Failures", "HoldersThrottled", "Lost", "SlowHeartbeats", "Throttled"].map((name) => `holdfast-dev-Locks: ${name}`),
+      ["ClockSkew", "Failures", "HoldersThrottled", "Lost", "SlowHeartbeats", "Throttled"].map((name) =>
+        expect.stringMatching(new RegExp(`^holdfast-dev-Locks-[0-9A-F]{8}: ${name}$`)),
+      ),
     );
   });
 
@@ -63,7 +65,7 @@ it("draws every metric, by its name, on the dashboard", () => {
 
 it("saves the query for one key's history on the functions' log", () => {
   const { Properties } = only(template, "AWS::Logs::QueryDefinition")[1];
-  expect(Properties.Name).toBe("holdfast-dev-Locks/one key's history");
+  expect(Properties.Name).toMatch(/^holdfast-dev-Locks-[0-9A-F]{8}\/one key's history$/);
   expect(Properties.LogGroupNames).toEqual([{ Ref: expect.stringMatching(/^LocksLog/) }]);
   const query = Properties.QueryString as string;
   for (const field of ["model", "id", "event", "owner", "fencingToken", "reason"]) expect(query).toMatch(new RegExp(`\\b${field}\\b`));

@@ -65,7 +65,7 @@ it("prints one JSON object a line, and what went wrong inside, which the answer 
     const apply = () => calls++ === 0
       ? Promise.resolve({ answer: { ok: true, state: "never" }, events: [{ event: "ended", leaseId: "x", owner: "", principal: "p", reason: "cancelled" }] })
       : Promise.reject(new Error("inside"));
-    const handler = compose({}, { store: { apply } });
+    const handler = compose({}, { store: { apply, tenancy: async (mine) => mine } });
     const leaseId = "01a1fadb-2b13-71b0-b423-0517604dd9ad";
     for (let n = 0; n < 2; n++) await handler(httpEvent("DELETE /v1/locks/{key}/leases/{leaseId}", { key: "ORDER_1", leaseId, timeEpoch: null }));
   `;

@@ -1,5 +1,7 @@
 /** The handler on its own: which part of an event counts, and what becomes of what goes wrong inside. */
 import { describe, expect, it } from "vitest";
+import { createHandler } from "../../lambda/handler.js";
+import type { HttpEvent } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/lock-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
@@ -22,7 +24,7 @@ import {
 function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
-  return { apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
+  return { tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 
 const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
@@ -90,6 +92,30 @@ describe("an event", () => {
     expect((await ask(LOOK)).body.result === outcome.result).toBe(true);
   });
 
+  it.each<[what: string, body: string, headers: Readonly<Record<string, string>>]>([
+    ["half of a surrogate pair", '{"owner":"\ud800"}', {}],
+    ["a character that the gateway put for a byte that was none", '{"owner":"\ufffd"}', { "content-length": "13" }],
+  ])("whose body was not UTF-8 is 400: %s", async (_what, body, headers) => {
+    const { ask, newId } = directService();
+    const reply = await ask(ACQUIRE, { leaseId: newId(), body, headers });
+    expect([reply.status, reply.body.code, reply.body.detail]).toEqual([400, "invalid-request", "The body is not UTF-8"]);
+  });
+
+  it.each<[what: string, body: string, headers: Readonly<Record<string, string>>]>([
+    ["sent as it is", '{"owner":"\ufffd"}', { "content-length": "15" }],
+    ["of unknown length", '{"owner":"\ufffd"}', {}],
+    ["written as an escape", '{"owner":"\\ufffd"}', { "content-length": "18" }],
+  ])("may have U+FFFD in its body: %s", async (_what, body, headers) => {
+    const { ask, newId } = directService();
+    expect((await ask(ACQUIRE, { leaseId: newId(), body, headers })).body.owner).toBe("\ufffd");
+  });
+
+  it.each(["7b22c3227d", "7bff7d", "22eda08022", "c080", "f5808080"])("whose base64 is not of UTF-8 is 400: %s", async (hex) => {
+    const { ask, newId } = directService();
+    const reply = await ask(ACQUIRE, { leaseId: newId(), body: Buffer.from(hex, "hex"), base64: true });
+    expect([reply.status, reply.body.code, reply.body.detail]).toEqual([400, "invalid-request", "The body is not UTF-8"]);
+  });
+
   it.each(PATHS.map((path) => [`ANY ${path}`, 405]).concat([["$default", 404]]) as [string, number][])(
     "of %s is %i",
     async (routeKey, status) => {
@@ -100,9 +126,81 @@ describe("an event", () => {
     },
   );
 
+  it("of ANY on a path that the API doesn't have is 404, without methods", async () => {
+    const { status, headers } = await directService().ask("ANY /{proxy+}");
+    expect([status, headers["allow"]]).toEqual([404, undefined]);
+  });
+
   it.each(["constructor", "toString", "__proto__", ""])("of the route key %j is 404", async (routeKey) => {
     expect((await directService().ask(routeKey)).status).toBe(404);
   });
+});
+
+/** Events of other kinds, as AWS documents them, less what says nothing here. */
+const FOREIGN: readonly (readonly [kind: string, event: unknown])[] = [
+  ["nothing", undefined],
+  ["null", null],
+  ["text", "PUT"],
+  ["an empty object, as a console's test sends it", {}],
+  [
+    "a REST API or payload format 1.0",
+    {
+      version: "1.0",
+      resource: "/v1/health",
+      path: "/v1/health",
+      httpMethod: "GET",
+      headers: {},
+      requestContext: { requestId: "r-1", stage: "prod" },
+    },
+  ],
+  [
+    "a REST API without a version",
+    { resource: "/v1/health", path: "/v1/health", httpMethod: "GET", headers: null, requestContext: { requestId: "r-1" } },
+  ],
+  [
+    "a load balancer",
+    {
+      requestContext: { elb: { targetGroupArn: "arn:aws:elasticloadbalancing:…" } },
+      httpMethod: "GET",
+      path: "/v1/health",
+      headers: {},
+      body: "",
+    },
+  ],
+  ["a schedule", { version: "0", id: "e-1", "detail-type": "Scheduled Event", source: "aws.events", resources: [], detail: {} }],
+  ["a queue", { Records: [{ messageId: "m-1", body: "{}", eventSource: "aws:sqs" }] }],
+  ["a WebSocket API", { headers: {}, requestContext: { routeKey: "$connect", requestId: "r-1" } }],
+  ["format 2.0 without a context", { version: "2.0", routeKey: "GET /v1/health", headers: {} }],
+  ["format 2.0 without headers", { version: "2.0", routeKey: "GET /v1/health", requestContext: { requestId: "r-1" } }],
+];
+
+describe("an event that is none of an HTTP API", () => {
+  it.each(FOREIGN)("is answered by where the handler belongs, and reported: %s", async (_kind, event) => {
+    const failures: (readonly [error: unknown, requestId: string])[] = [];
+    const { store, clock } = directService();
+    const handler = createHandler({
+      store,
+      clock,
+      log: () => expect.unreachable(),
+      onFailure: (...failure) => void failures.push(failure),
+    });
+    const answer = await handler(event as HttpEvent);
+    expect(answer.statusCode).toBe(500);
+    const problem = JSON.parse(answer.body ?? "") as object;
+    expect(problem).toMatchObject({ code: "internal", definite: true, retry: "never" });
+    expect(problem).toHaveProperty("detail", expect.stringMatching(/behind an API Gateway HTTP API, with payload format 2\.0/));
+    expect(failures).toEqual([[expect.objectContaining({ message: expect.stringContaining("payload format 2.0") }), expect.any(String)]]);
+  });
+});
+
+it("answers also where the report of a failure fails", async () => {
+  const { ask, newId } = directService({
+    store: failing(new Error("inside")),
+    onFailure: () => {
+      throw new Error("the report failed");
+    },
+  });
+  expect((await ask(ACQUIRE, { leaseId: newId() })).status).toBe(500);
 });
 
 describe("a store that fails", () => {

@@ -79,7 +79,7 @@ describe("another namespace", () => {
   const namedAs = (authorizer: unknown, more: Partial<EventParts> = {}): Partial<EventParts> => ({ authorizer, ...more });
 
   it("has keys of the same names, and its own locks, permits, scopes and sets of them", async () => {
-    const service = directService();
+    const service = directService({ tenancy: "account" });
     const leaseId = service.newId();
     const body = { scope: SCOPE, limit: 2, permits: 2 };
     const held = await service.ask(ACQUIRE, { leaseId, body });

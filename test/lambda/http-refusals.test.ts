@@ -88,6 +88,12 @@ describe("a body", () => {
     }
   });
 
+  it.each(["application/json", "application/vnd.holdfast+json"])("of bytes that are not UTF-8, sent as %s, is 400", async (type) => {
+    const body = Buffer.concat([Buffer.from('{"owner":"'), Buffer.from([0xe9]), Buffer.from('"}')]);
+    const response = await fetch(service.url + lease(), { method: "PUT", headers: { "content-type": type }, body });
+    expect([response.status, await response.json()]).toMatchObject([400, { code: "invalid-request", detail: "The body is not UTF-8" }]);
+  });
+
   it.each([
     ["application/x-www-form-urlencoded", 415],
     ["text/plain", 415],

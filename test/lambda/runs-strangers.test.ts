@@ -29,7 +29,7 @@ const BY_LEASE: [routeKey: string, body?: object][] = [
 
 /** Alice runs; she saved how far she got. */
 async function running() {
-  const service = directService();
+  const service = directService({ tenancy: "account" });
   const leaseId = service.newId();
   const started = await service.ask(START, { leaseId, body: START_BODY });
   await service.ask(RENEW_RUN, { leaseId, body: { checkpoint: "hers" } });

@@ -13,7 +13,8 @@ const tokenOf = (claims: object): unknown => ({ jwt: { claims: { iss: "https://i
 
 describe("a namespace", () => {
   it.each<[tenancy: Tenancy | undefined, authorizer: unknown, namespace: string | undefined]>([
-    [undefined, ALICE, "111122223333"],
+    [undefined, ALICE, "default"],
+    [undefined, tokenOf({}), "default"],
     ["account", ALICE, "111122223333"],
     ["role", ALICE, "111122223333:AROAALICE"],
     ["account", tokenOf({}), "https%3A%2F%2Fid.example.com"],

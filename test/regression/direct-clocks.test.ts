@@ -52,7 +52,9 @@ function directMode({ wallBy = 0 } = {}) {
     })({});
     return result as T;
   }
+  let recorded: ReturnType<LockStore["tenancy"]> | undefined;
   const store: LockStore = {
+    tenancy: (mine) => (recorded ??= dated(() => (told.looks++, counted.tenancy(mine)))),
     apply: (address, command, clocks) => dated(() => counted.apply(address, command, clocks)),
     applyAll: (parts, clocks) => dated(() => counted.applyAll(parts, clocks)),
     read: (address) => dated(() => (told.looks++, counted.read(address))),

@@ -98,7 +98,7 @@ async function play(history: readonly Step[]): Promise<{ lines: readonly LogLine
     };
     if ((await sent[does]()).status >= 400) refused++;
     const spans = (truth[key] ??= []);
-    const [now] = Object.entries((await store.read({ namespace: "111122223333", kind: "locks", key }))?.holds ?? {});
+    const [now] = Object.entries((await store.read({ namespace: "default", kind: "locks", key }))?.holds ?? {});
     const last = spans.at(-1);
     if (last && last.untilMs === undefined && last.fencingToken !== now?.[1].fencingToken)
       spans.splice(-1, 1, { ...last, untilMs: clock.wallMs() });

@@ -23,7 +23,7 @@ async function held() {
   await service.clock.advance(250);
   const { body } = await service.ask(ACQUIRE, { key: "ORDER_1231", leaseId, body: { owner: "checkout-7", leaseMs: LEASE_MS } });
   const { fencingToken } = body as { fencingToken: number };
-  const common = { namespace: "111122223333", kind: "lock", model: "ORDER", id: "1231", requestId: "request-1" };
+  const common = { namespace: "default", kind: "lock", model: "ORDER", id: "1231", requestId: "request-1" };
   const mine = { ...common, owner: "checkout-7", principal: alice, lease: hash(leaseId), fencingToken };
   return { ...service, leaseId, fencingToken, common, mine, newLines: () => service.lines.slice(1) };
 }
@@ -132,7 +132,7 @@ describe("a line", () => {
     const error = new StoreUnavailable("ValidationException: no h.0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b", true, false);
     const fail = (): Promise<never> => Promise.reject(error);
     const { ask, newId, lines } = directService({
-      store: { apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail },
+      store: { tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail },
     });
     await ask(ACQUIRE, { leaseId: newId() });
     expect(lines[0]?.reason).toBe(`unavailable: ValidationException: no h.${hash("0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b")}`);

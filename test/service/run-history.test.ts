@@ -115,7 +115,7 @@ async function play(
     };
     const { status, body } = await sent[does]();
     if (status >= 400 && (body as { code: string }).code !== "not-found") refused++;
-    truth = storyOf(await store.read({ namespace: "111122223333", kind: "runs", key: "ORDER_1" }));
+    truth = storyOf(await store.read({ namespace: "default", kind: "runs", key: "ORDER_1" }));
     expect(rebuild(lines), `after ${does}`).toEqual(truth);
   }
   return { lines, truth, refused };

@@ -24,7 +24,7 @@ async function running() {
   await service.clock.advance(250);
   const { body } = await service.ask(START, { key: KEY, leaseId, body: BODY });
   const { fencingToken } = body as { fencingToken: number };
-  const common = { namespace: "111122223333", kind: "run", model: "INVOICE", id: "42", requestId: "request-1" };
+  const common = { namespace: "default", kind: "run", model: "INVOICE", id: "42", requestId: "request-1" };
   const mine = { ...common, owner: "billing-3", principal: alice, lease: hash(leaseId), fencingToken };
   return { ...service, leaseId, common, mine, newLines: () => service.lines.slice(1) };
 }

@@ -69,7 +69,12 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "ring-without-floor",
     why: "the last eight ends remembered and nothing of those before: a late duplicate is granted as new",
     file: "lib/core/ending.ts",
-    edits: [["ended: all.slice(0, LIMITS.endedRemembered), floor };", "ended: all.slice(0, LIMITS.endedRemembered), floor: '' };"]],
+    edits: [
+      [
+        "return { ended: all.filter((entry) => entry !== leaving), floor: raised };",
+        "return { ended: all.filter((entry) => entry !== leaving), floor };",
+      ],
+    ],
   },
   {
     name: "renewal-that-shortens",

@@ -10,6 +10,8 @@ import { BUGS } from "./bugs.js";
 import type { simulate } from "./history.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** What the AWS SDK is in the bundle. */
+const SDK = path.join(ROOT, "test/simulation/dynamo/sdk-stand-in.ts");
 
 /** The bug of that name. @throws Error listing the names when there is none. */
 export function bugNamed(name: string): Bug {
@@ -29,6 +31,7 @@ export async function bundleSimulation(bug: Bug | undefined): Promise<{ readonly
     format: "esm",
     platform: "node",
     target: "node20",
+    alias: { "@aws-sdk/client-dynamodb": SDK, "@aws-sdk/lib-dynamodb": SDK },
     plugins: bug ? [writtenIn(bug)] : [],
   });
   return { url: pathToFileURL(outfile).href, remove: () => rm(folder, { recursive: true }) };

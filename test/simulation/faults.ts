@@ -23,6 +23,13 @@ export interface FaultMix {
   readonly clientJumpMs: number;
   readonly handlerErrorMs: number;
   readonly gatewayErrorMs: number;
+  /** Of the table's own clock, which clients straight on the table go by. */
+  readonly tableErrorMs: number;
+  /** Between a store and the table: writes lost, answers lost, throttled, in the way of a transaction. */
+  readonly loseWrite: number;
+  readonly loseAnswer: number;
+  readonly throttle: number;
+  readonly conflict: number;
   /** Server clocks are as far off as they may be, one way or the other: there the takeover margin shows. */
   readonly clocksAtExtremes: boolean;
   readonly handlerJumps: boolean;
@@ -60,6 +67,11 @@ export function drawFaults(random: Random): FaultMix {
     clientJumpMs: stopsMonotonic ? 0 : some(random.between(0, 3_600_000), 0),
     handlerErrorMs: handlersAreFaulty ? wildMs : E,
     gatewayErrorMs: handlersAreFaulty ? E : wildMs,
+    tableErrorMs: E,
+    loseWrite: some(random.between(0, 0.03), 0),
+    loseAnswer: some(random.between(0, 0.06), 0),
+    throttle: some(random.between(0, 0.05), 0),
+    conflict: random.pick([0, 0.3, 1]),
     clocksAtExtremes,
     handlerJumps: random.chance(0.7),
     heartbeats: random.pick([0.1, 0.6, 1]),

@@ -8,8 +8,11 @@ import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/http-transport.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { createMemoryTable } from "../../lib/store/memory-store.js";
 import { live, withLocks } from "./application.js";
+import type { Backend } from "./backend.js";
+import { memoryBackend } from "./backend.js";
+import { directClient } from "./direct.js";
+import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, Weather } from "./faults.js";
 import { judge } from "./judge.js";
@@ -38,14 +41,16 @@ export interface History {
 const START_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
 const KEYS = ["ORDER_1", "ORDER_2"];
-/** The account that all clients of the simulation belong to. */
-const NAMESPACE = "simulation";
+/** That many of the histories are on the in-memory DynamoDB, the others on the memory store. */
+const ON_DYNAMO = 0.6;
 /** The clients that run work under a key, by their indices. */
 const FIRST_RUNNER = 20;
 /** Those that use every kind of lock. */
 const FIRST_OF_KINDS = 40;
 /** In so many of the histories a herd comes. */
 const HERDS = 0.1;
+/** The table tells its time by the whole second. */
+const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 
@@ -81,17 +86,16 @@ export async function simulate(seed: number): Promise<History> {
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
   const weather: Weather = { mix, isFoul: true };
-  const records = createMemoryTable();
-  const oracle = new Oracle(
-    () => world.nowMs,
-    (key, digest) => records.payloads.get(`${NAMESPACE}/runs/${key}/${digest}`),
-    Math.max(mix.handlerErrorMs, mix.gatewayErrorMs),
-  );
+  const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix));
+  const around = { world, random, weather, oracle };
+  const dynamo = random.chance(ON_DYNAMO) ? dynamoBackend(around) : undefined;
+  const backend = dynamo ?? memoryBackend(around);
+  const direct = dynamo ? random.pick([0, 0.3, 0.3, 1]) : 0;
   const gateways = Array.from(
     { length: GATEWAYS },
     () => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }),
   );
-  const handlers = Array.from({ length: HANDLERS }, () => makeHandler({ world, random, weather, oracle }, records));
+  const handlers = Array.from({ length: HANDLERS }, () => makeHandler(around, backend));
   const network = new Network(world, random, weather, gateways, handlers);
   network.onDelivered = (request) => judge(oracle, request);
   world.atRest = () => oracle.believers.atRest();
@@ -100,7 +104,10 @@ export async function simulate(seed: number): Promise<History> {
   const actor = (index: number): Actor => {
     const made = makeActor(world, random, mix, network, index);
     processes.push(made.process);
-    return made;
+    if (!dynamo || !random.chance(direct)) return made;
+    // Liveness is judged by clocks that are as they should be, and this one decides.
+    if (!weather.isFoul) made.process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
+    return { ...made, client: directClient(dynamo, made.process, random, oracle) };
   };
   const stage: Stage = {
     world,
@@ -132,7 +139,7 @@ export async function simulate(seed: number): Promise<History> {
     for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
     for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
     await world.run(stage.busyUntilMs);
-    if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, records, oracle);
+    if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
   }
 
   weather.isFoul = false;
@@ -154,6 +161,12 @@ export async function simulate(seed: number): Promise<History> {
   };
 }
 
+/** How far the earlier clock of a decision may be behind: both clocks are within the guard of each other, and one is right. */
+function mostBehindMs(mix: FaultMix): number {
+  const errorMs = Math.max(mix.handlerErrorMs, mix.gatewayErrorMs, mix.clientWallErrorMs + mix.clientJumpMs);
+  return Math.min(errorMs, DEFAULTS.clockGuardMs + DEFAULTS.clockErrorMs) + TABLE_SECOND_MS;
+}
+
 /** A client of that principal, behind the network, on clocks that its faults allow. */
 export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
   const process = new Process(world, {
@@ -168,20 +181,11 @@ export function makeActor(world: World, random: Random, mix: FaultMix, network: 
 }
 
 /** Over an hour or three, items whose time has passed go, some soon and some late. */
-async function collectWhileIdle(
-  world: World,
-  random: Random,
-  records: ReturnType<typeof createMemoryTable>,
-  oracle: Oracle,
-): Promise<void> {
+async function collectWhileIdle(world: World, random: Random, backend: Backend): Promise<void> {
   const untilMs = world.nowMs + random.between(61 * MINUTE, 180 * MINUTE);
   while (world.nowMs < untilMs) {
     await world.run(world.nowMs + random.between(MINUTE, 20 * MINUTE));
-    for (const [address, record] of [...records.entries()]) {
-      if (record.ttlAtSec * 1000 > world.nowMs || random.chance(0.3)) continue;
-      records.remove(address);
-      oracle.collected(address, record);
-    }
+    backend.collect();
   }
 }
 
@@ -200,7 +204,7 @@ async function checkLiveness({ world, random, oracle, actor, keys }: Stage, acto
   await world.run(world.nowMs + random.between(0, 3 * leaseMs));
   holder.process.crash();
   const crashedMs = world.nowMs;
-  const boundMs = leaseMs + takeoverMarginMs(leaseMs) + 2 * DEFAULTS.clockErrorMs + 1500;
+  const boundMs = leaseMs + takeoverMarginMs(leaseMs) + 2 * DEFAULTS.clockErrorMs + TABLE_SECOND_MS + 1500;
   let grantedMs = Number.POSITIVE_INFINITY;
   void actor(actors + 1)
     .client.acquire(key, { leaseMs, waitMs: 240_000 })

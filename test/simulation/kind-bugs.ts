@@ -78,8 +78,6 @@ export const KIND_BUGS: readonly Bug[] = [
     name: "readers-fence-each-other",
     why: "every reader raises what a resource compares, and those who hold beside it are refused",
     file: "lib/core/acquire.ts",
-    edits: [
-      ["fenceFloor: isAlone(command) || rest.fenceFloor === 0 ? hold.fencingToken : rest.fenceFloor,", "fenceFloor: hold.fencingToken,"],
-    ],
+    edits: [["fenceFloor: others ? rest.fenceFloor : hold.fencingToken,", "fenceFloor: hold.fencingToken,"]],
   },
 ];

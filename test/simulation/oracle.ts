@@ -47,11 +47,10 @@ export class Oracle implements Bench {
 
   constructor(
     readonly now: () => number,
-    textBeside: (key: string, digest: string) => string | undefined,
     /** How far the server clocks of a request may be apart and behind, in ms. */
     private readonly clockErrorMs = 0,
   ) {
-    this.runs = new RunOracle(this, textBeside);
+    this.runs = new RunOracle(this);
   }
 
   /** A lease that a client holds from now on, as its client says or as `mode` says. */
@@ -89,6 +88,16 @@ export class Oracle implements Bench {
     this.believers.add(run, [{ truth, leaseId, of: run }]);
   }
 
+  /** A write to the table: a change of the record, or only that a waiter was heard of, which leaves its version alone. */
+  observed(address: Address, write: Written): void {
+    const { before, next } = write;
+    if (before?.version !== next.version) return this.written(address, write);
+    for (const [place, waiter] of next.waiters.entries())
+      if (before.waiters[place]?.heardUntilMs !== waiter.heardUntilMs) this.queues.heard(waiter);
+    if (JSON.stringify({ ...before, waiters: [] }) !== JSON.stringify({ ...next, waiters: [] }))
+      this.fail("S2", `${address.key}: changed at version ${next.version}, which it had before`);
+  }
+
   /** The record as it was and as it is, at the moment of the write. */
   written({ kind, key }: Address, write: Written): void {
     const { before, next } = write;
@@ -101,7 +110,7 @@ export class Oracle implements Bench {
     for (const [leaseId, hold] of Object.entries(held)) {
       const after = next.holds[leaseId];
       if (!after) this.#ended(truth, leaseId, hold.fencingToken, next);
-      else if (after !== hold) this.#kept(truth, leaseId, hold, after, next);
+      else this.#kept(truth, leaseId, hold, after, next);
     }
     for (const ended of next.ended) if (!truth.endings.has(ended.leaseId)) this.#end(truth, ended.leaseId, ended.ending);
     const broken = clash(holdersIn(next));

@@ -14,11 +14,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
     why: "a change that was decided before a waiter was heard of is written over it, since the version is the same",
     file: "lib/store/memory-store.ts",
     edits: [
-      ["return !current || !seen || isSameQueue(next, seen) || isSameQueue(current, seen);", "return true;"],
-      [
-        "isSameQueue(next, seen) ? { ...next, waiters: current.waiters } : next;",
-        "current === next ? { ...next, waiters: current.waiters } : next;",
-      ],
+      ["return !next || !current || !seen || isSameQueue(next, seen) || current.touches === seen.touches;", "return true;"],
+      ["...(isLeft && { waiters: current.waiters }) };", "...(isLeft && current === next && { waiters: current.waiters }) };"],
     ],
   },
   {
@@ -84,8 +81,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
     file: "lib/core/acquire.ts",
     edits: [
       [
-        "settled({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId);",
-        "settled({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, leaseId);",
+        "settled({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);",
+        "settled({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, leaseId, true);",
       ],
     ],
   },

@@ -137,10 +137,15 @@ function isHeardOf(before: LockRecord, next: LockRecord): boolean {
   const isSame = <T extends { readonly leaseId: string }>(some: readonly T[], others: readonly T[]): boolean =>
     some.length === others.length && some.every(({ leaseId }, at) => leaseId === others[at]?.leaseId);
   return (
-    before.holds === next.holds &&
-    before.ended === next.ended &&
-    before.upgrading === next.upgrading &&
+    isEqual(before.holds, next.holds) &&
+    isEqual(before.ended, next.ended) &&
+    isEqual(before.upgrading, next.upgrading) &&
     isSame(before.offers, next.offers) &&
-    isSame(before.waiters, next.waiters)
+    isSame(before.waiters, next.waiters) &&
+    before.waiters.some(({ heardUntilMs }, place) => heardUntilMs !== next.waiters[place]?.heardUntilMs)
   );
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }

@@ -23,11 +23,10 @@ export class RunOracle {
   readonly asked = new RunRequests();
   readonly #truths = new Map<string, RunTruth>();
 
-  constructor(
-    private readonly bench: Bench,
-    /** The text of a payload that is kept on an item of its own. */
-    private readonly textBeside: (key: string, digest: string) => string | undefined,
-  ) {}
+  /** The text of a payload that is kept on an item of its own. */
+  textBeside: (key: string, digest: string) => string | undefined = () => undefined;
+
+  constructor(private readonly bench: Bench) {}
 
   written(key: string, { before, next, decidedAtMs }: Written): void {
     const truth = this.#truth(key);

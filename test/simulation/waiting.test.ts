@@ -1,7 +1,7 @@
 /** Requests that wait in the handler do so in the simulated world's time: its waits go on when the world does. */
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/client/lock-client.js";
-import { createMemoryTable } from "../../lib/store/memory-store.js";
+import { memoryBackend } from "./backend.js";
 import type { FaultMix, Weather } from "./faults.js";
 import { makeActor } from "./history.js";
 import type { Delivered } from "./judge.js";
@@ -15,7 +15,8 @@ import { Process, World } from "./world.js";
 /** Nothing goes wrong. */
 const CALM: FaultMix = {
   ...{ loseRequest: 0, loseReply: 0, duplicate: 0, slowMs: 20, lateMs: 0, stallMs: 0, pause: 0, pauseMs: 0, crash: 0 },
-  ...{ stopsMonotonic: false, clientWallErrorMs: 0, clientJumpMs: 0, handlerErrorMs: 0, gatewayErrorMs: 0 },
+  ...{ stopsMonotonic: false, clientWallErrorMs: 0, clientJumpMs: 0, handlerErrorMs: 0, gatewayErrorMs: 0, tableErrorMs: 0 },
+  ...{ loseWrite: 0, loseAnswer: 0, throttle: 0, conflict: 0 },
   ...{ clocksAtExtremes: false, handlerJumps: false, heartbeats: 1 },
 };
 const KEY = "ORDER_1";
@@ -25,11 +26,9 @@ function calmWorld() {
   const world = new World(Date.UTC(2027, 0, 1));
   const random = new Random(1);
   const weather: Weather = { mix: CALM, isFoul: false };
-  const oracle = new Oracle(
-    () => world.nowMs,
-    () => undefined,
-  );
-  const handler = makeHandler({ world, random, weather, oracle }, createMemoryTable());
+  const oracle = new Oracle(() => world.nowMs);
+  const around = { world, random, weather, oracle };
+  const handler = makeHandler(around, memoryBackend(around));
   const network = new Network(world, random, weather, [new Process(world)], [handler]);
   const starts: { readonly request: Delivered; readonly status: number; readonly tookMs: number }[] = [];
   network.onDelivered = (request) => {

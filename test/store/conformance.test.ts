@@ -3,6 +3,9 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { TABLE } from "../../lib/store/table.js";
+import { sdkClientOf } from "../simulation/dynamo/sdk-client.js";
+import { DynamoTable } from "../simulation/dynamo/table.js";
 import { freshTable } from "../support/engine.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
@@ -15,6 +18,12 @@ lockStoreConformance("memory-store", () => createMemoryStore({ rules: RULES }));
 
 lockStoreConformance("dynamo-store", async () => {
   const { client, tableName } = await freshTable();
+  return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+});
+
+lockStoreConformance("dynamo-store, on the simulation's table", () => {
+  const tableName = "simulated";
+  const client = sdkClientOf(new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs()));
   return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
 });
 

@@ -5,7 +5,7 @@ import type { HttpEvent } from "../../lambda/http.js";
 export interface EventParts {
   readonly key?: string;
   readonly leaseId?: string;
-  /** Sent as it is when it is text, otherwise as JSON. */
+  /** Sent as it is when it is text or bytes, otherwise as JSON. */
   readonly body?: unknown;
   readonly base64?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export const BOB = { iam: { accountId: "111122223333", userId: "AROABOB:session-
 /** The event of a request that met `routeKey`. */
 export function httpEvent(routeKey: string, parts: EventParts): HttpEvent {
   const { key, leaseId, body, base64 = false, headers = {}, query, authorizer = ALICE, timeEpoch, rawPath = "/" } = parts;
-  const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+  const text = body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const named = Object.entries({ key, leaseId }).filter(([, value]) => value !== undefined);
   const [method = "", routePath = ""] = routeKey.split(" ", 2);
   const context = {
@@ -49,7 +49,7 @@ export function httpEvent(routeKey: string, parts: EventParts): HttpEvent {
     headers: { host: "api.example.com", ...(text !== undefined && { "content-type": "application/json" }), ...headers },
     ...(query && { queryStringParameters: { ...query } }),
     ...(routePath.includes("{") && { pathParameters: Object.fromEntries(named) }),
-    ...(text !== undefined && { body: base64 ? Buffer.from(text, "utf8").toString("base64") : text }),
+    ...(text !== undefined && { body: base64 ? Buffer.from(text).toString("base64") : String(text) }),
     isBase64Encoded: base64,
     requestContext: context as HttpEvent["requestContext"],
   };

@@ -35,10 +35,17 @@ const CHECKS: Readonly<Record<string, Check>> = {
     !isObject(value) || Object.entries(rule).every(([name, schema]) => !Object.hasOwn(value, name) || fits(schema, value[name])),
   additionalProperties: (value, rule: boolean, schema) =>
     rule || !isObject(value) || Object.keys(value).every((name) => Object.hasOwn(propertiesOf(schema), name)),
+  allOf: (value, rule: readonly JsonSchema[]) => rule.every((schema) => fits(schema, value)),
+  not: (value, rule: JsonSchema) => !fits(rule, value),
+  if: (value, rule: JsonSchema, { then }) => !fits(rule, value) || fits(then as JsonSchema, value),
+  then: () => true,
   anyOf: (value, rule: readonly JsonSchema[]) => rule.some((schema) => fits(schema, value)),
   oneOf: (value, rule: readonly JsonSchema[]) => rule.filter((schema) => fits(schema, value)).length === 1,
+  minItems: (value, rule: number) => !Array.isArray(value) || value.length >= rule,
+  maxItems: (value, rule: number) => !Array.isArray(value) || value.length <= rule,
   items: (value, rule: JsonSchema) => !Array.isArray(value) || value.every((item) => fits(rule, item)),
   description: () => true,
+  default: () => true,
 };
 
 /** Whether `value` is what `schema` describes. @throws Error at a keyword that isn't known here. */

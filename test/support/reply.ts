@@ -26,6 +26,14 @@ export interface Reply {
 const MAX_REPLY_CHARS = 128 * 1024;
 /** One that shows what a run keeps: its result and its checkpoint, characters escaped. */
 const MAX_RUN_CHARS = 2 * (LIMITS.resultBytes + LIMITS.checkpointBytes);
+/** One that shows who holds and who waits, of a key or of a page of keys. */
+const MAX_LOOK_CHARS = LIMITS.pageBytes + 1024;
+const MAX_CHARS: Readonly<Record<string, number>> = {
+  Run: MAX_RUN_CHARS,
+  StartedOrReplayed: MAX_RUN_CHARS,
+  Inspection: MAX_LOOK_CHARS,
+  List: MAX_LOOK_CHARS,
+};
 const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = {
   Lease: messages.Lease,
   Inspection: messages.Inspection,
@@ -57,7 +65,7 @@ export function checkReply(routeKey: string, reply: Reply, asked: string): void 
   const { status, headers, text, body } = reply;
   const said = `${JSON.stringify(headers)} ${text}`;
   const schema = OPERATION_DOCS[routeKey]?.answers[status] ?? "";
-  expect(said.length).toBeLessThan(schema === "Run" || schema === "StartedOrReplayed" ? MAX_RUN_CHARS : MAX_REPLY_CHARS);
+  expect(said.length).toBeLessThan(MAX_CHARS[schema] ?? MAX_REPLY_CHARS);
   for (const [leaseId] of said.matchAll(LEASE_ID))
     expect(asked.toLowerCase(), "a lease that the request didn't name").toContain(leaseId.toLowerCase());
 

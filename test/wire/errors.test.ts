@@ -12,6 +12,7 @@ const EVERYTHING: Required<RefusalDetails> = {
   detail: "One sentence.",
   retryAfterMs: 1_871,
   holders: [{ owner: "checkout-7", mode: "exclusive", permits: 1, fencingToken: 7, heldMs: 1_160, remainingMs: 840 }],
+  holdersOmitted: 3,
   reason: "taken",
   blocking: ["a"],
   lost: ["b"],
@@ -71,7 +72,7 @@ describe("the registry", () => {
 
 describe("an error without a problem document", () => {
   it.each([
-    [401, "forbidden", "never"],
+    [401, "not-configured", "never"],
     [403, "forbidden", "never"],
     [404, "not-found", "never"],
     [413, "too-large", "never"],
@@ -80,6 +81,34 @@ describe("an error without a problem document", () => {
     for (const body of [undefined, { message: "Forbidden" }, "text", null, [], { code: "nonsense" }, { code: "toString" }]) {
       expect(fromProblem(status, body)).toMatchObject({ ok: false, code, definite: true, retry });
     }
+  });
+
+  it.each<[status: number, message: string, code: string]>([
+    [403, "The security token included in the request is expired", "not-configured"],
+    [403, "The security token included in the request is invalid.", "not-configured"],
+    [403, "Missing Authentication Token", "not-configured"],
+    [403, "The request signature we calculated does not match the signature you provided.", "not-configured"],
+    [401, "Unauthorized", "not-configured"],
+    [403, "Forbidden", "forbidden"],
+    [403, "User: arn:aws:iam::111122223333:user/zoe is not authorized to perform: execute-api:Invoke", "forbidden"],
+  ])("of status %i passes on %j, as %s", (status, message, code) => {
+    for (const body of [{ message }, { Message: message }]) {
+      expect(fromProblem(status, body)).toMatchObject({
+        code,
+        definite: true,
+        retry: "never",
+        detail: `The gateway answered ${status} before the service was reached: ${message}`,
+      });
+    }
+  });
+
+  it("passes on no leaseId, one line only, and not much of it", () => {
+    const leaseId = "01a2ce8b-d400-7145-b733-952723412670";
+    const message = `not authorized on resource: arn:aws:execute-api:*/PUT/v1/locks/k/leases/${leaseId}\nPUT\n/v1/locks`;
+    expect(fromProblem(403, { message })?.detail).toMatch(/: not authorized on resource: \S+\/leases\/…$/);
+    expect(fromProblem(403, { message: "x".repeat(5000) })?.detail.length).toBeLessThan(300);
+    for (const body of ["<html>", { message: 7 }, { message: "" }, null])
+      expect(fromProblem(403, body)?.detail).toBe("The gateway answered 403 before the service was reached");
   });
 
   it.each([500, 502, 503, 504, 400, 410, 418, 423])("of status %i says nothing about what happened", (status) => {

@@ -2,11 +2,12 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { ROUTES } from "../../lambda/routes.js";
-import { LIMITS } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";
 import { decodeBody } from "../../lib/wire/decode.js";
 import * as messages from "../../lib/wire/messages.js";
 import { openapi } from "../../lib/wire/openapi.js";
+import { ACQUIRE, CONCLUDE, directService, START } from "../support/direct-service.js";
 import type { JsonSchema } from "../support/json-schema.js";
 import { fits } from "../support/json-schema.js";
 
@@ -30,7 +31,11 @@ interface Document {
   readonly openapi: string;
   readonly info: { readonly version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+  readonly security: readonly object[];
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>;
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+  };
 }
 
 const document = openapi() as unknown as Document;
@@ -64,7 +69,7 @@ describe("the document", () => {
     );
     const statuses = Object.keys(operation.responses);
     expect(statuses.some((status) => status.startsWith("2"))).toBe(true);
-    expect(statuses).toEqual(expect.arrayContaining(["400", "403", "500", "503"]));
+    expect(statuses).toEqual(expect.arrayContaining(["400", "401", "403", "500", "503"]));
   });
 
   it("needs a body exactly where the service does", () => {
@@ -92,7 +97,7 @@ describe("the document", () => {
     expect(headersOf("acquire", "200")).toEqual(["ETag", "Idempotent-Replayed"]);
     expect(headersOf("acquire", "423")).toEqual(["Retry-After"]);
     expect(headersOf("acquire", "410")).toEqual([]);
-    expect(byId.get("inspect")?.parameters.map(({ name }) => name)).toContain("If-None-Match");
+    expect(byId.get("inspect")?.parameters.map(({ name }) => name)).toEqual(["key", "If-None-Match", "Prefer"]);
     expect(headersOf("start", "201")).toEqual(["ETag", "Idempotent-Replayed"]);
     expect(headersOf("start", "409")).toEqual(["Retry-After"]);
     expect(headersOf("conclude", "200")).toEqual(["Idempotent-Replayed"]);
@@ -103,14 +108,26 @@ describe("the document", () => {
   });
 
   it.each([
-    ["start", ["200", "201", "400", "403", "409", "410", "413", "415", "422", "429", "500", "503"]],
-    ["renewRun", ["200", "400", "403", "410", "413", "415", "429", "500", "503"]],
-    ["conclude", ["200", "400", "403", "409", "410", "413", "415", "429", "500", "503"]],
-    ["run", ["200", "304", "400", "403", "404", "413", "415", "429", "500", "503"]],
-    ["runs", ["200", "400", "403", "413", "415", "429", "500", "503"]],
-    ["resetRun", ["200", "400", "403", "404", "409", "413", "415", "429", "500", "503"]],
+    ["start", ["200", "201", "400", "401", "403", "409", "410", "413", "415", "422", "429", "500", "503"]],
+    ["renewRun", ["200", "400", "401", "403", "410", "413", "415", "429", "500", "503"]],
+    ["conclude", ["200", "400", "401", "403", "409", "410", "413", "415", "429", "500", "503"]],
+    ["run", ["200", "304", "400", "401", "403", "404", "413", "415", "429", "500", "503"]],
+    ["runs", ["200", "400", "401", "403", "413", "415", "429", "500", "503"]],
+    ["resetRun", ["200", "400", "401", "403", "404", "409", "413", "415", "429", "500", "503"]],
   ])("has every status that %s has", (id, statuses) => {
     expect(Object.keys(byId.get(id)?.responses ?? {}).sort()).toEqual(statuses);
+  });
+
+  it("says how callers are known, and what the gateway answers to others", () => {
+    const { securitySchemes } = document.components;
+    expect(Object.values(securitySchemes).map(({ type, scheme, name }) => [type, scheme ?? name])).toEqual([
+      ["apiKey", "Authorization"],
+      ["http", "bearer"],
+    ]);
+    expect(document.security).toEqual(Object.keys(securitySchemes).map((name) => ({ [name]: [] })));
+    for (const { operation, routeKey } of operations)
+      expect(JSON.stringify(operation.responses["401"]?.content), routeKey).toContain("#/components/schemas/GatewayAnswer");
+    expect(fits(document.components.schemas["GatewayAnswer"]!, { message: "Unauthorized" })).toBe(true);
   });
 
   it("says how large each body may be", () => {
@@ -228,6 +245,53 @@ describe("the document and the service", () => {
     expect(decodeBody(SCHEMAS[id] as v.GenericSchema, JSON.stringify(body), "application/json").ok).toBe(good);
   });
 
+  const SET = "PUT /v1/lock-sets/{leaseId}";
+  it.each<[routeKey: string, name: string, good: boolean, body: object]>([
+    [ACQUIRE, "AcquireRequest", false, { permits: 2 }],
+    [ACQUIRE, "AcquireRequest", false, { permits: 2, mode: "exclusive" }],
+    [ACQUIRE, "AcquireRequest", true, { permits: 1 }],
+    [ACQUIRE, "AcquireRequest", true, { permits: 3, limit: 3 }],
+    [ACQUIRE, "AcquireRequest", false, { mode: "shared", limit: 2 }],
+    [ACQUIRE, "AcquireRequest", false, { mode: "shared", permits: 2 }],
+    [ACQUIRE, "AcquireRequest", true, { mode: "shared", limit: 1 }],
+    [SET, "AcquireSetRequest", true, { keys: ["A"] }],
+    [SET, "AcquireSetRequest", true, { locks: [{ key: "A", mode: "shared" }] }],
+    [SET, "AcquireSetRequest", false, { keys: ["A"], locks: [{ key: "A" }] }],
+    [SET, "AcquireSetRequest", false, {}],
+    [SET, "AcquireSetRequest", false, { keys: [] }],
+    [CONCLUDE, "OutcomeRequest", true, { state: "succeeded", result: 1 }],
+    [CONCLUDE, "OutcomeRequest", true, { state: "succeeded", resultOmitted: true }],
+    [CONCLUDE, "OutcomeRequest", false, { state: "succeeded", result: 1, resultOmitted: true }],
+  ])("agree on which fields go together in %s, %s (%s): %j", async (routeKey, name, good, body) => {
+    expect(fits(document.components.schemas[name]!, body)).toBe(good);
+    const { ask, newId } = directService();
+    expect((await ask(routeKey, { leaseId: newId(), body })).status === 400).toBe(!good);
+  });
+
+  it("agree in words where JSON Schema can't compare: permits are at most the limit", async () => {
+    const { permits } = document.components.schemas["AcquireRequest"]!["properties"] as Record<string, { description: string }>;
+    expect(permits?.description).toContain("at most `limit`");
+    const { ask, newId } = directService();
+    const { status, body } = await ask(ACQUIRE, { leaseId: newId(), body: { limit: 2, permits: 3 } });
+    expect([status, body.field]).toEqual([400, "permits"]);
+  });
+
+  it.each([
+    [ACQUIRE, "AcquireRequest", ["leaseMs", "owner", "mode", "limit", "permits", "priority"]],
+    [START, "StartRequest", ["leaseMs", "keepResultMs", "maxAttempts", "owner"]],
+    [SET, "AcquireSetRequest", ["leaseMs", "owner"]],
+  ])("agree on the defaults of %s: spelled out, it is the same request", async (routeKey, name, fields) => {
+    const properties = document.components.schemas[name]!["properties"] as Record<string, { default?: unknown }>;
+    const filled = Object.entries(properties).flatMap(([field, schema]) => ("default" in schema ? [[field, schema.default] as const] : []));
+    expect(filled.map(([field]) => field)).toEqual(fields);
+    const { ask, newId } = directService();
+    const leaseId = newId();
+    const keys = routeKey === SET ? { keys: ["A"] } : {};
+    expect((await ask(routeKey, { leaseId, body: keys })).status).toBe(201);
+    expect((await ask(routeKey, { leaseId, body: { ...keys, ...Object.fromEntries(filled) } })).status).toBe(200);
+    expect((await ask(routeKey, { leaseId, body: { ...keys, leaseMs: 5_000 } })).status).toBe(422);
+  });
+
   it.each([
     ["ORDER_1231", true],
     ["refund:42", true],
@@ -253,6 +317,7 @@ describe("the document and the service", () => {
     const parameters = byId.get(id)?.parameters.map(({ name, schema }) => [name, schema] as const) ?? [];
     expect(parameters.map(([name]) => name)).toEqual(Object.keys(query.entries));
     const { max, state } = Object.fromEntries(parameters);
+    expect(max).toHaveProperty("default", DEFAULTS.listMax);
     for (const [value, good] of [
       [0, false],
       [1, true],

@@ -98,6 +98,31 @@ export const keys: OfDeployed = ({ it }, { freshKey, newId, send, get, release }
   });
 };
 
+/** Paths that end in a slash: a gateway may take them for the route without it, or for a key that is empty. */
+export const slashes: OfDeployed = ({ it }, { hold, get, newId }, deployed) => {
+  it("is another path, which the API doesn't have: the service's own 404, and nothing happens to the key", async () => {
+    const { url, carry } = deployed();
+    const held = await hold();
+    const paths = [
+      ["GET", "/v1/health"],
+      ["GET", "/v1/openapi.json"],
+      ["GET", "/v1/locks"],
+      ["GET", `/v1/locks/${held.key}`],
+      ["PUT", `/v1/locks/${held.key}/leases/${newId()}`],
+      ["DELETE", held.url],
+      ["POST", `${held.url}/renew`],
+      ["PUT", `/v1/lock-sets/${newId()}`],
+      ["GET", "/v1/runs"],
+    ] as const;
+    for (const [method, path] of paths) {
+      const said = await ask(url, signed(signerOf(deployed()), carry), method, `${path}/`, method === "PUT" ? {} : undefined);
+      expect([said.status, said.body?.code], `${method} ${path}/`).toEqual([404, "not-found"]);
+    }
+    const { body } = await get(`/v1/locks/${held.key}`);
+    expect([body.fencingToken, body.holders.length]).toEqual([held.body.fencingToken, 1]);
+  });
+};
+
 /** The two clocks of a request. */
 export const clocks: OfDeployed = ({ it }, { get }) => {
   it("of function and gateway are epoch milliseconds that agree with the answer's Date within the guard", async () => {

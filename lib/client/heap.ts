@@ -1,0 +1,81 @@
+/**
+ * A heap: its first member is at hand, and any member can be taken out. Adding and deleting take at most log n steps
+ * each, so a crowd of waiters costs each of them no more than a few do.
+ */
+
+/** Members ordered by a number that must not change while they are in the heap. */
+export class Heap<Member> {
+  readonly #rankOf: (member: Member) => number;
+  readonly #members: Member[] = [];
+  readonly #indexes = new Map<Member, number>();
+
+  /** @param rankOf the lowest rank comes first */
+  constructor(rankOf: (member: Member) => number) {
+    this.#rankOf = rankOf;
+  }
+
+  get size(): number {
+    return this.#members.length;
+  }
+
+  /** The member of the lowest rank. */
+  get first(): Member | undefined {
+    return this.#members[0];
+  }
+
+  /** Adds a member that is not in the heap yet. */
+  add(member: Member): void {
+    this.#rise(this.#members.length, member);
+  }
+
+  /** Whether the member was in the heap. */
+  delete(member: Member): boolean {
+    const index = this.#indexes.get(member);
+    if (index === undefined) return false;
+    this.#indexes.delete(member);
+    const last = this.#members.pop() as Member;
+    if (last !== member) this.#settle(index, last);
+    return true;
+  }
+
+  /** Puts `member` at `index`, or where it belongs above or below. */
+  #settle(index: number, member: Member): void {
+    const rank = this.#rankOf(member);
+    const parent = this.#members[(index - 1) >> 1];
+    if (index > 0 && parent !== undefined && this.#rankOf(parent) > rank) return this.#rise(index, member);
+    let at = index;
+    for (let child = this.#lowerChild(at); child !== undefined; child = this.#lowerChild(at)) {
+      const below = this.#members[child] as Member;
+      if (this.#rankOf(below) >= rank) break;
+      this.#put(at, below);
+      at = child;
+    }
+    this.#put(at, member);
+  }
+
+  #rise(index: number, member: Member): void {
+    const rank = this.#rankOf(member);
+    let at = index;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      const above = this.#members[parent] as Member;
+      if (this.#rankOf(above) <= rank) break;
+      this.#put(at, above);
+      at = parent;
+    }
+    this.#put(at, member);
+  }
+
+  #lowerChild(index: number): number | undefined {
+    const left = 2 * index + 1;
+    const right = left + 1;
+    if (left >= this.#members.length) return undefined;
+    if (right >= this.#members.length) return left;
+    return this.#rankOf(this.#members[right] as Member) < this.#rankOf(this.#members[left] as Member) ? right : left;
+  }
+
+  #put(index: number, member: Member): void {
+    this.#members[index] = member;
+    this.#indexes.set(member, index);
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Closing waits for whatever is on its way to free a key. Once, a release that had been sent was no longer the client's:
+ * `close()` resolved before it was answered, and a process that ended then left the key held.
+ */
+import { describe, expect, it } from "vitest";
+import type { Lease, LockClient } from "../../lib/testing.js";
+import { createRig } from "./rig.js";
+
+const KEY = "ORDER_1231";
+const ON_ITS_WAY_MS = 400;
+
+/** What begins to free the key, and goes on while the client is closed. */
+const ENDINGS: readonly (readonly [what: string, begin: (locks: LockClient) => Promise<unknown>])[] = [
+  ["release()", async (locks) => void (await locks.acquire(KEY)).release()],
+  ["the end of withLock", (locks) => begun((done) => locks.withLock(KEY, done))],
+  ["the end of withLocks", (locks) => begun((done) => locks.withLocks([KEY], done))],
+  ["the end of a locked block", async (locks) => void (await locks.acquire(KEY))[Symbol.asyncDispose]()],
+  ["the end of a run", (locks) => begun((done) => locks.runOnce(KEY, done))],
+  ["detach()", async (locks) => void (await locks.acquire(KEY)).detach()],
+  ["the hold's longest time", async (locks) => void (await locks.acquire(KEY, { maxHoldMs: 1 }))],
+];
+
+const SLOW = ["release", "releaseSet", "conclude", "transfer"] as const;
+
+/** Resolves when the work has returned; what follows it is on its way. */
+function begun(work: (done: () => void) => Promise<unknown>): Promise<void> {
+  return new Promise((resolve, reject) => void work(resolve).catch(reject));
+}
+
+describe.each(ENDINGS)("closing while %s is on its way", (_what, begin) => {
+  const VIEWS: readonly (readonly [string, (locks: LockClient) => { readonly locks: LockClient; readonly closes: LockClient }])[] = [
+    ["a client", (locks) => ({ locks, closes: locks })],
+    ["a client, of a view of it,", (locks) => ({ locks: locks.scope("request-0123456789"), closes: locks })],
+    ["the view of an invocation", (locks) => view(locks)],
+    ["a client, of the view of a view,", (locks) => ({ locks: view(locks).locks.scope("request-0123456789"), closes: locks })],
+  ];
+  const view = (locks: LockClient) => {
+    const own = locks.forInvocation({ getRemainingTimeInMillis: () => 600_000 });
+    return { locks: own, closes: own };
+  };
+
+  it.each(VIEWS)("%s waits until it is answered", async (_whose, make) => {
+    const { clock, locks: client, rival, wire } = createRig();
+    for (const operation of SLOW) wire.always(operation, { requestMs: ON_ITS_WAY_MS });
+    const { locks, closes } = make(client);
+    await begin(locks);
+    await clock.advance(1);
+    const sent = wire.sent.length;
+    expect(SLOW.some((operation) => wire.of(operation).length > 0)).toBe(true);
+    await clock.settle(closes.close());
+    expect(wire.sent).toHaveLength(sent);
+    // Nobody holds it, but whoever it was handed to.
+    const { holders } = await rival.inspect(KEY);
+    expect(holders).toHaveLength(wire.of("transfer").length);
+    expect((await rival.runs.get(KEY))?.state ?? "succeeded").toBe("succeeded");
+  });
+});
+
+describe("closing", () => {
+  it("a second time waits as the first does", async () => {
+    const { clock, locks, rival, wire } = createRig();
+    const leases: Lease[] = [await locks.acquire("a"), await locks.acquire("b")];
+    wire.always("release", { requestMs: ON_ITS_WAY_MS });
+    void locks.close();
+    await clock.settle(locks.close());
+    for (const { key } of leases) expect((await rival.inspect(key)).holders).toEqual([]);
+  });
+
+  it("ends though nobody answers any more", async () => {
+    const { clock, locks, wire } = createRig();
+    const lease = await locks.acquire("a");
+    for (const operation of SLOW) wire.always(operation, { lost: "request", silently: true });
+    lease.release().catch(() => undefined);
+    const began = clock.monotonicMs();
+    await clock.settle(locks.close());
+    expect(clock.monotonicMs() - began).toBeLessThanOrEqual(5000);
+  });
+});

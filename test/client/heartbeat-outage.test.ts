@@ -1,0 +1,142 @@
+/**
+ * Many leases of one client while the service fails. Once, each lease retried by itself: 500 leases that sent 4 requests
+ * a second sent about 1,000 when the service answered 429 or 503, which keeps a service down.
+ */
+import { describe, expect, it } from "vitest";
+import { refuse } from "../../lib/core/errors.js";
+import type { Lease } from "../../lib/testing.js";
+import { Random } from "../simulation/random.js";
+import type { Rig } from "./rig.js";
+import { createRig } from "./rig.js";
+import type { Fate } from "./wire.js";
+
+const LEASE_MS = 30_000;
+const EVERY_MS = LEASE_MS / 3;
+const OUTAGE_MS = 15_000;
+
+const OUTAGES: readonly (readonly [what: string, fate: Fate])[] = [
+  ["429", { instead: refuse("throttled") }],
+  ["429 with Retry-After", { instead: refuse("throttled", { retryAfterMs: 1000 }) }],
+  ["503", { instead: refuse("unavailable") }],
+  ["a broken connection", { lost: "request" }],
+  ["silence", { lost: "reply", silently: true }],
+];
+
+const BEATS = ["renewMany", "renew", "renewSet"] as const;
+
+/** A rig with jitter, and so many leases, acquired over one interval. */
+async function holding(count: number, hold: (rig: Rig, index: number) => Promise<Lease>) {
+  const random = new Random(count);
+  const rig = createRig({ random: () => random.unit() });
+  const leases: Lease[] = [];
+  for (let index = 0; index < count; index++) {
+    leases.push(await hold(rig, index));
+    if (index % 25 === 24) await rig.clock.advance((EVERY_MS * 25) / count);
+  }
+  await rig.clock.advance(LEASE_MS);
+  return { ...rig, leases };
+}
+
+/** The requests of heartbeats sent during `ms`. */
+async function sentIn({ clock, wire }: Rig, ms: number): Promise<number> {
+  const before = BEATS.reduce((sum, operation) => sum + wire.of(operation).length, 0);
+  await clock.advance(ms);
+  return BEATS.reduce((sum, operation) => sum + wire.of(operation).length, 0) - before;
+}
+
+function fail({ wire }: Rig, fate: Fate | undefined): void {
+  for (const operation of BEATS) wire.always(operation, fate);
+}
+
+const lock = ({ locks }: Rig, index: number): Promise<Lease> => locks.acquire(`k${index}`, { leaseMs: LEASE_MS });
+
+describe.each(OUTAGES)("500 leases of one client, while the service answers with %s", (_what, fate) => {
+  it("send at most twice the requests of a service that is well, and none is lost that outlives the outage", async () => {
+    const rig = await holding(500, lock);
+    const healthy = await sentIn(rig, OUTAGE_MS);
+    fail(rig, fate);
+    const failing = await sentIn(rig, OUTAGE_MS);
+    expect(failing).toBeLessThanOrEqual(2 * healthy);
+    expect(failing).toBeGreaterThan(2);
+    fail(rig, undefined);
+    const after = await sentIn(rig, OUTAGE_MS);
+    expect(after).toBeLessThanOrEqual(2 * healthy);
+    expect(new Set(rig.leases.map(({ state }) => state))).toEqual(new Set(["held"]));
+  });
+
+  it("find out soon that it is over", async () => {
+    const rig = await holding(500, lock);
+    fail(rig, fate);
+    await rig.clock.advance(OUTAGE_MS);
+    expect(rig.leases.some(({ state }) => state === "unknown")).toBe(true);
+    fail(rig, undefined);
+    await rig.clock.advance(4000);
+    expect(rig.leases.filter(({ state }) => state === "unknown")).toEqual([]);
+  });
+
+  it("are lost each at its own deadline and not before, when it does not end", async () => {
+    const rig = await holding(500, lock);
+    fail(rig, fate);
+    const healthy = 2 * 20;
+    const deadlines = rig.leases.map((lease) => rig.clock.monotonicMs() + lease.remainingMs());
+    const lostAt = rig.leases.map(
+      (lease) => new Promise((resolve) => lease.signal.addEventListener("abort", () => resolve(rig.clock.monotonicMs()))),
+    );
+    expect(await sentIn(rig, LEASE_MS)).toBeLessThanOrEqual(3 * 2 * healthy);
+    for (const [index, atMs] of (await Promise.all(lostAt)).entries())
+      expect(Math.abs((atMs as number) - deadlines[index]!)).toBeLessThanOrEqual(1);
+    expect(await sentIn(rig, LEASE_MS)).toBe(0);
+  });
+});
+
+describe("a few leases", () => {
+  it.each([1, 25])("%d of one client: a few retries at once, and then no more often than every half interval", async (count) => {
+    const rig = await holding(count, lock);
+    fail(rig, { instead: refuse("unavailable") });
+    expect(await sentIn(rig, EVERY_MS * 1.1)).toBeLessThanOrEqual(7);
+    expect(await sentIn(rig, 0.7 * EVERY_MS)).toBeLessThanOrEqual(2);
+    fail(rig, undefined);
+    await rig.clock.advance(EVERY_MS);
+    expect(new Set(rig.leases.map(({ state }) => state))).toEqual(new Set(["held"]));
+  });
+
+  it("have a last turn just before their deadline", async () => {
+    const rig = await holding(25, lock);
+    fail(rig, { instead: refuse("unavailable") });
+    const lastMs = Math.min(...rig.leases.map((lease) => lease.remainingMs()));
+    await rig.clock.advance(lastMs - EVERY_MS / 9);
+    fail(rig, undefined);
+    await rig.clock.advance(EVERY_MS);
+    expect(new Set(rig.leases.map(({ state }) => state))).toEqual(new Set(["held"]));
+  });
+});
+
+describe("sets of keys, which are renewed one by one", () => {
+  it("send at most twice as many requests too", async () => {
+    const rig = await holding(
+      200,
+      ({ locks }, index) => locks.acquireAll([`a${index}`, `b${index}`], { leaseMs: LEASE_MS }) as unknown as Promise<Lease>,
+    );
+    const healthy = await sentIn(rig, OUTAGE_MS);
+    fail(rig, { instead: refuse("throttled") });
+    expect(await sentIn(rig, OUTAGE_MS)).toBeLessThanOrEqual(2 * healthy);
+    fail(rig, undefined);
+    await rig.clock.advance(OUTAGE_MS);
+    expect(new Set(rig.leases.map(({ state }) => state))).toEqual(new Set(["held"]));
+  });
+});
+
+describe("one lease that fails among many that don't", () => {
+  it("keeps none of them from its heartbeat", async () => {
+    const rig = await holding(100, lock);
+    const { leases, clock, wire } = rig;
+    // The first lease is alone in its requests, and every one of them fails.
+    const failing = await rig.locks.acquire("failing", { leaseMs: LEASE_MS });
+    const sentBefore = wire.sent.length;
+    wire.always("renew", { instead: refuse("throttled") });
+    await clock.advance(3 * LEASE_MS);
+    expect(new Set(leases.map(({ state }) => state))).toEqual(new Set(["held"]));
+    expect(wire.sent.length - sentBefore).toBeLessThan(2 * 3 * 3 * 12);
+    expect(["held", "lost"]).toContain(failing.state);
+  });
+});

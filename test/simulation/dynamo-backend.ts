@@ -1,0 +1,87 @@
+/**
+ * The store that ships, on the in-memory DynamoDB: each process has a store of its own, with its own memory of recent
+ * records, over one table. Every write to the table is told to the oracle as the record that the item stands for.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { LockRecord } from "../../lib/core/record.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { fromItem } from "../../lib/store/item.js";
+import type { Address, LockStore } from "../../lib/store/lock-store.js";
+import { TABLE } from "../../lib/store/table.js";
+import type { Backend, Surroundings } from "./backend.js";
+import { NAMESPACE, RULES } from "./backend.js";
+import { DynamoTable } from "./dynamo/table.js";
+import type { TableWorld } from "./dynamo/table-client.js";
+import { TableClient } from "./dynamo/table-client.js";
+import type { ValueMap } from "./dynamo/values.js";
+import { drawClockError } from "./faults.js";
+import type { Process } from "./world.js";
+
+const TABLE_NAME = "simulated";
+
+/** Records in a table. */
+export interface DynamoBackend extends Backend {
+  /** A client for one process, and a store on it: for who listens to the table's clock. */
+  clientFor(process: Process): { readonly client: DynamoDBClient; readonly store: LockStore };
+}
+
+/** One table, for the processes of a history. */
+export function dynamoBackend({ world, random, weather, oracle }: Surroundings): DynamoBackend {
+  const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
+  const records = new WeakMap<ValueMap, LockRecord>();
+  const texts = new Map<string, string>();
+  let decidedAtMs = 0;
+  oracle.runs.textBeside = (key, digest) => texts.get(`${key}/${digest}`);
+
+  function recordOf(item: ValueMap): LockRecord {
+    let record = records.get(item);
+    if (!record) records.set(item, (record = fromItem(item)));
+    return record;
+  }
+
+  table.onWritten = ({ before, after }) => {
+    const address = addressOf(after);
+    if (address) oracle.observed(address, { before: before && recordOf(before), next: recordOf(after), decidedAtMs });
+    else texts.set(String(after[TABLE.sortKey]), String(after["t"]));
+  };
+  const shared: TableWorld = {
+    world,
+    random,
+    weather,
+    table,
+    clockErrorMs: drawClockError(random, weather.mix.tableErrorMs, weather.mix.clocksAtExtremes),
+    inTransaction: new Set(),
+    deciding: (atMs) => void (decidedAtMs = atMs),
+    onMisuse: (what) => oracle.fail("internal", what),
+    onTried: ({ Key }) => {
+      const address = addressOf(Key as ValueMap);
+      if (address) oracle.tried(address);
+    },
+    onDone: () => oracle.settled(),
+  };
+  const clientFor = (process: Process): ReturnType<DynamoBackend["clientFor"]> => {
+    const client = new TableClient(shared, process) as unknown as DynamoDBClient;
+    return {
+      client,
+      store: createDynamoStore({ client, tableName: TABLE_NAME, rules: RULES, clock: process, random: () => random.unit() }),
+    };
+  };
+  return {
+    clientFor,
+    storeFor: (process) => clientFor(process).store,
+    collect() {
+      for (const item of table.expire(Math.floor(world.nowMs / 1000), () => random.chance(0.7))) {
+        const address = addressOf(item);
+        if (address) oracle.collected(address, recordOf(item));
+        else texts.delete(String(item[TABLE.sortKey]));
+      }
+    },
+  };
+}
+
+/** The record's address in its item; undefined for a payload's item. */
+function addressOf(item: ValueMap): Address | undefined {
+  const [, kind] = String(item[TABLE.partitionKey]).split("/");
+  if (kind !== "locks" && kind !== "runs") return undefined;
+  return { namespace: NAMESPACE, kind, key: String(item[TABLE.sortKey]) };
+}

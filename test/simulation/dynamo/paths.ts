@@ -1,0 +1,71 @@
+/** Document paths: how they are read, resolved against the names of a request, and looked up in an item. */
+import type { Reader } from "./tokens.js";
+import type { Value, ValueMap } from "./values.js";
+import { isList, isMap } from "./values.js";
+
+/** A path as it is written: names, `#` placeholders and indices. */
+export type Path = readonly (string | number)[];
+
+/** The names and values of one request, and which of them its expressions used. */
+export class Placeholders {
+  constructor(
+    readonly names: Readonly<Record<string, string>>,
+    readonly values: ValueMap,
+  ) {}
+
+  /** The value behind a `:` placeholder, which was checked before. */
+  value(placeholder: string): Value {
+    return this.values[placeholder] ?? null;
+  }
+
+  /** The path with its placeholders replaced. */
+  resolve(path: Path): Path {
+    return path.some((step) => typeof step === "string" && step.startsWith("#"))
+      ? path.map((step) => (typeof step === "string" ? (this.names[step] ?? step) : step))
+      : path;
+  }
+}
+
+/** Reads a path; every placeholder in it is noted in `used`. */
+export function readPath(reader: Reader, used: Set<string>): Path {
+  const path: (string | number)[] = [readStep(reader, used)];
+  for (;;) {
+    if (reader.takes(".")) path.push(readStep(reader, used));
+    else if (reader.takes("[")) {
+      const { kind, text } = reader.peek;
+      if (kind !== "number") throw reader.syntaxError();
+      reader.next();
+      reader.expect("]");
+      path.push(Number(text));
+    } else return path;
+  }
+}
+
+function readStep(reader: Reader, used: Set<string>): string {
+  const { kind, text } = reader.peek;
+  if (kind === "#") used.add(text);
+  else if (kind !== "name") throw reader.syntaxError();
+  reader.next();
+  return kind === "#" ? text : reader.name(text);
+}
+
+/** What is at the path, if anything is. */
+export function lookUp(item: ValueMap | undefined, path: Path, { names }: Placeholders): Value | undefined {
+  let value: Value | undefined = item;
+  for (const step of path) {
+    if (typeof step === "number") {
+      if (!isList(value)) return undefined;
+      value = value[step];
+      continue;
+    }
+    if (!isMap(value)) return undefined;
+    const name = step.startsWith("#") ? (names[step] ?? step) : step;
+    value = Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return value;
+}
+
+/** The path as DynamoDB's messages write it. */
+export function pathText(path: Path): string {
+  return `[${path.map((step) => (typeof step === "number" ? `[${step}]` : step)).join(", ")}]`;
+}

@@ -1,0 +1,89 @@
+/**
+ * What the simulation's bundle has in place of the AWS SDK: its exceptions, and commands that carry their input to the
+ * client that they are sent with. The SDK's own work for one command takes longer than all else that a request costs.
+ */
+import type { Input } from "./table.js";
+
+/** What every answer says of how it came about. */
+interface Metadata {
+  attempts?: number;
+  httpStatusCode?: number;
+}
+
+/** An answer that is an error, by the name that the service gave it. */
+export class DynamoDBServiceException extends Error {
+  readonly $metadata: Metadata;
+  constructor({ name, message, $metadata }: { readonly name: string; readonly message: string; readonly $metadata: Metadata }) {
+    super(message);
+    this.name = name;
+    this.$metadata = $metadata;
+  }
+}
+
+/** The condition was false. */
+export class ConditionalCheckFailedException extends DynamoDBServiceException {
+  readonly Item: unknown;
+  constructor({ Item, ...error }: { readonly message: string; readonly $metadata: Metadata; readonly Item?: unknown }) {
+    super({ ...error, name: "ConditionalCheckFailedException" });
+    this.Item = Item;
+  }
+}
+
+/** The transaction did not happen. */
+export class TransactionCanceledException extends DynamoDBServiceException {
+  readonly CancellationReasons: unknown;
+  constructor({
+    CancellationReasons,
+    ...error
+  }: {
+    readonly message: string;
+    readonly $metadata: Metadata;
+    readonly CancellationReasons: unknown;
+  }) {
+    super({ ...error, name: "TransactionCanceledException" });
+    this.CancellationReasons = CancellationReasons;
+  }
+}
+
+/** A client has no more to it than to be sent commands. */
+export class DynamoDBClient {}
+
+class Command {
+  constructor(
+    readonly operation: string,
+    readonly input: Input,
+  ) {}
+}
+
+/** Reads an item. */
+export class GetCommand extends Command {
+  constructor(input: Input) {
+    super("GetItem", input);
+  }
+}
+
+/** Writes an item. */
+export class UpdateCommand extends Command {
+  constructor(input: Input) {
+    super("UpdateItem", input);
+  }
+}
+
+/** Reads a page of items. */
+export class QueryCommand extends Command {
+  constructor(input: Input) {
+    super("Query", input);
+  }
+}
+
+/** Writes several items or none. */
+export class TransactWriteCommand extends Command {
+  constructor(input: Input) {
+    super("TransactWriteItems", input);
+  }
+}
+
+/** Speaks plain values, as the simulation's clients do themselves. */
+export const DynamoDBDocumentClient = {
+  from: <C>(client: C): C => client,
+};

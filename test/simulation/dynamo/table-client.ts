@@ -1,0 +1,181 @@
+/**
+ * The AWS SDK's client of one process, in simulated time: a request takes its way to the table and back, is lost there
+ * or here, comes late, is throttled, or meets a transaction. What the SDK retries by itself is sent again, also a write
+ * that had succeeded; what it doesn't is thrown, with the SDK's names and its count of attempts.
+ */
+import { TABLE_CALLS } from "../../../lib/store/table.js";
+import type { Weather } from "../faults.js";
+import type { Random } from "../random.js";
+import type { Process, World } from "../world.js";
+import { serviceError, transactionCanceled } from "./errors.js";
+import type { DynamoTable, Input } from "./table.js";
+
+/** A command as the SDK's stand-in makes it. */
+export interface Sent {
+  readonly operation: string;
+  readonly input: Input;
+}
+
+/** What all clients of a table have in common. */
+export interface TableWorld {
+  readonly world: World;
+  readonly random: Random;
+  readonly weather: Weather;
+  readonly table: DynamoTable;
+  /** How far the table's own clock is off, in ms. */
+  readonly clockErrorMs: number;
+  /** Items of transactions that are under way. */
+  readonly inTransaction: Set<string>;
+  /** Told when the write that comes next was decided, in true time. */
+  readonly deciding: (atMs: number) => void;
+  /** Told of what the store should never send, and of the table being asked what it doesn't know. */
+  readonly onMisuse: (what: string) => void;
+  /** Told of every write that reaches the table, whatever comes of it. */
+  readonly onTried: (input: Input) => void;
+  /** Told when all of what is one write, or one transaction, is written. */
+  readonly onDone: () => void;
+}
+
+interface Answer {
+  readonly output: object;
+  readonly response: { readonly headers: Readonly<Record<string, string>> };
+}
+
+type Handler = (args: object) => Promise<Answer>;
+type Middleware = (next: Handler) => Handler;
+
+/** Longest pause of the SDK before its first retry; twice as long before each further one. */
+const BACKOFF_MS = 100;
+const RETRIED: ReadonlySet<string> = new Set(["TimeoutError", "InternalServerError", "ThrottlingException"]);
+const TRANSACTION_MS = 60;
+
+/** One process's client. */
+export class TableClient {
+  readonly #shared: TableWorld;
+  readonly #process: Process;
+  readonly #middlewares: Middleware[] = [];
+  /** Listeners to every attempt, as the table's clock has one. */
+  readonly middlewareStack = { add: (middleware: Middleware): void => void this.#middlewares.push(middleware) };
+
+  constructor(shared: TableWorld, process: Process) {
+    this.#shared = shared;
+    this.#process = process;
+  }
+
+  /** Sends a command and retries it, as the SDK does. */
+  async send({ operation, input }: Sent): Promise<object> {
+    const { world, random } = this.#shared;
+    const decidedAtMs = world.nowMs;
+    const asked = operation === "TransactWriteItems" ? { ClientRequestToken: tokenFrom(random), ...input } : input;
+    if (operation === "UpdateItem" && input["ConditionExpression"] === undefined) this.#shared.onMisuse("a write without a condition");
+    if (operation === "GetItem" && input["ConsistentRead"] !== true) this.#shared.onMisuse("a read that may be old");
+    const attempt = this.#middlewares.reduce<Handler>(
+      (next, middleware) => middleware(next),
+      () => this.#attempt(operation, asked, decidedAtMs),
+    );
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return (await attempt({})).output;
+      } catch (error) {
+        const { name, $metadata } = error as Error & { $metadata?: { attempts?: number } };
+        if (!RETRIED.has(name) || attempts === TABLE_CALLS.maxAttempts) {
+          if ($metadata) $metadata.attempts = attempts;
+          throw error;
+        }
+        await this.#wait(random.between(0, BACKOFF_MS * 2 ** attempts));
+      }
+    }
+  }
+
+  /** One request, and its answer if it comes in time. */
+  #attempt(operation: string, input: Input, decidedAtMs: number): Promise<Answer> {
+    const { world, random, weather } = this.#shared;
+    const { mix } = weather;
+    const strikes = (chance: number): boolean => weather.isFoul && random.chance(chance);
+    const isRequestLost = strikes(mix.loseWrite);
+    const isAnswerLost = strikes(mix.loseAnswer);
+    const isFailure = !isRequestLost && !isAnswerLost && strikes(mix.loseAnswer / 4);
+    const isThrottled = strikes(mix.throttle);
+    const onTheWayMs = strikes(0.1) ? random.between(0, mix.stallMs) : random.between(0, 4);
+    return new Promise((resolve, reject) => {
+      const isLate = onTheWayMs > TABLE_CALLS.requestHandler.requestTimeout;
+      if (isRequestLost || isAnswerLost || isLate)
+        world.in(TABLE_CALLS.requestHandler.requestTimeout, () => this.#process.deliver(() => reject(timeout())));
+      if (isRequestLost) return;
+      world.in(onTheWayMs, () => {
+        const arrived = isThrottled ? Promise.reject(throttled()) : this.#carryOut(operation, input, decidedAtMs);
+        if (isAnswerLost || isLate) return void arrived.catch(() => undefined);
+        void arrived.then(
+          (answer) => this.#process.deliver(() => (isFailure ? reject(failure()) : resolve(answer))),
+          (error: unknown) => this.#process.deliver(() => reject(error as Error)),
+        );
+      });
+    });
+  }
+
+  /** At the table. */
+  async #carryOut(operation: string, input: Input, decidedAtMs: number): Promise<Answer> {
+    const { table, inTransaction, deciding, onMisuse, onTried, onDone } = this.#shared;
+    try {
+      if (operation === "TransactWriteItems") return this.#answer(await this.#transact(input, decidedAtMs));
+      if (operation === "GetItem") return this.#answer(table.get(input));
+      if (operation === "Query") return this.#answer(table.query(input));
+      if (operation !== "UpdateItem") throw new Error(`this table does not know the operation ${operation}`);
+      onTried(input);
+      if (inTransaction.has(table.idOf(input))) throw serviceError("TransactionConflictException", "Transaction is ongoing for the item");
+      deciding(decidedAtMs);
+      const updated = table.update(input);
+      onDone();
+      return this.#answer(updated);
+    } catch (error) {
+      const { name, message } = error as Error;
+      if (name === "ValidationException" || name === "Error") onMisuse(message);
+      throw error;
+    }
+  }
+
+  /** Its items are in it for a while, and whoever writes to them meanwhile is told so. */
+  async #transact(input: Input, decidedAtMs: number): Promise<object> {
+    const { world, random, weather, table, inTransaction, deciding, onTried, onDone } = this.#shared;
+    for (const item of input["TransactItems"] as readonly { readonly Update: Input }[]) onTried(item.Update);
+    const ids = table.idsOf(input);
+    if (ids.some((id) => inTransaction.has(id)))
+      throw transactionCanceled(ids.map((id) => ({ Code: inTransaction.has(id) ? "TransactionConflict" : "None" })));
+    ids.forEach((id) => inTransaction.add(id));
+    try {
+      if (weather.isFoul && random.chance(weather.mix.conflict)) await world.sleep(random.between(0, TRANSACTION_MS));
+      deciding(decidedAtMs);
+      const written = table.transactWrite(input);
+      onDone();
+      return written;
+    } finally {
+      ids.forEach((id) => inTransaction.delete(id));
+    }
+  }
+
+  #answer(output: object): Answer {
+    if (this.#middlewares.length === 0) return { output, response: { headers: {} } };
+    const { world, clockErrorMs } = this.#shared;
+    return { output, response: { headers: { date: new Date(world.nowMs + clockErrorMs).toUTCString() } } };
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#process.after(ms, resolve));
+  }
+}
+
+function tokenFrom(random: Random): string {
+  return random.bytes(8).join("-");
+}
+
+function timeout(): Error {
+  return Object.assign(new Error("Connection timed out"), { name: "TimeoutError", $metadata: { attempts: 1 } });
+}
+
+function throttled(): Error {
+  return serviceError("ThrottlingException", "Throughput exceeds the current capacity of your table");
+}
+
+function failure(): Error {
+  return serviceError("InternalServerError", "The request processing has failed because of an unknown error", 500);
+}

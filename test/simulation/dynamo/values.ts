@@ -1,0 +1,123 @@
+/**
+ * Attribute values of the in-memory table, as plain JavaScript: a string is an S, a number an N, and so on. Only the
+ * types that the store uses exist here; a set or a binary is refused by name. Values are never changed in place.
+ */
+import type { AttributeValue } from "@aws-sdk/client-dynamodb";
+import { validationError } from "./errors.js";
+
+/** An attribute's value. */
+export type Value = string | number | boolean | null | readonly Value[] | ValueMap;
+
+/** A map of attributes. */
+export interface ValueMap {
+  readonly [name: string]: Value;
+}
+
+/** DynamoDB's name for a value's type. */
+export type ValueType = "S" | "N" | "BOOL" | "NULL" | "L" | "M";
+
+/** Levels that a value may be nested. */
+const MAX_DEPTH = 32;
+
+/** The type of `value`. */
+export function typeOf(value: Value): ValueType {
+  if (typeof value === "string") return "S";
+  if (typeof value === "number") return "N";
+  if (typeof value === "boolean") return "BOOL";
+  if (value === null) return "NULL";
+  return Array.isArray(value) ? "L" : "M";
+}
+
+/** Whether `value` is a map. */
+export function isMap(value: Value | undefined): value is ValueMap {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether `value` is a list. */
+export function isList(value: Value | undefined): value is readonly Value[] {
+  return Array.isArray(value);
+}
+
+/**
+ * A copy of `given` without its undefined members, as the document client marshals it.
+ * @throws Error for what this table has no type for, and for a number that JavaScript does not hold exactly.
+ */
+export function valueOf(given: unknown, depth = 0): Value {
+  if (depth > MAX_DEPTH) throw validationError("Nesting Levels have exceeded supported limits");
+  if (typeof given === "string" || typeof given === "boolean" || given === null) return given;
+  if (typeof given === "number") {
+    if (!Number.isFinite(given) || Math.abs(given) > Number.MAX_SAFE_INTEGER)
+      throw new Error(`Number ${given} is greater than Number.MAX_SAFE_INTEGER, or no number`);
+    return given;
+  }
+  if (Array.isArray(given)) return given.filter((one) => one !== undefined).map((one) => valueOf(one, depth + 1));
+  if (typeof given !== "object" || Object.getPrototypeOf(given) !== Object.prototype)
+    throw new Error(`Unsupported type passed: ${Object.prototype.toString.call(given)}`);
+  const map: Record<string, Value> = {};
+  for (const name of Object.keys(given)) {
+    const member = (given as Readonly<Record<string, unknown>>)[name];
+    if (member !== undefined) define(map, name, valueOf(member, depth + 1));
+  }
+  return map;
+}
+
+/** Sets an own property, whatever its name: `__proto__` is an attribute like any other. */
+export function define(map: Record<string, Value>, name: string, value: Value): void {
+  if (name === "__proto__") Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
+  else map[name] = value;
+}
+
+/** Whether both are the same: maps by their members, lists by their elements in order. */
+export function isEqual(a: Value | undefined, b: Value | undefined): boolean {
+  if (a === b) return true;
+  if (isList(a)) return isList(b) && a.length === b.length && a.every((one, index) => isEqual(one, b[index]));
+  if (!isMap(a) || !isMap(b)) return false;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]));
+}
+
+/** Below 0, 0 or above 0; undefined when the types differ or have no order. Strings compare by their UTF-8 bytes. */
+export function order(a: Value, b: Value): number | undefined {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a !== "string" || typeof b !== "string") return undefined;
+  if (a === b) return 0;
+  return IS_ASCII.test(a) && IS_ASCII.test(b) ? (a < b ? -1 : 1) : Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+const IS_ASCII = /^[\u0000-\u007f]*$/;
+
+/** The bytes of a text in UTF-8. */
+export function bytesOf(text: string): number {
+  return IS_ASCII.test(text) ? text.length : Buffer.byteLength(text);
+}
+
+/** The size of a value as DynamoDB counts it. */
+export function sizeOf(value: Value): number {
+  if (typeof value === "string") return bytesOf(value);
+  if (typeof value === "number")
+    return Math.ceil(String(Math.abs(value)).replace(/[.]|e.*$|0+$/g, "").length / 2) + 1 + (value < 0 ? 1 : 0);
+  if (typeof value === "boolean" || value === null) return 1;
+  if (isList(value)) return value.reduce<number>((sum, one) => sum + 1 + sizeOf(one), 3);
+  return membersSize(value) + 3 + Object.keys(value).length;
+}
+
+/** The size of an item: its names and its values. */
+export function membersSize(map: ValueMap): number {
+  let sum = 0;
+  for (const name of Object.keys(map)) sum += bytesOf(name) + sizeOf(map[name] ?? null);
+  return sum;
+}
+
+/** The wire form of a value. */
+export function toWire(value: Value): AttributeValue {
+  if (typeof value === "string") return { S: value };
+  if (typeof value === "number") return { N: String(value) };
+  if (typeof value === "boolean") return { BOOL: value };
+  if (value === null) return { NULL: true };
+  return isList(value) ? { L: value.map(toWire) } : { M: itemToWire(value) };
+}
+
+/** The wire form of an item. */
+export function itemToWire(item: ValueMap): Record<string, AttributeValue> {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, toWire(value)]));
+}
