@@ -13,15 +13,19 @@ import type { RunSetting, Setting } from "./setting.js";
 import { Signals } from "./signals.js";
 import { plain, screenOn } from "./terminal.js";
 
+/** The process that a command line belongs to: its environment, its output, and the signals that it is sent. */
+export type CliHost = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "on">;
+
 /** Carries it out. Resolves with the status to end with; never rejects. */
-export async function main(argv: readonly string[]): Promise<number> {
+export async function main(argv: readonly string[], host: CliHost = process): Promise<number> {
+  const { stdout, stderr } = host;
   // As it was given: what is set here, for the AWS SDK, is nobody else's.
-  const env = { ...process.env };
+  const env = { ...host.env };
   let status: number = EXITS.ok.status;
   let doing: Doing = "looks";
   let table: string | undefined;
-  const print = printerOn(process.stdout, () => doing === "runs");
-  const printError = printerOn(process.stderr, () => true);
+  const print = printerOn(stdout, () => doing === "runs");
+  const printError = printerOn(stderr, () => true);
   const say = (line: string): void => void printError(`holdfast: ${plain(line)}\n`);
 
   const caller: Caller = {
@@ -49,10 +53,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   };
 
   function settingWith(locks: Setting["locks"], { json = false }: GlobalOptions): Setting {
-    return { locks, signals: new Signals(), screen: screenOn(process.stdout), asJson: json, print, say };
+    return { locks, signals: new Signals(host), screen: screenOn(stdout), asJson: json, print, say };
   }
 
-  const program = programFor(caller, version());
+  const program = programFor(caller, version(), { writeOut: (text) => void print(text), writeErr: (text) => void printError(text) });
   if (argv[0] === "complete") {
     const { complete } = await import("./completion.js");
     complete(program, argv.slice(argv[1] === "--" ? 2 : 1));

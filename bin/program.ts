@@ -2,6 +2,7 @@
  * The command line: every command with its options, their meanings and an example. What a command does is loaded
  * when it is called, so that help is there at once.
  */
+import type { OutputConfiguration } from "commander";
 import { Command, Option } from "commander";
 import type { Caller } from "./caller.js";
 import { addLookCommands } from "./look-commands.js";
@@ -20,8 +21,8 @@ Example:
 /** Of a command's help the last line. */
 const OF_ALL = "\nEvery command also takes --json, and where the locks are: see holdfast --help.";
 
-/** The program, whose actions are carried out with `caller`. */
-export function programFor(caller: Caller, version: string): Command {
+/** The program, whose actions are carried out with `caller`, and whose help is written to `output`, or else by this process. */
+export function programFor(caller: Caller, version: string, output: Pick<OutputConfiguration, "writeOut" | "writeErr"> = {}): Command {
   const program = new Command("holdfast")
     .description(ABOUT)
     .version(version, "-V, --version", "print the version")
@@ -37,7 +38,7 @@ export function programFor(caller: Caller, version: string): Command {
     .option("--sign", "sign requests (SigV4); those to AWS's execute-api are")
     .option("--no-sign", "don't, not even those")
     .exitOverride()
-    .configureOutput({ outputError: () => undefined }) // An error is told where all errors are.
+    .configureOutput({ ...output, outputError: () => undefined }) // An error is told where all errors are.
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage().replace(" [options]", "")}` })
     .addHelpText("after", EXAMPLE);
   addRunCommands(program, caller);

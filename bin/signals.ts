@@ -6,8 +6,8 @@ const HANDED_ON = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2
 export class Signals {
   #listener: ((name: NodeJS.Signals) => void) | undefined;
 
-  constructor() {
-    for (const name of HANDED_ON) process.on(name, () => this.#listener?.(name));
+  constructor(host: Pick<NodeJS.Process, "on">) {
+    for (const name of HANDED_ON) host.on(name, () => this.#listener?.(name));
   }
 
   /** Hands what comes from now on to `listener`, and to nobody else. */

@@ -8,7 +8,8 @@ import { EXITS } from "../../bin/exit-codes.js";
 import { failureOf, told } from "../../bin/failure.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { InvalidRequestError, LockError } from "../../lib/index.js";
-import { endAll, run } from "./holdfast.js";
+import { endAll, run as runInOwnProcess } from "./holdfast.js";
+import { run } from "./in-process.js";
 
 const NOBODY = { HOLDFAST_URL: "http://127.0.0.1:9" };
 const LONG_KEY = "k".repeat(201);
@@ -244,11 +245,11 @@ describe.concurrent("without what AWS's tools need", () => {
       "requests can't be signed: Could not load credentials from any providers",
     ],
   ])("%s: 78, after no more than one try", async (_what, args, message) => {
-    expect(await run(args, NOTHING)).toEqual({ status: 78, stdout: "", stderr: `holdfast: ${message}\n${SETTINGS}` });
+    expect(await runInOwnProcess(args, NOTHING)).toEqual({ status: 78, stdout: "", stderr: `holdfast: ${message}\n${SETTINGS}` });
   });
 
   it("no command is run", async () => {
-    const { status, stdout, stderr } = await run(["--table", "t", "lock", "k", "--", "echo", "ran"], NOTHING);
+    const { status, stdout, stderr } = await runInOwnProcess(["--table", "t", "lock", "k", "--", "echo", "ran"], NOTHING);
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     expect(stderr).toContain(`\nThe command was not run. ${SETTINGS}`);
   });

@@ -2,12 +2,14 @@
  * `holdfast` as a process of its own: what it prints, how it ends, and signals to it. Built from its sources once for
  * each file of tests, since a process that compiles them anew takes a second to start.
  */
-import { build } from "esbuild";
+import type { Metafile } from "esbuild";
+import { buildSync } from "esbuild";
 import type { ChildProcessByStdio } from "node:child_process";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFileSync, mkdirSync, mkdtempSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { vi } from "vitest";
 import { plainEnvironment } from "../docs/npm-start.js";
@@ -44,27 +46,41 @@ const PATIENCE_MS = 15_000;
 /** Below node_modules, so that it finds its packages and git does not find it. */
 const CACHE = join(ROOT, "node_modules/.cache");
 
-await mkdir(CACHE, { recursive: true });
-const directory = await mkdtemp(join(CACHE, "holdfast-"));
-await copyFile(join(ROOT, "package.json"), join(directory, "package.json"));
-const { metafile } = await build({
-  metafile: true,
-  entryPoints: [join(ROOT, "bin/holdfast.ts")],
-  outdir: directory,
-  bundle: true,
-  splitting: true, // What is loaded when it is needed stays so.
-  packages: "external",
-  format: "esm",
-  platform: "node",
-  target: "node20",
-  logLevel: "warning",
-});
+interface Built {
+  readonly directory: string;
+  readonly metafile: Metafile;
+}
 
-/** The program. */
-export const PROGRAM = join(directory, "holdfast.js");
+let built: Built | undefined;
+
+function build(): Built {
+  mkdirSync(CACHE, { recursive: true });
+  const directory = mkdtempSync(join(CACHE, "holdfast-"));
+  copyFileSync(join(ROOT, "package.json"), join(directory, "package.json"));
+  const { metafile } = buildSync({
+    metafile: true,
+    entryPoints: [join(ROOT, "bin/holdfast.ts")],
+    outdir: directory,
+    bundle: true,
+    splitting: true, // What is loaded when it is needed stays so.
+    packages: "external",
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    logLevel: "warning",
+  });
+  return { directory, metafile };
+}
+
+/** The built program's file. */
+export function programFile(): string {
+  built ??= build();
+  return join(built.directory, "holdfast.js");
+}
 
 /** The sources and packages that it loads before it knows what it is to do. */
 export function loadedAtOnce(): readonly string[] {
+  const { metafile } = (built ??= build());
   const loaded = new Set<string>();
   const load = (output: string): void => {
     const { inputs = {}, imports = [] } = metafile.outputs[output] ?? {};
@@ -78,17 +94,18 @@ export function loadedAtOnce(): readonly string[] {
 
 /** A directory with `holdfast` in it, for a shell's path. */
 export async function onPath(): Promise<string> {
-  const command = join(directory, "bin/holdfast");
-  await mkdir(join(directory, "bin"), { recursive: true });
-  await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`, { mode: 0o755 });
-  return join(directory, "bin");
+  const program = programFile();
+  const directory = join(dirname(program), "bin");
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, "holdfast"), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, { mode: 0o755 });
+  return directory;
 }
 
 const started = new Set<ChildProcessByStdio<Writable, Readable, Readable>>();
 
 /** Starts it; stdin is open until it is ended. */
 export function start(args: readonly string[], env: Environment): Running {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+  const child = spawn(process.execPath, [programFile(), ...args], {
     cwd: ROOT,
     env: plainEnvironment(env),
     stdio: ["pipe", "pipe", "pipe"],
@@ -128,10 +145,11 @@ export async function run(args: readonly string[], env: Environment): Promise<En
   return running.ended;
 }
 
-/** Ends whatever a failed test left behind; its guards see to the commands. Nothing is started after it. */
+/** Ends whatever a failed test left behind, and removes the program; its guards see to the commands. */
 export async function endAll(): Promise<void> {
   for (const child of started) child.kill("SIGKILL");
-  await rm(directory, { recursive: true });
+  if (built) await rm(built.directory, { recursive: true });
+  built = undefined;
 }
 
 /** Whether a process runs; one that has ended and was not reaped doesn't. */

@@ -1,7 +1,7 @@
 /** `ls`, `show` and `runs`: what a person reads of it, and what a program does. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FinalError } from "../../lib/index.js";
-import { endAll, run } from "./holdfast.js";
+import { run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
 
@@ -11,7 +11,6 @@ beforeAll(async () => {
   service = await serve();
 });
 afterAll(async () => {
-  await endAll();
   await service.close();
 });
 

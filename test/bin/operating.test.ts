@@ -1,6 +1,6 @@
 /** `break` and `reset`: what they do, and what a person and a program are told of it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { endAll, run } from "./holdfast.js";
+import { run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
 
@@ -10,7 +10,6 @@ beforeAll(async () => {
   service = await serve();
 });
 afterAll(async () => {
-  await endAll();
   await service.close();
 });
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { vi } from "vitest";
 import { plainEnvironment } from "../docs/npm-start.js";
 import type { Environment } from "./holdfast.js";
-import { PROGRAM } from "./holdfast.js";
+import { programFile } from "./holdfast.js";
 
 /** A terminal with a program in it. */
 export interface Terminal {
@@ -22,7 +22,7 @@ export function inTerminal(
   env: Environment,
   { columns, rows }: { readonly columns: number; readonly rows: number } = { columns: 80, rows: 24 },
 ): Terminal {
-  const line = [process.execPath, PROGRAM, ...args].map(quoted).join(" ");
+  const line = [process.execPath, programFile(), ...args].map(quoted).join(" ");
   const script = spawn("script", ["-q", "-e", "-f", "-c", `stty cols ${columns} rows ${rows}; exec ${line}`, "/dev/null"], {
     env: plainEnvironment({ TERM: "xterm", SHELL: "/bin/sh", ...env }),
     stdio: ["pipe", "pipe", "inherit"],

@@ -13,7 +13,6 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import { startProcess } from "../../infra/local/engine-process.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { StartError } from "../../infra/local/start-error.js";
-import { freshTable } from "../support/engine.js";
 
 const HAS_DYNOXIDE = process.platform === "linux" && process.arch === "x64";
 const ENGINE_MODULE = new URL("../../infra/local/engine.ts", import.meta.url).href;
@@ -113,14 +112,6 @@ describe("an external engine", () => {
       /^No DynamoDB answers at DYNAMODB_ENDPOINT .*: what answers there is not DynamoDB/,
     );
     server.close();
-  });
-});
-
-describe("a test's own table", () => {
-  it("is nobody else's", async () => {
-    const [one, other] = await Promise.all([freshTable(), freshTable()]);
-    expect(one.tableName).not.toBe(other.tableName);
-    for (const { client, tableName } of [one, other]) await client.send(new DescribeTableCommand({ TableName: tableName }));
   });
 });
 

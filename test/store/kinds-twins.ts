@@ -13,13 +13,10 @@ import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-sto
 import { resolver } from "../core/kinds-history.js";
 import type { History } from "../core/kinds-history.js";
 import { freshNamespace, outcomeOf, RULES } from "./scene.js";
-import type { EngineTable } from "./twins.js";
-
-/** Plays a history through both, told of each outcome. @throws an assertion when they differ. */
-export type Play = (history: History, told: (outcome: string) => void) => Promise<void>;
+import type { EngineTable, Play } from "./twins.js";
 
 /** The two of them, on this table of an engine. */
-export function kindsTwins({ client, tableName }: EngineTable): Play {
+export function kindsTwins({ client, tableName }: EngineTable): Play<History> {
   const table = createMemoryTable();
   const memory = createMemoryStore({
     rules: RULES,

@@ -8,8 +8,10 @@ import type { LockStore } from "../../lib/store/lock-store.js";
 import { StoreUnavailable } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
-import { A, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, RULES, Scene } from "./scene.js";
+import { distort } from "./kinds-twins.js";
+import { A, B, C, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, RULES, Scene } from "./scene.js";
 import type { AcquireOptions } from "./scene.js";
+import type { EngineTable } from "./twins.js";
 import { weaken } from "./weaken.js";
 
 const READER = { mode: "shared" } as const;
@@ -119,5 +121,25 @@ describe("control: of twenty that take permits at once", () => {
     const lock = new Scene(createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random }));
     expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
     expect(weakened()).toBeGreaterThan(0);
+  });
+});
+
+describe("a fast path that grants a free key", () => {
+  it("forgets who waited to upgrade; control: not if it doesn't write so", async () => {
+    const left = async (table: EngineTable) => {
+      const lock = new Scene(createDynamoStore({ ...table, rules: RULES, clock: systemClock, random: () => 0.5 }));
+      for (const id of [A, B]) await lock.acquire(id, { mode: "shared" });
+      const fencingToken = (await lock.read())?.holds[A]?.fencingToken ?? 0;
+      await lock.apply({ type: "mode", key: lock.address.key, leaseId: A, principal: "P", mode: "exclusive", fencingToken });
+      expect((await lock.read())?.upgrading?.leaseId).toBe(A);
+      for (const id of [A, B]) await lock.release(id);
+      expect((await lock.at(5).acquire(C)).ok).toBe(true);
+      return (await lock.read())?.upgrading?.leaseId;
+    };
+    expect(await left(await freshTable())).toBeUndefined();
+    const table = await freshTable();
+    const distorted = distort(table.client, "if_not_exists(fl, :empty) REMOVE ug", "if_not_exists(fl, :empty)");
+    expect(await left(table)).toBe(A);
+    expect(distorted()).toBeGreaterThan(0);
   });
 });

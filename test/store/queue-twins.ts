@@ -25,11 +25,8 @@ import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-sto
 import { PROCESSES, resolver } from "./queue-histories.js";
 import type { History } from "./queue-histories.js";
 import { freshNamespace, outcomeOf, RULES, START_MS } from "./scene.js";
-import type { EngineTable } from "./twins.js";
+import type { EngineTable, Play } from "./twins.js";
 import { weaken } from "./weaken.js";
-
-/** Plays a history through both, told of each outcome. @throws an assertion when they differ. */
-export type Play = (history: History, told: (outcome: string) => void) => Promise<void>;
 
 /** By what each guess is known among the writes: a part of what it updates. */
 export const GUESSES = {
@@ -42,7 +39,7 @@ export const GUESSES = {
 } as const;
 
 /** The two of them, on this table of an engine. */
-export function queueTwins({ client, tableName }: EngineTable): Play {
+export function queueTwins({ client, tableName }: EngineTable): Play<History> {
   const writtenBy = watchWrites(client);
   tellHoldsById(client);
   const documents = DynamoDBDocumentClient.from(client);

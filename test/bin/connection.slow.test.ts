@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { signingRegion } from "../../bin/connection.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
-import { endAll, PROGRAM, run, start } from "./holdfast.js";
+import { endAll, programFile, run, start } from "./holdfast.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
 
@@ -91,7 +91,7 @@ describe("where the packages of AWS are not installed", () => {
     [["--url", "http://127.0.0.1:9", "--sign"], "@aws-sdk/credential-provider-node @smithy/signature-v4"],
   ])("%j is 78, and says which it takes", async (args, packages) => {
     const elsewhere = await mkdtemp(join(tmpdir(), "holdfast-"));
-    await cp(dirname(PROGRAM), elsewhere, { recursive: true });
+    await cp(dirname(programFile()), elsewhere, { recursive: true });
     await mkdir(join(elsewhere, "node_modules/@valibot"), { recursive: true });
     for (const name of ["commander", "fast-string-truncated-width", "picocolors", "valibot", "@valibot/to-json-schema"])
       await symlink(join(ROOT, "node_modules", name), join(elsewhere, "node_modules", name));

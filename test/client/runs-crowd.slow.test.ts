@@ -52,13 +52,6 @@ describe.each([
     expect(site.lines.filter(({ event, id }) => event === "recorded" && id === KEY)).toHaveLength(1);
   });
 
-  it("control: with the function called as it is, without runOnce, two hundred calls", async () => {
-    let calls = 0;
-    const work = () => ++calls;
-    await Promise.all(Array.from({ length: CALLERS }, async () => work()));
-    expect(calls).toBe(CALLERS);
-  });
-
   it("control: with a key each, two hundred calls, and nothing replayed", async () => {
     let calls = 0;
     const calling = Array.from({ length: CALLERS }, (_, index) => client(index).runOnce(`${KEY}:${index}`, () => ++calls));

@@ -1,11 +1,6 @@
-/**
- * A queue through the store that guesses, as several processes see it, and through the core alone: the same
- * answers and the same records, step by step, but for who is queued blind (queue-twins.ts says what is held of
- * that). And each predicate of what is written is needed: without it an example comes to something else.
- */
+/** Each predicate of what is written for a queue is needed: without it an example comes to something else. */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
@@ -13,65 +8,12 @@ import { itemKey, toItem } from "../../lib/store/item.js";
 import { NewerFormat } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
-import { queueHistories, writerHistories } from "./queue-histories.js";
 import { EXAMPLES } from "./queue-predicates.js";
 import type { Example, Stage } from "./queue-predicates.js";
 import { QueueScene } from "./queue-scene.js";
-import type { Play } from "./queue-twins.js";
-import { GUESSES, queueTwins, weakenWhere } from "./queue-twins.js";
+import { GUESSES, weakenWhere } from "./queue-twins.js";
 import { A, B, C, RULES } from "./scene.js";
 import type { EngineTable } from "./twins.js";
-
-/** So many histories at once, each of a key of its own: most of the time is spent in waiting for the engine. */
-const AT_ONCE = 3;
-const SEED = 20_270_701;
-/** They take a while on an engine that is slow. */
-const LONG_MS = 180_000;
-
-const samePlayed = (play: Play, histories = queueHistories, told: (outcome: string) => void = () => undefined) =>
-  fc.asyncProperty(fc.tuple(...Array.from({ length: AT_ONCE }, () => histories)), async (together) => {
-    await Promise.all(together.map((history) => play(history, told)));
-  });
-
-/** What the histories come to, each at least once. */
-const REACHED = [
-  ...["granted", "replayed", "waiting", "locked", "queue-full", "limit-mismatch", "lease-over", "lease-reused", "forbidden"].map(
-    (outcome) => `acquire: ${outcome}`,
-  ),
-  ...["released", "expired", "never", "forbidden"].map((outcome) => `release: ${outcome}`),
-  ...["queued", "offered", "skipped", "granted", "ended", "changed", "transferred"].map((event) => `event: ${event}`),
-  ...Object.keys(GUESSES).map((write) => `by ${write}`),
-  "break: broken",
-];
-
-describe("a queue that several processes see", () => {
-  it("comes to the same as the core alone in 150 histories, and reaches every kind of outcome", { timeout: LONG_MS }, async () => {
-    const told = new Map<string, number>();
-    const count = (outcome: string): void => void told.set(outcome, (told.get(outcome) ?? 0) + 1);
-    const play = queueTwins(await freshTable());
-    await fc.assert(samePlayed(play, queueHistories, count), { seed: SEED, numRuns: 75 / AT_ONCE });
-    await fc.assert(samePlayed(play, writerHistories, count), { seed: SEED, numRuns: 75 / AT_ONCE });
-    expect(
-      REACHED.filter((outcome) => !told.has(outcome)),
-      JSON.stringify([...told]),
-    ).toEqual([]);
-  });
-
-  it.each([
-    ["enqueue", "NOT contains(qi, :me)"],
-    ["enqueue", "NOT (r7.i = :me)"],
-    ["decided", "v = :seen"],
-  ] as const)("control: is told apart from it when the %s goes without %s", { timeout: LONG_MS }, async (write, predicate) => {
-    const table = await freshTable();
-    const weakened = weakenWhere(table.client, GUESSES[write], predicate);
-    const parameters = { seed: SEED, numRuns: 75, endOnFailure: true };
-    const { failed, errorInstance } = await fc.check(samePlayed(queueTwins(table), writerHistories), parameters);
-    expect(weakened(), "conditions that had it").toBeGreaterThan(0);
-    expect(failed).toBe(true);
-    // By what it says or keeps, and not by a request that the table could not take.
-    expect((errorInstance as Error).name).toBe("AssertionError");
-  });
-});
 
 describe("each predicate is needed", () => {
   it.each(EXAMPLES)("for the $write when $why: $predicate", async ({ write, predicate, play }) => {

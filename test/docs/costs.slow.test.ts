@@ -2,7 +2,7 @@
  * docs/costs.md: its tables are counted anew, its limits are the code's. To take a change of the tables over, after
  * reading the difference:
  *
- *     npx vitest run test/docs/costs.test.ts -u
+ *     npx vitest run test/docs/costs -u
  */
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
@@ -82,7 +82,7 @@ const rowOf = (title: string): CostRow => {
 
 describe("the tables of docs/costs.md", () => {
   it("are what is counted, times the prices, but for the rows in which clients contend", async () => {
-    const how = "the costs changed: read the difference, then run npx vitest run test/docs/costs.test.ts -u";
+    const how = "the costs changed: read the difference, then run npx vitest run test/docs/costs -u";
     await expect(withPagesOwn(await withParts(PAGE, tablesOf(rows))), how).toMatchFileSnapshot(join(ROOT, PATH));
   });
 

@@ -1,0 +1,29 @@
+/**
+ * `holdfast` in this process: its `main` with streams, an environment and signals of its own. For commands that look and
+ * operate on a service by HTTP. A command that runs another one, or that the AWS SDK must find an environment for, needs a
+ * process of its own (holdfast.ts).
+ */
+import { EventEmitter } from "node:events";
+import { Writable } from "node:stream";
+import { main } from "../../bin/main.js";
+import type { CliHost } from "../../bin/main.js";
+import type { Ended, Environment } from "./holdfast.js";
+
+/** Runs it to its end. */
+export async function run(args: readonly string[], env: Environment): Promise<Ended> {
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const host = { env, stdout, stderr, on: (...listener: Parameters<EventEmitter["on"]>) => signals.on(...listener) };
+  const signals = new EventEmitter();
+  const status = await main(args, host as unknown as CliHost);
+  return { status, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** A pipe that is read at once. */
+class Collector extends Writable {
+  text = "";
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
