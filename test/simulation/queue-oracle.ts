@@ -64,6 +64,8 @@ export class QueueOracle {
   /** A waiter is heard of: nothing may undo that. */
   heard({ leaseId, heardUntilMs }: Waiter): void {
     this.bench.coverage.reports++;
+    if (this.#heardUntil.get(leaseId)?.before.has(heardUntilMs))
+      this.bench.fail("L2", "a waiter was heard of, and by an earlier report of its own it was not");
     this.#heardOf(leaseId, heardUntilMs);
   }
 
@@ -112,7 +114,10 @@ export class QueueOracle {
     if (how === "offers") this.bench.coverage.offers++;
     const arrival = this.#arrivals.get(leaseId) ?? Number.POSITIVE_INFINITY;
     const priority = this.#priorities.get(leaseId) ?? 0;
-    const overtaken = waiters.find((waiter) => waiter.priority >= priority && (this.#arrivals.get(waiter.leaseId) ?? 0) < arrival);
+    const overtaken = waiters.find((waiter) => {
+      const its = this.#priorities.get(waiter.leaseId) ?? 0;
+      return its > priority || (its === priority && (this.#arrivals.get(waiter.leaseId) ?? 0) < arrival);
+    });
     if (overtaken) this.bench.fail("L2", `${key}: ${how} to who came later than one that still waits`);
   }
 
