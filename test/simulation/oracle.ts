@@ -124,7 +124,7 @@ export class Oracle implements Bench {
     if (broken) this.fail(asLock(truth, broken), `${key}: the item has holds that exclude each other`);
     for (const [leaseId, hold] of Object.entries(next.holds)) if (!held[leaseId]) this.#began(truth, leaseId, hold, write);
     if (kind === "runs") this.runs.written(key, write);
-    else this.queues.written(key, before, next, (leaseId) => this.asked.isHandedOn(leaseId));
+    else this.queues.written(key, before, next, this.asked);
   }
 
   /** A write reaches the table, whatever comes of it. */
