@@ -159,7 +159,11 @@ describe("a lease beats alone, and on its own time", () => {
   it("when it is a set or a run", async () => {
     const rig = createRig();
     const sets = [await rig.locks.acquireAll(["a", "b"], OPTIONS), await rig.locks.acquireAll(["c", "d"], OPTIONS)];
-    const run = rig.locks.runOnce("job", OPTIONS, ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
+    const run = rig.locks.runOnce(
+      "job",
+      OPTIONS,
+      ({ signal }) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+    );
     await rig.clock.advance(0);
     const leases = await hold(rig.locks, 2);
     await rig.clock.advance(EVERY_MS);
