@@ -2,6 +2,7 @@
 import { key as keyOf } from "../core/key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
+import { tellQuietly } from "./listeners.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
@@ -42,7 +43,7 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
   readonly payloadFor?: (record: R) => unknown;
   /** One after the other, and nothing after a failure: for a FIFO queue. @default false */
   readonly inOrder?: boolean;
-  /** Told of every message that comes back, and why. */
+  /** Told of every message that comes back, and why. What it throws is ignored. */
   readonly onFailure?: (record: R, error: unknown) => void;
 }
 
@@ -81,7 +82,7 @@ export async function runBatch<R extends BatchRecord>(
         await runOne(record);
       } catch (error) {
         failed.add(record);
-        onFailure?.(record, error);
+        void tellQuietly(onFailure, record, error);
       }
     }
   }

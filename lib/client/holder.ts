@@ -17,6 +17,7 @@ import { capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./keep-alive.js";
 import type { LeaseDeps } from "./lease.js";
 import { HeldLease } from "./lease.js";
+import { tellQuietly } from "./listeners.js";
 import type { LeaseOptions } from "./options.js";
 import { checkKey } from "./options.js";
 import type { Registry } from "./registry.js";
@@ -115,11 +116,7 @@ export class Holder {
 
   /** The same of something that is no lease's. */
   tell(event: LockClientEvent): void {
-    try {
-      this.options.onEvent?.(event);
-    } catch {
-      // The listener's own: no key may stay held, and no process end, because a metric failed.
-    }
+    void tellQuietly(this.options.onEvent, event);
   }
 
   #ended(lease: HeldLease): void {
