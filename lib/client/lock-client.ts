@@ -81,7 +81,8 @@ export interface LockClient extends AsyncDisposable {
    * client is closed; then the lease's signal aborts too, and it resolves when `lead` has returned. A leader whose lease
    * is lost, or whose `lead` returns, stands again a renewal interval later. Standing by costs one request each
    * renewal interval.
-   * @throws what `lead` throws while it leads: the key is free then, and the election over.
+   * @throws what `lead` throws: the key is free then, and the election over. A lease that is lost ends no election, nor does
+   *   the error by which `lead` stops then: its signal's reason, what `assertHeld` throws, an AbortError.
    */
   elect(key: string, lead: Lead): Promise<void>;
   elect(key: string, options: ElectOptions, lead: Lead): Promise<void>;
