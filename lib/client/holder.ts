@@ -28,6 +28,9 @@ export const CALL_BUDGET_MS = 10_000;
 /** Ends of a lease that its own side meant. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
 
+/** What a release says of a hold that did not last until then. Who was granted treats `unknown` and `never` as lost. */
+const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
+
 /** What a lease is of, what it is renewed and released by, and who has it next. */
 interface HandOptions extends Pick<LeaseDeps, "succession"> {
   readonly kind?: Kind;
@@ -73,6 +76,7 @@ export class Holder {
       kind,
       succession,
       onEnd: (ended: HeldLease) => this.#ended(ended),
+      endHold: (ended: HeldLease) => this.endHold(ended),
     };
     const lease = new HeldLease(answered.answer.lease, answered.sentAt, deps);
     const keeping = {
@@ -100,6 +104,14 @@ export class Holder {
       this.emit("release-failed", lease, error);
       return undefined;
     }
+  }
+
+  /** Releases what was worked under. @throws LockLostError unless it was held until then, or released or handed over by the work itself. */
+  async endHold(lease: HeldLease): Promise<void> {
+    const { wasLost } = lease;
+    const state = await this.released(lease);
+    if (wasLost) lease.assertHeld();
+    if (state !== undefined && LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
   }
 
   /** One operation that needs no lease, within its budget. @throws LockError for a refusal. */

@@ -15,7 +15,7 @@ import type { HeldLease, State } from "./lease.js";
 /** A key of a set; text is an exclusive one. */
 export type SetKey = string | { readonly key: string; readonly mode?: Mode };
 
-/** A hold on many keys. Release it, or let `await using` do so. */
+/** A hold on many keys. Release it, or let `await using` do so: that throws LockLostError unless all of it was held to the end. */
 export interface LeaseSet extends AsyncDisposable {
   readonly keys: readonly string[];
   readonly leaseId: LeaseId;

@@ -29,7 +29,10 @@ import { DEFAULTS, LIMITS } from "../core/limits.js";
 /** `unknown`: still held by the clock, but the last renewal was not answered. */
 export type State = "held" | "unknown" | "lost" | "released";
 
-/** A hold on a key. Release it, or let `await using` do so. */
+/**
+ * A hold on a key. Release it, or let `await using` do so: that throws LockLostError unless it was held to the end, as
+ * `withLock` does. Where the block threw as well, JavaScript makes a SuppressedError of both.
+ */
 export interface Lease extends AsyncDisposable {
   readonly key: string;
   readonly leaseId: LeaseId;
@@ -83,6 +86,8 @@ export interface Lease extends AsyncDisposable {
 export interface LeaseDeps extends Acquiring {
   /** Told when the lease stops being one, whatever the way. */
   readonly onEnd: (lease: HeldLease) => void;
+  /** Releases the lease; rejects with LockLostError unless it was held until then. */
+  readonly endHold: (lease: HeldLease) => Promise<void>;
   /** What the lease is of. */
   readonly kind: Kind;
   /** Who of this process has the key after it, if anybody. */
@@ -258,8 +263,8 @@ export class HeldLease implements Lease {
     throw errorOf(answer, `detach ${key}`);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#deps.endHold(this);
   }
 
   /** Whether the hold ended otherwise than by a release or a hand-over of its own: whoever works under it must know. */

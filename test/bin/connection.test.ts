@@ -121,12 +121,11 @@ describe("straight on the table", () => {
   });
 
   it("has namespaces that don't meet", async () => {
-    const mine = createTableClient({ tableName: service.table.tableName, client: service.table.client, namespace: "mine" });
+    await using mine = createTableClient({ tableName: service.table.tableName, client: service.table.client, namespace: "mine" });
     await using _lease = await mine.acquire("apart");
     expect((await run(["lock", "apart", "-n", "--", "echo", "got"], service.tableEnv)).stdout).toBe("got\n");
     const { status } = await run(["lock", "apart", "-n", "--namespace", "mine", "--", "echo", "got"], service.tableEnv);
     expect(status).toBe(75);
-    await mine.close();
   });
 
   it("runs once what the service's callers ran, and the other way round", async () => {
