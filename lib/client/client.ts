@@ -75,7 +75,7 @@ function createView(
   async function acquireSet(what: string, names: readonly SetKey[], options: SetOptions) {
     checkSet(what, options);
     const wanted = wantedSet(holder, names, options);
-    if (scope === undefined) wanted.keys.forEach((key) => refuseOwn(key, api));
+    if (scope === undefined) wanted.uses.forEach((use) => refuseOwn(use, api));
     const lease = await untilSet(holder, wanted, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
     return { lease, wanted };
   }
@@ -84,7 +84,7 @@ function createView(
     async tryAcquire(name, options = {}) {
       const key = holder.keyOf(name);
       checkTryAcquire(options);
-      if (scope === undefined) refuseOwn(key, api);
+      if (scope === undefined) refuseOwn({ ...options, key }, api);
       const wanted = holder.wanted(key, options);
       return registry.run(options.signal, async (signal) => {
         const answered = await tryOnce({ ...wanted, signal }, capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), context), deps);
@@ -98,7 +98,7 @@ function createView(
     async acquire(name, options = {}) {
       const key = holder.keyOf(name);
       checkAcquire(options);
-      if (scope === undefined) refuseOwn(key, api);
+      if (scope === undefined) refuseOwn({ ...options, key }, api);
       const wanted = holder.wanted(key, options);
       const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
       return registry.run(options.signal, async (signal) => {
@@ -118,13 +118,22 @@ function createView(
       if (typeof work !== "function")
         throw new InvalidRequestError("withLock: the last argument is the function to run under the lock", "work");
       const lease = (await client.acquire(key, options)) as HeldLease;
-      return workUnder(holder, lease, [lease.key], () => work(lease));
+      // A getter: upgrade and downgrade change the mode.
+      const use = {
+        key: lease.key,
+        limit: options.limit,
+        permits: lease.permits,
+        get mode() {
+          return lease.mode;
+        },
+      };
+      return workUnder(holder, lease, [use], () => work(lease));
     },
 
     async tryAcquireAll(names, options = {}) {
       checkSet("tryAcquireAll", options);
       const wanted = wantedSet(holder, names, options);
-      if (scope === undefined) wanted.keys.forEach((key) => refuseOwn(key, api));
+      if (scope === undefined) wanted.uses.forEach((use) => refuseOwn(use, api));
       const lease = await trySet(holder, wanted, options);
       return lease && leaseSetOf(lease, wanted);
     },
@@ -141,7 +150,7 @@ function createView(
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       if (typeof work !== "function") throw new InvalidRequestError("withLocks: the last argument is the function to run", "work");
       const { lease, wanted } = await acquireSet("withLocks", names, options);
-      return workUnder(holder, lease, wanted.keys, () => work(leaseSetOf(lease, wanted)));
+      return workUnder(holder, lease, wanted.uses, () => work(leaseSetOf(lease, wanted)));
     },
 
     async runOnce<T>(

@@ -41,7 +41,7 @@ export function checkElect(options: ElectOptions): void {
 
 /** Stands for `key` and leads whenever it is elected, until the signal, the client or the invocation ends. */
 export async function elect(holder: Holder, key: string, options: ElectOptions, lead: Lead): Promise<void> {
-  if (holder.scope === undefined) refuseOwn(key, holder.deps.api);
+  if (holder.scope === undefined) refuseOwn({ key }, holder.deps.api);
   for (;;) {
     const lease = await elected(holder, key, options);
     if (!lease) return;
@@ -93,7 +93,7 @@ async function leads(holder: Holder, lease: HeldLease, signal: AbortSignal | und
   if (signal?.aborted) stop();
   let failed: { readonly by: unknown } | undefined;
   try {
-    await workUnder(holder, lease, [lease.key], async () => {
+    await workUnder(holder, lease, [lease], async () => {
       try {
         await lead(lease);
       } catch (by) {

@@ -34,7 +34,7 @@ export interface LockClient extends AsyncDisposable {
    * {@link FinalError} does not.
    * @throws LockTimeoutError when another still runs it after `waitMs`; RunFailedError when it failed for good
    *   before; LockLostError when the run was taken over: what `work` came to was not recorded; LockError with the
-   *   code `fingerprint-mismatch`, `attempts-exhausted` or `result-omitted`.
+   *   code `fingerprint-mismatch`, `attempts-exhausted`, `result-omitted`, or within its own work `self-deadlock`.
    */
   runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
   runOnce<T>(idempotencyKey: string, options: RunOptions, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;

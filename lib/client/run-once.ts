@@ -16,6 +16,7 @@ import { elapsedMs, instantOf } from "../core/time.js";
 import { cancel, refreshed, underNewId } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { attemptMsFor, pause } from "./call.js";
+import { holding, refuseOwn } from "./chain.js";
 import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError, timeoutOf } from "./errors.js";
 import type { Holder } from "./holder.js";
 import { capWaitMs } from "./invocation.js";
@@ -71,6 +72,7 @@ export async function runOnce<T>(
   options: RunOptions,
   work: (run: Run) => Promise<T> | T,
 ): Promise<RunResult<T>> {
+  refuseOwn({ key, kind: "runs" }, holder.deps.api);
   const begun = await holder.registry.run(options.signal, (signal) => begin(holder, key, { ...options, signal }));
   const { answer } = begun;
   if (answer.state !== "running") return replayed(key, answer, options);
@@ -139,7 +141,8 @@ async function perform<T>(
 ): Promise<{ readonly value: T; readonly outcome: OutcomeSaid; readonly omittedBecause?: string }> {
   let value: T;
   try {
-    value = await work(runFor(lease, started));
+    const these = { uses: [lease], of: holder.deps.api, isHeld: () => lease.isHeld() };
+    value = await holding(these, () => work(runFor(lease, started)));
   } catch (error) {
     const retryable = !endsIt(error, isFinal);
     const recorded = await lease.conclude({ state: "failed", error: errorToJson(error), retryable });

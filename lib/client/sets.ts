@@ -28,7 +28,7 @@ const LOOKS_IN_SCOPE = 5;
 
 /** A set that is asked for: its keys without repeats, and how it is asked for. */
 export interface WantedSet {
-  readonly keys: readonly string[];
+  readonly uses: readonly { readonly key: string; readonly mode: Mode }[];
   /** By each key, what its caller calls it: without the client's prefix. */
   readonly names: ReadonlyMap<string, string>;
   readonly modes: ReadonlyMap<string, Mode>;
@@ -50,15 +50,9 @@ export function wantedSet(holder: Holder, names: readonly SetKey[], options: Set
   }
   if (modes.size === 0 || modes.size > LIMITS.setKeys)
     throw new InvalidRequestError(`keys: must be 1 to ${LIMITS.setKeys} different ones`, "keys");
-  const locks = Array.from(modes, ([key, mode]) => ({ key, mode }));
-  const keys = locks.map(({ key }) => key);
-  return {
-    keys,
-    names: called,
-    modes,
-    set: setAsLease(holder.deps.api, keys.join(","), locks),
-    wanted: holder.wanted(keys.join(","), options),
-  };
+  const uses = Array.from(modes, ([key, mode]) => ({ key, mode }));
+  const name = [...modes.keys()].join(",");
+  return { uses, names: called, modes, set: setAsLease(holder.deps.api, name, uses), wanted: holder.wanted(name, options) };
 }
 
 /** Asks once: all of it, or null. */

@@ -1,14 +1,15 @@
 /** Work under a lease: run while it is held, released after it, and never said to have succeeded when it was lost. */
+import type { KeyUse } from "./chain.js";
 import { holding } from "./chain.js";
 import { LockLostError } from "./errors.js";
 import type { Holder } from "./holder.js";
 import type { HeldLease } from "./lease.js";
 
-/** Runs `work` while `lease` holds these keys, and releases it. @throws LockLostError if it was lost meanwhile, whatever the work came to. */
-export async function workUnder<T>(holder: Holder, lease: HeldLease, keys: readonly string[], work: () => Promise<T> | T): Promise<T> {
+/** Runs `work` while `lease` holds the keys in this way, and releases it. @throws LockLostError if it was lost meanwhile, whatever the work came to. */
+export async function workUnder<T>(holder: Holder, lease: HeldLease, uses: readonly KeyUse[], work: () => Promise<T> | T): Promise<T> {
   let result: T;
   try {
-    result = await holding({ keys, of: holder.deps.api, isHeld: () => lease.isHeld() }, work);
+    result = await holding({ uses, of: holder.deps.api, isHeld: () => lease.isHeld() }, work);
   } catch (error) {
     // Whatever the work came to, it ran without the lock at the end: that is what the caller must know.
     const reported = lease.wasLost ? lossOf(lease, error) : error;
