@@ -13,7 +13,7 @@ import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { OutcomeSaid, Replayed, Started } from "../core/run-api.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import { cancel, refreshed, underNewId } from "./acquire.js";
+import { abortError, cancel, refreshed, underNewId } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { attemptMsFor, pause } from "./call.js";
 import { holding, refuseOwn } from "./chain.js";
@@ -125,7 +125,7 @@ async function fresh(
   const { key, leaseId } = lease;
   if (bounds.signal?.aborted) {
     await cancel({ kind: "runs", key, leaseId }, deps);
-    bounds.signal.throwIfAborted();
+    throw abortError(bounds.signal);
   }
   if (!held.answer.ok) throw errorOf(held.answer, `run ${key}`);
   return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
