@@ -6,6 +6,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Kind } from "../core/lock-api.js";
 import type { Mode } from "../core/record.js";
 import { LockError } from "./errors.js";
+import type { Lease } from "./lease.js";
+import type { LeaseSet } from "./lease-set.js";
 
 /** A key, and how it is held or wanted. */
 export interface KeyUse {
@@ -25,6 +27,8 @@ export interface HeldKeys {
   readonly uses: readonly KeyUse[];
   /** Whose keys they are: a client of another service has keys of the same names. */
   readonly of: object;
+  /** The lease, or set, as the work knows it; of a run none. */
+  readonly lease?: Lease | LeaseSet;
   isHeld(): boolean;
 }
 
@@ -33,6 +37,11 @@ const held = new AsyncLocalStorage<readonly HeldKeys[]>();
 /** Runs `work`, and all that it calls, as holding these. */
 export function holding<T>(these: HeldKeys, work: () => T): T {
   return held.run([...(held.getStore() ?? []), these], work);
+}
+
+/** The lease, or set, of the nearest lock around the call: its token is for resources that check one. Undefined outside. */
+export function currentLease(): Lease | LeaseSet | undefined {
+  return held.getStore()?.findLast(({ lease }) => lease !== undefined)?.lease;
 }
 
 /** @throws LockError `self-deadlock` when the chain of calls that asks holds the key in a way that keeps this use of it out. */

@@ -28,7 +28,18 @@ import { listeners } from "./listeners.js";
 import type { ClientOptions } from "./client-options.js";
 import type { LockClient } from "./lock-client.js";
 import type { AcquireOptions, SetOptions } from "./options.js";
-import { checkAcquire, checkLease, checkMs, checkNames, checkPage, checkScope, checkSet, checkTryAcquire } from "./options.js";
+import {
+  checkAcquire,
+  checkLease,
+  checkMs,
+  checkNames,
+  checkPage,
+  checkScope,
+  checkSet,
+  checkText,
+  checkTryAcquire,
+  checkWork,
+} from "./options.js";
 import type { LeaseSet, SetKey } from "./lease-set.js";
 import { leaseSetOf } from "./lease-set.js";
 import { trySet, untilSet, wantedSet } from "./sets.js";
@@ -119,8 +130,7 @@ function createView(
       ...rest: [work: (lease: Lease) => Promise<T> | T] | [AcquireOptions, (lease: Lease) => Promise<T> | T]
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
-      if (typeof work !== "function")
-        throw new InvalidRequestError("withLock: the last argument is the function to run under the lock", "work");
+      checkWork("withLock", "work", work);
       const lease = (await client.acquire(key, options)) as HeldLease;
       // A getter: upgrade and downgrade change the mode.
       const use = {
@@ -152,9 +162,10 @@ function createView(
       ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions, (set: LeaseSet) => Promise<T> | T]
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
-      if (typeof work !== "function") throw new InvalidRequestError("withLocks: the last argument is the function to run", "work");
+      checkWork("withLocks", "work", work);
       const { lease, wanted } = await acquireSet("withLocks", names, options);
-      return workUnder(holder, lease, wanted.uses, () => work(leaseSetOf(lease, wanted)));
+      const set = leaseSetOf(lease, wanted);
+      return workUnder(holder, lease, wanted.uses, () => work(set), set);
     },
 
     async runOnce<T>(
@@ -163,7 +174,7 @@ function createView(
     ): Promise<RunResult<T>> {
       const [runOptions, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       const key = holder.keyOf(name);
-      if (typeof work !== "function") throw new InvalidRequestError("runOnce: the last argument is the function to run", "work");
+      checkWork("runOnce", "work", work);
       checkRun(runOptions);
       return runOnce(holder, key, runOptions, work);
     },
@@ -223,7 +234,7 @@ function createView(
     async elect(name: string, ...rest: [work: Lead] | [ElectOptions, Lead]) {
       const [electOptions, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
       const key = holder.keyOf(name);
-      if (typeof lead !== "function") throw new InvalidRequestError("elect: the last argument is the function that leads", "lead");
+      checkWork("elect", "lead", lead);
       checkElect(electOptions);
       return elect(holder, key, electOptions, lead);
     },
@@ -241,8 +252,7 @@ function createView(
       checkNames("forceRelease", options, ["reason", "fencingToken", "drainMs"]);
       const { reason, fencingToken, drainMs } = options;
       checkMs("drainMs", drainMs, 0, LIMITS.drainMaxMs);
-      if (typeof reason !== "string" || reason === "" || reason.length > LIMITS.reasonChars)
-        throw new InvalidRequestError(`reason: must be text of 1 to ${LIMITS.reasonChars} characters`, "reason");
+      checkText("reason", reason, 1, LIMITS.reasonChars);
       if (!Number.isSafeInteger(fencingToken) || fencingToken < 0)
         throw new InvalidRequestError("fencingToken: must be the token of the hold to end, as inspect() shows it", "fencingToken");
       const { breakInMs } = await holder.ask(`forceRelease ${key}`, (attempt) =>
@@ -266,6 +276,6 @@ function createView(
 
     [Symbol.asyncDispose]: () => client.close(),
   };
-  listeners.set(client, (event) => holder.tell(event));
+  listeners.set(client, ({ key, ...event }) => holder.tell({ ...event, key: key.replace(/\S+/g, `${prefix}$&`) }));
   return client;
 }

@@ -64,7 +64,9 @@ export async function runBatch<R extends BatchRecord>(
   options: BatchOptions<R>,
   work: (record: R, run: Run) => Promise<unknown>,
 ): Promise<BatchResponse> {
-  const { keyFor = ({ messageId }: R) => keyOf("message", messageId), payloadFor, inOrder = false, onFailure, ...runOptions } = options;
+  const { keyFor = ({ messageId }: R) => keyOf("message", messageId), payloadFor, inOrder = false, onFailure, ...rest } = options;
+  // By default not the wait for another's outcome: the queue brings the message again.
+  const { waitMs = 0, ...runOptions } = rest;
   const view = locks.forInvocation(context);
   const waiting = [...event.Records];
   const failed = new Set<R>();
@@ -72,8 +74,7 @@ export async function runBatch<R extends BatchRecord>(
   async function runOne(record: R): Promise<void> {
     if (inOrder && failed.size > 0) throw new Error("a message before it failed");
     if (context.getRemainingTimeInMillis() < TOO_LATE_MS) throw new Error("the invocation ends");
-    // Not the wait for another's outcome: the queue brings the message again.
-    await view.runOnce(keyFor(record), { waitMs: 0, ...runOptions, payload: payloadFor?.(record) }, (run) => work(record, run));
+    await view.runOnce(keyFor(record), { ...runOptions, waitMs, payload: payloadFor?.(record) }, (run) => work(record, run));
   }
 
   async function runNext(): Promise<void> {

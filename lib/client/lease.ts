@@ -344,12 +344,17 @@ export class HeldLease implements Lease {
     throw errorOf(answer, `renew ${this.key}`);
   }
 
-  /** A reply that says held: of two, the one with the higher version decides. A lease that ended stays so. */
+  /**
+   * A reply that says held: of two, the one with the higher version decides, and of one version the one that lasts longer,
+   * for renewals never shorten. A lease that ended stays so.
+   */
   #heard(view: LeaseView, sentAt: Instant): void {
     this.assertHeld();
     this.#doubted = false;
-    if (view.version < this.#belief.version) return;
     const belief = believe(view, sentAt);
+    const { clock } = this.#deps;
+    if (belief.version < this.#belief.version) return;
+    if (belief.version === this.#belief.version && beliefLeftMs(belief, clock) < beliefLeftMs(this.#belief, clock)) return;
     this.#view = view;
     this.#belief = belief;
   }

@@ -126,7 +126,7 @@ async function fresh(started: Answered<Started>, bounds: CallBounds, { deps }: H
   const { key, leaseId } = lease;
   if (bounds.signal?.aborted) {
     await cancel({ kind: "runs", key, leaseId }, deps);
-    bounds.signal.throwIfAborted();
+    throw abortError(bounds.signal);
   }
   if (!held.answer.ok) throw errorOf(held.answer, `run ${key}`);
   return { ...held, answer: { ...started.answer, lease: held.answer.lease } };

@@ -17,6 +17,7 @@ import type { HeldLease } from "./lease.js";
 import type { SetAsLease, SetKey } from "./lease-set.js";
 import { setAsLease } from "./lease-set.js";
 import type { SetOptions } from "./options.js";
+import { checkOneOf, refused } from "./options.js";
 import { Wait } from "./wait.js";
 
 /** A look at a key that was in the way, and the pause after it. */
@@ -37,12 +38,13 @@ export interface WantedSet {
 
 /** @throws InvalidRequestError naming the key that names no lock, or when there are too many or none. */
 export function wantedSet(holder: Holder, names: readonly SetKey[], options: SetOptions): WantedSet {
-  if (!Array.isArray(names)) throw new InvalidRequestError("keys: must be a list of keys", "keys");
-  const named = (names as readonly SetKey[]).map((name) => (typeof name === "object" ? name : { key: name }));
+  if (!Array.isArray(names)) throw refused("keys", names, "it must be a list of keys");
+  const named = (names as readonly (SetKey | null)[]).map((name) => (typeof name === "object" && name !== null ? name : { key: name }));
   const modes = new Map<string, Mode>();
   const called = new Map<string, string>();
   for (const { key: given, mode = "exclusive" } of named as readonly { readonly key: string; readonly mode?: Mode }[]) {
     const key = holder.keyOf(given);
+    checkOneOf("mode", mode, "exclusive", "shared");
     called.set(key, given);
     // Wanted in both modes, it is wanted for oneself.
     modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
@@ -50,7 +52,7 @@ export function wantedSet(holder: Holder, names: readonly SetKey[], options: Set
   if (modes.size === 0 || modes.size > LIMITS.setKeys)
     throw new InvalidRequestError(`keys: must be 1 to ${LIMITS.setKeys} different ones`, "keys");
   const uses = Array.from(modes, ([key, mode]) => ({ key, mode }));
-  const name = [...modes.keys()].join(",");
+  const name = [...modes.keys()].join(" ");
   return { uses, names: called, modes, set: setAsLease(holder.deps.api, name, uses), wanted: holder.wanted(name, options) };
 }
 

@@ -3,13 +3,20 @@ import type { KeyUse } from "./chain.js";
 import { holding } from "./chain.js";
 import { LockLostError } from "./errors.js";
 import type { Holder } from "./holder.js";
-import type { HeldLease } from "./lease.js";
+import type { HeldLease, Lease } from "./lease.js";
+import type { LeaseSet } from "./lease-set.js";
 
 /** Runs `work` while `lease` holds the keys in this way, and releases it. @throws LockLostError if it was lost meanwhile, whatever the work came to. */
-export async function workUnder<T>(holder: Holder, lease: HeldLease, uses: readonly KeyUse[], work: () => Promise<T> | T): Promise<T> {
+export async function workUnder<T>(
+  holder: Holder,
+  lease: HeldLease,
+  uses: readonly KeyUse[],
+  work: () => Promise<T> | T,
+  shown: Lease | LeaseSet = lease,
+): Promise<T> {
   let result: T;
   try {
-    result = await holding({ uses, of: holder.deps.api, isHeld: () => lease.isHeld() }, work);
+    result = await holding({ uses, of: holder.deps.api, lease: shown, isHeld: () => lease.isHeld() }, work);
   } catch (error) {
     // Whatever the work came to, it ran without the lock at the end: that is what the caller must know.
     const reported = lease.wasLost ? lossOf(lease, error) : error;

@@ -63,7 +63,7 @@ export function describeRunBatches(scene: Scene): void {
       const work: Work = async ({ body }) => {
         if (body === "b") throw new Error("no stock");
       };
-      expect(await deliver(records, work, { onFailure: onFailure as () => void })).toEqual([records[1]!.messageId]);
+      expect(await deliver(records, work, { onFailure })).toEqual([records[1]!.messageId]);
     });
 
     it("control: without runs, redelivery works on all of them again", async () => {

@@ -69,7 +69,7 @@ describe("onEvent", () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);
     process.on("unhandledRejection", note);
-    const locks = createLockClient({ onEvent: fail as () => void });
+    const locks = createLockClient({ onEvent: fail });
     const lease = await locks.acquire(KEY);
     expect(await lease.release()).toBe("released");
     expect(await locks.withLock(KEY, () => "done")).toBe("done");

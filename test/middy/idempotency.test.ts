@@ -400,7 +400,7 @@ it.each<[options: object, message: string]>([
   [{ key: "k" }, "key: must be a function"],
   [{ payload: {} }, "payload: must be a function"],
   [{ isRecorded: true }, "isRecorded: must be a function"],
-  [{ keepResultMs: 5 }, "keepResultMs: must be a whole number"],
+  [{ keepResultMs: 5 }, "keepResultMs: 5 given; it is in milliseconds"],
   [{ largeResult: "omit" }, "largeResult: is not an option here"],
   [{ keep: 5 }, "keep: is not an option of runOnce"],
 ])("refuses %j before any call", (wrong, message) => {

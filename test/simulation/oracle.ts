@@ -310,7 +310,6 @@ export class Oracle implements Bench {
       broken: this.asked.isBroken(fencingToken) || (truth.kind === "runs" && this.runs.asked.isBeingReset(key)),
       taken: true,
       cancelled: false,
-      unknown: released,
     };
     if (!asked[ending]) this.fail("S5", `${key}: a hold ended by "${ending}" although nobody asked for it`);
     const leftMs = expiresAtMs - decidedAtMs;
