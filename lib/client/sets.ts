@@ -75,21 +75,23 @@ export async function untilSet(holder: Holder, { set, wanted, modes }: WantedSet
     const wait = new Wait(waitMs, holder.deps);
     const what = `acquire ${wanted.key}`;
     const bounds = (): CallBounds => wait.bounds(wanted.leaseMs, signal);
+    let inTheWay = "";
+    const over = (): Error => wait.over(what, inTheWay === "" ? undefined : `${inTheWay} is still held by another`);
     const patience = holder.scope === undefined ? Number.POSITIVE_INFINITY : LOOKS_IN_SCOPE;
     for (let looks = 0; ;) {
       const answered: Answered<Held | Refusal> = await tryOnce({ ...wanted, signal }, bounds(), view, set.acquire).catch(
         (error: unknown) => {
-          throw wait.wasCutShort ? wait.over(what) : error;
+          throw wait.wasCutShort ? over() : error;
         },
       );
       const { answer } = answered;
       if (answer.ok) return holder.hand({ ...answered, answer }, options, { api: set.api });
       if (answer.code !== "locked") throw errorOf(answer, what);
       wait.heard(answer);
-      const [inTheWay = ""] = answer.blocking ?? [];
+      [inTheWay = ""] = answer.blocking ?? [];
       const mode = modes.get(inTheWay);
       for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
-        if (wait.leftMs() <= 0) throw wait.over(what, `${inTheWay} is still held by another after ${waitMs} ms`);
+        if (wait.leftMs() <= 0) throw over();
         const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, wait.leftMs());
         await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
         if (signal.aborted) throw abortError(signal);

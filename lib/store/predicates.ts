@@ -62,8 +62,9 @@ export const NEVER_RUN = "attribute_not_exists(rn)";
 export const STARTED_LATELY = "h.#me.a >= :lately";
 /** `isLater`: no late duplicate of an earlier checkpoint. */
 export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q <= :sequence)";
-/** `LockRecord.touches`: no waiter was heard of since; or none ever was. */
+/** `LockRecord.touches`: no waiter was heard of since. */
 export const TOUCHED_AS_SEEN = "qv = :touches";
+/** The same, where none ever was. */
 export const UNTOUCHED = "attribute_not_exists(qv)";
 /** Only a format this version writes. */
 export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";

@@ -24,8 +24,7 @@ afterAll(() => Promise.all(gateways.map((gateway) => gateway.close())));
 async function overHttp(authorizer: unknown, env: Readonly<Record<string, string>> = {}): Promise<LockClient> {
   const handler = compose({ HOLDFAST_TABLE: table.tableName, ...env }, { client: engineClient(table.endpoint), log: () => undefined });
   const gateway = await startGateway({
-    handler: (event) =>
-      handler(authorizer === undefined ? event : { ...event, requestContext: { ...event.requestContext, authorizer } }),
+    handler: (event) => handler(authorizer === undefined ? event : { ...event, requestContext: { ...event.requestContext, authorizer } }),
     port: 0,
   });
   gateways.push(gateway);

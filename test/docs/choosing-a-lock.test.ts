@@ -265,14 +265,15 @@ describe("what the page says of each kind", () => {
     expect(first.mode).toBe("exclusive");
   });
 
-  it("the floor: of readers the last writer's token, of a writer its own, of permits alone 0, which refuses nobody", async () => {
+  it("the floor: of readers the first one's token, above the last writer's; of a writer its own; of permits the first one's", async () => {
     const locks = createLockClient();
     const { read, write } = locks.readWrite("key");
     const writer = await write.acquire();
     expect(writer.fenceFloor).toBe(writer.fencingToken);
     await writer.release();
     const readers = [await read.acquire(), await read.acquire()];
-    expect(readers.map(({ fenceFloor }) => fenceFloor)).toEqual([writer.fencingToken, writer.fencingToken]);
+    expect(readers.map(({ fenceFloor }) => fenceFloor)).toEqual([readers[0]!.fencingToken, readers[0]!.fencingToken]);
+    expect(readers[0]!.fenceFloor).toBeGreaterThan(writer.fencingToken);
     expect(new Set(readers.map(({ fencingToken }) => fencingToken)).size).toBe(2);
     const permit = await locks.semaphore("permits", { limit: 3 }).acquire();
     const next = await locks.semaphore("permits", { limit: 3 }).acquire();
