@@ -23,18 +23,7 @@ import type { Holder } from "./holding.js";
 import { isAlone, levelsOf } from "./holding.js";
 import { LIMITS } from "./limits.js";
 import type { Settled } from "./queue.js";
-import {
-  heardNow,
-  isOverfull,
-  movedOn,
-  offerOf,
-  placeOf,
-  settled,
-  shouldReport,
-  waiterFor,
-  waitingView,
-  withWaiter,
-} from "./queue.js";
+import { heardNow, isOverfull, movedOn, offerOf, placeOf, settled, shouldReport, waiterFor, waitingView, withWaiter } from "./queue.js";
 import type { Hold, LockRecord, LockRules, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { leaseView } from "./views.js";
