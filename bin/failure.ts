@@ -38,6 +38,7 @@ const EXIT_OF: Readonly<Record<string, ExitName>> = {
   "token-mismatch": "refused",
   locked: "notGot",
   "queue-full": "notGot",
+  "key-full": "notGot",
   "run-in-progress": "notGot",
   "wait-timeout": "notGot",
   "lease-lost": "lost",

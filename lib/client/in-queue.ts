@@ -25,7 +25,7 @@ const FIRST_POLL_MS = 40;
 const LONGEST_POLL_MS = 1000;
 
 /** What another id, or another time, may mend: also that an id lost its place while so many leases ended that it is too old for another. */
-const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "lease-over"]);
+const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over"]);
 
 /**
  * Waits until the key is granted, or `wait` or the signal is over.

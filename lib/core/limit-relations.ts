@@ -20,6 +20,15 @@ export function assertLimits(
     ["a client still believes for most of the shortest lease", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
     ["the first renewal leaves time for two more", renewAfterMs(LIMITS.leaseMinMs) * 3 <= LIMITS.leaseMinMs],
     [
+      "the first renewal leaves half of the lease, however large the record",
+      renewAfterMs(LIMITS.leaseMinMs, Number.MAX_SAFE_INTEGER) * 2 <= LIMITS.leaseMinMs,
+    ],
+    [
+      "a hold that is all that a key has fits beside a full queue",
+      // What is left has room for an owner, a meta and as much again.
+      LIMITS.queueBytes + LIMITS.smallRecordBytes + 2 * (3 * LIMITS.ownerChars + LIMITS.metaBytes) <= LIMITS.recordBytes,
+    ],
+    [
       "an item outlives every late duplicate of its ids",
       RETENTION_MIN_MS >= LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + LIMITS.leaseIdBehindMs + DEFAULTS.clockGuardMs,
     ],

@@ -57,6 +57,10 @@ export const LIMITS = {
   /** Waiters of one key, and the bytes that they may take: every write of the item is paid by its size. */
   waitersMax: 100,
   queueBytes: 15 * 1024,
+  /** The bytes of a record in all, its holders included. */
+  recordBytes: 32 * 1024,
+  /** Above this size of their record, leases are renewed less and less often. */
+  smallRecordBytes: 4 * 1024,
   /** A waiter is told to come again in so long for each place, and never in longer than the most. */
   visitStepMs: 200,
   visitMaxMs: 3500,
@@ -112,9 +116,14 @@ export function takeoverMarginMs(leaseMs: number, clockErrorMs: number = DEFAULT
   return Math.ceil(2 * clockErrorMs + 2 * DEFAULTS.clockRateError * leaseMs) + 1;
 }
 
-/** When a holder should renew: two renewals may fail before the third is late. */
-export function renewAfterMs(leaseMs: number): number {
-  return Math.floor(leaseMs / 3);
+/**
+ * When a holder should renew: after a third of its lease, so that two renewals may fail before the third is late. From
+ * {@link LIMITS.smallRecordBytes} on it grows with the record, up to half of the lease: each renewal is paid by its size.
+ */
+export function renewAfterMs(leaseMs: number, recordBytes = 0): number {
+  const { smallRecordBytes: smallest, recordBytes: largest } = LIMITS;
+  const grown = Math.min(Math.max(0, recordBytes - smallest) / (largest - smallest), 1);
+  return Math.floor((leaseMs * (2 + grown)) / 6);
 }
 
 /** How much earlier than it must a client stops believing: for signalling only, safety is the margin's. */

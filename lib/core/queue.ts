@@ -20,14 +20,9 @@ import type { Share } from "./holding.js";
 import { findingOf, permitsOut, standing } from "./holding.js";
 import type { LeaseId } from "./lease-id.js";
 import { DEFAULTS, LIMITS } from "./limits.js";
+import { waitersBytes } from "./record-bytes.js";
 import type { LockRecord, Offer, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
-
-/** A waiter in the table that wants the key for itself, less its owner; and what else there may be to say of one. */
-const WAITER_BYTES = 137;
-const SHARED_BYTES = 6;
-const PERMITS_BYTES = 5;
-const PRIORITY_BYTES = 5;
 
 /** The offer to `leaseId`, if it is its turn. */
 export function offerOf({ offers }: LockRecord, leaseId: LeaseId): Offer | undefined {
@@ -76,16 +71,8 @@ export function withWaiter(waiters: readonly Waiter[], waiter: Waiter): readonly
 
 /** Whether these are more than may wait, by count or by size. */
 export function isOverfull(waiters: readonly Waiter[]): boolean {
-  return waiters.length > LIMITS.waitersMax || waiters.reduce((sum, waiter) => sum + sizeOf(waiter), 0) > LIMITS.queueBytes;
+  return waiters.length > LIMITS.waitersMax || waitersBytes(waiters) > LIMITS.queueBytes;
 }
-
-function sizeOf({ owner, mode, permits, priority }: Waiter): number {
-  const said = (mode === "shared" ? SHARED_BYTES : 0) + (permits > 1 ? PERMITS_BYTES : 0) + (priority > 0 ? PRIORITY_BYTES : 0);
-  return WAITER_BYTES + bytesOf(owner) + said;
-}
-
-/** The queue's bound on size can't be met by count alone when owners are longer than this. */
-export const SHORT_OWNER_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax) - WAITER_BYTES;
 
 /** The queue without those that were not heard of in time. */
 function withoutDead(record: LockRecord, reading: ClockReading): Pick<Settled, "record" | "events"> {
@@ -114,11 +101,6 @@ export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean
         return its?.leaseId === leaseId && its.heardUntilMs === heardUntilMs;
       }))
   );
-}
-
-/** The bytes of a text in the table. */
-export function bytesOf(text: string): number {
-  return new TextEncoder().encode(text).length;
 }
 
 /** The key after its queue moved on. */

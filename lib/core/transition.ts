@@ -8,6 +8,10 @@ import { breakHold } from "./break.js";
 import { changeMode } from "./change-mode.js";
 import type { Command, Decision } from "./commands.js";
 import { conclude } from "./conclude.js";
+import type { Refusal } from "./errors.js";
+import { refuse } from "./errors.js";
+import { LIMITS } from "./limits.js";
+import { recordBytes } from "./record-bytes.js";
 import type { LockRecord, LockRules } from "./record.js";
 import { release } from "./release.js";
 import { renew } from "./renew.js";
@@ -24,6 +28,23 @@ export function transition<C extends Command>(
   rules: LockRules,
 ): Decision<C>;
 export function transition(record: LockRecord | undefined, command: Command, reading: ClockReading, rules: LockRules): Decision {
+  const decision = decided(record, command, reading, rules);
+  const refusal = decision.next && refuseGrowth(record, decision.next, command);
+  return refusal ? { answer: refusal, events: [] } : decision;
+}
+
+/** Why a record may not become this one: it would be larger than records may be, and than it is. Smaller it may always become. */
+function refuseGrowth(record: LockRecord | undefined, next: LockRecord, { key }: Command): Refusal | undefined {
+  const bytes = recordBytes(next);
+  const before = record ? recordBytes(record) : 0;
+  if (bytes <= LIMITS.recordBytes || bytes <= before) return undefined;
+  return refuse("key-full", {
+    retryAfterMs: LIMITS.visitMaxMs,
+    detail: `The holders and waiters of ${key} take ${before} of ${LIMITS.recordBytes} bytes, and this asks for ${bytes - before} more`,
+  });
+}
+
+function decided(record: LockRecord | undefined, command: Command, reading: ClockReading, rules: LockRules): Decision {
   switch (command.type) {
     case "acquire":
       return acquire(record, command, reading, rules);

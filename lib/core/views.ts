@@ -12,6 +12,7 @@ import { holdCount } from "./holding.js";
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
 import { DEFAULTS, FOREVER_MS, renewAfterMs } from "./limits.js";
+import { recordBytes } from "./record-bytes.js";
 import type { Hold, LockRecord, Mode, Run } from "./record.js";
 import type { ClockReading } from "./time.js";
 
@@ -30,7 +31,7 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
     ...((hold.mode === "shared" || record.limit > 1) && { fenceFloor: record.fenceFloor }),
     leaseMs: hold.leaseMs,
     remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),
-    renewAfterMs: renewAfterMs(hold.leaseMs),
+    renewAfterMs: renewAfterMs(hold.leaseMs, recordBytes(record)),
     version: record.version,
     serverTimeMs: reading.laterMs,
     ...(hold.meta && { meta: hold.meta }),

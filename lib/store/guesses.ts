@@ -22,7 +22,7 @@ import type { ClockReading } from "../core/time.js";
 import type { Item } from "./item.js";
 import type { Glimpse } from "./glimpses.js";
 import { NOTHING_SEEN } from "./glimpses.js";
-import { checkpointToItem, FORMAT_VERSION, holdToItem, isLong, metaToItem, payloadToItem, runToItem, waiterToItem } from "./item.js";
+import { checkpointToItem, FORMAT_VERSION, holdToItem, isLong, payloadToItem, runToItem, waiterToItem } from "./item.js";
 import * as is from "./predicates.js";
 import type { Write } from "./predicates.js";
 
@@ -45,8 +45,8 @@ export function guess(
     case "start":
       return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessStart(command, reading, rules);
     case "renew":
-      // Whether the checkpoint is still the one whose item was kept for longer, only the record says.
-      if (command.prolonged || (command.checkpoint && !isKept(command.checkpoint))) return undefined;
+      // Whether there is room for a new meta, or the checkpoint is still the one that was kept for longer, only the record says.
+      if (command.meta || command.prolonged || (command.checkpoint && !isKept(command.checkpoint))) return undefined;
       return kind === "runs" ? guessRenewOfRun(command, reading, rules) : guessRenewOfLock(command, reading, rules);
     case "release":
       // Clocks that disagree hand nothing on, and don't know what to say of the hold.
@@ -174,8 +174,8 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
 function guessRenewOfLock(command: Renew, reading: ClockReading, rules: LockRules): Write {
   return renewal(command, reading, rules, {
     condition: [is.TTL_RISES, is.HEAD_LIVES],
-    update: [`${is.X} = :ttl`, ...(command.meta ? ["h.#me.mt = :meta"] : [])],
-    values: command.meta && { ":meta": metaToItem(command.meta) },
+    update: [`${is.X} = :ttl`],
+    values: {},
   });
 }
 

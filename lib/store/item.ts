@@ -12,7 +12,7 @@
  * An offer is an entry of `h` without a token. A release that hands over puts the first waiter's `g` in the
  * place of `h` without having read it, and notes when in `ox`; any other write notes it in the offer. `q` and
  * `qi` are always present: engines differ on removing from a list that is not there. `qb` stands while some
- * owners are long: then the queue's bound by bytes may be met before the one by count.
+ * owners are long, or the rest of the record leaves little room: then a bound by bytes may be met before the one by count.
  *
  * What a newer version adds inside these, in the same format, is read as `unknown` and written back as it was; beside
  * them it is left alone, since a record is written attribute by attribute.
@@ -36,7 +36,8 @@ import type {
   Upgrading,
   Waiter,
 } from "../core/record.js";
-import { bytesOf, inOrder, SHORT_OWNER_BYTES } from "../core/queue.js";
+import { inOrder } from "../core/queue.js";
+import { bytesOf, isCrowded, SHORT_OWNER_BYTES } from "../core/record-bytes.js";
 import type { Address } from "./lock-store.js";
 import { NewerFormat } from "./lock-store.js";
 import { TABLE } from "./table.js";
@@ -108,8 +109,8 @@ function shardOf(key: string): number {
 /** Attributes that a record may lack; a record written over one that had them removes them. */
 export const OPTIONAL: readonly string[] = ["ff", "ox", "qb", "rn", "ug"];
 
-/** The queue's attributes. */
-export const QUEUE: readonly string[] = ["q", "qi", "qb"];
+/** The queue's attributes. Not `qb`, which goes by the holders too. */
+export const QUEUE: readonly string[] = ["q", "qi"];
 
 /** The attributes that hold `record`. */
 export function toItem(record: LockRecord): Item {
@@ -130,7 +131,7 @@ export function toItem(record: LockRecord): Item {
     ...Object.fromEntries(ring),
     q: record.waiters.map(waiterToItem),
     qi: record.waiters.map(({ leaseId }) => leaseId),
-    ...(record.waiters.some(isLong) && { qb: 1 }),
+    ...((record.waiters.some(isLong) || isCrowded(record)) && { qb: 1 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
     ...(record.upgrading && { ug: { ...record.upgrading.unknown, i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),

@@ -25,7 +25,7 @@ export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_W
 export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
 /** `settled`: the one that goes is the only one, and the first who waits, if anybody does, lives and wants it for itself. */
 export const HANDS_OVER = "size(h) = :one AND (size(qi) = :zero OR (lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m)))";
-/** `isOverfull`: one more may wait. */
+/** `isOverfull`, `isCrowded`: one more may wait. */
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
 /** `placeOf`, `offerOf`, `holdOf`: nothing is known of this id. */
 export const NEW_HERE = "NOT contains(qi, :me) AND attribute_not_exists(h.#me)";

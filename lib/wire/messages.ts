@@ -60,6 +60,10 @@ const meta = v.pipe(
 );
 const fencingToken = v.pipe(integer(0, Number.MAX_SAFE_INTEGER), v.description("Strictly increases with every new grant of the key."));
 const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
+const renewAfterMs = v.pipe(
+  durationMs,
+  v.description("When to renew: after a third of the lease; the larger the key's record, the later."),
+);
 const mode = v.picklist(["exclusive", "shared"], "must be exclusive or shared");
 
 const acquireFields = v.strictObject({
@@ -254,7 +258,7 @@ export const Lease = v.strictObject({
   ),
   leaseMs,
   remainingMs: v.pipe(durationMs, v.description("Believe the lease this long, counted from when this request was sent.")),
-  renewAfterMs: durationMs,
+  renewAfterMs,
   version: durationMs,
   serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),
   meta: v.optional(meta),
@@ -274,7 +278,7 @@ export const LeaseSet = v.strictObject({
   fencingTokens: v.record(Key, fencingToken),
   leaseMs,
   remainingMs: v.pipe(durationMs, v.description("Of the key that has least; counted from when this request was sent.")),
-  renewAfterMs: durationMs,
+  renewAfterMs,
   serverTimeMs: durationMs,
 });
 

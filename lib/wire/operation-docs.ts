@@ -66,7 +66,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     summary: "Acquire the key under a leaseId of your own making, or ask again under it",
     body: "AcquireRequest",
     answers: { 200: "Lease", 201: "Lease", 202: "Waiting" },
-    refusals: ["locked", "limit-mismatch", "queue-full", "lease-over", "lease-reused", "lease-id-time"],
+    refusals: ["locked", "limit-mismatch", "queue-full", "key-full", "lease-over", "lease-reused", "lease-id-time"],
     asks: {
       Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next; a deployment may answer at once`,
     },
@@ -91,7 +91,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     summary: "Extend the lease; never shortens",
     body: "RenewRequest",
     answers: { 200: "Lease" },
-    refusals: ["lease-lost"],
+    refusals: ["key-full", "lease-lost"],
     tells: VERSION_TAG,
   },
   [`POST ${LEASE}/mode`]: {
@@ -107,7 +107,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     summary: "Hand the hold to a new leaseId, with a new token",
     body: "TransferRequest",
     answers: { 200: "Lease" },
-    refusals: ["locked", "lease-lost", "lease-over", "lease-reused", "lease-id-time"],
+    refusals: ["locked", "key-full", "lease-lost", "lease-over", "lease-reused", "lease-id-time"],
     tells: { ...VERSION_TAG, ...REPLAYED },
   },
   "GET /v1/locks/{key}": {
@@ -135,7 +135,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     summary: "Acquire all of these keys under one leaseId, or none",
     body: "AcquireSetRequest",
     answers: { 200: "LeaseSet", 201: "LeaseSet" },
-    refusals: ["locked", "limit-mismatch", "lease-over", "lease-reused", "lease-id-time"],
+    refusals: ["locked", "limit-mismatch", "key-full", "lease-over", "lease-reused", "lease-id-time"],
     tells: REPLAYED,
   },
   "POST /v1/lock-sets/{leaseId}/renew": {

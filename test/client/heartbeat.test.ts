@@ -27,6 +27,21 @@ describe("heartbeats", () => {
     expect(lease.state).toBe("held");
   });
 
+  it("renew less often where the service says so: half of the lease, of a key whose record is large", async () => {
+    const { clock, locks, rival, wire } = createRig();
+    const limit = 150;
+    const meta = { note: "m".repeat(1000) };
+    for (let order = 0; order < 26; order++) await rival.acquire(KEY, { limit, meta, leaseMs: 3_600_000, heartbeat: false });
+    const grantedAtMs = clock.monotonicMs();
+    const lease = await locks.acquire(KEY, { ...OPTIONS, limit });
+    await clock.advance(4 * LEASE_MS);
+    const [firstMs = 0] = wire.of("renew").map(({ atMs }) => atMs - grantedAtMs);
+    expect(firstMs).toBeGreaterThan(0.45 * LEASE_MS);
+    expect(firstMs).toBeLessThanOrEqual(0.5 * LEASE_MS);
+    expect(wire.of("renew").length).toBeLessThanOrEqual(9);
+    expect(lease.state).toBe("held");
+  });
+
   it("are on whatever the length of the lease", async () => {
     const { clock, locks } = createRig();
     const leases = [await locks.acquire("short", { leaseMs: 1000 }), await locks.acquire("long", { leaseMs: 3_600_000 })];

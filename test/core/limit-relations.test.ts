@@ -15,6 +15,7 @@ describe("the relations between limits", () => {
   it.each<[rule: string, limits: Partial<Record<keyof typeof LIMITS, number>>, defaults: Partial<Record<keyof typeof DEFAULTS, number>>]>([
     ["the default lease is within its bounds", {}, { leaseMs: LIMITS.leaseMaxMs + 1 }],
     ["a client still believes for most of the shortest lease", { leaseMinMs: 90 }, {}],
+    ["a hold that is all that a key has fits beside a full queue", { recordBytes: 16 * 1024 }, {}],
     ["an item outlives every late duplicate of its ids", { leaseIdReachMs: LIMITS.leaseIdReachMs + 600_000 }, {}],
     ["an offer outlasts the next visit", {}, { offerWindowMs: LIMITS.visitMaxMs }],
     ["whoever lives reports before an offer lapses", { reportAfterMs: LIMITS.visitMaxMs }, {}],

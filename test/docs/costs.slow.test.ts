@@ -169,7 +169,7 @@ describe("the page's figures", () => {
     ],
     ["the collection", () => `collected ${DEFAULTS.retentionMs === 86_400_000 ? "a day" : "?"} after its last use`],
     ["the waiters", () => `${LIMITS.waitersMax}, of at most ${LIMITS.queueBytes / 1024} KB together`],
-    ["the holders", () => `| ${LIMITS.leasesMax} `],
+    ["the holders", () => `| ${LIMITS.leasesMax}, in a record of at most ${LIMITS.recordBytes / 1024} KB `],
     ["the shards", () => `over ${SHARDS} partition keys (decision 002), which is ${count(SHARDS * AWS.partitionUnits)} units a second`],
     [
       "the waits",

@@ -29,6 +29,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
     "Make the UUIDv7 when you send it, by a clock that is right; `serverTimeMs` says what the service's is. The SDK corrects it",
   locked: "Come back after `retryAfterMs`, or wait in the queue (`Prefer: wait`). In the SDK it is no error: `tryAcquire` answers `null`",
   "queue-full": "Come back later. If it happens often: shorter holds, or more keys (segments)",
+  "key-full": "Come back later. If it happens often: shorter owners, less `meta`, or more keys (segments)",
   throttled: "Slow down and try later; alarm if it stays",
   "not-configured":
     "Correct what the message names: the table and its keys, the region, the credentials, what they may do, or the namespace. No wrapper goes on past it",

@@ -35,6 +35,8 @@ describe("the guides' figures", () => {
       LEASES,
       `\`leaseMs\` (${seconds(DEFAULTS.leaseMs)} by default, ${seconds(LIMITS.leaseMinMs)} to ${LIMITS.leaseMaxMs / HOUR_MS} h) says how long`,
     ],
+    [LEASES, `larger than ${LIMITS.smallRecordBytes / 1024} KB`],
+    [LEASES, `up to half of the lease at ${LIMITS.recordBytes / 1024} KB`],
     [
       LEASES,
       `of about ${seconds(takeoverMarginMs(0) - 1)} + ${((takeoverMarginMs(LIMITS.leaseMaxMs) / LIMITS.leaseMaxMs) * 100).toFixed(1)} %`,

@@ -4,7 +4,7 @@
  */
 import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { SHORT_OWNER_BYTES } from "../../lib/core/queue.js";
+import { SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { inLine, permits, QueueScene, waiting } from "./queue-scene.js";
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, START_MS } from "./scene.js";

@@ -1,0 +1,125 @@
+/** A record grows to its bound and no further; whatever makes it smaller is never refused, however large it is. */
+import { describe, expect, it } from "vitest";
+import type { Acquire, Command } from "../../lib/core/commands.js";
+import { BLANK } from "../../lib/core/ending.js";
+import { LIMITS, renewAfterMs } from "../../lib/core/limits.js";
+import { recordBytes } from "../../lib/core/record-bytes.js";
+import type { Hold, LockRecord } from "../../lib/core/record.js";
+import { transition } from "../../lib/core/transition.js";
+import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, RULES, START_MS } from "../store/scene.js";
+
+const OWNER = "o".repeat(LIMITS.ownerChars);
+const META = { note: "m".repeat(LIMITS.metaBytes - '{"note":""}'.length) };
+const KB = 1024;
+
+const hold: Hold = {
+  principal: "P",
+  owner: OWNER,
+  mode: "exclusive",
+  permits: 1,
+  fencingToken: START_MS,
+  leaseMs: LEASE_MS,
+  grantedAtMs: START_MS,
+  expiresAtMs: START_MS + LEASE_MS,
+  marginMs: MARGIN_MS,
+  params: "same",
+  meta: META,
+};
+/** A semaphore's record with so many large holders, A and B among them, and C waiting for more than there is. */
+const held = (count: number): LockRecord => ({
+  ...BLANK,
+  version: START_MS,
+  fencingToken: START_MS,
+  fenceFloor: START_MS,
+  limit: LIMITS.leasesMax,
+  holds: {
+    [A]: hold,
+    [B]: { ...hold, fencingToken: START_MS - 1 },
+    ...Object.fromEntries(Array.from({ length: count - 2 }, (_, order) => [leaseId(100 + order), hold])),
+  },
+  waiters: [
+    {
+      ...{ leaseId: C, principal: "P", owner: "", mode: "exclusive", permits: LIMITS.leasesMax, params: "same", priority: 0 },
+      ...{ heardUntilMs: START_MS + LEASE_MS, ttlMs: LEASE_MS },
+    },
+  ],
+  ttlAtSec: Math.ceil((START_MS + RULES.retentionMs) / 1000),
+});
+/** As an earlier version left it. */
+const TOO_LARGE = held(150);
+/** Another large holder is too much. */
+const FULL = held(22);
+
+const lease = { key: "seats", leaseId: A, principal: "P" } as const;
+const acquire = (id: string, said: Partial<Acquire> = {}): Acquire => ({
+  ...{ ...lease, type: "acquire", leaseId: id, owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: LIMITS.leasesMax },
+  ...{ permits: 1, priority: 9, params: "same", ...said },
+});
+
+const decided = (record: LockRecord, command: Command, ms = 1) => {
+  const reading = { earlierMs: START_MS + ms, laterMs: START_MS + ms };
+  return transition(record, command, reading, RULES);
+};
+
+const GROWS: readonly (readonly [string, Command])[] = [
+  ["a grant", acquire(D, { owner: OWNER, meta: META, wait: true })],
+  ["another waiter", acquire(D, { permits: LIMITS.leasesMax, owner: OWNER, wait: true })],
+  ["a renewal with more meta", { type: "renew", ...lease, meta: { ...META, more: "m".repeat(500) } }],
+  ["a hand-over to a longer owner", { type: "transfer", ...lease, toLeaseId: D, toOwner: OWNER.repeat(2) }],
+];
+const SHRINKS: readonly (readonly [string, Command, string])[] = [
+  ["a release", { type: "release", ...lease }, "released"],
+  ["a cancel of what never came", { type: "release", ...lease, leaseId: D }, "never"],
+  ["the leaving of a waiter", { type: "release", ...lease, leaseId: C }, "never"],
+  ["a break", { type: "break", key: "seats", fencingToken: START_MS - 1, drainMs: 0 }, "broken"],
+  ["a break that lets it drain", { type: "break", key: "seats", fencingToken: START_MS - 1 }, "breaking"],
+  ["a renewal", { type: "renew", ...lease }, "renewed"],
+  ["a renewal with less meta", { type: "renew", ...lease, meta: {} }, "renewed"],
+  ["a hand-over", { type: "transfer", ...lease, toLeaseId: D, toOwner: "" }, "transferred"],
+];
+
+describe.each([
+  ["at its bound", FULL],
+  ["far above it", TOO_LARGE],
+])("a record %s", (_, record) => {
+  it.each(GROWS)("refuses %s, says how much is taken, and stays as it is", (_what, command) => {
+    const { answer, next, events } = decided(record, command);
+    expect(answer).toMatchObject({ ok: false, code: "key-full", definite: true, retry: "later", retryAfterMs: LIMITS.visitMaxMs });
+    expect(answer).toHaveProperty("detail", expect.stringContaining(`seats take ${recordBytes(record)} of ${LIMITS.recordBytes} bytes`));
+    expect([next, events]).toEqual([undefined, []]);
+  });
+
+  it.each(SHRINKS)("takes %s", (_what, command, outcome) => {
+    const { answer, next } = decided(record, command);
+    expect(outcomeOf(answer)).toBe(outcome);
+    expect(recordBytes(next!)).toBeLessThanOrEqual(recordBytes(record));
+  });
+
+  it("tells the same lease again, and grants once its holders ran out", () => {
+    expect(outcomeOf(decided(record, acquire(A)).answer)).toBe("replayed");
+    const late = acquire(leaseId(9, LEASE_MS + MARGIN_MS), { owner: OWNER, meta: META });
+    expect(outcomeOf(decided({ ...record, waiters: [] }, late, LEASE_MS + MARGIN_MS).answer)).toBe("granted");
+  });
+});
+
+it("a record below its bound takes what fits to the last byte", () => {
+  const roomFor = (bytes: number): LockRecord => {
+    const [record, filler] = [held(20), LIMITS.recordBytes - bytes];
+    const missing = filler - recordBytes(record);
+    return { ...record, holds: { ...record.holds, [A]: { ...hold, owner: "o".repeat(OWNER.length + missing) } } };
+  };
+  const command = acquire(D, { owner: OWNER });
+  const needed = recordBytes(decided(held(2), command).next!) - recordBytes(held(2));
+  expect(outcomeOf(decided(roomFor(needed), command).answer)).toBe("granted");
+  expect(outcomeOf(decided(roomFor(needed - 1), command).answer)).toBe("key-full");
+});
+
+it.each([
+  [0, 10_000],
+  [4 * KB, 10_000],
+  [18 * KB, 12_500],
+  [32 * KB, 15_000],
+  [300 * KB, 15_000],
+])("a lease of 30 s in a record of %d bytes is renewed after %d ms", (bytes, afterMs) => {
+  expect(renewAfterMs(30_000, bytes)).toBe(afterMs);
+});

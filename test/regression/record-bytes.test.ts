@@ -1,0 +1,141 @@
+/**
+ * The bytes of a record have a bound, holders included: every write of the item is paid by its size. Once, 150
+ * permits with 1 KB of meta made an item of 282 KB, each heartbeat of which cost 282 units; and with long principals
+ * the 125th acquire was refused by the table itself, as an outage.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
+import { describe, expect, it } from "vitest";
+import { LIMITS } from "../../lib/core/limits.js";
+import { systemClock } from "../../lib/core/time.js";
+import { lockService } from "../../lib/service/service.js";
+import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { itemKey, toItem } from "../../lib/store/item.js";
+import type { Address, LockStore } from "../../lib/store/lock-store.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { QueueScene } from "../store/queue-scene.js";
+import { A, freshNamespace, leaseId, leaseIn, outcomeOf, RULES, START_MS } from "../store/scene.js";
+import { weaken } from "../store/weaken.js";
+import { freshTable } from "../support/engine.js";
+import { itemBytes } from "../support/item-bytes.js";
+
+const KEY = "seats";
+const OWNER = "o".repeat(LIMITS.ownerChars);
+const META = { note: "m".repeat(LIMITS.metaBytes - '{"note":""}'.length) };
+const SCOPE = "0123456789abcdef";
+const SEATS = { key: KEY, limit: LIMITS.leasesMax, owner: OWNER };
+
+/** A store on a table of its own, and the size of an item in it. */
+async function freshStore(prepare: (client: DynamoDBClient) => unknown = () => undefined) {
+  const { client, tableName } = await freshTable();
+  prepare(client);
+  const store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  const bytesAt = async (address: Address): Promise<number> => {
+    const get = new GetCommand({ TableName: tableName, Key: itemKey(address), ConsistentRead: true });
+    return itemBytes((await DynamoDBDocumentClient.from(client).send(get)).Item ?? {});
+  };
+  return { store, bytesAt };
+}
+
+/** A store in memory, where 150 acquires are quick, and the size that an item would have. */
+function inMemory() {
+  const store = createMemoryStore({ rules: RULES });
+  const bytesAt = async (address: Address): Promise<number> => itemBytes({ ...itemKey(address), ...toItem((await store.read(address))!) });
+  return { store, bytesAt };
+}
+
+/** The service on a store, for callers with principals so long, and the size of its one item. */
+async function seats({ store, bytesAt }: Awaited<ReturnType<typeof freshStore>>, principalChars: number) {
+  const namespace = freshNamespace();
+  const caller = { principal: `111122223333/${"p".repeat(principalChars)}`, namespace, requestId: "r" };
+  const service = lockService({ store, log: () => undefined, clock: systemClock }, caller, () => ({
+    earlierMs: START_MS,
+    laterMs: START_MS,
+  }));
+  return { service, bytes: () => bytesAt({ namespace, kind: "locks", key: KEY }) };
+}
+
+describe.each([[20], [2000]])("a semaphore of 150 permits, for callers with principals of %d characters", (principalChars) => {
+  it("takes holders with 1 KB of meta until its item is 32 KB, then says so: 429 key-full", async () => {
+    const { service, bytes: size } = await seats(await freshStore(), principalChars);
+    const outcomes: string[] = [];
+    for (let order = 0; order < 40; order++)
+      outcomes.push(outcomeOf(await service.acquire({ ...SEATS, leaseId: leaseId(order), meta: META })));
+    const granted = outcomes.filter((outcome) => outcome === "granted").length;
+    expect(outcomes.slice(granted)).toEqual(Array(40 - granted).fill("key-full"));
+    const bytes = await size();
+    expect(bytes).toBeLessThanOrEqual(32 * 1024);
+    // Near the bound, that is: another one would be above it.
+    expect((bytes / granted) * (granted + 2)).toBeGreaterThan(32 * 1024);
+  });
+
+  it("holds all 150 where they say little", async () => {
+    const { service, bytes: size } = await seats(inMemory(), principalChars);
+    for (let order = 0; order < LIMITS.leasesMax; order++)
+      expect(outcomeOf(await service.acquire({ ...SEATS, owner: "checkout-7", leaseId: leaseId(order) }))).toBe("granted");
+    expect(await size()).toBeLessThanOrEqual(32 * 1024);
+  });
+});
+
+/** A key whose holder has so many levels with 1 KB of meta, and a queue that began before them. */
+async function crowded(store: LockStore, levels: number): Promise<QueueScene> {
+  const lock = new QueueScene(store);
+  await lock.acquire(A, { scope: SCOPE });
+  expect(outcomeOf(await lock.queue(leaseId(1000)))).toBe("waiting");
+  for (let order = 0; order < levels; order++) await lock.acquire(leaseId(100 + order), { scope: SCOPE, owner: OWNER, meta: META });
+  return lock;
+}
+
+/** What came of so many more who would wait for the key. */
+async function queueOn(lock: QueueScene, count = LIMITS.waitersMax - 1): Promise<readonly string[]> {
+  const outcomes: string[] = [];
+  for (let order = 1; order <= count; order++) outcomes.push(outcomeOf(await lock.queue(leaseId(1000 + order))));
+  return outcomes;
+}
+
+describe("a queue", () => {
+  it("grows no item beyond the bound, though nobody reads it to be queued behind large holders: 429 key-full", async () => {
+    const { store, bytesAt } = await freshStore();
+    const lock = await crowded(store, 20);
+    const outcomes = await queueOn(lock);
+    const queued = outcomes.filter((outcome) => outcome === "waiting").length;
+    expect(queued).toBeGreaterThan(0);
+    expect(outcomes.slice(queued)).toEqual(Array(outcomes.length - queued).fill("key-full"));
+    expect(outcomes.at(-1)).toBe("key-full");
+    expect(await bytesAt(lock.address)).toBeLessThanOrEqual(LIMITS.recordBytes);
+  });
+
+  it("control: grows it beyond by a table that takes every one more for right", async () => {
+    const { store, bytesAt } = await freshStore((client) => weaken(client, "attribute_not_exists(qb)"));
+    const lock = await crowded(store, 20);
+    expect(new Set(await queueOn(lock))).toEqual(new Set(["waiting"]));
+    expect(await bytesAt(lock.address)).toBeGreaterThan(LIMITS.recordBytes);
+  });
+
+  it("control: takes all that may wait behind an ordinary holder", async () => {
+    const { store } = await freshStore();
+    expect(new Set(await queueOn(await crowded(store, 0)))).toEqual(new Set(["waiting"]));
+  });
+});
+
+describe("a holder of a large record", () => {
+  it("is told to renew less often, up to each half of its lease; its renewals pay by the size", async () => {
+    const { store } = await freshStore();
+    const lock = await crowded(store, 22);
+    const { leaseMs, renewAfterMs } = leaseIn(await lock.renew(A));
+    expect(renewAfterMs).toBeGreaterThan(0.48 * leaseMs);
+    expect(renewAfterMs).toBeLessThanOrEqual(0.5 * leaseMs);
+  });
+
+  it("can't say more in a renewal than there is room for, and goes on renewing: 429 key-full", async () => {
+    const { store, bytesAt } = await freshStore();
+    const lock = await crowded(store, 22);
+    const last = leaseIn(await lock.acquire(leaseId(300), { scope: SCOPE, owner: OWNER }));
+    const before = await bytesAt(lock.address);
+    expect(outcomeOf(await lock.renew(last.leaseId, { meta: META }))).toBe("key-full");
+    expect(await bytesAt(lock.address)).toBe(before);
+    expect(outcomeOf(await lock.renew(last.leaseId))).toBe("renewed");
+    expect(outcomeOf(await lock.renew(leaseId(100), { meta: {} }))).toBe("renewed");
+    expect(outcomeOf(await lock.renew(last.leaseId, { meta: META }))).toBe("renewed");
+  });
+});

@@ -1,0 +1,168 @@
+/** The bytes that the core counts of a record, against the item that a store writes of it: never fewer, and few more. */
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { BLANK } from "../../lib/core/ending.js";
+import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
+import { isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
+import type { EndedLease, Hold, LockRecord, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
+import type { Address } from "../../lib/store/lock-store.js";
+import { fromItem, itemKey, toItem } from "../../lib/store/item.js";
+import { itemBytes } from "../support/item-bytes.js";
+import { leaseId, START_MS } from "./scene.js";
+
+const ADDRESS: Address = { namespace: "n".repeat(200), kind: "locks", key: "k".repeat(LIMITS.keyChars) };
+/** As the service makes them. */
+const [PRINCIPAL, PARAMS, SCOPE, DIGEST] = [12, 16, 16, 43].map((chars) => "d".repeat(chars)) as [string, string, string, string];
+const MOST = Number.MAX_SAFE_INTEGER;
+
+/** The bytes of the item, with the longest primary key. */
+function written(record: LockRecord): number {
+  return itemBytes({ ...itemKey(ADDRESS), ...toItem(record), ox: record.ttlAtSec });
+}
+
+const owner = fc.oneof(fc.constant(""), fc.constant("checkout-7"), fc.string({ unit: "grapheme", maxLength: LIMITS.ownerChars }));
+const time = fc.constantFrom(START_MS, MOST);
+const mode = fc.constantFrom("exclusive" as const, "shared" as const);
+const permits = fc.constantFrom(1, 2, 1000, 999);
+const text = fc.string({ unit: "grapheme", maxLength: 300 });
+
+const hold: fc.Arbitrary<Hold> = fc.record(
+  {
+    principal: fc.constantFrom("", PRINCIPAL),
+    owner,
+    mode,
+    permits,
+    scope: fc.constant(SCOPE),
+    fencingToken: time,
+    leaseMs: fc.constantFrom(LIMITS.leaseMinMs, 12_345_678, LIMITS.leaseMaxMs),
+    grantedAtMs: time,
+    expiresAtMs: time,
+    marginMs: fc.constantFrom(0, 1021, 173_801),
+    params: fc.constantFrom("", PARAMS),
+    broken: fc.constantFrom("drain" as const, "forced" as const),
+    meta: fc.dictionary(text, fc.oneof(text, fc.double(), fc.constant(null))),
+  },
+  {
+    requiredKeys: ["principal", "owner", "mode", "permits", "fencingToken", "leaseMs", "grantedAtMs", "expiresAtMs", "marginMs", "params"],
+  },
+);
+const asking = { principal: fc.constant(PRINCIPAL), owner, mode, permits, params: fc.constant(PARAMS), priority: fc.nat(9) };
+const waiter: fc.Arbitrary<Omit<Waiter, "leaseId">> = fc.record({
+  ...asking,
+  heardUntilMs: fc.constant(START_MS),
+  ttlMs: fc.constantFrom(15_000, 114_000, 15_001),
+});
+const offer: fc.Arbitrary<Omit<Offer, "leaseId">> = fc.record({ ...asking, offeredAtMs: fc.constant(START_MS) });
+const ended: fc.Arbitrary<EndedLease> = fc.record(
+  {
+    leaseId: fc.constant(leaseId(1)),
+    ending: fc.constantFrom("released" as const, "transferred" as const),
+    fencingToken: time,
+    outcome: fc.constant("o".repeat(11)),
+  },
+  { requiredKeys: ["leaseId", "ending"] },
+);
+const payload: fc.Arbitrary<Payload> = fc.record(
+  { digest: fc.constant(DIGEST), bytes: fc.nat(LIMITS.resultBytes), text, ttlAtSec: fc.constant(253_402_300_799), sequence: time },
+  { requiredKeys: ["digest", "bytes"] },
+);
+const run: fc.Arbitrary<Run> = fc.record(
+  {
+    state: fc.constantFrom("running" as const, "interrupted" as const, "succeeded" as const),
+    attempt: fc.constantFrom(1, LIMITS.attemptsMax - 1),
+    takeover: fc.boolean(),
+    fingerprint: fc.string({ unit: "grapheme", maxLength: LIMITS.fingerprintChars }),
+    keepResultMs: fc.constantFrom(60_000, FOREVER_MS),
+    checkpoint: payload,
+    outcome: fc.record(
+      {
+        recordedBy: fc.constant(leaseId(1)),
+        principal: fc.constant(PRINCIPAL),
+        payload,
+        omitted: fc.constant(true as const),
+        keptUntilMs: time,
+      },
+      { requiredKeys: ["recordedBy", "principal"] },
+    ),
+  },
+  { requiredKeys: ["state", "attempt", "takeover", "fingerprint", "keepResultMs"] },
+);
+
+const named = <T extends object>(entries: readonly T[], from: number) =>
+  entries.map((entry, index) => ({ leaseId: leaseId(from + index), ...entry }));
+const records: fc.Arbitrary<LockRecord> = fc
+  .record({
+    holds: fc.array(hold, { maxLength: 8 }),
+    offers: fc.array(offer, { maxLength: 4 }),
+    waiters: fc.array(waiter, { maxLength: 8 }),
+    ended: fc.array(ended, { maxLength: LIMITS.endedRemembered }),
+    run: fc.option(run, { nil: undefined }),
+    upgrading: fc.option(fc.record({ leaseId: fc.constant(leaseId(1)), untilMs: time }), { nil: undefined }),
+    numbers: time,
+  })
+  .map(({ holds, offers, waiters, run: ran, upgrading, numbers, ...rest }) => ({
+    ...BLANK,
+    version: numbers,
+    fencingToken: numbers,
+    fenceFloor: numbers,
+    limit: 999,
+    floor: leaseId(1),
+    ttlAtSec: 253_402_300_799,
+    holds: Object.fromEntries(holds.map((one, index) => [leaseId(100 + index), one])),
+    offers: named(offers, 200),
+    waiters: named(waiters, 300),
+    ...(ran && { run: ran }),
+    ...(upgrading && { upgrading }),
+    ...rest,
+  }));
+
+describe("the bytes that are counted of a record", () => {
+  it("are never fewer than its item's", () => {
+    fc.assert(
+      fc.property(records, (record) => {
+        expect(recordBytes(record)).toBeGreaterThanOrEqual(written(record));
+      }),
+      { seed: 20_270_501, numRuns: 2_000 },
+    );
+  });
+
+  it("are no more than its item's by 40 for each hold and offer, 20 for each waiter and 800 for all else", () => {
+    fc.assert(
+      fc.property(records, (record) => {
+        const { holds, offers, waiters } = record;
+        const slack = 40 * (Object.keys(holds).length + offers.length) + 20 * waiters.length + 800;
+        expect(recordBytes(record)).toBeLessThanOrEqual(written(record) + slack);
+      }),
+      { seed: 20_270_502, numRuns: 1_000 },
+    );
+  });
+});
+
+describe("an item is marked as one that nobody is queued for without a look", () => {
+  const member: Hold = fc.sample(hold, { seed: 1, numRuns: 1 })[0]!;
+  const holders = (count: number, owned: string): LockRecord => {
+    const { scope: _scope, meta: _meta, ...small } = member;
+    return {
+      ...BLANK,
+      holds: Object.fromEntries(Array.from({ length: count }, (_, index) => [leaseId(index), { ...small, owner: owned }])),
+    };
+  };
+
+  it("while a full queue might not fit beside its holders", () => {
+    const marked = Array.from({ length: LIMITS.leasesMax }, (_, count) => Object.hasOwn(toItem(holders(count, "x".repeat(100))), "qb"));
+    const from = marked.indexOf(true);
+    expect(marked).toEqual(marked.map((_, count) => count >= from));
+    const most = recordBytes(holders(from - 1, "x".repeat(100)));
+    expect(most).toBeLessThanOrEqual(LIMITS.recordBytes - LIMITS.queueBytes);
+    expect(isCrowded(holders(from, "x".repeat(100)))).toBe(true);
+    expect(fromItem(toItem(holders(from, "x".repeat(100))))).toEqual(holders(from, "x".repeat(100)));
+  });
+
+  it("however many wait: control, the queue itself is no reason", () => {
+    const waiting = named(
+      fc.sample(waiter, { seed: 2, numRuns: 90 }).map((one) => ({ ...one, owner: "" })),
+      300,
+    );
+    expect(toItem({ ...holders(1, ""), waiters: waiting })).not.toHaveProperty("qb");
+  });
+});
