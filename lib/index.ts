@@ -9,6 +9,7 @@ import type { HttpOptions } from "./client/http-transport.js";
 import { httpApi } from "./client/http-transport.js";
 import { realWorld } from "./client/world.js";
 
+export { currentLease } from "./client/chain.js";
 export type { ClientOptions, LockClientEvent } from "./client/client-options.js";
 export type { LockClient } from "./client/lock-client.js";
 export type { ElectOptions, Lead } from "./client/elect.js";
@@ -30,7 +31,7 @@ export type { HttpOptions, Sign } from "./client/http-transport.js";
 export type { InvocationContext } from "./client/invocation.js";
 export type { Lease, State } from "./client/lease.js";
 export type { LockedOptions } from "./client/locked.js";
-export { currentLease, locked } from "./client/locked.js";
+export { locked } from "./client/locked.js";
 export type { OnceOptions } from "./client/once.js";
 export { currentRun, runOnce } from "./client/once.js";
 export type { LeaseSet, SetKey } from "./client/lease-set.js";

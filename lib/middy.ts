@@ -4,7 +4,7 @@
  */
 export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
 export { idempotencyKeyOf, runBatch } from "./client/events.js";
-export { currentLease } from "./client/locked.js";
+export { currentLease } from "./client/chain.js";
 export { currentRun } from "./client/once.js";
 export type { Handler, Wrapped } from "./middy/around.js";
 export type { AnswerTo, HttpAnswer } from "./middy/http.js";

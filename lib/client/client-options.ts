@@ -20,7 +20,7 @@ export interface ClientOptions {
   readonly prefix?: string | undefined;
   /** The owner of leases that don't say otherwise: a label for people. */
   readonly owner?: string | undefined;
-  /** Told of everything that happens to the client's leases. Must not throw. */
+  /** Told of everything that happens to the client's leases. What it throws, or rejects with, is ignored. */
   readonly onEvent?: ((event: LockClientEvent) => void) | undefined;
   /**
    * When the process is told to end by SIGTERM: closes the client, so that its keys are free at once and not when their

@@ -28,7 +28,18 @@ import { listeners } from "./listeners.js";
 import type { ClientOptions } from "./client-options.js";
 import type { LockClient } from "./lock-client.js";
 import type { AcquireOptions, SetOptions } from "./options.js";
-import { checkAcquire, checkLease, checkMs, checkNames, checkPage, checkScope, checkSet, checkTryAcquire } from "./options.js";
+import {
+  checkAcquire,
+  checkLease,
+  checkMs,
+  checkNames,
+  checkPage,
+  checkScope,
+  checkSet,
+  checkText,
+  checkTryAcquire,
+  checkWork,
+} from "./options.js";
 import type { LeaseSet, SetKey } from "./lease-set.js";
 import { leaseSetOf } from "./lease-set.js";
 import { trySet, untilSet, wantedSet } from "./sets.js";
@@ -78,7 +89,7 @@ function createView(
   async function acquireSet(what: string, names: readonly SetKey[], options: SetOptions) {
     checkSet(what, options);
     const wanted = wantedSet(holder, names, options);
-    if (scope === undefined) wanted.keys.forEach((key) => refuseOwn(key, api));
+    if (scope === undefined) wanted.uses.forEach((use) => refuseOwn(use, api));
     const lease = await untilSet(holder, wanted, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
     return { lease, wanted };
   }
@@ -87,7 +98,7 @@ function createView(
     async tryAcquire(name, options = {}) {
       const key = holder.keyOf(name);
       checkTryAcquire(options);
-      if (scope === undefined) refuseOwn(key, api);
+      if (scope === undefined) refuseOwn({ ...options, key }, api);
       const wanted = holder.wanted(key, options);
       return registry.run(options.signal, async (signal) => {
         const within = boundsFor(wanted.leaseMs, Math.min(wanted.leaseMs, firstAnswerMs(0, context)));
@@ -102,7 +113,7 @@ function createView(
     async acquire(name, options = {}) {
       const key = holder.keyOf(name);
       checkAcquire(options);
-      if (scope === undefined) refuseOwn(key, api);
+      if (scope === undefined) refuseOwn({ ...options, key }, api);
       const wanted = holder.wanted(key, options);
       const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
       return registry.run(options.signal, async (signal) => {
@@ -119,16 +130,24 @@ function createView(
       ...rest: [work: (lease: Lease) => Promise<T> | T] | [AcquireOptions, (lease: Lease) => Promise<T> | T]
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
-      if (typeof work !== "function")
-        throw new InvalidRequestError("withLock: the last argument is the function to run under the lock", "work");
+      checkWork("withLock", "work", work);
       const lease = (await client.acquire(key, options)) as HeldLease;
-      return workUnder(holder, lease, [lease.key], () => work(lease));
+      // A getter: upgrade and downgrade change the mode.
+      const use = {
+        key: lease.key,
+        limit: options.limit,
+        permits: lease.permits,
+        get mode() {
+          return lease.mode;
+        },
+      };
+      return workUnder(holder, lease, [use], () => work(lease));
     },
 
     async tryAcquireAll(names, options = {}) {
       checkSet("tryAcquireAll", options);
       const wanted = wantedSet(holder, names, options);
-      if (scope === undefined) wanted.keys.forEach((key) => refuseOwn(key, api));
+      if (scope === undefined) wanted.uses.forEach((use) => refuseOwn(use, api));
       const lease = await trySet(holder, wanted, options);
       return lease && leaseSetOf(lease, wanted);
     },
@@ -143,9 +162,10 @@ function createView(
       ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions, (set: LeaseSet) => Promise<T> | T]
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
-      if (typeof work !== "function") throw new InvalidRequestError("withLocks: the last argument is the function to run", "work");
+      checkWork("withLocks", "work", work);
       const { lease, wanted } = await acquireSet("withLocks", names, options);
-      return workUnder(holder, lease, wanted.keys, () => work(leaseSetOf(lease, wanted)));
+      const set = leaseSetOf(lease, wanted);
+      return workUnder(holder, lease, wanted.uses, () => work(set), set);
     },
 
     async runOnce<T>(
@@ -154,7 +174,7 @@ function createView(
     ): Promise<RunResult<T>> {
       const [runOptions, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       const key = holder.keyOf(name);
-      if (typeof work !== "function") throw new InvalidRequestError("runOnce: the last argument is the function to run", "work");
+      checkWork("runOnce", "work", work);
       checkRun(runOptions);
       return runOnce(holder, key, runOptions, work);
     },
@@ -214,7 +234,7 @@ function createView(
     async elect(name: string, ...rest: [work: Lead] | [ElectOptions, Lead]) {
       const [electOptions, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
       const key = holder.keyOf(name);
-      if (typeof lead !== "function") throw new InvalidRequestError("elect: the last argument is the function that leads", "lead");
+      checkWork("elect", "lead", lead);
       checkElect(electOptions);
       return elect(holder, key, electOptions, lead);
     },
@@ -232,8 +252,7 @@ function createView(
       checkNames("forceRelease", options, ["reason", "fencingToken", "drainMs"]);
       const { reason, fencingToken, drainMs } = options;
       checkMs("drainMs", drainMs, 0, LIMITS.drainMaxMs);
-      if (typeof reason !== "string" || reason === "" || reason.length > LIMITS.reasonChars)
-        throw new InvalidRequestError(`reason: must be text of 1 to ${LIMITS.reasonChars} characters`, "reason");
+      checkText("reason", reason, 1, LIMITS.reasonChars);
       if (!Number.isSafeInteger(fencingToken) || fencingToken < 0)
         throw new InvalidRequestError("fencingToken: must be the token of the hold to end, as inspect() shows it", "fencingToken");
       const { breakInMs } = await holder.ask(`forceRelease ${key}`, (attempt) =>
@@ -257,6 +276,6 @@ function createView(
 
     [Symbol.asyncDispose]: () => client.close(),
   };
-  listeners.set(client, (event) => holder.tell(event));
+  listeners.set(client, ({ key, ...event }) => holder.tell({ ...event, key: key.replace(/\S+/g, `${prefix}$&`) }));
   return client;
 }

@@ -41,7 +41,7 @@ export function checkElect(options: ElectOptions): void {
 
 /** Stands for `key` and leads whenever it is elected, until the signal, the client or the invocation ends. */
 export async function elect(holder: Holder, key: string, options: ElectOptions, lead: Lead): Promise<void> {
-  if (holder.scope === undefined) refuseOwn(key, holder.deps.api);
+  if (holder.scope === undefined) refuseOwn({ key }, holder.deps.api);
   for (;;) {
     const lease = await elected(holder, key, options);
     if (!lease) return;
@@ -85,23 +85,34 @@ async function stand(holder: Holder, key: string, options: ElectOptions): Promis
 
 /**
  * Leads until it is done, or the lease is lost. Who is told to stop is not renewed any more, and keeps the key until
- * `lead` has stopped, or the lease runs out. @throws what `lead` throws while it leads
+ * `lead` has stopped, or the lease runs out. @throws what `lead` throws, unless that is the loss or the stop
  */
 async function leads(holder: Holder, lease: HeldLease, signal: AbortSignal | undefined, lead: Lead): Promise<void> {
   const stop = (): void => lease.abandon();
   signal?.addEventListener("abort", stop, { once: true });
   if (signal?.aborted) stop();
-  const led = { toItsEnd: false };
+  let failed: { readonly by: unknown } | undefined;
   try {
-    await workUnder(holder, lease, [lease.key], async () => {
-      await lead(lease);
-      led.toItsEnd = true;
+    await workUnder(holder, lease, [lease], async () => {
+      try {
+        await lead(lease);
+      } catch (by) {
+        failed = { by };
+        throw by;
+      }
     });
-  } catch (error) {
-    if (!led.toItsEnd && !lease.wasLost) throw error;
+  } catch {
+    // Of a loss it was told by its lease's signal.
   } finally {
     signal?.removeEventListener("abort", stop);
   }
+  if (failed && !(lease.wasLost && stopped(failed.by, lease.signal, signal))) throw failed.by;
+}
+
+/** Whether the error says that one of the signals aborted: its reason, or what waits with a signal makes of it. */
+function stopped(error: unknown, ...signals: readonly (AbortSignal | undefined)[]): boolean {
+  const { name, cause } = error instanceof Error ? error : ({} as Partial<Error>);
+  return signals.some((signal) => signal?.aborted === true && (name === "AbortError" || [error, cause].includes(signal.reason)));
 }
 
 /** A pause that ends with the signal, and with the client. */

@@ -2,6 +2,7 @@
 import { key as keyOf } from "../core/key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
+import { tellQuietly } from "./listeners.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
@@ -42,7 +43,7 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
   readonly payloadFor?: (record: R) => unknown;
   /** One after the other, and nothing after a failure: for a FIFO queue. @default false */
   readonly inOrder?: boolean;
-  /** Told of every message that comes back, and why. */
+  /** Told of every message that comes back, and why. What it throws is ignored. */
   readonly onFailure?: (record: R, error: unknown) => void;
 }
 
@@ -63,7 +64,9 @@ export async function runBatch<R extends BatchRecord>(
   options: BatchOptions<R>,
   work: (record: R, run: Run) => Promise<unknown>,
 ): Promise<BatchResponse> {
-  const { keyFor = ({ messageId }: R) => keyOf("message", messageId), payloadFor, inOrder = false, onFailure, ...runOptions } = options;
+  const { keyFor = ({ messageId }: R) => keyOf("message", messageId), payloadFor, inOrder = false, onFailure, ...rest } = options;
+  // By default not the wait for another's outcome: the queue brings the message again.
+  const { waitMs = 0, ...runOptions } = rest;
   const view = locks.forInvocation(context);
   const waiting = [...event.Records];
   const failed = new Set<R>();
@@ -71,8 +74,7 @@ export async function runBatch<R extends BatchRecord>(
   async function runOne(record: R): Promise<void> {
     if (inOrder && failed.size > 0) throw new Error("a message before it failed");
     if (context.getRemainingTimeInMillis() < TOO_LATE_MS) throw new Error("the invocation ends");
-    // Not the wait for another's outcome: the queue brings the message again.
-    await view.runOnce(keyFor(record), { waitMs: 0, ...runOptions, payload: payloadFor?.(record) }, (run) => work(record, run));
+    await view.runOnce(keyFor(record), { ...runOptions, waitMs, payload: payloadFor?.(record) }, (run) => work(record, run));
   }
 
   async function runNext(): Promise<void> {
@@ -81,7 +83,7 @@ export async function runBatch<R extends BatchRecord>(
         await runOne(record);
       } catch (error) {
         failed.add(record);
-        onFailure?.(record, error);
+        void tellQuietly(onFailure, record, error);
       }
     }
   }

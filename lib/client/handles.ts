@@ -4,8 +4,9 @@ import type { KeyPart } from "../core/key.js";
 import { key as keyOf } from "../core/key.js";
 import type { Lease } from "./lease.js";
 import type { LockClient } from "./lock-client.js";
-import { InvalidRequestError, LockError } from "./errors.js";
+import { LockError } from "./errors.js";
 import type { AcquireOptions, LeaseOptions } from "./options.js";
+import { checkWhole, withDefaults } from "./options.js";
 
 /** Work under a lease. */
 export type Work<T> = (lease: Lease) => Promise<T> | T;
@@ -33,13 +34,13 @@ export function handleOf(client: LockClient, key: string, defaults: AcquireOptio
   return {
     key,
     tryAcquire(options = {}) {
-      const { waitMs: _waits, ...now } = { ...defaults, ...options };
+      const { waitMs: _waits, ...now } = withDefaults<AcquireOptions>(defaults, options);
       return client.tryAcquire(key, now);
     },
-    acquire: (options = {}) => client.acquire(key, { ...defaults, ...options }),
+    acquire: (options = {}) => client.acquire(key, withDefaults(defaults, options)),
     withLock<T>(...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
-      return client.withLock(key, { ...defaults, ...options }, work);
+      return client.withLock(key, withDefaults(defaults, options), work);
     },
   };
 }
@@ -61,8 +62,7 @@ const MOST_SEGMENTS = 1000;
  * @param random from 0 to 1
  */
 export function segmentsOf(client: LockClient, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
-  if (!Number.isSafeInteger(count) || count < 1 || count > MOST_SEGMENTS)
-    throw new InvalidRequestError(`segments: must be a whole number from 1 to ${MOST_SEGMENTS}`, "segments");
+  checkWhole("segments", count, 1, MOST_SEGMENTS);
   const keys = Array.from({ length: count }, (_, index) => `${key}:${index}`);
   const segment = (index: number): LockHandle => handleOf(client, `${key}:${index % count}`, defaults);
   const first = (): number => Math.floor(random() * count);

@@ -105,6 +105,10 @@ export class Heartbeats {
 function whenAll(group: readonly Gathered[]): AbortSignal {
   const given = new AbortController();
   let waiting = group.length;
-  for (const { signal } of group) signal?.addEventListener("abort", () => void (--waiting === 0 && given.abort()), { once: true });
+  const leave = (): void => void (--waiting === 0 && given.abort());
+  for (const { signal } of group) {
+    if (signal?.aborted) leave();
+    else signal?.addEventListener("abort", leave, { once: true });
+  }
   return given.signal;
 }

@@ -17,6 +17,7 @@ import { capBudgetMs, capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./keep-alive.js";
 import type { LeaseDeps } from "./lease.js";
 import { HeldLease } from "./lease.js";
+import { tellQuietly } from "./listeners.js";
 import type { LeaseOptions } from "./options.js";
 import { checkKey } from "./options.js";
 import type { Registry } from "./registry.js";
@@ -26,6 +27,9 @@ export const CALL_BUDGET_MS = 10_000;
 
 /** Ends of a lease that its own side meant. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
+
+/** What a release says of a hold that did not last until then. Who was granted treats `unknown` and `never` as lost. */
+const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
 
 /** What a lease is of, what it is renewed and released by, and who has it next. */
 interface HandOptions extends Pick<LeaseDeps, "succession"> {
@@ -72,6 +76,7 @@ export class Holder {
       kind,
       succession,
       onEnd: (ended: HeldLease) => this.#ended(ended),
+      endHold: (ended: HeldLease) => this.endHold(ended),
     };
     const lease = new HeldLease(answered.answer.lease, answered.sentAt, deps);
     const keeping = {
@@ -101,6 +106,14 @@ export class Holder {
     }
   }
 
+  /** Releases what was worked under. @throws LockLostError unless it was held until then, or released or handed over by the work itself. */
+  async endHold(lease: HeldLease): Promise<void> {
+    const { wasLost } = lease;
+    const state = await this.released(lease);
+    if (wasLost) lease.assertHeld();
+    if (state !== undefined && LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
+  }
+
   /** One operation that needs no lease, within its budget. @throws LockError for a refusal. */
   async ask<A extends { readonly ok: true }>(what: string, attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<A> {
     const budgetMs = capBudgetMs(CALL_BUDGET_MS, this.context);
@@ -116,11 +129,7 @@ export class Holder {
 
   /** The same of something that is no lease's. */
   tell(event: LockClientEvent): void {
-    try {
-      this.options.onEvent?.(event);
-    } catch {
-      // The listener's own: no key may stay held, and no process end, because a metric failed.
-    }
+    void tellQuietly(this.options.onEvent, event);
   }
 
   #ended(lease: HeldLease): void {

@@ -15,7 +15,7 @@ import type { HeldLease, State } from "./lease.js";
 /** A key of a set; text is an exclusive one. */
 export type SetKey = string | { readonly key: string; readonly mode?: Mode };
 
-/** A hold on many keys. Release it, or let `await using` do so. */
+/** A hold on many keys. Release it, or let `await using` do so: that throws LockLostError unless all of it was held to the end. */
 export interface LeaseSet extends AsyncDisposable {
   readonly keys: readonly string[];
   readonly leaseId: LeaseId;
@@ -59,8 +59,8 @@ export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetReque
     const { leaseId, leaseMs, remainingMs, renewAfterMs, serverTimeMs, how } = set;
     const fencingToken = Math.max(...Object.values(tokens));
     const common = { key: name, leaseId, owner, mode: "exclusive", permits: 1, holdCount: 1, fencingToken } as const;
-    // Renewals never shorten: of two answers, the one that was decided later says more.
-    const lease: LeaseView = { ...common, leaseMs, remainingMs, renewAfterMs, version: serverTimeMs, serverTimeMs };
+    // A set has no version, and each server a clock of its own: of its answers the one that lasts longer decides.
+    const lease: LeaseView = { ...common, leaseMs, remainingMs, renewAfterMs, version: 0, serverTimeMs };
     return { ok: true, how, lease };
   }
 

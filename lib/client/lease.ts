@@ -31,7 +31,10 @@ import { Wait } from "./wait.js";
 /** `unknown`: still held by the clock, but the last renewal was not answered. */
 export type State = "held" | "unknown" | "lost" | "released";
 
-/** A hold on a key. Release it, or let `await using` do so. */
+/**
+ * A hold on a key. Release it, or let `await using` do so: that throws LockLostError unless it was held to the end, as
+ * `withLock` does. Where the block threw as well, JavaScript makes a SuppressedError of both.
+ */
 export interface Lease extends AsyncDisposable {
   readonly key: string;
   readonly leaseId: LeaseId;
@@ -85,6 +88,8 @@ export interface Lease extends AsyncDisposable {
 export interface LeaseDeps extends Acquiring {
   /** Told when the lease stops being one, whatever the way. */
   readonly onEnd: (lease: HeldLease) => void;
+  /** Releases the lease; rejects with LockLostError unless it was held until then. */
+  readonly endHold: (lease: HeldLease) => Promise<void>;
   /** What the lease is of. */
   readonly kind: Kind;
   /** Who of this process has the key after it, if anybody. */
@@ -270,8 +275,8 @@ export class HeldLease implements Lease {
     throw errorOf(answer, `detach ${key}`);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#deps.endHold(this);
   }
 
   /** Whether the hold ended otherwise than by a release or a hand-over of its own: whoever works under it must know. */
@@ -339,12 +344,17 @@ export class HeldLease implements Lease {
     throw errorOf(answer, `renew ${this.key}`);
   }
 
-  /** A reply that says held: of two, the one with the higher version decides. A lease that ended stays so. */
+  /**
+   * A reply that says held: of two, the one with the higher version decides, and of one version the one that lasts longer,
+   * for renewals never shorten. A lease that ended stays so.
+   */
   #heard(view: LeaseView, sentAt: Instant): void {
     this.assertHeld();
     this.#doubted = false;
-    if (view.version < this.#belief.version) return;
     const belief = believe(view, sentAt);
+    const { clock } = this.#deps;
+    if (belief.version < this.#belief.version) return;
+    if (belief.version === this.#belief.version && beliefLeftMs(belief, clock) < beliefLeftMs(this.#belief, clock)) return;
     this.#view = view;
     this.#belief = belief;
   }

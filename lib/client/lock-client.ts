@@ -38,7 +38,7 @@ export interface LockClient extends AsyncDisposable {
    * {@link FinalError} does not.
    * @throws LockTimeoutError when another still runs it after `waitMs`; RunFailedError when it failed for good
    *   before; LockLostError when the run was taken over: what `work` came to was not recorded; LockError with the
-   *   code `fingerprint-mismatch`, `attempts-exhausted` or `result-omitted`.
+   *   code `fingerprint-mismatch`, `attempts-exhausted`, `result-omitted`, or within its own work `self-deadlock`.
    */
   runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
   runOnce<T>(idempotencyKey: string, options: RunOptions, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
@@ -85,7 +85,8 @@ export interface LockClient extends AsyncDisposable {
    * client is closed; then the lease's signal aborts too, and it resolves when `lead` has returned. A leader whose lease
    * is lost, or whose `lead` returns, stands again a renewal interval later. Standing by costs one request each
    * renewal interval.
-   * @throws what `lead` throws while it leads: the key is free then, and the election over.
+   * @throws what `lead` throws: the key is free then, and the election over. A lease that is lost ends no election, nor does
+   *   the error by which `lead` stops then: its signal's reason, what `assertHeld` throws, an AbortError.
    */
   elect(key: string, lead: Lead): Promise<void>;
   elect(key: string, options: ElectOptions, lead: Lead): Promise<void>;

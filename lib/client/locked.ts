@@ -1,12 +1,10 @@
 /** `locked`: a function or method whose every call holds the lock that its arguments name. */
-import { AsyncLocalStorage } from "node:async_hooks";
 import { LIMITS } from "../core/limits.js";
 import { InvalidRequestError, LockTimeoutError, LockUnavailableError } from "./errors.js";
-import type { Lease } from "./lease.js";
-import type { LeaseSet } from "./lease-set.js";
 import { listeners } from "./listeners.js";
 import type { LockClient } from "./lock-client.js";
 import type { AcquireOptions } from "./options.js";
+import { checkOneOf, refused } from "./options.js";
 import type { AsyncMethod, Call, AsyncMethodDecorator, Through } from "./wrapped.js";
 import { checkMade, clientOf, madeOf, wrapped } from "./wrapped.js";
 
@@ -37,13 +35,6 @@ type SkippingDecorator<Args extends readonly unknown[]> = <This, All extends rea
   method: AsyncMethod<This, All, R | undefined>,
   context: ClassMethodDecoratorContext<This, AsyncMethod<This, All, R | undefined>>,
 ) => AsyncMethod<This, All, R | undefined>;
-
-const current = /* @__PURE__ */ new AsyncLocalStorage<Lease | LeaseSet>();
-
-/** The lease, or set, under which a {@link locked} function runs: its token is for resources that check one. Undefined outside. */
-export function currentLease(): Lease | LeaseSet | undefined {
-  return current.getStore();
-}
 
 /**
  * `fn` under the lock that its arguments name, or, without `fn`, a decorator that does so to a method:
@@ -89,9 +80,9 @@ async function underLock<This, Args extends readonly unknown[], R>(
   const keys = keysOf(call, makeKey);
   if (keys.length === 0) return call.work();
   let entered = false as boolean;
-  const enter = (lease: Lease | LeaseSet): Promise<R> | R => {
+  const enter = (): Promise<R> | R => {
     entered = true;
-    return current.run(lease, call.work);
+    return call.work();
   };
   try {
     return await held(client, keys, { ...acquire, ...(whenHeld !== "wait" && { waitMs: 0 }) }, enter);
@@ -104,12 +95,7 @@ async function underLock<This, Args extends readonly unknown[], R>(
   }
 }
 
-function held<R>(
-  client: LockClient,
-  keys: readonly string[],
-  options: AcquireOptions,
-  enter: (lease: Lease | LeaseSet) => Promise<R> | R,
-): Promise<R> {
+function held<R>(client: LockClient, keys: readonly string[], options: AcquireOptions, enter: () => Promise<R> | R): Promise<R> {
   const [key] = keys;
   return keys.length === 1 && key !== undefined ? client.withLock(key, options, enter) : client.withLocks(keys, options, enter);
 }
@@ -133,9 +119,7 @@ function keysOf<This, Args extends readonly unknown[]>(
 }
 
 function check({ key, whenHeld, whenUnavailable }: LockedOptions<never, never>): void {
-  if (typeof key !== "function") throw new InvalidRequestError("key: must be a function of the arguments", "key");
-  if (whenHeld !== undefined && !["wait", "skip", "throw"].includes(whenHeld))
-    throw new InvalidRequestError('whenHeld: must be "wait", "skip" or "throw"', "whenHeld");
-  if (whenUnavailable !== undefined && !["throw", "skip", "proceed"].includes(whenUnavailable))
-    throw new InvalidRequestError('whenUnavailable: must be "throw", "skip" or "proceed"', "whenUnavailable");
+  if (typeof key !== "function") throw refused("key", key, "it must be a function of the arguments");
+  checkOneOf("whenHeld", whenHeld, "wait", "skip", "throw");
+  checkOneOf("whenUnavailable", whenUnavailable, "throw", "skip", "proceed");
 }

@@ -1,6 +1,6 @@
 /** `runOnce` as a wrapper: a function or method whose work happens once for what its arguments name. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { InvalidRequestError } from "./errors.js";
+import { refused } from "./options.js";
 import type { Run } from "./run-once.js";
 import type { RunOptions } from "./run-options.js";
 import type { AsyncMethod, Call, AsyncMethodDecorator, Through } from "./wrapped.js";
@@ -35,7 +35,7 @@ export function runOnce(
   options: OnceOptions<unknown, readonly unknown[]>,
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
-  if (typeof options.key !== "function") throw new InvalidRequestError("key: must be a function of the arguments", "key");
+  if (typeof options.key !== "function") throw refused("key", options.key, "it must be a function of the arguments");
   const around = (call: Call<unknown, readonly unknown[], unknown>): Promise<unknown> => once(options, call);
   if (fn !== undefined) return wrapped("runOnce", fn, undefined, around);
   return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>

@@ -76,90 +76,137 @@ export function checkSet(what: string, options: SetOptions): void {
 
 /** @throws InvalidRequestError unless `key` may name a lock. */
 export function checkKey(key: unknown): asserts key is string {
-  if (typeof key !== "string" || !isKey(key)) {
-    throw new InvalidRequestError(
-      `key: must be 1 to ${LIMITS.keyChars} characters of A-Z a-z 0-9 . _ : ~ - and not . or .. (key(...parts) makes one of anything)`,
-      "key",
-    );
-  }
+  if (typeof key === "string" && isKey(key)) return;
+  const rule = `a key is 1 to ${LIMITS.keyChars} characters of A-Z a-z 0-9 . _ : ~ - and not . or ..`;
+  throw refused("key", key, `${rule}; ${madeWith(key)} makes one`);
+}
+
+/** The call that makes a key of such text. */
+function madeWith(text: unknown): string {
+  const parts = typeof text === "string" ? text.split(/[/\s|#,]+/).filter((part) => part !== "") : [];
+  const written = parts.map((part) => (/^(?:0|[1-9]\d{0,14})$/.test(part) ? part : JSON.stringify(part))).join(", ");
+  return `key(${written === "" || written.length > SHOWN_CHARS ? "...parts" : written})`;
+}
+
+/** A message repeats this much of what was given. */
+const SHOWN_CHARS = 80;
+
+/** The error of an option, with what was given and the rule that it breaks. */
+export function refused(name: string, given: unknown, rule: string): InvalidRequestError {
+  return new InvalidRequestError(`${name}: ${shown(given)} given; ${rule}`, name);
+}
+
+/** What was given, for a message: short, and of an object no more than that it is one. */
+function shown(given: unknown): string {
+  if (typeof given === "string") return JSON.stringify(given.length > SHOWN_CHARS ? `${given.slice(0, SHOWN_CHARS)}…` : given);
+  if (Array.isArray(given)) return "a list";
+  if (typeof given === "object" && given !== null) return "an object";
+  return typeof given === "function" ? "a function" : String(given);
 }
 
 /** @throws InvalidRequestError when a duration is given and out of bounds. */
 export function checkMs(name: string, value: unknown, minMs: number, maxMs: number): void {
-  if (value === undefined) return;
-  if (!Number.isSafeInteger(value) || (value as number) < minMs || (value as number) > maxMs) {
-    throw new InvalidRequestError(`${name}: must be a whole number of milliseconds from ${minMs} to ${maxMs}`, name);
-  }
+  checkWhole(name, value, minMs, maxMs, "it is in milliseconds, a whole number");
+}
+
+/** @throws InvalidRequestError when a number is given and out of bounds. */
+export function checkWhole(name: string, value: unknown, min: number, max: number, rule = "it must be a whole number"): void {
+  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)) return;
+  throw refused(name, value, `${rule} ${max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`}`);
+}
+
+/** @throws InvalidRequestError unless it is text of so many characters. Half of a surrogate pair is no text, and no wire has it. */
+export function checkText(name: string, value: unknown, minChars: number, maxChars: number): asserts value is string {
+  if (typeof value === "string" && value.length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
+  throw new InvalidRequestError(`${name}: must be text of ${minChars} to ${maxChars} characters`, name);
+}
+
+/** @throws InvalidRequestError when something else than one of these is given. */
+export function checkOneOf(name: string, value: unknown, ...known: readonly string[]): void {
+  if (value !== undefined && !known.includes(value as string))
+    throw refused(name, value, `it must be ${known.map((one) => JSON.stringify(one)).join(" or ")}`);
 }
 
 /** @throws InvalidRequestError when a page is asked for that can't be. */
-export function checkPage({ prefix, max, cursor }: { readonly prefix?: unknown; readonly max?: unknown; readonly cursor?: unknown }): void {
-  for (const [name, value] of [["prefix", prefix] as const, ["cursor", cursor] as const])
-    if (value !== undefined && typeof value !== "string") throw new InvalidRequestError(`${name}: must be text`, name);
-  if (max !== undefined && !(Number.isSafeInteger(max) && (max as number) >= 1 && (max as number) <= LIMITS.listMax))
-    throw new InvalidRequestError(`max: must be a whole number from 1 to ${LIMITS.listMax}`, "max");
+export function checkPage(page: Readonly<Partial<Record<"prefix" | "max" | "cursor" | "owner", unknown>>>): void {
+  const { prefix = "", max, cursor = "-", owner } = page;
+  for (const [name, value] of Object.entries({ prefix, cursor }))
+    if (typeof value !== "string" || !/^[\w.:~-]{0,200}$/.test(value) || (name === "cursor" && value === ""))
+      throw refused(name, value, name === "prefix" ? "it must be the beginning of a key" : "it must be the cursor of an earlier page");
+  checkWhole("max", max, 1, LIMITS.listMax);
+  checkOwner(owner);
 }
 
 /** @throws InvalidRequestError unless these are options: one that is misspelt, or a bare number, must not be ignored. */
 export function checkNames(what: string, options: unknown, known: readonly string[]): asserts options is object {
   if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw new InvalidRequestError(`options: ${what} takes an object of options: ${known.join(", ")}`, "options");
+    throw refused("options", options, `${what} takes an object of options: ${known.join(", ")}`);
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new InvalidRequestError(`${unknown}: is not an option of ${what}; these are: ${known.join(", ")}`, unknown);
 }
 
+/** `options` beside these defaults, which one that is given as undefined leaves as it is. What is no object is the client's to refuse. */
+export function withDefaults<Options extends object>(defaults: Options, options: Options): Options {
+  if (typeof options !== "object") return options;
+  return { ...defaults, ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) };
+}
+
+/** @throws InvalidRequestError unless it is a function that runs when it is called, as a generator doesn't. */
+export function checkWork(what: string, field: string, work: unknown, rule = "the last argument is the function to run"): void {
+  if (typeof work !== "function") throw new InvalidRequestError(`${what}: ${rule}`, field);
+  if (Object.prototype.toString.call(work).includes("Generator"))
+    throw new InvalidRequestError(
+      `${what}: a generator's work begins when somebody reads it, when all is over; give an async function`,
+      field,
+    );
+}
+
 /** @throws InvalidRequestError naming what is wrong with the options of a lease. */
-export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priority = 0, maxHoldMs, heartbeat }: LeaseOptions): void {
+export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priority, maxHoldMs, heartbeat }: LeaseOptions): void {
   checkKind(mode, limit, permits);
-  if (!(Number.isSafeInteger(priority) && priority >= 0 && priority <= LIMITS.priorityMax))
-    throw new InvalidRequestError(`priority: must be a whole number from 0 to ${LIMITS.priorityMax}`, "priority");
+  checkWhole("priority", priority, 0, LIMITS.priorityMax);
   checkMs("leaseMs", leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
   checkMs("maxHoldMs", maxHoldMs, 1, Number.MAX_SAFE_INTEGER);
-  if (heartbeat !== undefined && typeof heartbeat !== "boolean")
-    throw new InvalidRequestError("heartbeat: must be true or false", "heartbeat");
+  if (heartbeat !== undefined && typeof heartbeat !== "boolean") throw refused("heartbeat", heartbeat, "it must be true or false");
   checkOwner(owner);
-  if (meta !== undefined && !isSmallObject(meta)) {
-    throw new InvalidRequestError(`meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`, "meta");
-  }
+  if (meta !== undefined) checkMeta(meta);
 }
 
 /** @throws InvalidRequestError when an owner is given that can't be shown. */
 export function checkOwner(owner: unknown): void {
-  if (owner !== undefined && (typeof owner !== "string" || owner.length > LIMITS.ownerChars))
-    throw new InvalidRequestError(`owner: must be text of at most ${LIMITS.ownerChars} characters`, "owner");
+  if (owner !== undefined) checkText("owner", owner, 0, LIMITS.ownerChars);
+}
+
+/** @throws InvalidRequestError unless JSON makes a small object of it. */
+function checkMeta(meta: unknown): void {
+  const rule = `meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
+  let json = "";
+  try {
+    json += JSON.stringify(meta);
+  } catch (error) {
+    // A bigint, a cycle, a toJSON of its own that throws.
+    throw new InvalidRequestError(`${rule}: ${error instanceof Error ? error.message : String(error)}`, "meta");
+  }
+  if (!json.startsWith("{") || new TextEncoder().encode(json).length > LIMITS.metaBytes) throw new InvalidRequestError(rule, "meta");
 }
 
 /** What no key could be asked for. */
-function checkKind(mode: unknown, limit: unknown = 1, permits: unknown = 1): void {
-  if (mode !== undefined && mode !== "exclusive" && mode !== "shared")
-    throw new InvalidRequestError('mode: must be "exclusive" or "shared"', "mode");
-  for (const [name, value] of [["limit", limit] as const, ["permits", permits] as const]) {
-    if (!(Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= LIMITS.permitsMax))
-      throw new InvalidRequestError(`${name}: must be a whole number from 1 to ${LIMITS.permitsMax}`, name);
-  }
-  if ((permits as number) > (limit as number))
-    throw new InvalidRequestError(`permits: must be at most the limit of ${String(limit)}`, "permits");
-  if (mode === "shared" && limit !== 1) throw new InvalidRequestError("limit: a shared lease takes no permits; leave it out", "limit");
+function checkKind(mode: unknown, limit: number | undefined, permits: number | undefined): void {
+  checkOneOf("mode", mode, "exclusive", "shared");
+  checkWhole("limit", limit, 1, LIMITS.permitsMax);
+  checkWhole("permits", permits, 1, LIMITS.permitsMax);
+  if ((permits ?? 1) > (limit ?? 1)) throw refused("permits", permits, `it must be at most the limit of ${limit ?? 1}`);
+  if (mode === "shared" && (limit ?? 1) !== 1)
+    throw new InvalidRequestError("limit: a shared lease takes no permits; leave it out", "limit");
 }
 
 /** @throws InvalidRequestError unless `scope` is text that nobody guesses. */
 export function checkScope(scope: unknown): asserts scope is string {
-  const { scopeMinChars, scopeMaxChars } = LIMITS;
-  if (typeof scope !== "string" || scope.length < scopeMinChars || scope.length > scopeMaxChars)
-    throw new InvalidRequestError(`scope: must be text of ${scopeMinChars} to ${scopeMaxChars} characters that nobody guesses`, "scope");
+  checkText("scope", scope, LIMITS.scopeMinChars, LIMITS.scopeMaxChars);
 }
 
 /** @throws InvalidRequestError unless it is a signal, or none. */
 export function checkSignal(signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new InvalidRequestError("signal: must be an AbortSignal", "signal");
-}
-
-function isSmallObject(meta: unknown): boolean {
-  return (
-    typeof meta === "object" &&
-    meta !== null &&
-    !Array.isArray(meta) &&
-    new TextEncoder().encode(JSON.stringify(meta)).length <= LIMITS.metaBytes
-  );
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw refused("signal", signal, "it must be an AbortSignal");
 }

@@ -3,6 +3,7 @@
  * all of it by the end of the client, which waits until nothing is left behind. What a view of the
  * client has, the client has too.
  */
+import { setMaxListeners } from "node:events";
 import type { HeldLease } from "./lease.js";
 
 /** The leases and acquires of one client. */
@@ -45,6 +46,8 @@ export class Registry {
   async run<T>(signal: AbortSignal | undefined, acquire: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const giveUp = new AbortController();
     const forward = (): void => giveUp.abort(signal?.reason);
+    // One signal may be that of any number of acquires: a request's, a server's.
+    if (signal) setMaxListeners(0, signal);
     signal?.addEventListener("abort", forward, { once: true });
     if (signal?.aborted) forward();
     const acquired = this.#whole ? this.#whole.run(giveUp.signal, acquire) : acquire(giveUp.signal);

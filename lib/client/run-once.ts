@@ -16,6 +16,7 @@ import { elapsedMs, instantOf } from "../core/time.js";
 import { abortError, cancel, refreshed, underNewId } from "./acquire.js";
 import type { Answered, CallBounds } from "./call.js";
 import { pause } from "./call.js";
+import { holding, refuseOwn } from "./chain.js";
 import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError } from "./errors.js";
 import type { Holder } from "./holder.js";
 import { capWaitMs } from "./invocation.js";
@@ -74,6 +75,7 @@ export async function runOnce<T>(
   options: RunOptions,
   work: (run: Run) => Promise<T> | T,
 ): Promise<RunResult<T>> {
+  refuseOwn({ key, kind: "runs" }, holder.deps.api);
   const begun = await holder.registry.run(options.signal, (signal) => begin(holder, key, { ...options, signal }));
   const { answer } = begun;
   if (answer.state !== "running") return replayed(key, answer, options);
@@ -124,7 +126,7 @@ async function fresh(started: Answered<Started>, bounds: CallBounds, { deps }: H
   const { key, leaseId } = lease;
   if (bounds.signal?.aborted) {
     await cancel({ kind: "runs", key, leaseId }, deps);
-    bounds.signal.throwIfAborted();
+    throw abortError(bounds.signal);
   }
   if (!held.answer.ok) throw errorOf(held.answer, `run ${key}`);
   return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
@@ -140,7 +142,8 @@ async function perform<T>(
 ): Promise<{ readonly value: T; readonly outcome: OutcomeSaid; readonly omittedBecause?: string }> {
   let value: T;
   try {
-    value = await work(runFor(lease, started));
+    const these = { uses: [lease], of: holder.deps.api, isHeld: () => lease.isHeld() };
+    value = await holding(these, () => work(runFor(lease, started)));
   } catch (error) {
     const retryable = !endsIt(error, isFinal);
     const recorded = await lease.conclude({ state: "failed", error: errorToJson(error), retryable });

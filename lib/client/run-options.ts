@@ -1,7 +1,6 @@
 /** What a caller may ask of a run, and the checks that name the option and the rule before anything is sent. */
 import { LIMITS } from "../core/limits.js";
-import { InvalidRequestError } from "./errors.js";
-import { checkLease, checkMs, checkNames, checkSignal } from "./options.js";
+import { checkLease, checkMs, checkNames, checkOneOf, checkSignal, checkWhole, refused } from "./options.js";
 
 /** Options of a run. */
 export interface RunOptions {
@@ -52,10 +51,7 @@ export function checkRun(options: RunOptions): void {
   checkSignal(options.signal);
   const { keepResultMs, maxAttempts, isFinal, largeResult } = options;
   if (keepResultMs !== "forever") checkMs("keepResultMs", keepResultMs, LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs);
-  if (maxAttempts !== undefined && !(Number.isSafeInteger(maxAttempts) && maxAttempts >= 0 && maxAttempts <= LIMITS.attemptsMax))
-    throw new InvalidRequestError(`maxAttempts: must be a whole number from 0 to ${LIMITS.attemptsMax}`, "maxAttempts");
-  if (isFinal !== undefined && typeof isFinal !== "function")
-    throw new InvalidRequestError("isFinal: must be a function of the error", "isFinal");
-  if (largeResult !== undefined && !["throw", "omit"].includes(largeResult))
-    throw new InvalidRequestError('largeResult: must be "throw" or "omit"', "largeResult");
+  checkWhole("maxAttempts", maxAttempts, 0, LIMITS.attemptsMax);
+  if (isFinal !== undefined && typeof isFinal !== "function") throw refused("isFinal", isFinal, "it must be a function of the error");
+  checkOneOf("largeResult", largeResult, "throw", "omit");
 }

@@ -3,9 +3,8 @@ import type { Refusal } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import type { RunFound } from "../core/run-api.js";
 import type { RunView } from "../core/views.js";
-import { InvalidRequestError } from "./errors.js";
 import type { Holder } from "./holder.js";
-import { checkNames, checkPage } from "./options.js";
+import { checkNames, checkOneOf, checkPage, checkText } from "./options.js";
 import { errorFromJson, fromJson } from "./values.js";
 
 /** What is known of a run, its values as they were returned, thrown and saved. */
@@ -29,7 +28,7 @@ export interface Runs {
   reset(key: string, options: { readonly reason: string }): Promise<void>;
 }
 
-const STATES: readonly unknown[] = ["running", "interrupted", "succeeded", "failed"] satisfies readonly RunView["state"][];
+const STATES: readonly string[] = ["running", "interrupted", "succeeded", "failed"] satisfies readonly RunView["state"][];
 
 /** Whether the service knows of no such run; another server's 404 says nothing of runs, only that its URL is wrong. */
 function isUnknownRun({ code, field }: Refusal): boolean {
@@ -53,8 +52,7 @@ export function runsOf(holder: Holder): Runs {
       checkNames("runs.list", options, ["prefix", "state", "max", "cursor"]);
       checkPage(options);
       const { prefix = "", ...query } = options;
-      if (query.state !== undefined && !STATES.includes(query.state))
-        throw new InvalidRequestError(`state: must be one of ${STATES.join(", ")}`, "state");
+      checkOneOf("state", query.state, ...STATES);
       const within = (holder.options.prefix ?? "") + prefix;
       const { items, cursor } = await holder.ask("runs", (attempt) => api.runs({ prefix: within, ...query }, attempt));
       return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
@@ -64,8 +62,7 @@ export function runsOf(holder: Holder): Runs {
       const key = holder.keyOf(name);
       checkNames("runs.reset", options, ["reason"]);
       const { reason } = options;
-      if (typeof reason !== "string" || reason === "" || reason.length > LIMITS.reasonChars)
-        throw new InvalidRequestError(`reason: must be text of 1 to ${LIMITS.reasonChars} characters`, "reason");
+      checkText("reason", reason, 1, LIMITS.reasonChars);
       await holder.ask(`reset ${key}`, (attempt) => api.resetRun({ key, reason }, attempt));
     },
   };

@@ -17,6 +17,7 @@ import type { HeldLease } from "./lease.js";
 import type { SetAsLease, SetKey } from "./lease-set.js";
 import { setAsLease } from "./lease-set.js";
 import type { SetOptions } from "./options.js";
+import { checkOneOf, refused } from "./options.js";
 import { Wait } from "./wait.js";
 
 /** A look at a key that was in the way, and the pause after it. */
@@ -27,7 +28,7 @@ const LOOKS_IN_SCOPE = 5;
 
 /** A set that is asked for: its keys without repeats, and how it is asked for. */
 export interface WantedSet {
-  readonly keys: readonly string[];
+  readonly uses: readonly { readonly key: string; readonly mode: Mode }[];
   /** By each key, what its caller calls it: without the client's prefix. */
   readonly names: ReadonlyMap<string, string>;
   readonly modes: ReadonlyMap<string, Mode>;
@@ -37,27 +38,22 @@ export interface WantedSet {
 
 /** @throws InvalidRequestError naming the key that names no lock, or when there are too many or none. */
 export function wantedSet(holder: Holder, names: readonly SetKey[], options: SetOptions): WantedSet {
-  if (!Array.isArray(names)) throw new InvalidRequestError("keys: must be a list of keys", "keys");
-  const named = (names as readonly SetKey[]).map((name) => (typeof name === "object" ? name : { key: name }));
+  if (!Array.isArray(names)) throw refused("keys", names, "it must be a list of keys");
+  const named = (names as readonly (SetKey | null)[]).map((name) => (typeof name === "object" && name !== null ? name : { key: name }));
   const modes = new Map<string, Mode>();
   const called = new Map<string, string>();
   for (const { key: given, mode = "exclusive" } of named as readonly { readonly key: string; readonly mode?: Mode }[]) {
     const key = holder.keyOf(given);
+    checkOneOf("mode", mode, "exclusive", "shared");
     called.set(key, given);
     // Wanted in both modes, it is wanted for oneself.
     modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
   }
   if (modes.size === 0 || modes.size > LIMITS.setKeys)
     throw new InvalidRequestError(`keys: must be 1 to ${LIMITS.setKeys} different ones`, "keys");
-  const locks = Array.from(modes, ([key, mode]) => ({ key, mode }));
-  const keys = locks.map(({ key }) => key);
-  return {
-    keys,
-    names: called,
-    modes,
-    set: setAsLease(holder.deps.api, keys.join(","), locks),
-    wanted: holder.wanted(keys.join(","), options),
-  };
+  const uses = Array.from(modes, ([key, mode]) => ({ key, mode }));
+  const name = [...modes.keys()].join(" ");
+  return { uses, names: called, modes, set: setAsLease(holder.deps.api, name, uses), wanted: holder.wanted(name, options) };
 }
 
 /** Asks once: all of it, or null. */

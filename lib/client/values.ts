@@ -1,8 +1,9 @@
 /**
  * Values of runs as JSON and back. What JSON has is kept as it is, so that a caller with curl reads it; what
  * it lacks is kept under a tag: `undefined` in a list, numbers that are not finite, bigint, Date, Error.
- * Members that are undefined are left out, and objects come back plain, as with JSON. What can't be kept at
- * all (a function, a symbol, a Map, bytes, a cycle) is refused, naming where it is.
+ * Members that are undefined are left out, as with JSON, and an object with a toJSON comes back as that made it.
+ * Everything else is refused, naming where it is: a function, a cycle, and every other object of a class, whose
+ * content JSON would drop without a word (a Map, bytes, URLSearchParams, a Response).
  */
 import { isShallow, JSON_DEPTH } from "../core/canonical.js";
 
@@ -48,17 +49,39 @@ function objectToJson(value: object, path: string, depth: number): unknown {
   }
   if (value instanceof Date) return tagged("date", Number.isNaN(value.getTime()) ? null : value.toISOString());
   if (value instanceof Error) return tagged("error", errorToJson(value));
+  // Bytes first: a Buffer has a toJSON, but comes back as an object of numbers.
+  if (ArrayBuffer.isView(value)) throw unkeepable(value, path);
   const { toJSON } = value as { readonly toJSON?: unknown };
   if (typeof toJSON === "function") return jsonOf(toJSON.call(value), path, depth - 1);
-  // As JSON they would be {}: their content lost without a word.
-  if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))
-    throw new UnkeepableError(`${path}: a ${value.constructor.name} can't be kept; make a list or text of it`);
+  if (!isPlain(value)) throw unkeepable(value, path);
   const members = Object.entries(value).flatMap(([name, member]) => {
     const json = jsonOf(member, `${path}.${name}`, depth - 1);
     return json === undefined ? [] : [[name, json] as const];
   });
   const json = Object.fromEntries(members);
   return Object.hasOwn(json, TAG) ? tagged("object", json) : json;
+}
+
+/** An object of no class, of this realm or another: its members are all there is to it. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function unkeepable(value: object, path: string): UnkeepableError {
+  return new UnkeepableError(`${path}: a ${classOf(value)} can't be kept; make text, a list or a plain object of it`);
+}
+
+/** The name of the object's class, as far as it tells one. */
+function classOf(value: object): string {
+  try {
+    const { constructor } = value as { readonly constructor?: unknown };
+    const name =
+      typeof constructor === "function" && constructor !== Object ? constructor.name : Object.prototype.toString.call(value).slice(8, -1);
+    return name === "" ? "nameless class" : name;
+  } catch {
+    return "nameless class";
+  }
 }
 
 /** What {@link toJson} made of a value, as that value. */

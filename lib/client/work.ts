@@ -1,28 +1,29 @@
 /** Work under a lease: run while it is held, released after it, and never said to have succeeded when it was lost. */
-import type { LeaseState } from "../core/commands.js";
+import type { KeyUse } from "./chain.js";
 import { holding } from "./chain.js";
 import { LockLostError } from "./errors.js";
 import type { Holder } from "./holder.js";
-import type { HeldLease } from "./lease.js";
+import type { HeldLease, Lease } from "./lease.js";
+import type { LeaseSet } from "./lease-set.js";
 
-/** What a release says of a hold that did not last until then. Who was granted treats `unknown` and `never` as lost. */
-const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
-
-/** Runs `work` while `lease` holds these keys, and releases it. @throws LockLostError if it was lost meanwhile, whatever the work came to. */
-export async function workUnder<T>(holder: Holder, lease: HeldLease, keys: readonly string[], work: () => Promise<T> | T): Promise<T> {
+/** Runs `work` while `lease` holds the keys in this way, and releases it. @throws LockLostError if it was lost meanwhile, whatever the work came to. */
+export async function workUnder<T>(
+  holder: Holder,
+  lease: HeldLease,
+  uses: readonly KeyUse[],
+  work: () => Promise<T> | T,
+  shown: Lease | LeaseSet = lease,
+): Promise<T> {
   let result: T;
   try {
-    result = await holding({ keys, of: holder.deps.api, isHeld: () => lease.isHeld() }, work);
-    // Work that released or handed over by itself knew what it did.
-    if (lease.wasLost) lease.assertHeld();
+    result = await holding({ uses, of: holder.deps.api, lease: shown, isHeld: () => lease.isHeld() }, work);
   } catch (error) {
     // Whatever the work came to, it ran without the lock at the end: that is what the caller must know.
     const reported = lease.wasLost ? lossOf(lease, error) : error;
     await holder.released(lease);
     throw reported;
   }
-  const state = await holder.released(lease);
-  if (state !== undefined && LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
+  await holder.endHold(lease);
   return result;
 }
 

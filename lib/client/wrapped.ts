@@ -4,6 +4,7 @@
  */
 import { InvalidRequestError } from "./errors.js";
 import type { LockClient } from "./lock-client.js";
+import { checkWork } from "./options.js";
 
 /** An asynchronous function or method. */
 export type AsyncMethod<This, Args extends readonly unknown[], R> = (this: This, ...args: Args) => Promise<R>;
@@ -46,7 +47,7 @@ export function wrapped<This, Args extends readonly unknown[], R>(
       "fn",
     );
   }
-  if (typeof method !== "function") throw new InvalidRequestError(`${wrapper}: the last argument is the function to wrap`, "fn");
+  checkWork(wrapper, "fn", method, "the last argument is the function to wrap");
   return async function (this: This, ...args: Args): Promise<R> {
     const name = context ? `${ownerOf(this, context.static)}${String(context.name)}` : method.name || `the function in ${wrapper}()`;
     return around({ self: this, args, name, work: () => Reflect.apply(method, this, args) });
@@ -95,6 +96,7 @@ export function checkMade(name: string, made: unknown): asserts made is string {
 function ownerOf(self: unknown, isStatic: boolean): string {
   const owner = isStatic
     ? (self as { readonly name?: unknown }).name
-    : (self as { readonly constructor?: { readonly name?: unknown } }).constructor?.name;
+    : // Detached from its instance, it has none.
+      (self as { readonly constructor?: { readonly name?: unknown } } | undefined)?.constructor?.name;
   return typeof owner === "string" && owner !== "" ? `${owner}.` : "";
 }

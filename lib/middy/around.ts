@@ -5,6 +5,7 @@
 import { InvalidRequestError } from "../client/errors.js";
 import type { InvocationContext } from "../client/invocation.js";
 import type { LockClient } from "../client/lock-client.js";
+import { checkWork } from "../client/options.js";
 import type { AnswerTo, HttpAnswer } from "./http.js";
 
 /** What came of a call: the handler's response (or another's, in its place), or an error for which HTTP has an answer. */
@@ -59,7 +60,7 @@ export function checkClient(locks: unknown): asserts locks is LockClient {
     throw new InvalidRequestError("locks: must be a client, as createLockClient() makes it", "locks");
 }
 
-/** @throws InvalidRequestError unless `given` is a function. */
+/** @throws InvalidRequestError unless `given` is a function that runs when it is called. */
 export function checkFunction(name: string, given: unknown): void {
-  if (typeof given !== "function") throw new InvalidRequestError(`${name}: must be a function`, name);
+  checkWork(name, name, given, "must be a function");
 }

@@ -11,6 +11,7 @@ export interface HttpRequest {
   readonly httpMethod?: string;
   readonly path?: string;
   readonly queryStringParameters?: unknown;
+  readonly multiValueQueryStringParameters?: unknown;
   readonly rawPath?: string;
   readonly rawQueryString?: string;
   readonly requestContext?: { readonly http?: { readonly method?: string } };
@@ -75,23 +76,55 @@ export function askedOf(event: HttpRequest): unknown {
     const { headers: _headers, multiValueHeaders: _sent, requestContext: _context, isBase64Encoded: _encoded, ...asked } = event;
     return { ...asked, body: bodyOf(event) };
   }
-  const { httpMethod, path, queryStringParameters, rawPath, rawQueryString, requestContext } = event;
+  const { httpMethod, path, rawPath, rawQueryString, requestContext } = event;
+  const { multiValueQueryStringParameters, queryStringParameters } = event;
   return {
     method: httpMethod ?? requestContext?.http?.method,
     path: rawPath ?? path,
-    query: rawQueryString ?? queryStringParameters ?? undefined,
+    // Of a parameter that was sent several times, the plain member has the last value alone.
+    query: rawQueryString ?? multiValueQueryStringParameters ?? queryStringParameters ?? undefined,
     body: bodyOf(event),
   };
 }
 
-/** The body as JSON where it is that, so that spaces and the order of members make no difference; else as it came. */
+/**
+ * The body as JSON, so that spaces and the order of members make no difference; else as it came. Its text also where a number in
+ * it is none of JavaScript's: the ids 9007199254740993 and 9007199254740992 would be one and the same.
+ */
 function bodyOf({ body, isBase64Encoded }: HttpRequest): unknown {
   if (typeof body !== "string") return body ?? undefined;
   try {
-    return JSON.parse(isBase64Encoded === true ? Buffer.from(body, "base64").toString("utf8") : body) as unknown;
+    const text = isBase64Encoded === true ? UTF8.decode(Buffer.from(body, "base64")) : body;
+    const json = JSON.parse(text) as unknown;
+    return numbersIn(text).every(isExact) ? json : text;
   } catch {
     return body;
   }
+}
+
+/** Refuses bytes that are no UTF-8: decoded, all of them would be the same. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The numbers of a JSON text, as they are written. */
+function numbersIn(text: string): readonly string[] {
+  const withoutStrings = text.replaceAll(/\\./g, "").replaceAll(/"[^"]*"/g, "");
+  return withoutStrings.match(/-?\d[\d.eE+-]*/g) ?? [];
+}
+
+/** Longer than this nobody writes a number that JavaScript has; and no digits of an attacker's are gone through. */
+const EXACT_CHARS = 40;
+
+/** Whether JavaScript has the very number that is written, and not one near it. */
+function isExact(written: string): boolean {
+  return written.length <= EXACT_CHARS && decimalOf(written) === decimalOf(String(Number(written)));
+}
+
+/** One form for all ways to write a decimal number: its digits, and its exponent. */
+function decimalOf(written: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent = 0] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(written) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  return significant && `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }
 
 /** The status that a handler answered with; undefined where it left that to the gateway, or is not asked over HTTP. */

@@ -99,7 +99,7 @@ interface Progress {
 function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Around<Event, Context, Run | undefined> {
   checkOptions(options);
   const { locks, key: keyFor = keyInHeaders, payload: payloadFor = payloadAsked, waitMs, ...rest } = options;
-  const { isRecorded = isFinalResponse, isFinal, ...run } = { maxAttempts: 0, ...rest };
+  const { isRecorded = isFinalResponse, isFinal, maxAttempts = 0, ...run } = rest;
 
   return async (event, context, work) => {
     const http = isHttp(event);
@@ -111,6 +111,7 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
       const call = runOnce(
         {
           ...run,
+          maxAttempts,
           locks: locks.forInvocation(invocationOf(context)),
           key: () => key,
           payload: () => payload,

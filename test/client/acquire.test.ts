@@ -1,8 +1,10 @@
 /** Acquiring on a clock to turn: null, waiting, giving up, and that nothing is left behind. */
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
 import { LockError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
+import type { LockClient, Operation } from "../../lib/testing.js";
 import { createRig, isConsistent } from "./rig.js";
 
 const KEY = "ORDER_1231";
@@ -232,3 +234,57 @@ describe("a client that was closed", () => {
 async function inTurns(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await Promise.resolve();
 }
+
+describe("a signal", () => {
+  /** Every way that takes one; the operation that grants, and the one that renews what was granted too late. */
+  type Way = readonly [
+    how: string,
+    ask: (locks: LockClient, signal: AbortSignal) => Promise<unknown>,
+    granting: Operation,
+    renewing: Operation,
+  ];
+  const WAYS: readonly Way[] = [
+    ["acquire", (locks, signal) => locks.acquire(KEY, { ...SLOW, signal }), "acquire", "renew"],
+    ["tryAcquire", (locks, signal) => locks.tryAcquire(KEY, { ...SLOW, signal }), "acquire", "renew"],
+    ["acquireAll", (locks, signal) => locks.acquireAll([KEY], { ...SLOW, signal }), "acquireSet", "renewSet"],
+    ["tryAcquireAll", (locks, signal) => locks.tryAcquireAll([KEY], { ...SLOW, signal }), "acquireSet", "renewSet"],
+    ["runOnce", (locks, signal) => locks.runOnce(KEY, { ...SLOW, signal }, () => expect.unreachable("given up")), "start", "renew"],
+  ];
+  const SLOW = { leaseMs: 9000 } as const;
+  const reason = new Error("the request is gone");
+  const ABORTED = { name: "AbortError", cause: reason };
+
+  it.each(WAYS)("that was aborted before is an AbortError with its reason, and nothing is sent: %s", async (_how, ask) => {
+    const { locks, wire } = createRig();
+    await expect(ask(locks, AbortSignal.abort(reason))).rejects.toMatchObject(ABORTED);
+    expect(wire.sent).toEqual([]);
+  });
+
+  it.each(WAYS)("that aborts as the grant arrives is one as well, and nothing stays held: %s", async (_how, ask, granting, renewing) => {
+    const { clock, locks, wire, rival } = createRig();
+    const giveUp = new AbortController();
+    // Answered when so much of the lease is gone that it is renewed first; the signal aborts meanwhile.
+    wire.next(granting, ...Array.from({ length: granting === "start" ? 1 : 5 }, () => ({ lost: "reply", silently: true }) as const));
+    wire.onSend = ({ operation }) => operation === renewing && giveUp.abort(reason);
+    await expect(clock.settle(ask(locks, giveUp.signal))).rejects.toMatchObject(ABORTED);
+    expect(giveUp.signal.aborted).toBe(true);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("may be that of any number of acquires: Node warns of no leak, and keeps no listener of those that are over", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", note);
+    const { locks, clock } = createRig();
+    const { signal } = new AbortController();
+    const view = locks.scope("request-6e0c63257de34c92");
+    const held = await clock.settle(Promise.all(Array.from({ length: 50 }, (_, index) => view.acquire(`k${index}`, { signal }))));
+    const waiting = Promise.allSettled(Array.from({ length: 50 }, (_, index) => locks.acquire(`k${index}`, { signal, waitMs: 500 })));
+    await clock.settle(waiting);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    expect(held.every((lease) => lease.isHeld())).toBe(true);
+  });
+});

@@ -50,6 +50,22 @@ export function describeRunBatches(scene: Scene): void {
       expect(seen.sort()).toEqual(["a1", "b1", "b2", "c1"]);
     });
 
+    it.each<[how: string, onFailure: (record: BatchRecord, error: unknown) => unknown]>([
+      [
+        "throws",
+        () => {
+          throw new Error("the log is full");
+        },
+      ],
+      ["rejects", () => Promise.reject(new Error("the log is full"))],
+    ])("reports only those that failed, also where onFailure %s", async (_how, onFailure) => {
+      const records = messages("a", "b", "c");
+      const work: Work = async ({ body }) => {
+        if (body === "b") throw new Error("no stock");
+      };
+      expect(await deliver(records, work, { onFailure })).toEqual([records[1]!.messageId]);
+    });
+
     it("control: without runs, redelivery works on all of them again", async () => {
       const records = messages("a", "b", "c");
       let deliveries = 0;

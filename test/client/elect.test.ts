@@ -1,8 +1,9 @@
 /** Leader election: one leads at a time, the dead and the resigned are replaced, and it ends when it is told to. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
 import type { Lease, LockClient } from "../../lib/index.js";
-import { InvalidRequestError, LockError } from "../../lib/index.js";
+import { InvalidRequestError, LockError, LockLostError } from "../../lib/index.js";
 import { Random } from "../simulation/random.js";
 import { createRig } from "./rig.js";
 
@@ -119,6 +120,49 @@ describe("who leads", () => {
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
   });
 
+  describe("and was lost meanwhile", () => {
+    /** Leads until its lease is lost, then does this; `ended` is how the election ended, if it did. */
+    async function lost(wind: (lease: Lease) => unknown) {
+      const { locks, wire, clock } = createRig();
+      let turns = 0;
+      let ended: unknown;
+      void locks
+        .elect(KEY, async (lease) => {
+          turns++;
+          await untilLost(lease);
+          await wind(lease);
+        })
+        .then(
+          () => (ended = "resolved"),
+          (error: unknown) => (ended = error),
+        );
+      await clock.advance(SECOND_MS);
+      wire.next("renew", {
+        instead: { ok: false, code: "lease-lost", detail: "broken", definite: true, retry: "new-lease", reason: "broken" },
+      });
+      await clock.advance(4 * FREE_AFTER_MS);
+      return { turns, ended };
+    }
+
+    it.each<[what: string, error: unknown]>([
+      ["an error of its own", new RangeError("its own")],
+      ["the loss of another lock", new LockLostError("other: lost", "taken")],
+    ])("throws %s: the election ends with that", async (_what, error) => {
+      expect(await lost(() => Promise.reject(error as Error))).toEqual({ turns: 1, ended: error });
+    });
+
+    it.each<[what: string, wind: (lease: Lease) => unknown]>([
+      ["assertHeld", (lease) => lease.assertHeld()],
+      ["renew", (lease) => lease.renew()],
+      ["what its signal stops", ({ signal }) => Promise.reject(signal.reason as Error)],
+      ["what wraps its signal's reason", ({ signal }) => sleep(1000, undefined, { signal })],
+    ])("stops by what %s throws: that is the loss, and it stands again", async (_what, wind) => {
+      const { turns, ended } = await lost(wind);
+      expect(turns).toBeGreaterThan(1);
+      expect(ended).toBeUndefined();
+    });
+  });
+
   it("can't stand for the same key meanwhile: told at once", async () => {
     const { locks, clock } = createRig();
     const within = locks.elect(KEY, () => locks.elect(KEY, () => undefined));
@@ -143,6 +187,23 @@ describe("an election that is told to end", () => {
     expect(await rival.tryAcquire(KEY)).toBeNull();
     await clock.settle(election);
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("ends with what its leader throws on the way out, unless that is the signal's", async () => {
+    const own = new RangeError("its own");
+    for (const error of [own, "the shutdown", undefined]) {
+      const { locks, clock } = createRig();
+      const end = new AbortController();
+      const election = locks.elect(KEY, { signal: end.signal }, async (lease) => {
+        await untilLost(lease);
+        if (error !== undefined) throw error as Error;
+        lease.assertHeld();
+      });
+      await clock.advance(SECOND_MS);
+      end.abort("the shutdown");
+      const ended = await clock.settle(election.catch((reason: unknown) => reason));
+      expect(ended).toBe(error === own ? own : undefined);
+    }
   });
 
   it.each<[how: string, end: (rig: { locks: LockClient; given: AbortController }) => unknown]>([

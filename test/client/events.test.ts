@@ -56,15 +56,27 @@ describe("onEvent", () => {
     expect(events.map(({ type }) => type)).toEqual(["acquired", "released", "release-failed"]);
   });
 
-  it("may fail: no key stays held and no release fails because a listener did", async () => {
-    const clumsy = (): never => {
-      throw new Error("the metrics are down");
-    };
-    const locks = createLockClient({ onEvent: clumsy });
+  it.each<[how: string, fail: () => unknown]>([
+    [
+      "throw",
+      () => {
+        throw new Error("the metrics are down");
+      },
+    ],
+    ["reject", () => Promise.reject(new Error("the metrics are down"))],
+    ["give what is no promise but rejects", () => ({ then: (_: unknown, reject: (error: Error) => void) => reject(new Error("down")) })],
+  ])("may %s: no key stays held, no release fails and no process ends because a listener did", async (_how, fail) => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", note);
+    const locks = createLockClient({ onEvent: fail });
     const lease = await locks.acquire(KEY);
     expect(await lease.release()).toBe("released");
     expect(await locks.withLock(KEY, () => "done")).toBe("done");
     expect((await locks.inspect(KEY)).holders).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
   });
 
   it("tells of nothing that nobody got", async () => {

@@ -1,9 +1,39 @@
 /** Handles: a key with its options said once; and a hot resource in segments. */
 import { describe, expect, it } from "vitest";
+import type { LockClient, LockHandle } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";
 import { createRig } from "./rig.js";
 
 const KEY = "STOCK_7";
+
+describe("the defaults of a handle", () => {
+  it.each<[kind: string, handle: (locks: LockClient) => Pick<LockHandle, "tryAcquire" | "acquire" | "withLock">]>([
+    ["a mutex", (locks) => locks.mutex(KEY, { owner: "orders" })],
+    ["a reader", (locks) => locks.readWrite(KEY, { owner: "orders" }).read],
+    ["segments", (locks) => locks.segments(KEY, 1, { owner: "orders" })],
+  ])("of %s are not undone by an option that is undefined", async (_kind, handle) => {
+    const { locks } = createRig({ owner: "nobody" });
+    const given = { owner: undefined } as object;
+    const taken = [await handle(locks).tryAcquire(given)];
+    await taken[0]?.release();
+    taken.push(await handle(locks).acquire(given));
+    await taken[1]?.release();
+    await handle(locks).withLock(given, (lease) => void taken.push(lease));
+    expect(taken.map((lease) => lease?.owner)).toEqual(["orders", "orders", "orders"]);
+  });
+
+  it("of a semaphore hold as well: undefined makes no mutex of it; and a bare number is no options", async () => {
+    const { locks } = createRig();
+    const stock = locks.semaphore(KEY, { limit: 2 });
+    const undone = { limit: undefined } as object;
+    expect(await Promise.all([stock.tryAcquire(undone), stock.tryAcquire(undone), stock.tryAcquire(undone)])).toEqual([
+      expect.anything(),
+      expect.anything(),
+      null,
+    ]);
+    await expect(stock.acquire(5000 as never)).rejects.toMatchObject({ field: "options" });
+  });
+});
 
 describe("a handle", () => {
   it("sends nothing until it is used", async () => {

@@ -4,6 +4,9 @@ import { clientMarginMs } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
 import type { Lease, LockClient } from "../../lib/index.js";
 import type { Rig } from "./rig.js";
+import { Heartbeats } from "../../lib/client/heartbeats.js";
+import type { ServiceApi } from "../../lib/core/run-api.js";
+import { VirtualClock } from "../../lib/testing.js";
 import { createRig } from "./rig.js";
 import type { Sent } from "./wire.js";
 
@@ -22,6 +25,23 @@ const sizes = ({ wire }: Rig): number[] => wire.of("renewMany").map(({ request }
 const leasesIn = (request: Sent["request"]): readonly { readonly key: string; readonly leaseId: string }[] =>
   (request as { readonly leases?: readonly { key: string; leaseId: string }[] }).leases ?? [];
 const states = (leases: readonly Lease[]): string[] => [...new Set(leases.map(({ state }) => state))];
+
+describe("a request for several heartbeats", () => {
+  it("is given up when nobody waits for it, also where somebody had given up before it was sent", async () => {
+    const given: (AbortSignal | undefined)[] = [];
+    const renewMany: ServiceApi["renewMany"] = (_request, options) => {
+      given.push(options?.signal);
+      return new Promise(() => undefined);
+    };
+    const heartbeats = new Heartbeats({ renewMany } as ServiceApi, new VirtualClock());
+    const later = new AbortController();
+    for (const signal of [AbortSignal.abort(), later.signal]) void heartbeats.renew({ key: "k", leaseId: "", leaseMs: 1000 }, { signal });
+    await Promise.resolve();
+    expect(given.map((signal) => signal?.aborted)).toEqual([false]);
+    later.abort();
+    expect(given.map((signal) => signal?.aborted)).toEqual([true]);
+  });
+});
 
 describe("many leases of one client", () => {
   it.each([2, 10, 25])("%d that are due in the same window go in exactly one request, and none by itself", async (count) => {
@@ -159,7 +179,11 @@ describe("a lease beats alone, and on its own time", () => {
   it("when it is a set or a run", async () => {
     const rig = createRig();
     const sets = [await rig.locks.acquireAll(["a", "b"], OPTIONS), await rig.locks.acquireAll(["c", "d"], OPTIONS)];
-    const run = rig.locks.runOnce("job", OPTIONS, ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
+    const run = rig.locks.runOnce(
+      "job",
+      OPTIONS,
+      ({ signal }) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+    );
     await rig.clock.advance(0);
     const leases = await hold(rig.locks, 2);
     await rig.clock.advance(EVERY_MS);

@@ -117,6 +117,28 @@ describe("a method", () => {
   });
 });
 
+describe("currentLease", () => {
+  it("is the lease of the nearest lock around, whichever way it was taken, and none in what goes on after it", async () => {
+    const { locks, clock } = createRig();
+    let left: Promise<unknown> | undefined;
+    await locks.withLock("outer", async (outer) => {
+      expect(currentLease()).toBe(outer);
+      await locks.withLocks(["a", "b"], (set) => expect(currentLease()).toBe(set));
+      await locks.runOnce("run", () => void expect(currentLease()).toBe(outer));
+      expect(currentLease()).toBe(outer);
+      left = new Promise<void>((resolve) => void clock.after(1000, resolve)).then(() => currentLease()?.isHeld());
+    });
+    expect(currentLease()).toBeUndefined();
+    expect(await clock.settle(left!)).toBe(false);
+    const end = new AbortController();
+    const election = locks.elect("led", { signal: end.signal }, (lease) => {
+      expect(currentLease()).toBe(lease);
+      end.abort();
+    });
+    await clock.settle(election);
+  });
+});
+
 describe("a key that is held", () => {
   const held = async () => {
     const rig = createRig();
@@ -219,9 +241,9 @@ describe("a key that can't be made", () => {
   });
 
   it.each<[options: object, message: string]>([
-    [{}, "key: must be a function of the arguments"],
-    [{ key: keyOf, whenHeld: "maybe" }, "whenHeld: must be"],
-    [{ key: keyOf, whenUnavailable: "maybe" }, "whenUnavailable: must be"],
+    [{}, "key: undefined given; it must be a function of the arguments"],
+    [{ key: keyOf, whenHeld: "maybe" }, 'whenHeld: "maybe" given; it must be "wait" or "skip" or "throw"'],
+    [{ key: keyOf, whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be "throw"'],
   ])("%j is refused before any call", (options, message) => {
     expect(() => locked(options as LockedOptions<unknown, []>, async () => undefined)).toThrow(message);
   });
@@ -230,6 +252,45 @@ describe("a key that can't be made", () => {
     const { locks } = createRig();
     const pay = locked({ locks, key: () => "k", leaseSeconds: 3 } as LockedOptions<unknown, []>, async () => undefined);
     await expect(pay()).rejects.toThrow("leaseSeconds: is not an option of acquire");
+  });
+
+  it.each<[kind: string, fn: () => unknown]>([
+    [
+      "an async generator",
+      async function* () {
+        yield await Promise.resolve(1);
+      },
+    ],
+    [
+      "a generator",
+      function* () {
+        yield 1;
+      },
+    ],
+  ])("%s is refused before any call: its work would begin when the lock is released", async (_kind, fn) => {
+    const { locks, wire } = createRig();
+    const work = fn as () => Promise<number>;
+    for (const wrap of [() => locked({ locks, key: () => "k" }, work), () => runOnce({ locks, key: () => "k" }, work)])
+      expect(thrownIn(wrap)).toMatchObject({ name: "InvalidRequestError", field: "fn", message: expect.stringContaining("generator") });
+    const method = { kind: "method", name: "pages", static: false } as ClassMethodDecoratorContext<unknown, typeof work>;
+    expect(() => locked({ locks, key: () => "k" })(work, method)).toThrow("generator");
+    for (const ask of [() => locks.withLock("k", work), () => locks.withLocks(["k"], work), () => locks.runOnce("k", work)])
+      await expect(ask()).rejects.toMatchObject({ field: "work", message: expect.stringContaining("generator") });
+    expect(wire.sent).toEqual([]);
+  });
+
+  it("a method that was detached from its instance says what is missing, and runs where nothing is", async () => {
+    const { accept } = ordersOn(createRig());
+    await expect(accept({ id: 1 })).rejects.toThrow("accept: needs a client: the option locks, or a property locks of the instance");
+    const { locks } = createRig();
+    class Clock {
+      @locked({ locks, key: () => "k" })
+      async tick(): Promise<string> {
+        return "ticked";
+      }
+    }
+    const { tick } = new Clock();
+    expect(await tick.call(undefined as never)).toBe("ticked");
   });
 
   it("a method without a client says so", async () => {
@@ -289,6 +350,19 @@ describe("locks that can't be reached", () => {
     await rig.clock.advance(60_000);
     expect([await outcome, ran()]).toEqual([value, times]);
     expect(rig.events).toMatchObject([{ type, key: "k", error: expect.any(LockUnavailableError) }]);
+  });
+
+  it("of a client with a prefix are told of by the keys that they have there, and so is a set that was held", async () => {
+    const { locks, wire, clock, events } = createRig({ prefix: "shop:" });
+    const ship = locked({ locks, key: () => ["a", "b"], whenUnavailable: "skip" }, async () => "shipped");
+    await ship();
+    wire.always("acquireSet", { lost: "request" });
+    await clock.settle(ship());
+    expect(events.map(({ type, key: told }) => [type, told])).toEqual([
+      ["acquired", "shop:a shop:b"],
+      ["released", "shop:a shop:b"],
+      ["skipped", "shop:a shop:b"],
+    ]);
   });
 });
 

@@ -4,6 +4,9 @@ import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../../lib/index.js";
 import type { LockClient } from "../../lib/testing.js";
 import { createLockClient, InvalidRequestError } from "../../lib/testing.js";
+import type { Schema } from "../../lib/wire/decode.js";
+import { decode } from "../../lib/wire/decode.js";
+import { AcquireBody, AcquireSetBody, BreakBody, ListQuery, ResetBody, RunListQuery } from "../../lib/wire/messages.js";
 import { createRig } from "./rig.js";
 
 const KEY = "ORDER_1231";
@@ -17,9 +20,14 @@ interface LooseClient {
   inspect(key: unknown): Promise<unknown>;
   list(options?: Loose): Promise<unknown>;
   forceRelease(key: unknown, options: Loose): Promise<unknown>;
+  acquireAll(keys: unknown): Promise<unknown>;
+  scope(id: unknown): unknown;
+  readonly runs: { list(options: Loose): Promise<unknown>; reset(key: unknown, options: Loose): Promise<unknown> };
 }
 const loosely = (locks: LockClient): LooseClient => locks;
 
+const IN_ITSELF: Loose = {};
+IN_ITSELF["self"] = IN_ITSELF;
 const BAD_LEASES: readonly (readonly [option: string, value: unknown])[] = [
   ["leaseMs", 999],
   ["leaseMs", 86_400_001],
@@ -32,6 +40,11 @@ const BAD_LEASES: readonly (readonly [option: string, value: unknown])[] = [
   ["meta", []],
   ["meta", "text"],
   ["meta", { text: "ü".repeat(600) }],
+  ["meta", { amount: 1n }],
+  ["meta", IN_ITSELF],
+  ["meta", new Date(0)],
+  ["meta", { toJSON: () => "text" }],
+  ["owner", "half \ud83c"],
   ["heartbeat", "no"],
   ["heartbeat", 0],
   ["maxHoldMs", 0],
@@ -44,7 +57,7 @@ const BAD_LEASES: readonly (readonly [option: string, value: unknown])[] = [
 ];
 
 describe("an acquire", () => {
-  it.each(BAD_LEASES)("refuses %s: %j", async (option, value) => {
+  it.each(BAD_LEASES)("refuses %s: %o", async (option, value) => {
     const { locks, wire } = createRig();
     for (const asking of [loosely(locks).acquire(KEY, { [option]: value }), loosely(locks).tryAcquire(KEY, { [option]: value })]) {
       const error: unknown = await asking.catch((reason: unknown) => reason);
@@ -54,6 +67,42 @@ describe("an acquire", () => {
     }
     await expect(loosely(locks).withLock(KEY, { [option]: value }, () => 1)).rejects.toMatchObject({ field: option });
     expect(wire.sent).toEqual([]);
+  });
+
+  it.each<[options: Loose, message: string]>([
+    [{ leaseMs: 30 }, "leaseMs: 30 given; it is in milliseconds, a whole number from 1000 to 86400000"],
+    [{ leaseMs: "5000" }, 'leaseMs: "5000" given; it is in milliseconds, a whole number from 1000 to 86400000'],
+    [{ waitMs: -1 }, "waitMs: -1 given; it is in milliseconds, a whole number of at least 0"],
+    [{ maxHoldMs: {} }, "maxHoldMs: an object given; it is in milliseconds, a whole number of at least 1"],
+    [{ priority: 10 }, "priority: 10 given; it must be a whole number from 0 to 9"],
+    [{ limit: 2, permits: 3 }, "permits: 3 given; it must be at most the limit of 2"],
+    [{ mode: "read" }, 'mode: "read" given; it must be "exclusive" or "shared"'],
+    [{ mode: "x".repeat(1000) }, `mode: "${"x".repeat(80)}…" given; it must be "exclusive" or "shared"`],
+    [{ heartbeat: [] }, "heartbeat: a list given; it must be true or false"],
+    [{ signal: () => 1 }, "signal: a function given; it must be an AbortSignal"],
+    [{ meta: { amount: 1n } }, "meta: must be an object of at most 1024 bytes as JSON: Do not know how to serialize a BigInt"],
+  ])("repeats what was given, and says the rule: %o", async (options, message) => {
+    const { locks } = createRig();
+    const error = (await loosely(locks)
+      .acquire(KEY, options)
+      .catch((reason: unknown) => reason)) as Error;
+    expect(error.message).toBe(message);
+  });
+
+  it.each<[given: unknown, says: string]>([
+    ["orders/12", '"orders/12" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..; key("orders", 12) makes one'],
+    ["Köln / 012", 'key("Köln", "012") makes one'],
+    ["a b", 'key("a", "b") makes one'],
+    ["x".repeat(201), "key(...parts) makes one"],
+    ["", '"" given; a key is 1 to 200'],
+    [undefined, "undefined given; a key is 1 to 200"],
+  ])("of what is no key repeats it, and shows the call that makes one: %j", async (given, says) => {
+    const { locks } = createRig();
+    const error = (await loosely(locks)
+      .acquire(given)
+      .catch((reason: unknown) => reason)) as Error;
+    expect(error.message).toMatch(/^key: /);
+    expect(error.message).toContain(says);
   });
 
   it.each([-1, 0.5, "1s", Number.NaN])("refuses waitMs: %j", async (waitMs) => {
@@ -147,6 +196,7 @@ describe("other operations", () => {
     ["reason", { reason: "", fencingToken: 1 }],
     ["reason", { fencingToken: 1 }],
     ["reason", { reason: "x".repeat(257), fencingToken: 1 }],
+    ["reason", { reason: "half \ud83c", fencingToken: 1 }],
     ["fencingToken", { reason: "stuck" }],
     ["fencingToken", { reason: "stuck", fencingToken: -1 }],
     ["fencingToken", { reason: "stuck", fencingToken: "7" }],
@@ -162,10 +212,61 @@ describe("other operations", () => {
     ["max", 0],
     ["max", 101],
     ["limit", 5],
+    ["prefix", "a/b"],
+    ["prefix", "x".repeat(201)],
+    ["cursor", ""],
+    ["cursor", "a b"],
+    ["owner", 7],
+    ["owner", "x".repeat(257)],
   ])("list refuses %s: %j", async (option, value) => {
     const { locks, wire } = createRig();
     await expect(loosely(locks).list({ [option]: value })).rejects.toMatchObject({ name: "InvalidRequestError", field: option });
     expect(wire.sent).toEqual([]);
+  });
+});
+
+/** What the service refuses over HTTP is refused in memory as well: a test in memory must not pass with it. */
+describe("what no message of the API may be", () => {
+  const half = "half \ud83c of a pair";
+  it.each<[what: string, schema: Schema, message: Loose, ask: (locks: LooseClient) => unknown, field: string]>([
+    ["an owner", AcquireBody, { owner: half }, (locks) => locks.acquire(KEY, { owner: half }), "owner"],
+    ["an owner of a client", AcquireBody, { owner: half }, () => createLockClient({ owner: half }), "owner"],
+    ["a scope", AcquireBody, { scope: half }, (locks) => locks.scope(half), "scope"],
+    [
+      "a reason",
+      BreakBody,
+      { reason: half, fencingToken: 1 },
+      (locks) => locks.forceRelease(KEY, { reason: half, fencingToken: 1 }),
+      "reason",
+    ],
+    ["a run's reason", ResetBody, { reason: half }, (locks) => locks.runs.reset(KEY, { reason: half }), "reason"],
+    ["a prefix", ListQuery, { prefix: "a b" }, (locks) => locks.list({ prefix: "a b" }), "prefix"],
+    ["a prefix of runs", RunListQuery, { prefix: "a/" }, (locks) => locks.runs.list({ prefix: "a/" }), "prefix"],
+    ["a cursor", ListQuery, { cursor: "a b" }, (locks) => locks.list({ cursor: "a b" }), "cursor"],
+    ["an owner to list", ListQuery, { owner: "x".repeat(257) }, (locks) => locks.list({ owner: "x".repeat(257) }), "owner"],
+    [
+      "a key's mode in a set",
+      AcquireSetBody,
+      { locks: [{ key: KEY, mode: "read" }] },
+      (locks) => locks.acquireAll([{ key: KEY, mode: "read" }]),
+      "mode",
+    ],
+    ["no key in a set", AcquireSetBody, { keys: [null] }, (locks) => locks.acquireAll([null]), "key"],
+    ["a meta", AcquireBody, { meta: "1970-01-01T00:00:00.000Z" }, (locks) => locks.acquire(KEY, { meta: new Date(0) }), "meta"],
+  ])("%s is refused by both", async (_what, schema, message, ask, field) => {
+    expect(decode(schema, message)).toMatchObject({ ok: false, code: "invalid-request" });
+    const locks = createLockClient();
+    const error: unknown = await (async () => ask(loosely(locks)))().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "InvalidRequestError", field });
+    expect((await locks.list()).items).toEqual([]);
+  });
+
+  it("control: a prefix, a cursor and a reason that may be are taken by both", async () => {
+    const query = { prefix: ".", cursor: "x".repeat(200), owner: "" };
+    expect(decode(ListQuery, query)).toMatchObject({ ok: true });
+    expect((await createLockClient().list(query)).items).toEqual([]);
+    expect(decode(ResetBody, { reason: "\u{1f319}" })).toMatchObject({ ok: true });
+    await expect(createLockClient().runs.reset(KEY, { reason: "\u{1f319}" })).rejects.toMatchObject({ code: "not-found" });
   });
 });
 

@@ -69,6 +69,15 @@ describe("runOnce", () => {
     expect(message).toBe("payload.order[1].by: a function can't be kept");
   });
 
+  it.each<[what: string, payload: unknown, message: string]>([
+    ["a form", new URLSearchParams("cents=4200"), "payload: a URLSearchParams can't be kept; "],
+    ["bytes", { body: Buffer.from("4200") }, "payload.body: a Buffer can't be kept; "],
+    ["an object of a class", [new Headers({ cents: "4200" })], "payload[0]: a Headers can't be kept; "],
+  ])("refuses a payload whose content JSON would drop, before anything runs: %s", async (_what, payload, begins) => {
+    const message = await expectRefusal((locks) => locks.runOnce(KEY, { payload }, never), "payload");
+    expect(message).toContain(begins);
+  });
+
   it("refuses a payload in itself", async () => {
     const payload: unknown[] = [];
     payload.push(payload);

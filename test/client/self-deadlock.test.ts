@@ -79,6 +79,83 @@ describe("inside of a withLocks", () => {
   });
 });
 
+describe("inside of a run", () => {
+  it("the same run fails at once, and nothing is sent; the outer goes on", async () => {
+    const { locks, wire } = createRig();
+    const { value } = await locks.runOnce(KEY, async (run) => {
+      const sent = wire.sent.length;
+      await expect(locks.runOnce(KEY, () => "never")).rejects.toMatchObject(REFUSED);
+      await expect(locks.scope(SCOPE).runOnce(KEY, () => "never")).rejects.toMatchObject(REFUSED);
+      expect(wire.sent).toHaveLength(sent);
+      return run.isHeld();
+    });
+    expect(value).toBe(true);
+  });
+
+  it("another run, and the same one after its end, are none", async () => {
+    const { clock, locks } = createRig();
+    let left: Promise<unknown> | undefined;
+    const { value } = await locks.runOnce(KEY, async () => {
+      left = (async () => {
+        await new Promise<void>((resolve) => clock.after(1000, resolve));
+        return locks.runOnce(KEY, () => expect.unreachable("it is done"));
+      })();
+      return (await locks.runOnce("OTHER", () => "other")).value;
+    });
+    expect(value).toBe("other");
+    expect(await clock.settle(left!)).toMatchObject({ value: "other", replayed: true });
+  });
+});
+
+describe("of what may be held beside the outer", () => {
+  it("a permit is granted as long as there is one, and refused when the outer has all that it would wait for", async () => {
+    const { locks } = createRig();
+    const take = <T>(permits: number, work: () => Promise<T> | T): Promise<T> => locks.withLock(KEY, { limit: 3, permits }, work);
+    const most = await take(1, () =>
+      take(1, () =>
+        take(1, async () => {
+          await expect(take(1, () => "never")).rejects.toMatchObject(REFUSED);
+          return "three";
+        }),
+      ),
+    );
+    expect(most).toBe("three");
+    await take(2, () => expect(take(2, () => "never")).rejects.toMatchObject(REFUSED));
+  });
+
+  it("a permit that others have is waited for", async () => {
+    const { clock, locks, rival } = createRig();
+    const theirs = await rival.acquire(KEY, { limit: 2 });
+    const nested = locks.withLock(KEY, { limit: 2 }, () => locks.withLock(KEY, { limit: 2 }, () => "granted"));
+    await clock.advance(1000);
+    await theirs.release();
+    expect(await clock.settle(nested)).toBe("granted");
+  });
+
+  it("a reader is granted beside a reader, also in a set and after a downgrade, and a writer refused", async () => {
+    const { locks } = createRig();
+    const shared = { mode: "shared" } as const;
+    await locks.withLock(KEY, shared, async () => {
+      await locks.withLock(KEY, shared, () => "beside");
+      await locks.withLocks([{ key: KEY, ...shared }, "OTHER"], () => locks.withLock(KEY, shared, () => "beside"));
+      await expect(locks.withLock(KEY, () => "never")).rejects.toMatchObject(REFUSED);
+      await expect(locks.withLocks([KEY], () => "never")).rejects.toMatchObject(REFUSED);
+    });
+    await locks.withLock(KEY, async (lease) => {
+      await expect(locks.withLock(KEY, shared, () => "never")).rejects.toMatchObject(REFUSED);
+      await lease.downgrade();
+      await locks.withLock(KEY, shared, () => "beside");
+    });
+  });
+
+  it("another limit is the service's to refuse: it waits for nobody", async () => {
+    const { locks } = createRig();
+    await locks.withLock(KEY, { limit: 2 }, () =>
+      expect(locks.withLock(KEY, { limit: 3 }, () => "never")).rejects.toMatchObject({ code: "limit-mismatch" }),
+    );
+  });
+});
+
 describe("it is no deadlock", () => {
   it("with the scope that the outer has: that is reentrant", async () => {
     const { locks } = createRig();

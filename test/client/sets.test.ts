@@ -10,6 +10,36 @@ const LEASE_MS = 9000;
 const EVERY_MS = LEASE_MS / 3;
 const OPTIONS = { leaseMs: LEASE_MS } as const;
 
+describe("a set whose renewals are answered by two servers", () => {
+  it.each([-4000, 4000])("is held although the second one's clock is %d ms off", async (offMs) => {
+    const { clock, locks, wire } = createRig();
+    const api = { ...wire.api };
+    let renewals = 0;
+    const renewSet: typeof api.renewSet = async (request, options) => {
+      const answer = await api.renewSet(request, options);
+      return answer.ok && ++renewals % 2 === 1 ? { ...answer, serverTimeMs: answer.serverTimeMs + offMs } : answer;
+    };
+    Object.assign(wire.api, { renewSet });
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    for (let beat = 0; beat < 9; beat++) {
+      await clock.advance(EVERY_MS);
+      expect(set.remainingMs()).toBeGreaterThan(LEASE_MS - EVERY_MS);
+    }
+    expect([set.state, renewals]).toEqual(["held", 9]);
+  });
+
+  it("goes by the renewal that lasts longer, whichever is answered last", async () => {
+    const { clock, locks, wire } = createRig();
+    const set = await locks.acquireAll(KEYS, { ...OPTIONS, heartbeat: false });
+    wire.next("renewSet", { replyMs: 800 }, {});
+    const slow = set.renew();
+    await clock.advance(500);
+    await set.renew({ leaseMs: 4 * LEASE_MS });
+    await clock.settle(slow);
+    expect(set.remainingMs()).toBeGreaterThan(3 * LEASE_MS);
+  });
+});
+
 describe("acquiring a set", () => {
   it("is one request, and so are each heartbeat and its release", async () => {
     const { clock, locks, wire } = createRig();

@@ -1,6 +1,7 @@
 /** Values as JSON and back: what comes back is what was kept, for every value that can be kept; and no JSON is misread. */
 import fc from "fast-check";
 import { isDeepStrictEqual } from "node:util";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "../../lib/client/values.js";
 import { isShallow, JSON_DEPTH } from "../../lib/core/canonical.js";
@@ -95,20 +96,18 @@ describe("a value that was kept", () => {
     expect((there(value) as { list: unknown[] }).list).toHaveLength(4);
   });
 
-  it("comes back plain where it had a class, by its toJSON where it has one", () => {
-    class Money {
-      constructor(readonly cents: bigint) {}
-    }
+  it("comes back by its toJSON where it has one", () => {
     class Tagged {
       toJSON(): unknown {
         return { at: new Date(5), nothing: undefined };
       }
     }
-    expect(there([new Money(7n), new Tagged(), Buffer.from("a")])).toStrictEqual([
-      { cents: 7n },
-      { at: new Date(5) },
-      { type: "Buffer", data: [97] },
-    ]);
+    expect(there([new Tagged(), new URL("http://localhost/")])).toStrictEqual([{ at: new Date(5) }, "http://localhost/"]);
+  });
+
+  it("comes back plain where it had no prototype, or that of another realm's plain objects", () => {
+    const bare = Object.assign(Object.create(null) as object, { a: 1 });
+    expect(there([bare, runInNewContext("({ b: [2] })")])).toStrictEqual([{ a: 1 }, { b: [2] }]);
   });
 
   it("never reaches a prototype", () => {
@@ -130,6 +129,70 @@ describe("a value that can't be kept", () => {
   ])("is refused, naming where: %s", (_where, value, message) => {
     expect(() => toJson(value)).toThrow(UnkeepableError);
     expect(() => toJson(value)).toThrow(message);
+  });
+
+  /** An amount that only its methods know, as most classes of the platform have theirs. */
+  class Money {
+    readonly #cents: number;
+    constructor(cents: number) {
+      this.#cents = cents;
+    }
+    get cents(): number {
+      return this.#cents;
+    }
+  }
+  it.each<[name: string, value: object]>([
+    ["Map", new Map([["cents", 1]])],
+    ["Set", new Set([1])],
+    ["WeakMap", new WeakMap()],
+    ["Uint8Array", Uint8Array.of(1)],
+    ["Buffer", Buffer.from("1")],
+    ["ArrayBuffer", new ArrayBuffer(1)],
+    ["SharedArrayBuffer", new SharedArrayBuffer(1)],
+    ["DataView", new DataView(new ArrayBuffer(1))],
+    ["Blob", new Blob(["1"])],
+    ["URLSearchParams", new URLSearchParams("cents=1")],
+    ["FormData", new FormData()],
+    ["Headers", new Headers({ cents: "1" })],
+    ["Request", new Request("http://localhost/")],
+    ["Response", new Response("1")],
+    ["RegExp", /1/],
+    ["Number", new Number(1)],
+    ["String", new String("1")],
+    ["Boolean", new Boolean(true)],
+    ["BigInt", Object(1n) as object],
+    ["Promise", Promise.resolve(1)],
+    ["Money", new Money(1)],
+    [
+      "Generator",
+      (function* () {
+        yield 1;
+      })(),
+    ],
+    [
+      "AsyncGenerator",
+      (async function* () {
+        yield await Promise.resolve(1);
+      })(),
+    ],
+    [
+      "nameless class",
+      new (class {
+        readonly cents = 1;
+      })(),
+    ],
+  ])("is refused by its name, where JSON would have {} or a list of bytes: %s", (name, value) => {
+    expect(() => toJson(value)).toThrow(UnkeepableError);
+    expect(() => toJson({ paid: [value] })).toThrow(`value.paid[0]: a ${name} can't be kept; `);
+  });
+
+  it("is refused although its prototype has no such member, or one that throws", () => {
+    const hostile = Object.create({
+      get constructor(): unknown {
+        throw new Error("not yours");
+      },
+    }) as object;
+    for (const value of [hostile, [1].values(), new Map().entries()]) expect(() => toJson(value)).toThrow(UnkeepableError);
   });
 
   it("is refused when it is in itself", () => {

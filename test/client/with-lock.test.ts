@@ -1,6 +1,6 @@
 /** withLock: work under a lock, and the truth about whether it had it to the end. */
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../lib/testing.js";
+import type { AcquireOptions, Lease, LockClient } from "../../lib/testing.js";
 import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../lib/testing.js";
 import { createRig } from "./rig.js";
 
@@ -67,14 +67,6 @@ describe("withLock", () => {
     expect(wire.sent).toEqual([]);
   });
 
-  it("returns the work's result although nobody answers its release, and tells so once", async () => {
-    const { clock, locks, wire, events } = createRig();
-    wire.always("release", { lost: "reply" });
-    expect(await clock.settle(locks.withLock(KEY, () => "done"))).toBe("done");
-    expect(events.map(({ type }) => type)).toEqual(["acquired", "released", "release-failed"]);
-    expect(events.at(-1)).toMatchObject({ key: KEY, error: { code: "unavailable" } });
-  });
-
   it("lets the work release by itself", async () => {
     const { locks, wire } = createRig();
     const result = await locks.withLock(KEY, async (lease) => lease.release());
@@ -91,12 +83,25 @@ describe("withLock", () => {
   });
 });
 
-describe("withLock throws LockLostError, whatever the work came to,", () => {
+/** Work under a lock, by each of the ways that end with it. */
+type Hold = <T>(locks: LockClient, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T) => Promise<T>;
+const WAYS: readonly (readonly [name: string, hold: Hold])[] = [
+  ["withLock", (locks, options, work) => locks.withLock(KEY, options, work)],
+  [
+    "await using",
+    async (locks, options, work) => {
+      await using lease = await locks.acquire(KEY, options);
+      return await work(lease);
+    },
+  ],
+];
+
+describe.each(WAYS)("%s throws LockLostError, whatever the work came to,", (name, hold) => {
   /** Loses the lease while the work runs; the work ends when its signal fires. */
   async function losing(end: (lease: Lease) => unknown): Promise<unknown> {
     const { clock, locks, wire } = createRig();
     wire.always("renew", { lost: "request" });
-    const working = locks.withLock(KEY, OPTIONS, async (lease) => {
+    const working = hold(locks, OPTIONS, async (lease) => {
       await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
       return end(lease);
     });
@@ -112,18 +117,19 @@ describe("withLock throws LockLostError, whatever the work came to,", () => {
     const error = await losing(() => {
       throw cause;
     });
-    expect(error).toBeInstanceOf(LockLostError);
-    expect(error).toMatchObject({ reason: "deadline", cause });
+    const loss = { name: "LockLostError", reason: "deadline" };
+    expect(error).toMatchObject(name === "withLock" ? { ...loss, cause } : { name: "SuppressedError", error: loss, suppressed: cause });
   });
 
   it("when the work itself noticed", async () => {
     const error = await losing((lease) => lease.assertHeld());
-    expect(error).toMatchObject({ name: "LockLostError", reason: "deadline" });
+    const loss = { name: "LockLostError", reason: "deadline" };
+    expect(error).toMatchObject(name === "withLock" ? loss : { name: "SuppressedError", error: loss, suppressed: loss });
   });
 
   it("when the process was frozen past the lease", async () => {
     const { clock, locks } = createRig();
-    const working = locks.withLock(KEY, OPTIONS, () => new Promise<string>((resolve) => clock.after(100, () => resolve("done"))));
+    const working = hold(locks, OPTIONS, () => new Promise<string>((resolve) => clock.after(100, () => resolve("done"))));
     const failed = expect(working).rejects.toMatchObject({ name: "LockLostError", reason: "deadline" });
     await clock.advance(10);
     await clock.freeze(LEASE_MS);
@@ -132,17 +138,13 @@ describe("withLock throws LockLostError, whatever the work came to,", () => {
 
   it("when it ended by its maxHoldMs", async () => {
     const { clock, locks } = createRig();
-    const working = locks.withLock(
-      KEY,
-      { ...OPTIONS, maxHoldMs: 1000 },
-      () => new Promise((resolve) => clock.after(2000, () => resolve(1))),
-    );
+    const working = hold(locks, { ...OPTIONS, maxHoldMs: 1000 }, () => new Promise((resolve) => clock.after(2000, () => resolve(1))));
     await expect(clock.settle(working)).rejects.toMatchObject({ name: "LockLostError", reason: "max-hold" });
   });
 
   it("when the client was closed under it", async () => {
     const { clock, locks, rival } = createRig();
-    const working = locks.withLock(KEY, OPTIONS, async () => {
+    const working = hold(locks, OPTIONS, async () => {
       await locks.close();
       expect(await rival.tryAcquire(KEY)).not.toBeNull();
       return "done";
@@ -152,7 +154,7 @@ describe("withLock throws LockLostError, whatever the work came to,", () => {
 
   it("when the lease was taken away by force, and only the release heard of it", async () => {
     const { clock, locks, rival } = createRig();
-    const working = locks.withLock(KEY, OPTIONS, async (lease) => {
+    const working = hold(locks, OPTIONS, async (lease) => {
       await rival.forceRelease(KEY, { reason: "stuck", fencingToken: lease.fencingToken, drainMs: 0 });
       expect(await rival.tryAcquire(KEY)).not.toBeNull();
       expect(lease.isHeld()).toBe(true);
@@ -163,7 +165,7 @@ describe("withLock throws LockLostError, whatever the work came to,", () => {
 
   it("when it was taken away so long ago that the key doesn't remember", async () => {
     const { clock, locks, rival } = createRig();
-    const working = locks.withLock(KEY, OPTIONS, async (lease) => {
+    const working = hold(locks, OPTIONS, async (lease) => {
       await rival.forceRelease(KEY, { reason: "stuck", fencingToken: lease.fencingToken, drainMs: 0 });
       for (let round = 0; round < 10; round++) await (await rival.acquire(KEY)).release();
       return "done";
@@ -175,8 +177,33 @@ describe("withLock throws LockLostError, whatever the work came to,", () => {
     const { clock, locks, wire } = createRig();
     wire.next("release", { requestMs: 500 });
     const work = (): Promise<string> => new Promise((resolve) => clock.after(LEASE_MS - 100, () => resolve("done")));
-    const result = await clock.settle(locks.withLock(KEY, { ...OPTIONS, heartbeat: false }, work));
+    const result = await clock.settle(hold(locks, { ...OPTIONS, heartbeat: false }, work));
     expect(clock.monotonicMs() - wire.of("acquire")[0]!.atMs).toBeGreaterThan(LEASE_MS);
     expect(result).toBe("done");
+  });
+
+  it("but not when nobody answers the release, which is told of", async () => {
+    const { clock, locks, wire, events } = createRig();
+    wire.always("release", { lost: "reply" });
+    expect(await clock.settle(hold(locks, OPTIONS, () => "done"))).toBe("done");
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "released", "release-failed"]);
+    expect(events.at(-1)).toMatchObject({ key: KEY, error: { code: "unavailable" } });
+  });
+
+  it("but not when the work released it by itself, or handed it over", async () => {
+    const { clock, locks } = createRig();
+    expect(await hold(locks, OPTIONS, (lease) => lease.release())).toBe("released");
+    expect(typeof (await clock.settle(hold(locks, OPTIONS, (lease) => lease.detach())))).toBe("string");
+  });
+});
+
+describe("a set in await using", () => {
+  it("throws LockLostError when one of its keys was taken away", async () => {
+    const { locks, rival } = createRig();
+    const robbed = async (): Promise<void> => {
+      await using set = await locks.acquireAll([KEY, "b"]);
+      await rival.forceRelease(KEY, { reason: "stuck", fencingToken: set.fencingTokens[KEY]!, drainMs: 0 });
+    };
+    await expect(robbed()).rejects.toMatchObject({ name: "LockLostError", reason: "broken" });
   });
 });

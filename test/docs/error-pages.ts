@@ -50,7 +50,7 @@ const CLIENT_ADVICE: Readonly<Record<string, readonly [sentence: string, advice:
     "Read `cause`; the function was not called. `runs.reset` allows a new first attempt",
   ],
   "self-deadlock": [
-    "A `withLock` around this call holds the key already, and would be waited for",
+    "A `withLock` or `runOnce` around this call holds the key already, and would be waited for",
     "Pass the lease down, or use `locks.scope(id)` for both acquires",
   ],
   "wait-timeout": [

@@ -49,7 +49,7 @@ describe("what the page says of the client's own codes", () => {
     await locks.withLock("outer", async () => {
       await expect(locks.acquire("outer")).rejects.toMatchObject(rows.get("self-deadlock")!);
     });
-    await using _held = await locks.acquire("held");
+    await locks.acquire("held");
     await expect(locks.acquire("held", { waitMs: 0 })).rejects.toMatchObject(rows.get("wait-timeout")!);
     await locks.close();
     await expect(locks.acquire("free")).rejects.toMatchObject(rows.get("closed")!);

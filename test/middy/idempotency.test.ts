@@ -80,6 +80,42 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(calls).toHaveLength(1);
     });
 
+    it.each<[what: string, first: string, second: string]>([
+      ["an integer beyond 2^53", '{"order": 9007199254740992}', '{"order": 9007199254740993}'],
+      ["a negative one", '{"order": [-9007199254740993]}', '{"order": [-9007199254740992]}'],
+      ["a fraction beyond a double's digits", '{"cents": 0.1}', '{"cents": 0.10000000000000000001}'],
+      ["an exponent beyond a double's", '{"cents": 1e400}', '{"cents": 2e400}'],
+    ])("with a used key and a body that differs in %s is another request", async (_what, first, second) => {
+      const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+      await call(request({ headers: HEADERS, body: first }));
+      expect(problemOf(await call(request({ headers: HEADERS, body: second })))).toMatchObject({ code: "fingerprint-mismatch" });
+      expect(await call(request({ headers: HEADERS, body: first }))).toMatchObject({ statusCode: 200 });
+      expect(calls).toHaveLength(1);
+    });
+
+    it.each([
+      ['{"a":0.30000000000000004,"b":9007199254740991}', '{ "b": 9007199254740991, "a": 0.30000000000000004 }'],
+      ['{"a":1e21,"b":1e-7,"c":-0.5}', '{"b":0.0000001,"a":1E+21,"c":-5e-1}'],
+      ['{"a":"9007199254740993 \\" 1e400","b":1.50}', '{"b":1.5,"a":"9007199254740993 \\" 1e400"}'],
+    ])("is the same request as long as its numbers are, however they are written: %s", async (first, second) => {
+      const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+      await call(request({ headers: HEADERS, body: first }));
+      expect(await call(request({ headers: HEADERS, body: second }))).toMatchObject({ statusCode: 200 });
+      expect(calls).toHaveLength(1);
+    });
+
+    it("with a used key and other bytes that are no UTF-8 is another request", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+      const latin1 = (text: string): object => ({
+        ...request({ headers: HEADERS }),
+        body: Buffer.from(text, "latin1").toString("base64"),
+        isBase64Encoded: true,
+      });
+      await call(latin1('{"city":"K\u00f6ln"}'));
+      expect(problemOf(await call(latin1('{"city":"K\u00e4ln"}')))).toMatchObject({ code: "fingerprint-mismatch" });
+      expect(calls).toHaveLength(1);
+    });
+
     it.each<[what: string, parts: RequestParts]>([
       ["spaces and the order of members", { body: '{ "b": 2,\n"a": 1 }' }],
       ["its encoding", { body: { a: 1, b: 2 }, base64: true }],
@@ -257,6 +293,22 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
     });
   });
 
+  it.each([
+    ["a REST API", { queryStringParameters: { sku: "b" } }],
+    ["a load balancer with lists", {}],
+  ])("another repeated query parameter makes another request of %s", async (_gateway, rest) => {
+    const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+    const buying = (...sku: string[]): object => ({
+      ...requestV1({ headers: HEADERS }),
+      ...rest,
+      multiValueQueryStringParameters: { sku },
+    });
+    await call(buying("a", "b"));
+    expect(problemOf(await call(buying("c", "b")))).toMatchObject({ code: "fingerprint-mismatch" });
+    expect(await call(buying("a", "b"))).toMatchObject({ statusCode: 200 });
+    expect(calls).toHaveLength(1);
+  });
+
   describe.each(GATEWAYS)("for %s request", (_kind, request) => {
     it.each([
       [{ order: 1 }, JSON.stringify({ order: 1 })],
@@ -348,7 +400,7 @@ it.each<[options: object, message: string]>([
   [{ key: "k" }, "key: must be a function"],
   [{ payload: {} }, "payload: must be a function"],
   [{ isRecorded: true }, "isRecorded: must be a function"],
-  [{ keepResultMs: 5 }, "keepResultMs: must be a whole number"],
+  [{ keepResultMs: 5 }, "keepResultMs: 5 given; it is in milliseconds"],
   [{ largeResult: "omit" }, "largeResult: is not an option here"],
   [{ keep: 5 }, "keep: is not an option of runOnce"],
 ])("refuses %j before any call", (wrong, message) => {

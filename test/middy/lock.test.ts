@@ -219,10 +219,10 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
 
 it.each<[options: object, message: string]>([
   [{ locks: undefined }, "locks: must be a client"],
-  [{ key: "ORDER_1" }, "key: must be a function"],
-  [{ whenHeld: "maybe" }, "whenHeld: must be"],
-  [{ whenUnavailable: "maybe" }, "whenUnavailable: must be"],
-  [{ leaseMs: 5 }, "leaseMs: must be a whole number of milliseconds from 1000"],
+  [{ key: "ORDER_1" }, 'key: "ORDER_1" given; it must be a function'],
+  [{ whenHeld: "maybe" }, 'whenHeld: "maybe" given; it must be'],
+  [{ whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be'],
+  [{ leaseMs: 5 }, "leaseMs: 5 given; it is in milliseconds, a whole number from 1000 to 86400000"],
   [{ waitSeconds: 5 }, "waitSeconds: is not an option of acquire"],
 ])("refuses %j before any call", (wrong, message) => {
   const { locks } = createRig();

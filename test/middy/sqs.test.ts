@@ -15,6 +15,25 @@ const messages = (arn: string, ...names: readonly string[]): SqsMessage[] =>
 
 const failures = (...names: readonly string[]) => ({ batchItemFailures: names.map((itemIdentifier) => ({ itemIdentifier })) });
 
+describe("options that are undefined", () => {
+  it("leave the defaults: a message that another works on is not waited for", async () => {
+    const { clock, locks, rival } = createRig();
+    const gate = createGate();
+    const working = rival.runOnce("message_m1", () => gate.pass());
+    await gate.reached;
+    const handler = sqsHandler({ locks, waitMs: undefined } as unknown as SqsHandlerOptions<SqsMessage>, () =>
+      expect.unreachable("another runs it"),
+    );
+    const began = clock.monotonicMs();
+    expect(await clock.settle(handler({ Records: [{ messageId: "m1", body: "" }] }, invocation(clock)))).toEqual({
+      batchItemFailures: [{ itemIdentifier: "m1" }],
+    });
+    expect(clock.monotonicMs() - began).toBe(0);
+    gate.open();
+    await working;
+  });
+});
+
 describe("sqsHandler", () => {
   /** A queue's handler whose work fails for these. */
   function deployed(...failing: readonly string[]) {
@@ -141,7 +160,7 @@ describe("sqsHandler", () => {
     [{ locks: {} }, "locks: must be a client"],
     [{ keyFor: "k" }, "keyFor: must be a function"],
     [{ onFailure: "log" }, "onFailure: must be a function"],
-    [{ leaseMs: 5 }, "leaseMs: must be a whole number"],
+    [{ leaseMs: 5 }, "leaseMs: 5 given; it is in milliseconds"],
     [{ inOrder: true }, "inOrder: is not an option of runOnce"],
   ])("refuses %j before any message, rather than fail each of them", (wrong, message) => {
     const options = { locks: createRig().locks, ...wrong } as SqsHandlerOptions<SqsMessage>;

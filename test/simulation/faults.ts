@@ -23,6 +23,8 @@ export interface FaultMix {
   readonly clientJumpMs: number;
   readonly handlerErrorMs: number;
   readonly gatewayErrorMs: number;
+  /** How far one function's clock may be off, beyond the guard; 0: no further than the others'. */
+  readonly strayErrorMs: number;
   /** Of the table's own clock, which clients straight on the table go by. */
   readonly tableErrorMs: number;
   /** Between a store and the table: writes lost, answers lost, throttled, in the way of a transaction. */
@@ -44,6 +46,9 @@ export interface Weather {
 }
 
 const E = DEFAULTS.clockErrorMs;
+const MINUTE = 60_000;
+/** Minutes, an hour, days: a machine whose clock nobody sets. */
+const STRAY_MS = [2 * MINUTE, 20 * MINUTE, 60 * MINUTE, 3 * 24 * 60 * MINUTE];
 
 /** The mix of this history. */
 export function drawFaults(random: Random): FaultMix {
@@ -67,6 +72,7 @@ export function drawFaults(random: Random): FaultMix {
     clientJumpMs: stopsMonotonic ? 0 : some(random.between(0, 3_600_000), 0),
     handlerErrorMs: handlersAreFaulty ? wildMs : E,
     gatewayErrorMs: handlersAreFaulty ? E : wildMs,
+    strayErrorMs: handlersAreFaulty && random.chance(0.4) ? random.pick(STRAY_MS) : 0,
     tableErrorMs: E,
     loseWrite: some(random.between(0, 0.03), 0),
     loseAnswer: some(random.between(0, 0.06), 0),

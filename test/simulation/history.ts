@@ -38,6 +38,7 @@ export interface History {
   readonly digest: number;
 }
 
+const E = DEFAULTS.clockErrorMs;
 const START_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
 const KEYS = ["ORDER_1", "ORDER_2"];
@@ -86,7 +87,7 @@ export async function simulate(seed: number): Promise<History> {
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
   const weather: Weather = { mix, isFoul: true };
-  const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix));
+  const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix), isAnyClockFarOff(mix));
   const around = { world, random, weather, oracle };
   const dynamo = random.chance(ON_DYNAMO) ? dynamoBackend(around) : undefined;
   const backend = dynamo ?? memoryBackend(around);
@@ -96,6 +97,8 @@ export async function simulate(seed: number): Promise<History> {
     () => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }),
   );
   const handlers = Array.from({ length: HANDLERS }, () => makeHandler(around, backend));
+  const [stray] = handlers;
+  if (stray && mix.strayErrorMs > 0) stray.process.wallErrorMs = drawClockError(random, mix.strayErrorMs);
   const network = new Network(world, random, weather, gateways, handlers);
   network.onDelivered = (request) => judge(oracle, request);
   world.atRest = () => oracle.believers.atRest();
@@ -127,8 +130,8 @@ export async function simulate(seed: number): Promise<History> {
   const others = random.whole(2, 4);
   const jump = (): void => {
     if (mix.handlerJumps && weather.isFoul)
-      for (const { process } of handlers)
-        if (random.chance(0.3)) process.wallErrorMs = drawClockError(random, mix.handlerErrorMs, mix.clocksAtExtremes);
+      for (const handler of handlers)
+        if (random.chance(0.3)) handler.process.wallErrorMs = drawHandlerError(random, mix, handler === stray);
     world.in(random.between(5_000, 30_000), jump);
   };
   jump();
@@ -165,6 +168,20 @@ export async function simulate(seed: number): Promise<History> {
 function mostBehindMs(mix: FaultMix): number {
   const errorMs = Math.max(mix.handlerErrorMs, mix.gatewayErrorMs, mix.clientWallErrorMs + mix.clientJumpMs);
   return Math.min(errorMs, DEFAULTS.clockGuardMs + DEFAULTS.clockErrorMs) + TABLE_SECOND_MS;
+}
+
+/** Whether a clock of any function, or of a client straight on the table, is further off than the guard allows. */
+function isAnyClockFarOff(mix: FaultMix): boolean {
+  return (
+    mix.strayErrorMs > 0 ||
+    Math.max(mix.handlerErrorMs, mix.gatewayErrorMs, mix.clientWallErrorMs + mix.clientJumpMs) + E > DEFAULTS.clockGuardMs
+  );
+}
+
+/** A function's clock error from now on; a stray one is now and then as the others are. */
+function drawHandlerError(random: Random, mix: FaultMix, isStray: boolean): number {
+  if (isStray && mix.strayErrorMs > 0 && random.chance(0.7)) return drawClockError(random, mix.strayErrorMs);
+  return drawClockError(random, mix.handlerErrorMs, mix.clocksAtExtremes);
 }
 
 /** A client of that principal, behind the network, on clocks that its faults allow. */

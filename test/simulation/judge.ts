@@ -56,6 +56,7 @@ function judgeLock(oracle: Oracle, request: Delivered, { key, leaseId, verb }: A
     const { mode, fencingToken } = parsed(body);
     oracle.asked.change(leaseId, mode as Mode, fencingToken as number);
   }
+  if (verb === "renew") return ({ statusCode }) => (statusCode === 200 ? oracle.toldHeld(key, leaseId, request.atMs) : undefined);
   if (verb !== undefined || (method !== "PUT" && method !== "GET")) return notJudged;
   if (method === "PUT") oracle.queues.asked(leaseId, (parsed(body)["priority"] ?? 0) as number);
   const keepMs = Math.min(1000 * (secondsToWait(prefer) ?? 0), LIMITS.serverWaitMs);
@@ -63,6 +64,7 @@ function judgeLock(oracle: Oracle, request: Delivered, { key, leaseId, verb }: A
   return ({ statusCode, body: text }) => {
     const answer = statusCode < 300 ? parsed(text) : {};
     visited?.(statusCode === 202 ? ({ ...answer, byLook: method === "GET" } as unknown as Told) : undefined);
+    if (statusCode === 200) oracle.toldHeld(key, leaseId, request.atMs);
     if (statusCode < 202) oracle.toldCount(key, answer as unknown as Parameters<Oracle["toldCount"]>[1]);
   };
 }

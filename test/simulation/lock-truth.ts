@@ -13,6 +13,16 @@ export type Unremembered = "collected" | "forgotten";
 export interface Granted {
   readonly token: number;
   readonly share: Share;
+  /** Its place among the grants and ends of the key. */
+  readonly order: number;
+}
+
+/** How a lease ended, and when in true time. */
+export interface End {
+  readonly ending: Ending | Unremembered;
+  readonly atMs: number;
+  /** Its place among the grants and ends of the key. */
+  readonly order: number;
 }
 
 /** A key of a lock or of a run, which never meet. */
@@ -26,18 +36,23 @@ export interface Truth {
   readonly granted: Map<string, Granted>;
   /** Those of the granted that are in the record now. */
   readonly holding: Set<string>;
-  readonly endings: Map<string, Ending | Unremembered>;
+  readonly endings: Map<string, End>;
   /** In the order of their ends. */
   readonly endOrder: string[];
-  /** The largest token that the guarded resource has seen. */
+  /** When each of the granted runs out, by the grant and the renewals that were seen. */
+  readonly expiresAtMs: Map<string, number>;
+  /** Grants and ends so far. */
+  order: number;
+  /** The largest token that the guarded resource has seen, and the latest grant that wrote to it. */
   written: number;
+  writtenBy: Pick<Granted, "order" | "token">;
   wasCollected: boolean;
 }
 
 /** Nothing happened to the key yet. */
 export function newTruth(kind: Kind, key: string): Truth {
-  const nothing = { version: 0, token: 0, floor: 0, written: 0, wasCollected: false };
-  return { kind, key, ...nothing, granted: new Map(), holding: new Set(), endings: new Map(), endOrder: [] };
+  const nothing = { version: 0, token: 0, floor: 0, order: 0, written: 0, writtenBy: { order: 0, token: 0 }, wasCollected: false };
+  return { kind, key, ...nothing, granted: new Map(), holding: new Set(), endings: new Map(), endOrder: [], expiresAtMs: new Map() };
 }
 
 /** What may be believed in. */

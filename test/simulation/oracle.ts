@@ -8,12 +8,13 @@ import type { Lease } from "../../lib/client/lease.js";
 import type { LeaseSet } from "../../lib/client/lease-set.js";
 import type { Run } from "../../lib/client/run-once.js";
 import type { LeaseState } from "../../lib/core/commands.js";
+import { LIMITS } from "../../lib/core/limits.js";
 import type { Kind } from "../../lib/core/lock-api.js";
 import type { Ending, Hold, LockRecord, Mode } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/lock-store.js";
 import { asLock, Believers } from "./believers.js";
 import { LockRequests } from "./lock-requests.js";
-import type { Believable, Truth, Unremembered } from "./lock-truth.js";
+import type { Believable, End, Truth, Unremembered } from "./lock-truth.js";
 import { newTruth } from "./lock-truth.js";
 import { QueueOracle } from "./queue-oracle.js";
 import type { Written } from "./run-oracle.js";
@@ -21,6 +22,9 @@ import { RunOracle } from "./run-oracle.js";
 import { clash, holdersIn } from "./sharing.js";
 import type { Bench, Property, Violation } from "./verdict.js";
 import { noCoverage } from "./verdict.js";
+
+/** Times in a record are whole. */
+const ROUNDING_MS = 2;
 
 /** A write to the guarded resource: by which lease, and what the resource compares. */
 export interface ResourceWrite {
@@ -47,8 +51,10 @@ export class Oracle implements Bench {
 
   constructor(
     readonly now: () => number,
-    /** How far the server clocks of a request may be apart and behind, in ms. */
+    /** How far the clocks of a decision may be off, in ms: all but those of releases, which any clock may decide. */
     private readonly clockErrorMs = 0,
+    /** Whether any function's clock is further off than the guard allows. */
+    private readonly isAnyClockFarOff = false,
   ) {
     this.runs = new RunOracle(this);
   }
@@ -94,8 +100,9 @@ export class Oracle implements Bench {
     if (before?.version !== next.version) return this.written(address, write);
     for (const [place, waiter] of next.waiters.entries())
       if (before.waiters[place]?.heardUntilMs !== waiter.heardUntilMs) this.queues.heard(waiter);
-    if (JSON.stringify({ ...before, waiters: [] }) !== JSON.stringify({ ...next, waiters: [] }))
-      this.fail("S2", `${address.key}: changed at version ${next.version}, which it had before`);
+    const rest = ({ holds, offers, ended, floor, fencingToken, run }: LockRecord): string =>
+      JSON.stringify([holds, offers, ended, floor, fencingToken, run]);
+    if (rest(before) !== rest(next)) this.fail("S2", `${address.key}: changed at version ${next.version}, which it had before`);
   }
 
   /** The record as it was and as it is, at the moment of the write. */
@@ -109,15 +116,15 @@ export class Oracle implements Bench {
     const held = before?.holds ?? {};
     for (const [leaseId, hold] of Object.entries(held)) {
       const after = next.holds[leaseId];
-      if (!after) this.#ended(truth, leaseId, hold.fencingToken, next);
-      else this.#kept(truth, leaseId, hold, after, next);
+      if (!after) this.#ended(truth, leaseId, hold, write);
+      else this.#kept(truth, leaseId, hold, after, write);
     }
     for (const ended of next.ended) if (!truth.endings.has(ended.leaseId)) this.#end(truth, ended.leaseId, ended.ending);
     const broken = clash(holdersIn(next));
     if (broken) this.fail(asLock(truth, broken), `${key}: the item has holds that exclude each other`);
     for (const [leaseId, hold] of Object.entries(next.holds)) if (!held[leaseId]) this.#began(truth, leaseId, hold, write);
     if (kind === "runs") this.runs.written(key, write);
-    else this.queues.written(key, before, next, (leaseId) => this.asked.isHandedOn(leaseId));
+    else this.queues.written(key, before, next, this.asked);
   }
 
   /** A write reaches the table, whatever comes of it. */
@@ -154,8 +161,14 @@ export class Oracle implements Bench {
   /** A fenced write reaches the guarded resource. */
   resourceWrite(kind: Kind, key: string, { leaseId = "", fencingToken, fenceFloor = fencingToken }: ResourceWrite): void {
     const truth = this.#truth(kind, key);
+    const granted = truth.granted.get(leaseId);
     if (fenceFloor >= truth.written) {
       truth.written = fenceFloor;
+      const end = truth.endings.get(leaseId);
+      const isAlone = granted?.token === fencingToken && granted.share.mode === "exclusive" && granted.share.limit === 1;
+      if (isAlone && end && end.order < truth.writtenBy.order && truth.writtenBy.token !== fencingToken)
+        this.fail("S4", `${key}: the resource takes ${fenceFloor}, of a lease that was over when a later one wrote`);
+      if (granted && granted.order > truth.writtenBy.order) truth.writtenBy = granted;
       return;
     }
     this.coverage.fencedLateWrites++;
@@ -166,17 +179,25 @@ export class Oracle implements Bench {
 
   /** The service told a client how its lease ended. */
   toldEnding(key: string, leaseId: string, state: LeaseState): void {
-    const { endings, granted } = this.#truth("locks", key);
-    const ending = endings.get(leaseId);
+    const truth = this.#truth("locks", key);
+    const ending = truth.endings.get(leaseId)?.ending;
     const truthful: Record<LeaseState, boolean> = {
       released: ending === "released",
       expired: ending === "expired" || ending === "collected",
       lost: ending === "taken" || ending === "broken",
       transferred: ending === "transferred",
-      never: !granted.has(leaseId) || ending === "collected",
-      unknown: ending !== undefined,
+      never: !truth.granted.has(leaseId),
+      unknown: ending !== undefined && (this.isAnyClockFarOff || isForgotten(truth, leaseId, ending)),
     };
     if (!truthful[state]) this.fail("S6", `${key}: told "${state}" of a lease that ended by "${ending}"`);
+  }
+
+  /** Somebody was told that the lease is held, by a request of `sinceMs`. */
+  toldHeld(key: string, leaseId: string, sinceMs: number): void {
+    const truth = this.#truth("locks", key);
+    const end = truth.endings.get(leaseId);
+    const overMs = sinceMs - Math.min(end?.atMs ?? Number.POSITIVE_INFINITY, (truth.expiresAtMs.get(leaseId) ?? 0) + this.clockErrorMs);
+    if (overMs > 0) this.fail("S14", `${key}: told that a lease is held which was over ${Math.round(overMs)} ms before`);
   }
 
   /** Somebody was told how many levels hold together: at most those that its scope was granted. */
@@ -211,7 +232,8 @@ export class Oracle implements Bench {
     const { fencingToken, scope } = hold;
     const { before, next } = write;
     this.coverage.grants++;
-    if (truth.endings.has(leaseId)) this.fail("S7", `${key}: a lease that ended by "${truth.endings.get(leaseId)}" holds again`);
+    const end = truth.endings.get(leaseId);
+    if (end) this.fail("S7", `${key}: a lease that ended by "${end.ending}" holds again`);
     if (!this.asked.has("acquire", leaseId))
       this.fail(scope === undefined ? "S8" : "S10", `${key}: held under an id that nobody asked with`);
     if (this.asked.keysOf(leaseId)) this.#granted.push(leaseId);
@@ -226,6 +248,14 @@ export class Oracle implements Bench {
       if (Object.keys(next.holds).length > 1) this.coverage.joins++;
     }
     this.#holds(truth, leaseId, hold, next);
+    this.#lasts(truth, leaseId, hold, write);
+  }
+
+  /** What was granted or renewed lasts for no longer than its length, from when that was decided. */
+  #lasts({ key, expiresAtMs }: Truth, leaseId: string, hold: Hold, { decidedAtMs }: Written): void {
+    expiresAtMs.set(leaseId, hold.expiresAtMs);
+    const beyondMs = hold.expiresAtMs - decidedAtMs - hold.leaseMs - this.clockErrorMs - ROUNDING_MS;
+    if (beyondMs > 0) this.fail("L1", `${key}: lasts ${Math.round(beyondMs)} ms longer than its length and any clock's error`);
   }
 
   /** The lease has this of the key from now on. */
@@ -233,13 +263,14 @@ export class Oracle implements Bench {
     const share = { leaseId, mode, permits, scope, limit };
     truth.token = Math.max(truth.token, fencingToken);
     if (mode === "exclusive" && limit === 1) truth.floor = truth.token;
-    truth.granted.set(leaseId, { token: fencingToken, share });
+    truth.granted.set(leaseId, { token: fencingToken, share, order: ++truth.order });
     truth.holding.add(leaseId);
     this.believers.granted(truth, share);
   }
 
-  #kept(truth: Truth, leaseId: string, hold: Hold, after: Hold, next: LockRecord): void {
+  #kept(truth: Truth, leaseId: string, hold: Hold, after: Hold, write: Written): void {
     const { key } = truth;
+    const { next } = write;
     if (after.mode !== hold.mode) {
       this.coverage[after.mode === "shared" ? "downgrades" : "upgrades"]++;
       if (!this.asked.isToChange(leaseId, after.mode, hold.fencingToken))
@@ -249,12 +280,16 @@ export class Oracle implements Bench {
     } else if (after.fencingToken !== hold.fencingToken) this.fail("S8", `${key}: a living lease changed its token`);
     if (after.expiresAtMs === hold.expiresAtMs) return;
     this.coverage.renewals++;
+    this.#lasts(truth, leaseId, after, write);
+    if (after.broken && !hold.broken && !this.asked.isBroken(hold.fencingToken))
+      this.fail("S5", `${key}: a hold is being broken although nobody asked for it`);
+    if (hold.broken && after.expiresAtMs > hold.expiresAtMs) this.fail("S5", `${key}: extended while an operator is ending it`);
     if (after.broken) return;
     if (after.expiresAtMs < hold.expiresAtMs) this.fail("S5", `${key}: shortened by ${hold.expiresAtMs - after.expiresAtMs} ms`);
     if (!this.asked.has("renew", leaseId)) this.fail("S8", `${key}: extended although nobody renewed it`);
   }
 
-  #ended(truth: Truth, leaseId: string, token: number, next: LockRecord): void {
+  #ended(truth: Truth, leaseId: string, { fencingToken, expiresAtMs }: Hold, { next, decidedAtMs }: Written): void {
     const { key } = truth;
     const ending = next.ended.find((ended) => ended.leaseId === leaseId)?.ending;
     const released = this.asked.has("release", leaseId);
@@ -267,21 +302,26 @@ export class Oracle implements Bench {
     if (ending === "transferred") this.coverage.transfers++;
     if (ending === "broken") this.coverage.breaks++;
     if (ending === "released" || ending === "expired") this.coverage.releases++;
-    const asked = {
+    const asked: Readonly<Record<string, boolean>> = {
       released,
       expired: released,
+      unknown: released && this.isAnyClockFarOff,
       transferred: this.asked.has("transfer", leaseId),
-      broken: this.asked.isBroken(token) || (truth.kind === "runs" && this.runs.asked.isBeingReset(key)),
+      broken: this.asked.isBroken(fencingToken) || (truth.kind === "runs" && this.runs.asked.isBeingReset(key)),
       taken: true,
       cancelled: false,
-      unknown: released,
     };
     if (!asked[ending]) this.fail("S5", `${key}: a hold ended by "${ending}" although nobody asked for it`);
+    const leftMs = expiresAtMs - decidedAtMs;
+    if (ending === "released" && leftMs + this.clockErrorMs < 0)
+      this.fail("S6", `${key}: ended as released ${Math.round(-leftMs)} ms after it ran out`);
+    if (ending === "expired" && leftMs - this.clockErrorMs > 0)
+      this.fail("S6", `${key}: ended as expired with ${Math.round(leftMs)} ms left`);
   }
 
   #end(truth: Truth, leaseId: string, ending: Ending | Unremembered): void {
     truth.holding.delete(leaseId);
-    truth.endings.set(leaseId, ending);
+    truth.endings.set(leaseId, { ending, atMs: this.now(), order: ++truth.order });
     truth.endOrder.push(leaseId);
   }
 
@@ -295,4 +335,9 @@ export class Oracle implements Bench {
   #fold(text: string): void {
     for (let index = 0; index < text.length; index++) this.digest = Math.imul(this.digest ^ text.charCodeAt(index), 0x01000193) >>> 0;
   }
+}
+
+/** Whether the key need not know any more how this lease ended. */
+function isForgotten({ endOrder }: Truth, leaseId: string, ending: End["ending"]): boolean {
+  return ending === "collected" || ending === "forgotten" || endOrder.length - endOrder.lastIndexOf(leaseId) > LIMITS.endedRemembered;
 }

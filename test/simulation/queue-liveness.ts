@@ -21,8 +21,8 @@ const ON_THE_WAY_MS = 500;
 /** From one who is gone to the next who lives: an offer's window, and when that one comes. */
 const NEXT_MS = DEFAULTS.offerWindowMs + 2 * DEFAULTS.clockErrorMs + LIMITS.visitMaxMs + ON_THE_WAY_MS;
 const LOST_LEASE_MS = 1000;
-/** Writes that reach the table for each grant: who comes, whose turn it is, who takes it, who goes; and what they say meanwhile. */
-const WRITES_PER_GRANT = 4;
+/** Writes that reach the table for each grant: who comes, whose turn it is, who takes it, who goes; what they say meanwhile, and writes without a read that were refused. */
+const WRITES_PER_GRANT = 5;
 
 type Fate = "lives" | "dies" | "dies-holding";
 

@@ -3,6 +3,7 @@
  * for as long as it visits as it was told; what becomes of one that doesn't is its own affair.
  */
 import type { LockRecord, Waiter } from "../../lib/core/record.js";
+import type { LockRequests } from "./lock-requests.js";
 import { clash, holdersIn, offeredIn } from "./sharing.js";
 import type { Bench } from "./verdict.js";
 
@@ -64,11 +65,13 @@ export class QueueOracle {
   /** A waiter is heard of: nothing may undo that. */
   heard({ leaseId, heardUntilMs }: Waiter): void {
     this.bench.coverage.reports++;
+    if (this.#heardUntil.get(leaseId)?.before.has(heardUntilMs))
+      this.bench.fail("L2", "a waiter was heard of, and by an earlier report of its own it was not");
     this.#heardOf(leaseId, heardUntilMs);
   }
 
-  /** `isHandedOn`: the lease is another's, under a new id. */
-  written(key: string, before: LockRecord | undefined, next: LockRecord, isHandedOn: (leaseId: string) => boolean): void {
+  /** `asked`: what reached the service about locks. */
+  written(key: string, before: LockRecord | undefined, next: LockRecord, asked: LockRequests): void {
     const { waiters: waited = [], offers: offered = [], holds: held = {} } = before ?? {};
     if (waited.length + offered.length + next.waiters.length + next.offers.length === 0) return;
     const wasQueued = new Set(waited.map(({ leaseId }) => leaseId));
@@ -83,13 +86,14 @@ export class QueueOracle {
     const tokens = new Set(Object.values(held).map(({ fencingToken }) => fencingToken));
     for (const { leaseId } of next.offers) if (!wasOffered.has(leaseId)) this.#chosen(key, leaseId, next, "offers");
     for (const [leaseId, { fencingToken }] of Object.entries(next.holds)) {
-      if (held[leaseId] || tokens.has(fencingToken) || isHandedOn(leaseId)) continue;
+      if (held[leaseId] || tokens.has(fencingToken) || asked.isHandedOn(leaseId)) continue;
       if (wasOffered.has(leaseId)) this.bench.coverage.claims++;
       else this.#chosen(key, leaseId, next);
     }
     if (next.offers.length > 0 && !clash(holdersIn(next)) && clash([...holdersIn(next), ...offeredIn(next)]))
       this.bench.fail("L2", `${key}: granted although it is kept for another, whose turn it is`);
-    for (const leaseId of [...wasQueued, ...wasOffered]) this.#goesOn(key, leaseId, next);
+    // Whoever asked to leave has left.
+    for (const leaseId of [...wasQueued, ...wasOffered]) if (!asked.has("release", leaseId)) this.#goesOn(key, leaseId, next);
     if (before && isHeardOf(before, next)) this.bench.fail("L4", `${key}: somebody was heard of, and all others lose their races by it`);
   }
 
@@ -112,14 +116,16 @@ export class QueueOracle {
     if (how === "offers") this.bench.coverage.offers++;
     const arrival = this.#arrivals.get(leaseId) ?? Number.POSITIVE_INFINITY;
     const priority = this.#priorities.get(leaseId) ?? 0;
-    const overtaken = waiters.find((waiter) => waiter.priority >= priority && (this.#arrivals.get(waiter.leaseId) ?? 0) < arrival);
+    const overtaken = waiters.find((waiter) => {
+      const its = this.#priorities.get(waiter.leaseId) ?? 0;
+      return its > priority || (its === priority && (this.#arrivals.get(waiter.leaseId) ?? 0) < arrival);
+    });
     if (overtaken) this.bench.fail("L2", `${key}: ${how} to who came later than one that still waits`);
   }
 
   /** Whoever lives stays in the queue until it is its turn, and its turn lasts until it comes. */
-  #goesOn(key: string, leaseId: string, { waiters, offers, holds, ended }: LockRecord): void {
+  #goesOn(key: string, leaseId: string, { waiters, offers, holds }: LockRecord): void {
     if (holds[leaseId] || [...waiters, ...offers].some((still) => still.leaseId === leaseId)) return;
-    if (ended.some((end) => end.leaseId === leaseId)) return;
     this.bench.coverage.skipped++;
     if (this.#lives(leaseId)) this.bench.fail("L2", `${key}: a waiter that visits as it is told lost its place`);
   }

@@ -15,7 +15,15 @@ import { Process, World } from "./world.js";
 /** Nothing goes wrong. */
 const CALM: FaultMix = {
   ...{ loseRequest: 0, loseReply: 0, duplicate: 0, slowMs: 20, lateMs: 0, stallMs: 0, pause: 0, pauseMs: 0, crash: 0 },
-  ...{ stopsMonotonic: false, clientWallErrorMs: 0, clientJumpMs: 0, handlerErrorMs: 0, gatewayErrorMs: 0, tableErrorMs: 0 },
+  ...{
+    stopsMonotonic: false,
+    clientWallErrorMs: 0,
+    clientJumpMs: 0,
+    handlerErrorMs: 0,
+    gatewayErrorMs: 0,
+    strayErrorMs: 0,
+    tableErrorMs: 0,
+  },
   ...{ loseWrite: 0, loseAnswer: 0, throttle: 0, conflict: 0 },
   ...{ clocksAtExtremes: false, handlerJumps: false, heartbeats: 1 },
 };
