@@ -1,7 +1,7 @@
 /** Blocks of TypeScript on a page, each a module of its own, as the compiler sees them with this repository's settings. */
 import { join } from "node:path";
 import ts from "typescript";
-import { programOf } from "../tidy/public-surface.js";
+import { DISK, programOf } from "../tidy/public-surface.js";
 import { ROOT } from "../tidy/tree.js";
 
 /** What a page imports, and the source that is published under that name. */
@@ -25,14 +25,13 @@ export function compileErrors(blocks: readonly string[]): readonly string[] {
       return [pathOf(index), `${text}\nexport {};\n`];
     }),
   );
-  const disk = ts.createCompilerHost({});
   const host: ts.CompilerHost = {
-    ...disk,
-    fileExists: (path) => texts.has(path) || disk.fileExists(path),
-    readFile: (path) => texts.get(path) ?? disk.readFile(path),
+    ...DISK,
+    fileExists: (path) => texts.has(path) || DISK.fileExists(path),
+    readFile: (path) => texts.get(path) ?? DISK.readFile(path),
     getSourceFile: (path, ...rest) => {
       const text = texts.get(path);
-      return text === undefined ? disk.getSourceFile(path, ...rest) : ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+      return text === undefined ? DISK.getSourceFile(path, ...rest) : ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
     },
   };
   const program = programOf([...texts.keys()], host);

@@ -1,19 +1,15 @@
 /**
- * "Into your AWS account": its programs compile and synthesize, its tables are the construct's. To take a change of these
+ * "Into your AWS account": its tables are the construct's. into-your-account.slow.test.ts runs its programs. To take a change of these
  * over, after reading the difference:
  *
  *     npx vitest run test/docs/into-your-account -u
  */
-import { execFile } from "node:child_process";
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { CfnOutput, Stack } from "aws-cdk-lib";
 import { AccountRootPrincipal } from "aws-cdk-lib/aws-iam";
 import ts from "typescript";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ADMIN_SCOPE } from "../../infra/api.js";
-import { bundleFunction } from "../../infra/bundle.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
 import type { Tenancy } from "../../lambda/caller.js";
@@ -24,14 +20,10 @@ import { DEFAULTS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { httpEvent } from "../support/http-event.js";
 import { sourcesIn, parse, ROOT } from "../tidy/tree.js";
 import { deadLinks, oneLine, readPage, table, withParts } from "./generated.js";
-import { plainEnvironment } from "./npm-start.js";
-import { compile, workshop } from "./snippets.js";
 
 const PATH = "docs/into-your-account.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
-/** Starting a compiler, and synthesizing, take their time on a loaded machine. */
-const COMPILER_MS = 180_000;
 
 /** The members of an interface, with what is said of each. */
 function membersOf(
@@ -187,49 +179,5 @@ describe("what the page says of the code", () => {
       "an index",
     ])
       expect(TEXT).toContain(word);
-  });
-});
-
-describe("the page's programs", () => {
-  const programs = [...PAGE.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = ""], at) => ({ file: `program-${at + 1}.mts`, code }));
-  const ENTRIES = {
-    "holdfast/cdk": "infra/index.js",
-    "holdfast/sigv4": "lib/sigv4.js",
-    "holdfast/dynamodb": "lib/dynamodb.js",
-    holdfast: "lib/index.js",
-  };
-  let directory: string;
-  beforeAll(async () => {
-    await bundleFunction();
-    directory = await workshop();
-    for (const { file, code } of programs) {
-      const here = Object.entries(ENTRIES).reduce(
-        (text, [name, path]) => text.replaceAll(`from "${name}"`, `from ${JSON.stringify(join(ROOT, path))}`),
-        code,
-      );
-      await writeFile(join(directory, file), here);
-    }
-  });
-  afterAll(() => rm(directory, { recursive: true, force: true }));
-
-  it("have the types that they use", { timeout: COMPILER_MS }, async () => {
-    expect(programs.length).toBeGreaterThan(2);
-    expect(
-      await compile(
-        directory,
-        programs.map(({ file }) => file),
-      ),
-    ).toBe("");
-  });
-
-  it("synthesize: a stack whose function may lock orders, and knows where", { timeout: COMPILER_MS }, async () => {
-    await mkdir(join(directory, "checkout"));
-    await writeFile(join(directory, "checkout/index.mjs"), "export const handler = async () => {};");
-    const env = plainEnvironment({ CDK_OUTDIR: join(directory, "out") });
-    await promisify(execFile)(process.execPath, ["--import", "tsx", programs[0]!.file], { cwd: directory, env });
-    const [name] = (await readdir(join(directory, "out"))).filter((file) => file.endsWith(".template.json"));
-    const template = await readFile(join(directory, "out", name!), "utf8");
-    expect(template).toContain('"HOLDFAST_URL"');
-    expect(template).toContain("/$default/PUT/v1/locks/ORDER_*/leases/*");
   });
 });

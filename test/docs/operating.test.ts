@@ -1,17 +1,14 @@
 /**
- * "Operating": its tables are the stack's and the log's, its commands run against `npm start`. To take a change of the
+ * "Operating": its tables are the stack's and the log's. operating.slow.test.ts runs its commands. To take a change of the
  * metrics over, after reading the difference:
  *
  *     npx vitest run test/docs/operating -u
  */
-import { execFile, spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { Template } from "aws-cdk-lib/assertions";
 import ts from "typescript";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { METRIC_NAMESPACE, METRICS } from "../../lambda/metrics.js";
-import { createLockClient } from "../../lib/index.js";
 import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
 import { FORMAT_VERSION } from "../../lib/store/item.js";
 import { TABLE } from "../../lib/store/table.js";
@@ -19,13 +16,10 @@ import { all, only } from "../infra/resources.js";
 import { synthesize } from "../infra/synthesize.js";
 import { parse, ROOT, sourcesIn } from "../tidy/tree.js";
 import { deadLinks, oneLine, readPage, table, withParts } from "./generated.js";
-import type { NpmStart } from "./npm-start.js";
-import { npmStart, plainEnvironment } from "./npm-start.js";
 
 const PATH = "docs/operating.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
-const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
 const SECOND_MS = 1000;
 const FORMATS: number = FORMAT_VERSION;
 const template = Template.fromStack(synthesize());
@@ -169,55 +163,4 @@ describe("the page's figures", () => {
     ["the TTL attribute", `AttributeName=${TABLE.ttlAttribute}`],
     ["the format", FORMATS > 1 ? "?" : "There is one format so far"],
   ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence));
-});
-
-describe.runIf(HAS_CURL)("the runbook's commands", () => {
-  let service: NpmStart;
-  const printed = new Map<string, string>();
-  /** The blocks of shell that need no account, one after the other. */
-  const lines = [...PAGE.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block = ""]) => block.trimEnd().split("\n"));
-  const asks = lines.flatMap((line, at) => (line.startsWith("ask ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
-
-  beforeAll(async () => {
-    service = await npmStart();
-    const locks = createLockClient({ url: service.url });
-    await locks.runOnce("REFUND_12", () => ({ refund: "re_1" }));
-    await locks.acquire("ORDER_1231", { owner: "checkout-7", heartbeat: false, leaseMs: 600_000 });
-    const end = "\n---end of the line---\n";
-    const script = lines.map((line) =>
-      line.startsWith("ask ") ? `${line} -w '\\n%{http_code}'\nprintf '%s' '${end}'` : line.replace("http://127.0.0.1:8787", service.url),
-    );
-    const options = { env: plainEnvironment({}) };
-    const { stdout } = await promisify(execFile)("bash", ["-c", ["set -euo pipefail", ...script].join("\n")], options);
-    for (const [at, text] of stdout.split(end).slice(0, -1).entries()) printed.set(asks[at]!.line, text);
-  });
-  afterAll(() => service.kill());
-
-  const answerOf = (line: string): { readonly status: number; readonly body: Record<string, unknown> } => {
-    const [, body = "", status] = /^([\s\S]*)\n(\d{3})$/.exec(printed.get(line) ?? "") ?? [];
-    return { status: Number(status), body: JSON.parse(body) as Record<string, unknown> };
-  };
-
-  it.each(asks)("are answered as the comment above says: $comment", ({ line, comment }) => {
-    const [, status] = /^# (\d{3})/.exec(comment) ?? [];
-    expect(answerOf(line).status, printed.get(line)).toBe(Number(status));
-  });
-
-  it("break a hold by draining, and then by force", () => {
-    const breaks = asks.filter(({ line }) => line.includes("/break")).map(({ line }) => answerOf(line));
-    expect(breaks.map(({ status }) => status)).toEqual([202, 200]);
-    expect(breaks[0]!.body["breakInMs"]).toBeGreaterThan(500_000);
-    expect(breaks[1]!.body).toEqual({ breakInMs: 0 });
-  });
-
-  it("leave the key free, and the run to be run again", async () => {
-    const locks = createLockClient({ url: service.url });
-    expect((await locks.inspect("ORDER_1231")).holders).toEqual([]);
-    expect(await locks.runOnce("REFUND_12", () => 2)).toMatchObject({ attempt: 1, replayed: false });
-  });
-
-  it("control: those that need an account are marked, and are not among them", () => {
-    expect(lines.join("\n")).not.toMatch(/\baws /);
-    expect([...PAGE.matchAll(/^```sh deployed$/gm)].length).toBeGreaterThan(3);
-  });
 });

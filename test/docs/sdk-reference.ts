@@ -1,7 +1,7 @@
 /** The reference in docs/sdk.md: what each entry of package.json exports, with the doc comments of the sources. */
 import { join } from "node:path";
 import ts from "typescript";
-import { entries, programOf } from "../tidy/public-surface.js";
+import { entries, programOfEntries } from "../tidy/public-surface.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
@@ -56,7 +56,7 @@ function readEntries(): Surface {
 
 function compiled(): Surface {
   const files = entries().map(({ name, path }) => ({ name, file: join(ROOT, path) }));
-  const program = programOf(files.map(({ file }) => file));
+  const program = programOfEntries();
   const checker = program.getTypeChecker();
   const read = files.map(({ name, file }) => {
     const module = checker.getSymbolAtLocation(program.getSourceFile(file)!)!;

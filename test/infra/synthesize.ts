@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
-import { afterAll } from "vitest";
+import { afterAll, onTestFinished } from "vitest";
+import { getCurrentTest } from "vitest/suite";
 import { bundleFunction } from "../../infra/bundle.js";
 import type { LockServiceProps } from "../../infra/lock-service.js";
 import { LockService } from "../../infra/lock-service.js";
@@ -64,14 +65,11 @@ export function runApp(options: { context?: Record<string, unknown> }): AppRun {
   return { status, stderr, directory };
 }
 
-const directories: string[] = [];
-
+/** Removed after the test that asks for it, or after the file that does outside of its tests. */
 function assemblyDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-synth-"));
-  directories.push(directory);
+  const remove = (): void => rmSync(directory, { recursive: true });
+  if (getCurrentTest()) onTestFinished(remove);
+  else afterAll(remove);
   return directory;
 }
-
-afterAll(() => {
-  for (const directory of directories) rmSync(directory, { recursive: true });
-});

@@ -16,6 +16,8 @@ declare module "vitest" {
   export interface ProvidedContext {
     engineKind: Engine["kind"];
     engineEndpoint: string;
+    /** True with `-u`. */
+    isRecording: boolean;
   }
 }
 
@@ -27,6 +29,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const engine = await startEngine({ endpoint: named === "" ? undefined : named });
   project.provide("engineKind", engine.kind);
   project.provide("engineEndpoint", engine.endpoint);
+  project.provide("isRecording", project.vitest.snapshot.options.updateSnapshot === "all");
   project.vitest.logger.log(`engine: ${engine.kind === "external" ? engine.endpoint : engine.kind}`);
   return () => engine.stop();
 }

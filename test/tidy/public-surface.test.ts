@@ -6,7 +6,7 @@
  */
 import { expect, it } from "vitest";
 import ts from "typescript";
-import { entries, exportsOf, programOf, publicSurface } from "./public-surface.js";
+import { DISK, entries, exportsOf, programOf, publicSurface } from "./public-surface.js";
 
 const COMPILE_MS = 60_000;
 
@@ -44,11 +44,12 @@ it(
       export { key as keyOf };
       const inner = 1;
       export default inner;`;
-    const host = ts.createCompilerHost({});
-    const disk = host.getSourceFile.bind(host);
-    host.getSourceFile = (path, options) => (path === "/a.ts" ? ts.createSourceFile(path, text, options, true) : disk(path, options));
-    const fileExists = host.fileExists.bind(host);
-    host.fileExists = (path) => path === "/a.ts" || fileExists(path);
+    const host: ts.CompilerHost = {
+      ...DISK,
+      getSourceFile: (path, options) =>
+        path === "/a.ts" ? ts.createSourceFile(path, text, options, true) : DISK.getSourceFile(path, options),
+      fileExists: (path) => path === "/a.ts" || DISK.fileExists(path),
+    };
     expect(exportsOf(programOf(["/a.ts"], host), "/a.ts")).toEqual([
       "  interface Held",
       "    [Symbol.asyncDispose]",

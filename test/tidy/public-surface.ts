@@ -21,10 +21,18 @@ export function entries(): readonly { readonly name: string; readonly path: stri
   });
 }
 
+let program: ts.Program | undefined;
+
+/** The program of all entries, which the compiler reads once: it takes its time. */
+export function programOfEntries(): ts.Program {
+  const files = entries().map(({ path }) => join(ROOT, path));
+  return (program ??= programOf(files.filter((file) => existsSync(file))));
+}
+
 /** One section per entry. */
 export function publicSurface(): string {
   const there = entries().map(({ name, path }) => ({ name, file: join(ROOT, path) }));
-  const program = programOf(there.map(({ file }) => file).filter((file) => existsSync(file)));
+  const program = programOfEntries();
   const described = new Set<ts.Symbol>();
   return there.map(({ name, file }) => [name, ...exportsOf(program, file, described), ""].join("\n")).join("\n");
 }
@@ -47,13 +55,27 @@ export function exportsOf(program: ts.Program, file: string, described = new Set
   });
 }
 
+/** The disk as the compiler sees it. Each file is parsed once, for all programs of the process. */
+export const DISK: ts.CompilerHost = parsingOnce(ts.createCompilerHost({}));
+
+function parsingOnce(host: ts.CompilerHost): ts.CompilerHost {
+  const parsed = new Map<string, ts.SourceFile | undefined>();
+  return {
+    ...host,
+    getSourceFile(path, ...rest) {
+      if (!parsed.has(path)) parsed.set(path, host.getSourceFile(path, ...rest));
+      return parsed.get(path);
+    },
+  };
+}
+
 /** The program of these files as tsconfig.json has them; `host` may stand in for the disk. */
-export function programOf(files: readonly string[], host?: ts.CompilerHost): ts.Program {
+export function programOf(files: readonly string[], host: ts.CompilerHost = DISK): ts.Program {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)) as {
     config: { compilerOptions: object };
   };
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, ROOT);
-  return ts.createProgram({ rootNames: files, options, ...(host && { host }) });
+  return ts.createProgram({ rootNames: files, options, host });
 }
 
 const KINDS: readonly (readonly [flag: ts.SymbolFlags, kind: string])[] = [

@@ -1,0 +1,21 @@
+/** The bans of eslint.config.js, read through every comment that disables a rule. Without types, which take long to find out. */
+import { ESLint, Linter } from "eslint";
+import { parser } from "typescript-eslint";
+import { ROOT } from "./tree.js";
+import type { SourceText } from "./tree.js";
+
+/** Every directory with sources. */
+export const SOURCES = ["lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/"] as const;
+
+const linter = new Linter({ configType: "flat" });
+const eslint = new ESLint({ cwd: ROOT });
+
+/** What the bans for its path say of a file. */
+export async function banned({ path, text }: SourceText): Promise<readonly string[]> {
+  const { rules } = (await eslint.calculateConfigForFile(path)) as { rules: Linter.RulesRecord };
+  const bans = Object.fromEntries(Object.entries(rules).filter(([rule]) => rule.startsWith("no-restricted-")));
+  const config: Linter.Config = { files: ["**/*.ts"], languageOptions: { parser }, rules: bans };
+  return linter
+    .verify(text, [config], { filename: path, allowInlineConfig: false })
+    .map(({ line, message }) => `${path}:${line} ${message}`);
+}
