@@ -14,6 +14,7 @@ import { DynamoTable } from "./dynamo/table.js";
 import type { TableWorld } from "./dynamo/table-client.js";
 import { TableClient } from "./dynamo/table-client.js";
 import type { ValueMap } from "./dynamo/values.js";
+import { isList, isMap, membersSize } from "./dynamo/values.js";
 import { drawClockError } from "./faults.js";
 import type { Process } from "./world.js";
 
@@ -41,6 +42,7 @@ export function dynamoBackend({ world, random, weather, oracle }: Surroundings):
 
   table.onWritten = ({ before, after }) => {
     const address = addressOf(after);
+    if (address && isCrowded(after)) oracle.sized(address, membersSize(after));
     if (address) oracle.observed(address, { before: before && recordOf(before), next: recordOf(after), decidedAtMs });
     else texts.set(String(after[TABLE.sortKey]), String(after["t"]));
   };
@@ -77,6 +79,11 @@ export function dynamoBackend({ world, random, weather, oracle }: Surroundings):
       }
     },
   };
+}
+
+/** Whether an item has so many entries that its size may matter. */
+function isCrowded({ h, q }: ValueMap): boolean {
+  return (isMap(h) ? Object.keys(h).length : 0) + (isList(q) ? q.length : 0) > 15;
 }
 
 /** The record's address in its item; undefined for a payload's item. */

@@ -16,8 +16,10 @@ import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, Weather } from "./faults.js";
 import { judge } from "./judge.js";
+import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
 import type { Kinds } from "./kinds.js";
 import { drawKinds, withKinds } from "./kinds.js";
+import { withMischief } from "./mischief.js";
 import { Network } from "./network.js";
 import { Oracle } from "./oracle.js";
 import { checkHerd, checkLine } from "./queue-liveness.js";
@@ -48,8 +50,12 @@ const ON_DYNAMO = 0.6;
 const FIRST_RUNNER = 20;
 /** Those that use every kind of lock. */
 const FIRST_OF_KINDS = 40;
-/** In so many of the histories a herd comes. */
+/** Who cancels what nobody asked for. */
+const FIRST_OF_MISCHIEF = 50;
+/** In so many of the histories a herd comes; a queue dies with its holder; permits fill an item. */
 const HERDS = 0.1;
+const DEAD_QUEUES = 0.15;
+const CROWDS = 0.05;
 /** The table tells its time by the whole second. */
 const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
@@ -128,6 +134,7 @@ export async function simulate(seed: number): Promise<History> {
   const actors = random.whole(2, 5);
   const runners = random.whole(1, 3);
   const others = random.whole(2, 4);
+  const isMischievous = random.chance(0.3);
   const jump = (): void => {
     if (mix.handlerJumps && weather.isFoul)
       for (const handler of handlers)
@@ -141,6 +148,7 @@ export async function simulate(seed: number): Promise<History> {
     for (let index = 0; index < actors; index++) live(stage, index, withLocks);
     for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
     for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
+    if (isMischievous) live(stage, FIRST_OF_MISCHIEF, withMischief);
     await world.run(stage.busyUntilMs);
     if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
   }
@@ -151,6 +159,9 @@ export async function simulate(seed: number): Promise<History> {
     process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
   // What stalls in a handler lands first: liveness is judged without such ghosts, too.
   await world.run(world.nowMs + mix.stallMs);
+  await checkGrants(stage);
+  if (random.chance(DEAD_QUEUES)) await checkDeadQueue(stage);
+  if (dynamo && random.chance(CROWDS)) await checkCrowd(stage);
   await checkLiveness(stage, actors);
   await checkLine(stage);
   if (random.chance(HERDS)) await checkHerd(stage);

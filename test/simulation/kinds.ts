@@ -123,10 +123,10 @@ async function runErrand(stage: Stage, actor: Actor): Promise<void> {
 
 async function takeSet(stage: Stage, actor: Actor): Promise<void> {
   const { random, weather, oracle } = stage;
-  const keys: readonly SetKey[] = ITEMS.filter(() => random.chance(0.7)).map((key) =>
-    random.chance(0.8) ? key : { key, mode: "shared" as const },
-  );
+  const keys: SetKey[] = ITEMS.filter(() => random.chance(0.7)).map((key) => (random.chance(0.8) ? key : { key, mode: "shared" as const }));
   if (keys.length === 0) return;
+  // A key whose name an object has already.
+  if (random.chance(0.1)) keys.push("__proto__");
   const options = { leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(weather.mix.heartbeats) };
   const set = random.chance(0.5)
     ? await actor.client.tryAcquireAll(keys, options)
@@ -137,7 +137,9 @@ async function takeSet(stage: Stage, actor: Actor): Promise<void> {
   if (random.chance(0.2)) await set.renew();
   await pass(stage, actor);
   if (random.chance(0.1)) return void actor.process.crash();
-  for (const [key, state] of Object.entries(await set.release())) oracle.toldEnding(key, set.leaseId, state);
+  const states = await set.release();
+  for (const key of set.keys) if (!Object.hasOwn(states, key)) oracle.fail("S6", `${key}: nobody was told how its lease of a set ended`);
+  for (const [key, state] of Object.entries(states)) oracle.toldEnding(key, set.leaseId, state);
 }
 
 async function stand(stage: Stage, actor: Actor): Promise<void> {
