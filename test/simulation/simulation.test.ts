@@ -5,6 +5,7 @@ import { campaign, unseen } from "./campaign.js";
 import { KIND_BUGS } from "./kind-bugs.js";
 import { mustFailWith, seedsFrom, TIMEOUT_MS } from "./must-fail.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
+import { RULE_BUGS } from "./rule-bugs.js";
 
 const SEEDS = 120;
 
@@ -22,5 +23,5 @@ describe("the simulation", { timeout: TIMEOUT_MS }, () => {
     expect(other.digest).not.toBe(first.digest);
   });
 
-  mustFailWith([...KIND_BUGS, ...QUEUE_BUGS]);
+  mustFailWith([...KIND_BUGS, ...QUEUE_BUGS, ...RULE_BUGS]);
 });
