@@ -73,7 +73,8 @@ export async function wait({ oracle }: Stage, client: LockClient, key: string, o
   }
 }
 
-async function use({ world, random, weather, oracle }: Stage, actor: Actor, lease: Lease): Promise<void> {
+async function use(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
+  const { world, random, weather, oracle } = stage;
   const steps = random.whole(0, 5);
   for (let step = 0; step < steps; step++) {
     const isShort = random.chance(0.6);
@@ -84,14 +85,16 @@ async function use({ world, random, weather, oracle }: Stage, actor: Actor, leas
       world.in(random.between(1, slowMs), () => oracle.resourceWrite("locks", key, { leaseId, fencingToken }));
     }
     if (random.chance(0.15)) await lease.renew({ leaseMs: random.pick(LEASES_MS) });
-    if (random.chance(0.03)) await breakSomebody(actor, lease.key, random.chance(0.5) ? random.whole(0, 3000) : undefined, oracle);
+    if (random.chance(0.06)) await breakSomebody(actor, lease.key, random.chance(0.5) ? random.whole(0, 3000) : undefined, stage);
   }
 }
 
-async function breakSomebody(actor: Actor, key: string, drainMs: number | undefined, oracle: Stage["oracle"]): Promise<void> {
+async function breakSomebody(actor: Actor, key: string, drainMs: number | undefined, { random, oracle }: Stage): Promise<void> {
   const { holders } = await actor.client.inspect(key);
   const [victim] = holders;
   if (!victim) return;
+  // An operator reads what it sees; the key may be another's by then.
+  if (random.chance(0.3)) await sleep(actor, random.between(0, 8000));
   oracle.asked.break(victim.fencingToken, drainMs !== undefined);
   await actor.client.forceRelease(key, {
     reason: "simulated",
@@ -100,8 +103,10 @@ async function breakSomebody(actor: Actor, key: string, drainMs: number | undefi
   });
 }
 
-async function finish({ random, oracle, handles }: Stage, actor: Actor, lease: Lease): Promise<void> {
+async function finish(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
+  const { random, oracle, handles } = stage;
   const { key, leaseId } = lease;
+  if (random.chance(0.1)) await lookLater(stage, actor, lease);
   if (random.chance(0.08)) {
     handles.push(await lease.detach({ leaseMs: random.pick(LEASES_MS) }));
     return;
@@ -112,6 +117,15 @@ async function finish({ random, oracle, handles }: Stage, actor: Actor, lease: L
     return;
   }
   oracle.toldEnding(key, leaseId, await lease.release());
+}
+
+/** Asks over plain HTTP whether the lease is held, perhaps long after it ran out; the oracle hears the answer. */
+async function lookLater({ random }: Stage, actor: Actor, { key, leaseId }: Lease): Promise<void> {
+  await sleep(actor, random.between(0, 30_000));
+  await Promise.race([
+    actor.send(`http://simulated/v1/locks/${key}/leases/${leaseId}`, { method: "GET", headers: {} }),
+    sleep(actor, 2500),
+  ]);
 }
 
 /** Resolves after `ms` of the actor's own time; never in a process that is gone. */

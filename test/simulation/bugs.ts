@@ -6,6 +6,7 @@
 
 import { KIND_BUGS } from "./kind-bugs.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
+import { RULE_BUGS } from "./rule-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
 
 /** One mistake. */
@@ -134,4 +135,4 @@ export const LOCK_BUGS: readonly Bug[] = [
 ];
 
 /** All of them, by name. */
-export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS];
+export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RULE_BUGS];

@@ -13,7 +13,9 @@ import { NAMESPACE, RULES } from "./backend.js";
 import { DynamoTable } from "./dynamo/table.js";
 import type { TableWorld } from "./dynamo/table-client.js";
 import { TableClient } from "./dynamo/table-client.js";
+import { droppedFrom, newerClient } from "./newer-version.js";
 import type { ValueMap } from "./dynamo/values.js";
+import { isList, isMap, membersSize } from "./dynamo/values.js";
 import { drawClockError } from "./faults.js";
 import type { Process } from "./world.js";
 
@@ -21,6 +23,8 @@ const TABLE_NAME = "simulated";
 
 /** Records in a table. */
 export interface DynamoBackend extends Backend {
+  /** The same for processes of the next version, which adds fields to what it writes. */
+  readonly newer: Backend;
   /** A client for one process, and a store on it: for who listens to the table's clock. */
   clientFor(process: Process): { readonly client: DynamoDBClient; readonly store: LockStore };
 }
@@ -41,8 +45,11 @@ export function dynamoBackend({ world, random, weather, oracle }: Surroundings):
 
   table.onWritten = ({ before, after }) => {
     const address = addressOf(after);
+    const dropped = before && droppedFrom(before, after);
+    if (dropped !== undefined) oracle.fail("internal", `a field of a newer version was dropped from ${dropped}`);
+    if (address && isCrowded(after)) oracle.sized(address, membersSize(after));
     if (address) oracle.observed(address, { before: before && recordOf(before), next: recordOf(after), decidedAtMs });
-    else texts.set(String(after[TABLE.sortKey]), String(after["t"]));
+    else texts.set(textAt(after, TABLE.sortKey), textAt(after, "t"));
   };
   const shared: TableWorld = {
     world,
@@ -59,29 +66,47 @@ export function dynamoBackend({ world, random, weather, oracle }: Surroundings):
     },
     onDone: () => oracle.settled(),
   };
-  const clientFor = (process: Process): ReturnType<DynamoBackend["clientFor"]> => {
-    const client = new TableClient(shared, process) as unknown as DynamoDBClient;
-    return {
-      client,
-      store: createDynamoStore({ client, tableName: TABLE_NAME, rules: RULES, clock: process, random: () => random.unit() }),
-    };
-  };
-  return {
-    clientFor,
-    storeFor: (process) => clientFor(process).store,
+  const storeOn = (client: TableClient, process: Process): LockStore =>
+    createDynamoStore({
+      client: client as unknown as DynamoDBClient,
+      tableName: TABLE_NAME,
+      rules: RULES,
+      clock: process,
+      random: () => random.unit(),
+    });
+  const backend: Backend = {
+    storeFor: (process) => storeOn(new TableClient(shared, process), process),
     collect() {
       for (const item of table.expire(Math.floor(world.nowMs / 1000), () => random.chance(0.7))) {
         const address = addressOf(item);
         if (address) oracle.collected(address, recordOf(item));
-        else texts.delete(String(item[TABLE.sortKey]));
+        else texts.delete(textAt(item, TABLE.sortKey));
       }
+    },
+  };
+  return {
+    ...backend,
+    newer: { ...backend, storeFor: (process) => storeOn(newerClient(shared, process), process) },
+    clientFor(process) {
+      const client = new TableClient(shared, process);
+      return { client: client as unknown as DynamoDBClient, store: storeOn(client, process) };
     },
   };
 }
 
+/** Whether an item has so many entries that its size may matter. */
+function isCrowded({ h, q }: ValueMap): boolean {
+  return (isMap(h) ? Object.keys(h).length : 0) + (isList(q) ? q.length : 0) > 15;
+}
+
 /** The record's address in its item; undefined for a payload's item. */
 function addressOf(item: ValueMap): Address | undefined {
-  const [, kind] = String(item[TABLE.partitionKey]).split("/");
+  const [, kind] = textAt(item, TABLE.partitionKey).split("/");
   if (kind !== "locks" && kind !== "runs") return undefined;
-  return { namespace: NAMESPACE, kind, key: String(item[TABLE.sortKey]) };
+  return { namespace: NAMESPACE, kind, key: textAt(item, TABLE.sortKey) };
+}
+
+function textAt(item: ValueMap, name: string): string {
+  const text = item[name];
+  return typeof text === "string" ? text : "";
 }

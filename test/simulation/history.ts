@@ -16,8 +16,11 @@ import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, Weather } from "./faults.js";
 import { judge } from "./judge.js";
+import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
 import type { Kinds } from "./kinds.js";
 import { drawKinds, withKinds } from "./kinds.js";
+import { checkLongRun } from "./long-run.js";
+import { withMischief } from "./mischief.js";
 import { Network } from "./network.js";
 import { Oracle } from "./oracle.js";
 import { checkHerd, checkLine } from "./queue-liveness.js";
@@ -48,8 +51,14 @@ const ON_DYNAMO = 0.6;
 const FIRST_RUNNER = 20;
 /** Those that use every kind of lock. */
 const FIRST_OF_KINDS = 40;
-/** In so many of the histories a herd comes. */
+/** Who cancels what nobody asked for. */
+const FIRST_OF_MISCHIEF = 50;
+/** In so many of the histories a herd comes; a queue dies with its holder; permits fill an item. */
 const HERDS = 0.1;
+const DEAD_QUEUES = 0.15;
+const DEPLOYMENTS = 0.2;
+const CROWDS = 0.05;
+const LONG_RUNS = 0.15;
 /** The table tells its time by the whole second. */
 const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
@@ -87,16 +96,19 @@ export async function simulate(seed: number): Promise<History> {
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
   const weather: Weather = { mix, isFoul: true };
-  const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix), isAnyClockFarOff(mix));
+  const isOnTable = random.chance(ON_DYNAMO);
+  const direct = isOnTable ? random.pick([0, 0.3, 0.3, 1]) : 0;
+  const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix, direct > 0), isAnyClockFarOff(mix));
   const around = { world, random, weather, oracle };
-  const dynamo = random.chance(ON_DYNAMO) ? dynamoBackend(around) : undefined;
+  const dynamo = isOnTable ? dynamoBackend(around) : undefined;
   const backend = dynamo ?? memoryBackend(around);
-  const direct = dynamo ? random.pick([0, 0.3, 0.3, 1]) : 0;
   const gateways = Array.from(
     { length: GATEWAYS },
     () => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }),
   );
-  const handlers = Array.from({ length: HANDLERS }, () => makeHandler(around, backend));
+  // During a deployment one of the functions is newer, and writes more into the records than the others know.
+  const newer = dynamo && random.chance(DEPLOYMENTS) ? dynamo.newer : backend;
+  const handlers = Array.from({ length: HANDLERS }, (_, index) => makeHandler(around, index === 1 ? newer : backend));
   const [stray] = handlers;
   if (stray && mix.strayErrorMs > 0) stray.process.wallErrorMs = drawClockError(random, mix.strayErrorMs);
   const network = new Network(world, random, weather, gateways, handlers);
@@ -128,6 +140,7 @@ export async function simulate(seed: number): Promise<History> {
   const actors = random.whole(2, 5);
   const runners = random.whole(1, 3);
   const others = random.whole(2, 4);
+  const isMischievous = random.chance(0.3);
   const jump = (): void => {
     if (mix.handlerJumps && weather.isFoul)
       for (const handler of handlers)
@@ -141,6 +154,7 @@ export async function simulate(seed: number): Promise<History> {
     for (let index = 0; index < actors; index++) live(stage, index, withLocks);
     for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
     for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
+    if (isMischievous) live(stage, FIRST_OF_MISCHIEF, withMischief);
     await world.run(stage.busyUntilMs);
     if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
   }
@@ -151,6 +165,10 @@ export async function simulate(seed: number): Promise<History> {
     process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
   // What stalls in a handler lands first: liveness is judged without such ghosts, too.
   await world.run(world.nowMs + mix.stallMs);
+  await checkGrants(stage);
+  if (random.chance(DEAD_QUEUES)) await checkDeadQueue(stage);
+  if (dynamo && random.chance(CROWDS)) await checkCrowd(stage);
+  if (random.chance(LONG_RUNS)) await checkLongRun(stage);
   await checkLiveness(stage, actors);
   await checkLine(stage);
   if (random.chance(HERDS)) await checkHerd(stage);
@@ -164,10 +182,13 @@ export async function simulate(seed: number): Promise<History> {
   };
 }
 
-/** How far the earlier clock of a decision may be behind: both clocks are within the guard of each other, and one is right. */
-function mostBehindMs(mix: FaultMix): number {
-  const errorMs = Math.max(mix.handlerErrorMs, mix.gatewayErrorMs, mix.clientWallErrorMs + mix.clientJumpMs);
-  return Math.min(errorMs, DEFAULTS.clockGuardMs + DEFAULTS.clockErrorMs) + TABLE_SECOND_MS;
+/**
+ * How far a clock of a decision may be off: both are within the guard of each other, and one is right. Clients straight on
+ * the table know its time only as well as its answers are quick.
+ */
+function mostBehindMs(mix: FaultMix, isDirect: boolean): number {
+  const errorMs = isDirect ? Number.POSITIVE_INFINITY : Math.max(mix.handlerErrorMs, mix.gatewayErrorMs, mix.strayErrorMs);
+  return Math.min(errorMs, DEFAULTS.clockGuardMs) + E;
 }
 
 /** Whether a clock of any function, or of a client straight on the table, is further off than the guard allows. */

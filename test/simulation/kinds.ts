@@ -4,6 +4,7 @@
  */
 import type { Lease } from "../../lib/client/lease.js";
 import type { SetKey } from "../../lib/client/lease-set.js";
+import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { Mode } from "../../lib/core/record.js";
 import { sleep, wait } from "./application.js";
 import type { Actor, Stage } from "./history.js";
@@ -33,7 +34,7 @@ export interface Kinds {
   readonly errands: Errand[];
 }
 
-const ACTIVITIES: readonly Activity[] = [readOrWrite, takeSeats, runErrand, takeSet, stand];
+const ACTIVITIES: readonly Activity[] = [readOrWrite, takeSeats, runErrand, takeSet, stand, handIntoSet];
 
 /** A history is about one kind more than about the others, or about all of them at once. */
 export function drawKinds(random: Random): Kinds {
@@ -123,10 +124,10 @@ async function runErrand(stage: Stage, actor: Actor): Promise<void> {
 
 async function takeSet(stage: Stage, actor: Actor): Promise<void> {
   const { random, weather, oracle } = stage;
-  const keys: readonly SetKey[] = ITEMS.filter(() => random.chance(0.7)).map((key) =>
-    random.chance(0.8) ? key : { key, mode: "shared" as const },
-  );
+  const keys: SetKey[] = ITEMS.filter(() => random.chance(0.7)).map((key) => (random.chance(0.8) ? key : { key, mode: "shared" as const }));
   if (keys.length === 0) return;
+  // A key whose name an object has already.
+  if (random.chance(0.1)) keys.push("__proto__");
   const options = { leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(weather.mix.heartbeats) };
   const set = random.chance(0.5)
     ? await actor.client.tryAcquireAll(keys, options)
@@ -137,7 +138,31 @@ async function takeSet(stage: Stage, actor: Actor): Promise<void> {
   if (random.chance(0.2)) await set.renew();
   await pass(stage, actor);
   if (random.chance(0.1)) return void actor.process.crash();
-  for (const [key, state] of Object.entries(await set.release())) oracle.toldEnding(key, set.leaseId, state);
+  const states = await set.release();
+  for (const key of set.keys) if (!Object.hasOwn(states, key)) oracle.fail("S6", `${key}: nobody was told how its lease of a set ended`);
+  for (const [key, state] of Object.entries(states)) oracle.toldEnding(key, set.leaseId, state);
+}
+
+/**
+ * Over plain HTTP: a lease is handed on to the id of a set, which finds that key held already and asks for the others,
+ * while somebody who knows the id releases it. Nobody believes in any of it.
+ */
+async function handIntoSet(stage: Stage, actor: Actor): Promise<void> {
+  const { random, kinds } = stage;
+  if (kinds.items.length < 2) return;
+  const [first = "", ...others] = kinds.items;
+  const id = (): string => leaseIdFrom(actor.process.wallMs(), random.bytes(10));
+  const [from, to] = [id(), id()];
+  const ask = async (method: string, path: string, body?: object): Promise<void> => {
+    const sent = actor.send(`http://simulated/v1/${path}`, { method, headers: {}, ...(body && { body: JSON.stringify(body) }) });
+    await Promise.race([sent, sleep(actor, 2500)]);
+  };
+  await ask("PUT", `locks/${first}/leases/${from}`, { leaseMs: 6000 });
+  await ask("POST", `locks/${first}/leases/${from}/transfer`, { leaseId: to });
+  const set = ask("PUT", `lock-sets/${to}`, { keys: [first, ...others], leaseMs: 6000 });
+  await sleep(actor, random.between(0, 30));
+  await Promise.all([set, ask("DELETE", `locks/${first}/leases/${to}`)]);
+  await ask("POST", `lock-sets/${to}/release`, { keys: [first, ...others] });
 }
 
 async function stand(stage: Stage, actor: Actor): Promise<void> {

@@ -22,6 +22,8 @@ export interface Place {
   readonly permits?: number;
   readonly priority?: number;
   readonly leaseMs?: number;
+  readonly owner?: string;
+  readonly meta?: Readonly<Record<string, unknown>>;
 }
 
 /** An answer, and the request's own time. */

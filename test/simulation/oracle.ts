@@ -23,6 +23,8 @@ import { clash, holdersIn } from "./sharing.js";
 import type { Bench, Property, Violation } from "./verdict.js";
 import { noCoverage } from "./verdict.js";
 
+/** The largest item of a lock, in bytes. */
+const ITEM_BYTES = 32 * 1024;
 /** Times in a record are whole. */
 const ROUNDING_MS = 2;
 
@@ -72,7 +74,8 @@ export class Oracle implements Bench {
   handedSet(set: LeaseSet): void {
     const { leaseId } = set;
     const truths = set.keys.map((key) => this.#truth("locks", key));
-    for (const truth of truths) this.#told(truth, leaseId, set.fencingTokens[truth.key] ?? 0);
+    for (const truth of truths)
+      this.#told(truth, leaseId, Object.hasOwn(set.fencingTokens, truth.key) ? (set.fencingTokens[truth.key] ?? 0) : 0);
     this.believers.add(
       set,
       truths.map((truth) => ({ truth, leaseId, of: set })),
@@ -125,6 +128,17 @@ export class Oracle implements Bench {
     for (const [leaseId, hold] of Object.entries(next.holds)) if (!held[leaseId]) this.#began(truth, leaseId, hold, write);
     if (kind === "runs") this.runs.written(key, write);
     else this.queues.written(key, before, next, this.asked);
+  }
+
+  /** Until when the key is held at the latest, in true time, if nobody renews. */
+  heldUntilMs(key: string): number {
+    const { holding, expiresAtMs } = this.#truth("locks", key);
+    return Math.max(0, ...[...holding].map((leaseId) => expiresAtMs.get(leaseId) ?? 0));
+  }
+
+  /** An item was written that is so large. */
+  sized({ key }: Address, bytes: number): void {
+    if (bytes > ITEM_BYTES) this.fail("L4", `${key}: an item of ${bytes} bytes, which every heartbeat pays for`);
   }
 
   /** A write reaches the table, whatever comes of it. */
@@ -253,7 +267,7 @@ export class Oracle implements Bench {
 
   /** What was granted or renewed lasts for no longer than its length, from when that was decided. */
   #lasts({ key, expiresAtMs }: Truth, leaseId: string, hold: Hold, { decidedAtMs }: Written): void {
-    expiresAtMs.set(leaseId, hold.expiresAtMs);
+    expiresAtMs.set(leaseId, Math.min(hold.expiresAtMs, decidedAtMs + hold.leaseMs + this.clockErrorMs));
     const beyondMs = hold.expiresAtMs - decidedAtMs - hold.leaseMs - this.clockErrorMs - ROUNDING_MS;
     if (beyondMs > 0) this.fail("L1", `${key}: lasts ${Math.round(beyondMs)} ms longer than its length and any clock's error`);
   }

@@ -107,6 +107,14 @@ export class RunOracle {
     if (JSON.stringify(checkpoint) !== known.checkpoint) this.bench.fail("R3", `${key}: runs from another checkpoint than the last saved`);
   }
 
+  /** The holder of the lease was told that this checkpoint is saved, and knows of no later one. */
+  acknowledged(key: string, leaseId: string, serial: number): void {
+    const truth = this.#truth(key);
+    const attempt = truth.attempts.find((one) => one.leaseId === leaseId);
+    if (attempt) attempt.savedSerial = serial;
+    this.#checkSaved(key, truth);
+  }
+
   /** A client was told that its checkpoint is saved. */
   toldSaved({ idempotencyKey: key, fencingToken }: Run, serial: number): void {
     const attempt = this.#truth(key).byToken.get(fencingToken);
@@ -203,6 +211,14 @@ export class RunOracle {
     if (text === undefined || !this.asked.wasSaved(holder, text))
       this.bench.fail("R3", `${key}: its checkpoint became one that its lease never saved`);
     truth.checkpoint = text;
+    this.#checkSaved(key, truth);
+  }
+
+  /** What was acknowledged stays, but for something newer. */
+  #checkSaved(key: string, { attempts, checkpoint }: RunTruth): void {
+    const saved = attempts.at(-1)?.savedSerial ?? 0;
+    if (serialOf(checkpoint) < saved)
+      this.bench.fail("R3", `${key}: checkpoint ${saved} was acknowledged, and ${serialOf(checkpoint)} is there`);
   }
 
   #wasReset(key: string, truth: RunTruth): void {

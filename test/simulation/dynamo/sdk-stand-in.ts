@@ -45,9 +45,6 @@ export class TransactionCanceledException extends DynamoDBServiceException {
   }
 }
 
-/** A client has no more to it than to be sent commands. */
-export class DynamoDBClient {}
-
 class Command {
   constructor(
     readonly operation: string,
