@@ -8,6 +8,7 @@ import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/http-transport.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { TABLE_CALLS } from "../../lib/store/table.js";
 import { live, withLocks } from "./application.js";
 import type { Backend } from "./backend.js";
 import { memoryBackend } from "./backend.js";
@@ -59,6 +60,8 @@ const DEAD_QUEUES = 0.15;
 const DEPLOYMENTS = 0.2;
 const CROWDS = 0.05;
 const LONG_RUNS = 0.15;
+/** After so long the AWS SDK has sent again what it sends again. */
+const SDK_GIVES_UP_MS = TABLE_CALLS.maxAttempts * (TABLE_CALLS.requestHandler.requestTimeout + 1000);
 /** The table tells its time by the whole second. */
 const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
@@ -164,7 +167,7 @@ export async function simulate(seed: number): Promise<History> {
   for (const process of [...gateways, ...handlers.map((handler) => handler.process)])
     process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
   // What stalls in a handler lands first: liveness is judged without such ghosts, too.
-  await world.run(world.nowMs + mix.stallMs);
+  await world.run(world.nowMs + mix.stallMs + SDK_GIVES_UP_MS);
   await checkGrants(stage);
   if (random.chance(DEAD_QUEUES)) await checkDeadQueue(stage);
   if (dynamo && random.chance(CROWDS)) await checkCrowd(stage);

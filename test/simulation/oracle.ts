@@ -25,6 +25,8 @@ import { noCoverage } from "./verdict.js";
 
 /** The largest item of a lock, in bytes. */
 const ITEM_BYTES = 32 * 1024;
+/** So many of the leases that ended last are remembered with how, at least: ids that were only cancelled may take the other places. */
+const REMEMBERED = LIMITS.endedRemembered / 2;
 /** Times in a record are whole. */
 const ROUNDING_MS = 2;
 
@@ -353,5 +355,5 @@ export class Oracle implements Bench {
 
 /** Whether the key need not know any more how this lease ended. */
 function isForgotten({ endOrder }: Truth, leaseId: string, ending: End["ending"]): boolean {
-  return ending === "collected" || ending === "forgotten" || endOrder.length - endOrder.lastIndexOf(leaseId) > LIMITS.endedRemembered;
+  return ending === "collected" || ending === "forgotten" || endOrder.length - endOrder.lastIndexOf(leaseId) > REMEMBERED;
 }

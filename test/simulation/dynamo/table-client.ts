@@ -107,7 +107,7 @@ export class TableClient {
         if (isAnswerLost || isLate) return void arrived.catch(() => undefined);
         void arrived.then(
           (answer) => this.#process.deliver(() => (isFailure ? reject(failure()) : resolve(answer))),
-          (error: unknown) => this.#process.deliver(() => reject(error)),
+          (error: unknown) => this.#process.deliver(() => reject(error instanceof Error ? error : new Error(String(error)))),
         );
       });
     });
