@@ -4,20 +4,20 @@ import { describe, expect, it } from "vitest";
 import { BLANK } from "../../lib/core/ending.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import { isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
-import type { EndedLease, Hold, LockRecord, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
+import type { Checkpoint, EndedLease, Hold, LockRecord, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/lock-store.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/item.js";
 import { itemBytes } from "../support/item-bytes.js";
-import { leaseId, START_MS } from "./scene.js";
+import { A, leaseId, START_MS } from "./scene.js";
 
 const ADDRESS: Address = { namespace: "n".repeat(200), kind: "locks", key: "k".repeat(LIMITS.keyChars) };
 /** As the service makes them. */
 const [PRINCIPAL, PARAMS, SCOPE, DIGEST] = [12, 16, 16, 43].map((chars) => "d".repeat(chars)) as [string, string, string, string];
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** The bytes of the item, with the longest primary key. */
+/** The bytes of the item, with the longest primary key and the attributes that some writes add. */
 function written(record: LockRecord): number {
-  return itemBytes({ ...itemKey(ADDRESS), ...toItem(record), ox: record.ttlAtSec });
+  return itemBytes({ ...itemKey(ADDRESS), ...toItem(record), qb: 1, ox: MOST });
 }
 
 const owner = fc.oneof(fc.constant(""), fc.constant("checkout-7"), fc.string({ unit: "grapheme", maxLength: LIMITS.ownerChars }));
@@ -135,6 +135,36 @@ describe("the bytes that are counted of a record", () => {
       }),
       { seed: 20_270_502, numRuns: 1_000 },
     );
+  });
+});
+
+/** Each part of a record at its longest: every number has the most digits that a safe integer has, but a waiter's. */
+const LONGEST = (() => {
+  const payloadOfAll: Checkpoint = { digest: DIGEST, bytes: MOST, text: "t", ttlAtSec: MOST, sequence: MOST };
+  const outcome = { recordedBy: leaseId(1), principal: PRINCIPAL, omitted: true, keptUntilMs: MOST } as const;
+  const times = { fencingToken: MOST, leaseMs: MOST, grantedAtMs: MOST, expiresAtMs: MOST, marginMs: MOST };
+  const large: Hold = { principal: PRINCIPAL, owner: "", mode: "shared", permits: 999, params: PARAMS, broken: "forced", ...times };
+  const ran: Run = { state: "interrupted", attempt: MOST, takeover: true, fingerprint: "", keepResultMs: MOST, outcome };
+  const waits = { principal: PRINCIPAL, owner: "", params: PARAMS, mode: "shared", permits: 999, priority: 9 } as const;
+  return {
+    hold: { holds: { [A]: large } },
+    "hold with a scope and a meta": { holds: { [A]: { ...large, scope: SCOPE, meta: { a: 1 } } } },
+    waiter: { waiters: [{ leaseId: A, ...waits, heardUntilMs: START_MS, ttlMs: 114_000 }] },
+    run: { run: ran },
+    "run with a checkpoint": { run: { ...ran, checkpoint: payloadOfAll } },
+  } satisfies Readonly<Record<string, Partial<LockRecord>>>;
+})();
+const EMPTY: LockRecord = {
+  ...{ ...BLANK, version: MOST, fencingToken: MOST, fenceFloor: MOST, limit: 999, floor: leaseId(1), ttlAtSec: MOST },
+  ended: Array.from({ length: LIMITS.endedRemembered }, () => ({
+    ...({ leaseId: leaseId(1), ending: "transferred", fencingToken: MOST, outcome: "o".repeat(11) } as const),
+  })),
+  upgrading: { leaseId: leaseId(1), untilMs: MOST },
+};
+
+describe("the bytes that are counted are the item's to the byte, where everything is at its longest:", () => {
+  it.each([["nobody", {}] as const, ...Object.entries(LONGEST)])("%s", (_what, part) => {
+    expect(recordBytes({ ...EMPTY, ...part })).toBe(written({ ...EMPTY, ...part }));
   });
 });
 
