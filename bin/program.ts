@@ -37,7 +37,8 @@ export function programFor(caller: Caller, version: string): Command {
     .option("--sign", "sign requests (SigV4); those to AWS's execute-api are")
     .option("--no-sign", "don't, not even those")
     .exitOverride()
-    .configureOutput({ outputError: () => undefined }) // An error is told where all errors are.
+    // Help goes where all output goes, and an error is told where all errors are.
+    .configureOutput({ writeOut: (text) => void caller.print(text), outputError: () => undefined })
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage().replace(" [options]", "")}` })
     .addHelpText("after", EXAMPLE);
   addRunCommands(program, caller);

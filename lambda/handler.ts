@@ -44,6 +44,6 @@ export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (ev
 /** The stack's `ANY` routes end here for a method the path doesn't take, and `$default` for any other path. */
 function unrouted(routeKey: string, instance: string | undefined): HttpResult {
   const path = routeKey.startsWith("ANY ") ? routeKey.slice(4) : undefined;
-  if (path === undefined) return problem(refuse("not-found", { detail: "The API has no such path" }), instance);
+  if (path === undefined) return problem(refuse("not-found", { detail: "The API has no such path", field: "url" }), instance);
   return problem(refuse("method-not-allowed"), instance, { allow: methodsOf(path).join(", ") });
 }

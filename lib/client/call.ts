@@ -42,6 +42,7 @@ export function attemptMsFor(leaseMs: number): number {
   return Math.min(leaseMs / 6, 3000);
 }
 
+const TIMED_OUT = "no answer in time";
 /** First pause between attempts; doubles, with full jitter. */
 const FIRST_PAUSE_MS = 50;
 /** Longest pause between attempts. */
@@ -58,6 +59,7 @@ export async function call<A extends { readonly ok: boolean }>(
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
   let doubted = false;
+  let reason: string | undefined;
   for (let tries = 0; ; tries++) {
     const sentAt = instantOf(clock);
     const leftMs = budgetMs - elapsedMs(began, sentAt);
@@ -65,15 +67,22 @@ export async function call<A extends { readonly ok: boolean }>(
     if (outcome instanceof Unanswered) doubted = true;
     else if (!isAgain(outcome)) return { answer: honest(outcome, doubted), sentAt, doubted };
     else if (!outcome.definite) doubted = true;
+    reason = reasonOf(outcome) ?? reason;
     onSetback?.();
 
     const pauseMs = Math.max(retryAfterMs(outcome), random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
     if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
-      const answer = outcome instanceof Unanswered ? refuse("unavailable", { detail: outcome.message }) : outcome;
+      const answer = outcome instanceof Unanswered ? refuse("unavailable", { detail: reason ?? outcome.message }) : outcome;
       return { answer: honest(answer, doubted), sentAt, doubted };
     }
     await pause(pauseMs, clock, signal);
   }
+}
+
+/** The reason of a failed attempt: one that was cut off by a time limit has none, and an earlier attempt's tells more. */
+function reasonOf(outcome: Unanswered | Refusal): string | undefined {
+  if (outcome instanceof Unanswered) return outcome.message === TIMED_OUT ? undefined : outcome.message;
+  return outcome.detail;
 }
 
 /** A refusal is definite only if no earlier attempt may have happened. */
@@ -116,7 +125,7 @@ async function bounded<A>(
   const giveUp = new AbortController();
   const abandon = (): void => giveUp.abort();
   const abandoned = new Promise<Unanswered>((resolve) =>
-    giveUp.signal.addEventListener("abort", () => resolve(new Unanswered("no answer in time")), { once: true }),
+    giveUp.signal.addEventListener("abort", () => resolve(new Unanswered(TIMED_OUT)), { once: true }),
   );
   const timer = clock.after(Math.max(0, attemptMs), abandon);
   signal?.addEventListener("abort", abandon, { once: true });
