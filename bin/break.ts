@@ -64,6 +64,7 @@ async function ask(question: string, { signals }: Setting): Promise<void> {
   } catch (error) {
     throw giveUp.signal.aborted ? giveUp.signal.reason : error;
   } finally {
+    signals.handBack();
     terminal.close();
   }
 }

@@ -11,6 +11,7 @@ export const CODES: Readonly<Record<ExitName, string>> = {
   unavailable: "unavailable",
   internal: "internal",
   notKept: "result-omitted",
+  notPrinted: "output-failed",
   notGot: "wait-timeout",
   lost: "lease-lost",
   forbidden: "forbidden",

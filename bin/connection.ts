@@ -58,7 +58,7 @@ export function signingRegion({ protocol, hostname: host }: URL, { sign, region 
 }
 
 /** Where the locks are. */
-type Where = { readonly url: string; readonly table?: undefined } | { readonly table: string; readonly url?: undefined };
+export type Where = { readonly url: string; readonly table?: undefined } | { readonly table: string; readonly url?: undefined };
 
 /** The options go before the environment. @throws Complaint when neither says, or both say both */
 export function whereOf({ url, table }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
@@ -107,7 +107,7 @@ async function needing<T>(load: () => Promise<T>, packages: readonly string[]): 
 }
 
 /** A label for people: who, and where. */
-function ownerHere(): string {
+export function ownerHere(): string {
   return `${userHere()}@${hostname()}:${process.pid}`;
 }
 

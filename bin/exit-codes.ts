@@ -31,6 +31,11 @@ export const EXITS = {
     name: "EX_CANTCREAT",
     meaning: "`once`: the command succeeded, now or earlier, and its output was too large to be kept. It will not run again",
   },
+  notPrinted: {
+    status: 74,
+    name: "EX_IOERR",
+    meaning: "The output could not be written, as on a full disk. What the command did or recorded stays done",
+  },
   notGot: {
     status: 75,
     name: "EX_TEMPFAIL",

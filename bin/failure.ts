@@ -5,6 +5,7 @@
 import { constants } from "node:os";
 import type { LockError } from "../lib/index.js";
 import { CODES, Complaint, INTERRUPTED, Interrupted } from "./complaint.js";
+import type { Where } from "./connection.js";
 import { AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
 import type { ExitName } from "./exit-codes.js";
@@ -79,19 +80,22 @@ const OPTIONS: Readonly<Record<string, string>> = {
 /** What the failed one was to do: run a command, change something, or only look. */
 export type Doing = "runs" | "changes" | "looks";
 
-/** What is told of an error, whatever was thrown. `table` is where the locks are, if no service stands between. */
-export function failureOf(error: unknown, doing: Doing, table?: string): Failure {
+/** What is told of an error, whatever was thrown, by a command that found the locks at `where`. */
+export function failureOf(error: unknown, doing: Doing, where?: Where): Failure {
   if (error instanceof Complaint) {
     const { status, code, message, next } = error;
     return { status, code, message, next, definite: true };
   }
-  if (error instanceof Interrupted)
-    return { status: SIGNAL_BASE + constants.signals[error.by], code: INTERRUPTED, message: error.message, next: "", definite: true };
+  if (error instanceof Interrupted) {
+    const { message, by } = error;
+    const definite = doing !== "changes";
+    return { status: SIGNAL_BASE + constants.signals[by], code: INTERRUPTED, message, next: definite ? "" : PERHAPS_DONE, definite };
+  }
   if (isOfTheSdk(error)) {
     const exit = exitOf(error);
     const message = inOptions(error.message);
     const code = exit === "config" ? CODES.config : error.code;
-    return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, doing, table), definite: error.definite };
+    return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, doing, where), definite: error.definite };
   }
   const message = (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
   return { status: EXITS.internal.status, code: CODES.internal, message, next: "This is a defect of holdfast.", definite: false };
@@ -107,22 +111,23 @@ function isOfTheSdk(error: unknown): error is LockError {
   return error instanceof Error && typeof (error as Partial<LockError>).code === "string" && "definite" in error && "retry" in error;
 }
 
-/** A gateway's or another server's 404, without the service's own word: the path of the URL is wrong. */
-const NOT_THE_SERVICE = "before the service was reached";
+/** The 404 of a gateway, of another server, or of the service for a path that it doesn't have: the path of the URL is wrong. */
+const NO_SUCH_PATH = /before the service was reached|The API has no such path/;
+const PERHAPS_DONE = "It may have been done or not; doing it again is safe.";
 /** The table's own word that it is not one of holdfast's; else the region or the credentials are wrong. */
 const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 
 /** The status's name. A wrong URL is a wrong configuration too. */
 function exitOf({ code, message }: LockError): ExitName {
-  if (code === "not-found" && message.includes(NOT_THE_SERVICE)) return "config";
+  if (code === "not-found" && NO_SUCH_PATH.test(message)) return "config";
   return EXIT_OF[code] ?? "internal";
 }
 
 /** Whether it happened, and what to do now. */
-function nextFor(exit: ExitName, error: LockError, doing: Doing, table: string | undefined): string {
+function nextFor(exit: ExitName, error: LockError, doing: Doing, where: Where | undefined): string {
   const { definite } = error;
   if (exit === "config") {
-    const mend = correctionFor(error, table);
+    const mend = correctionFor(error, where);
     return doing === "runs" ? `The command was not run. ${mend}` : mend;
   }
   if (exit === "usage") return "See holdfast --help, or --help after a command.";
@@ -131,12 +136,12 @@ function nextFor(exit: ExitName, error: LockError, doing: Doing, table: string |
   const then = retry + rights;
   if (doing === "looks") return then.trim();
   if (doing === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
-  return definite ? `Nothing was changed.${then}` : `It may have been done or not; doing it again is safe.`;
+  return definite ? `Nothing was changed.${then}` : PERHAPS_DONE;
 }
 
-function correctionFor({ code, message }: LockError, table: string | undefined): string {
+function correctionFor({ code, message }: LockError, { url, table }: Partial<Where> = {}): string {
   if (/\bnamespace: "/.test(message)) return "Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.";
-  if (code === "not-found") return "Is that the URL of the API, with its stage?";
+  if (code === "not-found") return `Is ${url ?? "that"} the URL of the API? Its path is the stage, or empty.`;
   if (table === undefined) return `Is the request signed (--sign), or HOLDFAST_BEARER_TOKEN valid? ${AWS_SETTINGS}`;
   return WRONG_TABLE.test(message)
     ? `Is there a table ${table} for holdfast in this Region, and may these credentials use it?`

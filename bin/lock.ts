@@ -7,6 +7,7 @@ import { lostUnder, statusOf } from "./ending.js";
 import type { RunSetting } from "./setting.js";
 import type { Outcome } from "./supervise.js";
 import { supervise } from "./supervise.js";
+import { tellWaiting } from "./waiting.js";
 
 /** What to hold, how, and what for. */
 export interface LockOrder {
@@ -33,12 +34,15 @@ interface Course {
 /** Holds the key while the command runs. @throws Complaint, or whatever kept the command from running */
 export async function lock(order: LockOrder, setting: RunSetting): Promise<number> {
   const { key, command, killAfterMs, conflictStatus, ...asked } = order;
-  const { locks, signals, env, tell } = setting;
+  const { locks, signals, env, tell, isWatched } = setting;
   const waiting = new AbortController();
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
   const course: Course = {};
+  const got = new AbortController();
+  if (isWatched && order.waitMs > 0) void tellWaiting(key, setting, got.signal);
   try {
     await locks.withLock(key, { ...asked, signal: waiting.signal }, async (lease) => {
+      got.abort();
       waiting.signal.throwIfAborted();
       tell(`${key} is held under token ${lease.fencingToken}`);
       const work = { command, killAfterMs, env: { ...env, ...environmentOf(lease) } };
@@ -50,6 +54,8 @@ export async function lock(order: LockOrder, setting: RunSetting): Promise<numbe
     if (outcome && error instanceof LockLostError) throw lostUnder(key, outcome, error.message);
     if (!outcome && error instanceof LockTimeoutError) throw notGot(key, order.waitMs, await holdersOf(key, locks), conflictStatus);
     throw error;
+  } finally {
+    got.abort();
   }
   const { outcome, inTime = false } = course;
   if (!outcome) throw new Complaint("internal", `${key}: the command did not run`);

@@ -1,20 +1,29 @@
-/** Printing to a stream that may be slow, or gone: whoever listened has heard enough. */
-import { once } from "node:events";
-import { constants } from "node:os";
-import { SIGNAL_BASE } from "./exit-codes.js";
+/** Printing to a stream that may be slow, full or gone. */
 
-/**
- * Prints to `stream`; resolves when more may be printed. When nobody listens any more, the process ends as one that is
- * ended by SIGPIPE, or, if it `goesOn`, what is printed from then on is lost.
- */
-export function printerOn(stream: NodeJS.WriteStream, goesOn: () => boolean): (text: string | Uint8Array) => Promise<void> {
+/** What is done when a stream takes no more. */
+export interface PrintFailures {
+  /** Nobody listens any more: whoever listened has heard enough. */
+  readonly onClosed: () => void;
+  /** The text could not be written, as on a full disk. Called once. */
+  readonly onFailed: (error: Error) => void;
+}
+
+/** Prints to `stream`; resolves when the text is written or lost, so that more may be printed. */
+export function printerOn(stream: NodeJS.WriteStream, { onClosed, onFailed }: PrintFailures): (text: string | Uint8Array) => Promise<void> {
   let isGone = false;
-  stream.on("error", () => {
+  const lost = (error: Error): void => {
+    if (isGone) return;
     isGone = true;
-    if (!goesOn()) process.exit(SIGNAL_BASE + constants.signals.SIGPIPE);
-  });
-  return async (text) => {
-    if (isGone || stream.write(text)) return;
-    await Promise.race([once(stream, "drain"), once(stream, "close")]).catch(() => undefined);
+    if ((error as NodeJS.ErrnoException).code === "EPIPE") onClosed();
+    else onFailed(error);
   };
+  stream.on("error", lost);
+  return (text) =>
+    new Promise((resolve) => {
+      if (isGone) return resolve();
+      stream.write(text, (error) => {
+        if (error) lost(error);
+        resolve();
+      });
+    });
 }

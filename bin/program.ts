@@ -38,7 +38,8 @@ export function programFor(caller: Caller, version: string, output: Pick<OutputC
     .option("--sign", "sign requests (SigV4); those to AWS's execute-api are")
     .option("--no-sign", "don't, not even those")
     .exitOverride()
-    .configureOutput({ ...output, outputError: () => undefined }) // An error is told where all errors are.
+    // Help goes where all output goes, and an error is told where all errors are.
+    .configureOutput({ ...output, outputError: () => undefined })
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage().replace(" [options]", "")}` })
     .addHelpText("after", EXAMPLE);
   addRunCommands(program, caller);

@@ -61,7 +61,7 @@ export function addRunCommands(program: Command, caller: Caller): void {
     .option("--priority <n>", "in the queue: 0 to 9, higher ones first", count)
     .addHelpText("after", LOCK_EXAMPLE)
     .action(async (key: string, words: readonly string[], options: LockOptions) => {
-      const command = commandAfterDashes("lock", caller.argv, words);
+      const command = commandAfterDashes("lock", key, caller.argv, words);
       const order = { ...commonOf("lock", key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
       const { limit, permits, priority } = options;
       if (permits !== undefined && permits > 1 && limit === undefined) {
@@ -93,7 +93,7 @@ export function addRunCommands(program: Command, caller: Caller): void {
     )
     .addHelpText("after", ONCE_EXAMPLE)
     .action(async (key: string, words: readonly string[], options: OnceOptions) => {
-      const command = commandAfterDashes("once", caller.argv, words);
+      const command = commandAfterDashes("once", key, caller.argv, words);
       const { keep: keepResultMs, maxAttempts, fingerprint, final: finalStatuses = [], largeOutput } = options;
       const order = { ...commonOf("once", key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
       const setting = await caller.runSetting({ ...program.opts<GlobalOptions>(), ...options });
@@ -148,10 +148,13 @@ function commonOf(name: keyof typeof LONGEST_ENDING_MS, key: string, command: re
 }
 
 /** The command: all that stands after `--`, and nothing before it. @throws Complaint when it isn't so */
-function commandAfterDashes(name: string, argv: readonly string[], words: readonly string[]): readonly string[] {
+function commandAfterDashes(name: string, key: string, argv: readonly string[], words: readonly string[]): readonly string[] {
   const dashes = argv.indexOf("--");
   const after = dashes < 0 ? 0 : argv.length - dashes - 1;
   if (after > 0 && after === words.length) return words;
+  if (dashes < 0 && words.length > 0) {
+    throw new Complaint("usage", `${name}: put -- before the command`, { next: `holdfast ${name} ${key} -- ${words.join(" ")}` });
+  }
   throw new Complaint("usage", after === 0 ? `${name}: there is no command after --` : `${name}: only KEY and options stand before --`, {
     next: `holdfast ${name} KEY -- COMMAND`,
   });

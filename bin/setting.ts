@@ -18,6 +18,10 @@ export interface Setting {
 
 /** For commands that run another. */
 export interface RunSetting extends Setting {
+  /** The label under which it holds and waits. */
+  readonly owner: string;
+  /** Whether a person reads stderr at a terminal. */
+  readonly isWatched: boolean;
   /** The environment of the command that is run, as this process was given it. */
   readonly env: NodeJS.ProcessEnv;
   /** Says a line on stderr to who wants to hear everything. */

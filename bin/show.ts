@@ -19,8 +19,8 @@ const WAITER_COLUMNS: readonly Column<Waiter>[] = [
   { title: "WAITING FOR", cell: ({ waitingMs }) => formatDuration(waitingMs), align: "right" },
 ];
 
-/** Shows a key. */
-export async function show(key: string, { locks, screen, asJson, print }: Setting): Promise<number> {
+/** Shows a key. One that was never locked may be a run's: then it says how to see that. */
+export async function show(key: string, { locks, screen, asJson, print, say }: Setting): Promise<number> {
   const inspection = await locks.inspect(key);
   if (asJson) {
     await print(`${JSON.stringify(inspection)}\n`);
@@ -35,6 +35,7 @@ export async function show(key: string, { locks, screen, asJson, print }: Settin
   ];
   const last = fencingToken === 0 ? "no grant is remembered" : `the last grant was under token ${fencingToken}`;
   await print(`${[`${key} is ${isHeld}; ${last}`, ...tables].join("\n")}\n`);
+  if (fencingToken === 0 && (await locks.runs.get(key)) !== null) say(`there is a run of that key: holdfast show --run ${key}`);
   return 0;
 }
 

@@ -1,17 +1,26 @@
-/** The signals that this process is sent: handed to whatever is under way, and never its end while something is. */
+/** The signals that this process is sent: they end it, unless something under way takes them. */
 
-const HANDED_ON = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"] as const satisfies readonly NodeJS.Signals[];
+const CAUGHT = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"] as const satisfies readonly NodeJS.Signals[];
 
 /** Takes signals from now on. */
 export class Signals {
-  #listener: ((name: NodeJS.Signals) => void) | undefined;
+  readonly #end: (name: NodeJS.Signals) => void;
+  #listener: (name: NodeJS.Signals) => void;
 
-  constructor(host: Pick<NodeJS.Process, "on">) {
-    for (const name of HANDED_ON) host.on(name, () => this.#listener?.(name));
+  /** @param host the process that is sent them
+   * @param end gives up whatever is under way, at once */
+  constructor(host: Pick<NodeJS.Process, "on">, end: (name: NodeJS.Signals) => void) {
+    this.#end = this.#listener = end;
+    for (const name of CAUGHT) host.on(name, () => this.#listener(name));
   }
 
   /** Hands what comes from now on to `listener`, and to nobody else. */
   handTo(listener: (name: NodeJS.Signals) => void): void {
     this.#listener = listener;
+  }
+
+  /** From now on signals end the process again. */
+  handBack(): void {
+    this.#listener = this.#end;
   }
 }

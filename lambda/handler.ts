@@ -70,6 +70,7 @@ function isHttpEvent(event: unknown): event is HttpEvent {
 /** The stack's `ANY` routes end here for a method the path doesn't take, and `$default` for any other path. */
 function unrouted(routeKey: string, instance: string | undefined): HttpResult {
   const path = routeKey.replace(/^ANY /, "");
-  if (path === routeKey || !PATHS.includes(path)) return problem(refuse("not-found", { detail: "The API has no such path" }), instance);
+  if (path === routeKey || !PATHS.includes(path))
+    return problem(refuse("not-found", { detail: "The API has no such path", field: "url" }), instance);
   return problem(refuse("method-not-allowed"), instance, { allow: methodsOf(path).join(", ") });
 }

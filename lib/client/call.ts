@@ -59,6 +59,7 @@ export function boundsFor(leaseMs: number, budgetMs: number): { readonly attempt
   return { attemptMs: Math.min(leaseMs / 6, 3000, Math.max(SHORT_ATTEMPT_MS, budgetMs / 2)), budgetMs };
 }
 
+const TIMED_OUT = "no answer in time";
 /** First pause between attempts; doubles, with full jitter. */
 const FIRST_PAUSE_MS = 50;
 /** Longest pause between attempts. */
@@ -75,6 +76,7 @@ export async function call<A extends { readonly ok: boolean }>(
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
   let doubted = false;
+  let reason: string | undefined;
   for (let tries = 0; ; tries++) {
     const turn = gate?.turn(tries > 0);
     if (turn) await turn;
@@ -90,7 +92,8 @@ export async function call<A extends { readonly ok: boolean }>(
       gate?.answered();
       return { answer: honest(outcome, doubted), sentAt, doubted };
     } else if (!outcome.definite) doubted = true;
-    const failed = outcome instanceof Unanswered ? refuse("unavailable", { detail: outcome.message }) : outcome;
+    reason = reasonOf(outcome) ?? reason;
+    const failed = outcome instanceof Unanswered ? refuse("unavailable", { detail: reason ?? outcome.message }) : outcome;
     if (!signal?.aborted) {
       gate?.failed();
       onSetback?.(failed);
@@ -102,6 +105,12 @@ export async function call<A extends { readonly ok: boolean }>(
     }
     await pause(pauseMs, clock, signal);
   }
+}
+
+/** The reason of a failed attempt: one that was cut off by a time limit has none, and an earlier attempt's tells more. */
+function reasonOf(outcome: Unanswered | Refusal): string | undefined {
+  if (outcome instanceof Unanswered) return outcome.message === TIMED_OUT ? undefined : outcome.message;
+  return outcome.detail;
 }
 
 /** A refusal is definite only if no earlier attempt may have happened. */
@@ -148,7 +157,7 @@ async function bounded<A>(
   const giveUp = new AbortController();
   const abandon = (): void => giveUp.abort();
   const abandoned = new Promise<Unanswered>((resolve) =>
-    giveUp.signal.addEventListener("abort", () => resolve(new Unanswered("no answer in time")), { once: true }),
+    giveUp.signal.addEventListener("abort", () => resolve(new Unanswered(TIMED_OUT)), { once: true }),
   );
   const timer = clock.after(Math.max(0, attemptMs), abandon);
   signal?.addEventListener("abort", abandon, { once: true });

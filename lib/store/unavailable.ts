@@ -23,6 +23,8 @@ const REFUSED = "ValidationException";
 interface SdkError {
   readonly name?: string;
   readonly message?: string;
+  /** One for each address of a host that was tried; then the message is empty. */
+  readonly errors?: readonly Error[];
   /** One for each item of a cancelled transaction. */
   readonly CancellationReasons?: readonly { readonly Code?: string; readonly Message?: string }[];
   readonly $metadata?: { readonly attempts?: number };
@@ -36,7 +38,8 @@ export function isTransactionConflict(error: unknown): boolean {
 
 /** `error` as the store's own: definite only if the SDK sent the request at most once and it was refused. */
 export function storeUnavailable(error: unknown): StoreUnavailable {
-  const { name = "Error", message = "", CancellationReasons = [], $metadata } = error as SdkError;
+  const { name = "Error", errors = [], message: whole = "", CancellationReasons = [], $metadata } = error as SdkError;
+  const message = whole || errors.map((one) => one.message).join(", ");
   const throttled = THROTTLED.has(name) || isTransactionConflict(error);
   const sentOnce = ($metadata?.attempts ?? 1) === 1;
   const otherKeys = [message, ...CancellationReasons.map(({ Message = "" }) => Message)].find((text) => OTHER_KEYS.test(text));

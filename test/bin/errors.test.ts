@@ -56,7 +56,9 @@ describe("a command line that breaks a rule", () => {
     [["completion", "tcsh"], "command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh.", SEE_HELP],
     [["lock", "k"], "lock: there is no command after --", "holdfast lock KEY -- COMMAND"],
     [["lock", "k", "--"], "lock: there is no command after --", "holdfast lock KEY -- COMMAND"],
-    [["lock", "k", "true"], "lock: there is no command after --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "k", "true"], "lock: put -- before the command", "holdfast lock k -- true"],
+    [["lock", "--wait", "3s", "k", "echo", "a"], "lock: put -- before the command", "holdfast lock k -- echo a"],
+    [["once", "k", "true"], "once: put -- before the command", "holdfast once k -- true"],
     [["lock", "k", "sh", "-c", "true"], "unknown option '-c'", LOCK_AS],
     [["lock", "k", "x", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
     [["lock", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
@@ -212,10 +214,10 @@ describe("a gateway that answers in place of the service", () => {
       404,
       ["ls"],
       78,
-      /^holdfast: list: The gateway answered 404 before the service was reached: No such thing\nIs that the URL of the API, with its stage\?\n$/,
+      /^holdfast: list: The gateway answered 404 before the service was reached: No such thing\nIs http:\S+ the URL of the API\? Its path is the stage, or empty\.\n$/,
     ],
-    [404, ["lock", "k", "--", "echo", "ran"], 78, /\nThe command was not run\. Is that the URL of the API, with its stage\?\n$/],
-    [404, ["show", "k"], 78, /\nIs that the URL/],
+    [404, ["lock", "k", "--", "echo", "ran"], 78, /\nThe command was not run\. Is http:\S+ the URL of the API\?/],
+    [404, ["show", "k"], 78, /\nIs http:\S+ the URL/],
   ])("with %i: %j is %i", async (answered, args, status, stderr) => {
     gatewayStatus = answered;
     const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createLockClient } from "../../lib/index.js";
 import { endAll, run } from "./holdfast.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
@@ -126,5 +127,30 @@ describe("break asks a person first", () => {
     await service.locks.acquire("yes");
     const { status } = await inTerminal(["break", "yes", "--reason", "stuck", "--yes"], service.env).ended;
     expect(status).toBe(0);
+  });
+});
+
+describe("a wait in a terminal", () => {
+  it("says for whom, and at which place in the queue", async () => {
+    await using theirs = await service.locks.acquire("in-use", { owner: "alice" });
+    const giveUp = new AbortController();
+    const bob = createLockClient({ url: service.url, owner: "bob" });
+    const first = bob.acquire("in-use", { signal: giveUp.signal, waitMs: LONG_MS }).catch(() => undefined);
+    while ((await service.locks.inspect("in-use")).waiters.length === 0);
+    const terminal = inTerminal(["lock", "in-use", "--", "echo", "got it"], service.env);
+    await terminal.showed(/^holdfast: waiting for in-use: held by alice for \d+s, you are 2nd\r\n/);
+    giveUp.abort();
+    await first;
+    await terminal.showed(/held by alice for \d+s, you are 1st\r\n/);
+    await theirs.release();
+    const { status, shown } = await terminal.ended;
+    expect({ status, lines: shown.match(/waiting for/g)?.length }).toEqual({ status: 0, lines: 2 });
+    expect(shown).toContain("got it");
+  });
+
+  it("says nothing on a pipe", async () => {
+    await using _theirs = await service.locks.acquire("in-use", { owner: "alice" });
+    const { stderr } = await run(["lock", "in-use", "--wait", "2s", "--", "true"], service.env);
+    expect(stderr).not.toContain("waiting for");
   });
 });

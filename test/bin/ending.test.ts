@@ -1,0 +1,168 @@
+/** How commands end before their time: by a signal, and on a full disk. Each is a process of its own. */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { StubServer } from "../client/stub-server.js";
+import { startStubServer } from "../client/stub-server.js";
+import { plainEnvironment } from "../docs/npm-start.js";
+import { endAll, PROGRAM, run, start } from "./holdfast.js";
+import type { Service } from "./service.js";
+import { serve } from "./service.js";
+
+let service: Service;
+beforeAll(async () => {
+  service = await serve();
+});
+afterAll(async () => {
+  await endAll();
+  await service.close();
+});
+
+const PERHAPS_DONE = "It may have been done or not; doing it again is safe.\n";
+
+describe("a signal while the service says nothing", () => {
+  let silent: StubServer;
+  beforeEach(async () => {
+    silent = await startStubServer();
+    silent.answer({ status: "silent" });
+  });
+  afterEach(() => silent.close());
+
+  const COMMANDS: readonly (readonly [args: readonly string[], next: string])[] = [
+    [["ls"], ""],
+    [["show", "k"], ""],
+    [["show", "--run", "k"], ""],
+    [["runs"], ""],
+    [["break", "k", "--token", "1", "--reason", "x"], PERHAPS_DONE],
+    [["reset", "k", "--reason", "x"], PERHAPS_DONE],
+  ];
+  const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+  it.each(COMMANDS.flatMap(([args, next]) => SIGNALS.map((name) => [args, name, next] as const)))(
+    "ends %j at once: %s",
+    async (args, name, next) => {
+      const running = start(args, { HOLDFAST_URL: silent.url });
+      await vi.waitFor(() => expect(silent.received).toHaveLength(1), { timeout: 15_000, interval: 10 });
+      running.signal(name);
+      expect(await running.ended).toEqual({
+        status: 128 + constants.signals[name],
+        stdout: "",
+        stderr: `holdfast: given up by ${name}\n${next}`,
+      });
+      // An attempt without an answer is made again: there was no time for that.
+      expect(silent.received).toHaveLength(1);
+    },
+  );
+
+  it.each(SIGNALS)("ends a lock that waits, once it has cancelled what it asked for: %s", async (name) => {
+    const running = start(["lock", "k", "--", "echo", "ran"], { HOLDFAST_URL: silent.url });
+    await vi.waitFor(() => expect(silent.received).toHaveLength(1), { timeout: 15_000, interval: 10 });
+    running.signal(name);
+    const { status, stdout } = await running.ended;
+    expect({ status, stdout }).toEqual({ status: 128 + constants.signals[name], stdout: "" });
+    expect(new Set(silent.received.slice(1).map(({ method }) => method))).toEqual(new Set(["DELETE"]));
+  });
+});
+
+describe("a signal to a lock on a service that answers", () => {
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("leaves the queue by %s: nothing stays behind", async (name) => {
+    await using _theirs = await service.locks.acquire("queued");
+    const running = start(["lock", "queued", "--", "echo", "ran"], service.env);
+    await vi.waitFor(async () => expect((await service.locks.inspect("queued")).waiters).toHaveLength(1), {
+      timeout: 15_000,
+      interval: 20,
+    });
+    running.signal(name);
+    expect(await running.ended).toMatchObject({ status: 128 + constants.signals[name], stdout: "" });
+    expect((await service.locks.inspect("queued")).waiters).toEqual([]);
+  });
+});
+
+/** Runs it with its output on a disk that is full. */
+function onFullDisk(args: readonly string[]): Promise<{ readonly status: number; readonly stderr: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      "sh",
+      ["-c", 'exec "$0" "$@" > /dev/full', process.execPath, PROGRAM, ...args],
+      { env: plainEnvironment(service.env) },
+      (_error, _stdout, stderr) => resolve({ status: child.exitCode ?? -1, stderr }),
+    );
+    child.stdin?.end();
+  });
+}
+
+describe.skipIf(!existsSync("/dev/full"))("on a full disk", () => {
+  const SAID = "holdfast: the output could not be written: ENOSPC: no space left on device, write\n";
+
+  it.each([
+    [["--help"]],
+    [["lock", "--help"]],
+    [["--version"]],
+    [["completion", "bash"]],
+    [["complete", "--", "l"]],
+    [["show", "full"]],
+    [["--json", "ls"]],
+    [["--json", "runs"]],
+    [["watch", "full", "--interval", "200ms"]],
+  ])("%j is no success: 74", async (args) => {
+    await using _held = await service.locks.acquire("full");
+    const { status, stderr } = await onFullDisk(args);
+    expect({ status, stderr }).toEqual({ status: 74, stderr: args.includes("--json") ? expect.stringContaining('"status":74') : SAID });
+  });
+
+  it("a run is recorded, and its output kept for whoever asks again", async () => {
+    expect(await onFullDisk(["once", "full", "--", "echo", "kept"])).toEqual({ status: 74, stderr: SAID });
+    expect(await onFullDisk(["once", "full", "--", "echo", "again"])).toEqual({ status: 74, stderr: SAID });
+    expect(await run(["once", "full", "--", "echo", "again"], service.env)).toEqual({ status: 0, stdout: "kept\n", stderr: "" });
+  });
+
+  it("the command's own failure stays its status", async () => {
+    expect((await onFullDisk(["once", "failing", "--", "sh", "-c", "echo out; exit 3"])).status).toBe(3);
+  });
+});
+
+describe("show", () => {
+  it("of a run's key says how to see the run", async () => {
+    await run(["once", "report", "--", "true"], service.env);
+    expect(await run(["show", "report"], service.env)).toEqual({
+      status: 0,
+      stdout: "report is free; no grant is remembered\n",
+      stderr: "holdfast: there is a run of that key: holdfast show --run report\n",
+    });
+    expect(await run(["show", "nothing"], service.env)).toMatchObject({ status: 0, stderr: "" });
+  });
+});
+
+describe("a URL with a wrong path", () => {
+  it.each([
+    [["ls"], "list"],
+    [["show", "--run", "k"], "run k"],
+    [["lock", "k", "--", "echo", "ran"], "acquire k"],
+  ])("is told as such, by %j: 78", async (args, what) => {
+    const url = `${service.url}/prod`;
+    const { status, stdout, stderr } = await run(args, { HOLDFAST_URL: url });
+    expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
+    expect(stderr).toContain(`holdfast: ${what}: The API has no such path\n`);
+    expect(stderr).toContain(`Is ${url} the URL of the API? Its path is the stage, or empty.\n`);
+  });
+});
+
+describe("a refused connection", () => {
+  it("says what was refused: the service's URL, or the table's endpoint", async () => {
+    const left = await startStubServer();
+    await left.close();
+    const { stderr } = await run(["ls"], { HOLDFAST_URL: left.url });
+    expect(stderr).toContain(`(ECONNREFUSED) from ${left.url}`);
+    const env = { ...service.tableEnv, AWS_ENDPOINT_URL_DYNAMODB: left.url };
+    const onTable = await run(["ls"], env);
+    expect(onTable).toMatchObject({
+      status: 69,
+      stdout: "",
+      stderr: expect.stringContaining(`connect ECONNREFUSED ${new URL(left.url).host}`),
+    });
+    // The last of its attempts is cut off, and an earlier one knows more than that there was no time.
+    const inTime = await run(["lock", "k", "--wait", "300ms", "--", "true"], env);
+    expect(inTime).toMatchObject({ status: 69, stderr: expect.stringContaining(`connect ECONNREFUSED ${new URL(left.url).host}`) });
+  });
+});

@@ -1,0 +1,27 @@
+/** What is told of a failure of the AWS SDK. */
+import { describe, expect, it } from "vitest";
+import { StoreNotConfigured } from "../../lib/store/lock-store.js";
+import { storeUnavailable } from "../../lib/store/unavailable.js";
+
+describe("a connection that is refused", () => {
+  it("names every address that was tried, where a host has several", () => {
+    const refused = ["::1", "127.0.0.1"].map((address) => new Error(`connect ECONNREFUSED ${address}:8000`));
+    const told = storeUnavailable(new AggregateError(refused));
+    expect(told.message).toBe("AggregateError: connect ECONNREFUSED ::1:8000, connect ECONNREFUSED 127.0.0.1:8000");
+    expect(told).not.toBeInstanceOf(StoreNotConfigured);
+    expect(told.definite).toBe(false);
+  });
+});
+
+describe("a wrong configuration", () => {
+  it("may have happened when an earlier attempt of the AWS SDK stayed without an answer", () => {
+    const expired = (attempts: number) => Object.assign(new Error("expired"), { name: "ExpiredTokenException", $metadata: { attempts } });
+    expect(storeUnavailable(expired(1))).toMatchObject({ name: "StoreNotConfigured", definite: true });
+    expect(storeUnavailable(expired(2))).toMatchObject({ name: "StoreNotConfigured", definite: false });
+  });
+
+  it("is not what the table says of a request that is wrong itself", () => {
+    const error = Object.assign(new Error("Item size has exceeded the maximum allowed size"), { name: "ValidationException" });
+    expect(storeUnavailable(error)).toMatchObject({ name: "StoreUnavailable", definite: true });
+  });
+});
