@@ -5,6 +5,7 @@
 import type { Held } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
+import { instantOf } from "../core/time.js";
 import type { Acquiring, OuterDeps, Wanted } from "./acquire.js";
 import { abortError, CANCEL_HOLDS_MS, cancel, refreshed, tryOnce } from "./acquire.js";
 import type { Answered } from "./call.js";
@@ -117,7 +118,10 @@ function createView(
       const wanted = holder.wanted(key, options);
       const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
       return registry.run(options.signal, async (signal) => {
-        const { answered, succession } = await deps.lines.turn({ ...wanted, signal }, waitMs, deps);
+        const began = instantOf(deps.clock);
+        const { answered, succession } = await deps.lines
+          .turn({ ...wanted, signal }, waitMs, deps)
+          .catch((error: unknown) => holder.refuseWait(error, key, began));
         const lease = await holder.hand(answered, options, { succession });
         if (!signal.aborted) return lease;
         await atMost(CANCEL_HOLDS_MS, holder.released(lease), deps.clock);

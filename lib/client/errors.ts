@@ -1,5 +1,5 @@
 /** The SDK's errors. `code`, `definite` and `retry` come from the service's registry where it answered. */
-import type { LostReason, Refusal, RetryAdvice } from "../core/errors.js";
+import type { HolderView, LostReason, Refusal, RetryAdvice } from "../core/errors.js";
 
 /** What every error of the SDK tells. */
 export interface LockErrorDetails {
@@ -28,14 +28,43 @@ export class LockError extends Error {
   }
 }
 
+/** What a wait knew of the key when it came to its end. */
+export interface Awaited {
+  readonly holders?: readonly HolderView[] | undefined;
+  readonly position?: number | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
 /** The key did not become free within `waitMs`. Nothing is held and nothing is left behind. */
 export class LockTimeoutError extends LockError {
   override readonly name = "LockTimeoutError";
+  /** The leases that were in the way, as far as they are known: their owners, tokens and times. */
+  readonly holders: readonly HolderView[];
+  /** The last known place in the key's queue, 1 is next; callers of one process share theirs. Undefined where there was none. */
+  readonly position: number | undefined;
+  /** The time waited, in ms. */
+  readonly waitedMs: number;
+
+  constructor(
+    message: string,
+    { holders = [], position, waitedMs = 0, ...details }: LockErrorDetails & Awaited & { readonly waitedMs?: number },
+  ) {
+    super(message, details);
+    this.holders = holders;
+    this.position = position;
+    this.waitedMs = waitedMs;
+  }
 }
 
-/** The error of a wait that came to its end; `refusal` is what it heard last. */
-export function timeoutOf(message: string, { retryAfterMs }: Pick<Refusal, "retryAfterMs">): LockTimeoutError {
-  return new LockTimeoutError(message, { code: "wait-timeout", definite: true, retry: "later", retryAfterMs });
+/** The error of a wait for `what` that came to its end, knowing this. */
+export function timeoutOf(what: string, { holders = [], position, retryAfterMs }: Awaited, waited = 0, hint = ""): LockTimeoutError {
+  const [first] = holders;
+  const by = first ? `${first.owner || "another"} (for ${first.heldMs} ms)` : "another";
+  const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
+  const place = position === undefined ? "" : `, at place ${position} of its queue`;
+  const waitedMs = Math.round(waited);
+  const details = { code: "wait-timeout", definite: true, retry: "later", retryAfterMs, holders, position, waitedMs } as const;
+  return new LockTimeoutError(`${what}: still held by ${by}${others} after ${waitedMs} ms${place}${hint}`, details);
 }
 
 /** The lease is not held any more: stop, and don't trust what was done since it was last checked. */

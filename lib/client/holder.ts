@@ -3,15 +3,17 @@
  * time, replies made into living leases, and the one who is told of all that happens to them.
  */
 import type { Held, LeaseState } from "../core/commands.js";
-import type { Refusal } from "../core/errors.js";
+import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/lock-api.js";
 import type { ServiceApi } from "../core/run-api.js";
 import { DEFAULTS } from "../core/limits.js";
+import type { Instant } from "../core/time.js";
+import { elapsedMs, instantOf } from "../core/time.js";
 import type { Acquiring, Wanted } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { call } from "./call.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
-import { errorOf, LockError, LockLostError } from "./errors.js";
+import { errorOf, LockError, LockLostError, LockTimeoutError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { capBudgetMs, capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./keep-alive.js";
@@ -24,6 +26,10 @@ import type { Registry } from "./registry.js";
 
 /** One operation other than acquiring is given this long, and each of its attempts half of it. */
 export const CALL_BUDGET_MS = 10_000;
+
+/** The look at who holds a key that was waited for in vain may take this long, and is good for so long. */
+const LOOK_MS = 250;
+const SEEN_LASTS_MS = 1000;
 
 /** Ends of a lease that its own side meant. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
@@ -39,6 +45,9 @@ interface HandOptions extends Pick<LeaseDeps, "succession"> {
 
 /** What a client, or a view of it for one invocation, has in common with all that it hands out. */
 export class Holder {
+  /** By key, the holders that were seen in the last second; none while somebody looks. */
+  readonly #seen = new Map<string, readonly HolderView[]>();
+
   constructor(
     readonly deps: Acquiring,
     readonly options: ClientOptions,
@@ -115,11 +124,37 @@ export class Holder {
   }
 
   /** One operation that needs no lease, within its budget. @throws LockError for a refusal. */
-  async ask<A extends { readonly ok: true }>(what: string, attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<A> {
-    const budgetMs = capBudgetMs(CALL_BUDGET_MS, this.context);
+  async ask<A extends { readonly ok: true }>(
+    what: string,
+    attempt: (options: CallOptions) => Promise<A | Refusal>,
+    mostMs = CALL_BUDGET_MS,
+  ): Promise<A> {
+    const budgetMs = capBudgetMs(mostMs, this.context);
     const { answer } = await call(attempt, { attemptMs: budgetMs / 2, budgetMs }, this.deps);
     if (!answer.ok) throw errorOf(answer, what);
     return answer;
+  }
+
+  /** Throws what ended a wait for `key` that began then: a time-out with the holders, and the time that this caller waited. */
+  async refuseWait(error: unknown, key: string, began: Instant): Promise<never> {
+    if (!(error instanceof LockTimeoutError)) throw error;
+    const waitedMs = elapsedMs(began, instantOf(this.deps.clock));
+    const holders = error.holders.length > 0 ? error.holders : await this.#holdersOf(key);
+    const { position, retryAfterMs } = error;
+    const hint = this.registry.has(key) ? "; this client holds it itself, and a scope makes it reentrant" : "";
+    throw timeoutOf(`acquire ${key}`, { holders, position, retryAfterMs }, waitedMs, hint);
+  }
+
+  /** The key's holders. Of many callers whose time is over one looks; the others go by what was seen in the last second. */
+  async #holdersOf(key: string): Promise<readonly HolderView[]> {
+    const seen = this.#seen.get(key);
+    if (seen) return seen;
+    this.#seen.set(key, []);
+    const found = await this.ask("inspect", (attempt) => this.deps.api.inspect({ key }, attempt), LOOK_MS).catch(() => undefined);
+    const holders = found && "inspection" in found ? found.inspection.holders : [];
+    this.#seen.set(key, holders);
+    this.deps.clock.inBackground(SEEN_LASTS_MS, () => this.#seen.delete(key));
+    return holders;
   }
 
   /** Tells the client's listener. */

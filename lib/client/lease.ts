@@ -205,16 +205,16 @@ export class HeldLease implements Lease {
     const { clock, random, context } = this.#deps;
     const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
     const wait = new Wait(waitMs, this.#deps);
-    const [what, held] = [`upgrade ${this.key}`, `other readers still hold it after ${waitMs} ms`];
+    const what = `upgrade ${this.key}`;
     for (;;) {
       const refusal = await this.#changeMode("exclusive", wait.bounds(this.leaseMs, this.signal));
       if (!refusal) return;
-      if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what, held) : errorOf(refusal, what);
+      if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what) : errorOf(refusal, what);
       wait.heard(refusal);
       const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
       if (pauseMs > 0) await pause(pauseMs, clock, this.signal);
       this.assertHeld();
-      if (wait.leftMs() <= 0) throw wait.over(what, held);
+      if (wait.leftMs() <= 0) throw wait.over(what);
     }
   }
 

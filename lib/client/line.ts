@@ -75,7 +75,7 @@ async function once(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answer
   const { answer, ...when } = await tryOnce(wanted, wait.bounds(wanted.leaseMs, wanted.signal), deps);
   if (answer.ok) return { answer, ...when };
   const what = `acquire ${wanted.key}`;
-  throw answer.code === "locked" ? timeoutOf(`${what}: still held by another`, answer) : errorOf(answer, what);
+  throw answer.code === "locked" ? timeoutOf(what, answer) : errorOf(answer, what);
 }
 
 /** What all of a line want. */
@@ -251,7 +251,7 @@ class Line {
     const { first } = this.#byTime;
     if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
     const what = `acquire ${this.#wanted.key}`;
-    this.#leave(first, this.#news?.over(what) ?? timeoutOf(`${what}: still held by another`, {}));
+    this.#leave(first, this.#news?.over(what) ?? timeoutOf(what, {}));
     return true;
   }
 

@@ -10,6 +10,8 @@ import type { HeldLease } from "./lease.js";
 export class Registry {
   readonly #whole: Registry | undefined;
   readonly #leases = new Set<HeldLease>();
+  /** The number of them for each key. */
+  readonly #ofKey = new Map<string, number>();
   readonly #acquires = new Map<AbortController, Promise<unknown>>();
   readonly #tracked = new Set<Promise<unknown>>();
   #closed = false;
@@ -25,13 +27,23 @@ export class Registry {
 
   add(lease: HeldLease): void {
     this.#leases.add(lease);
+    this.#ofKey.set(lease.key, (this.#ofKey.get(lease.key) ?? 0) + 1);
     this.#whole?.add(lease);
   }
 
   /** Whether it was there. */
   delete(lease: HeldLease): boolean {
     this.#whole?.delete(lease);
-    return this.#leases.delete(lease);
+    if (!this.#leases.delete(lease)) return false;
+    const left = (this.#ofKey.get(lease.key) ?? 1) - 1;
+    if (left > 0) this.#ofKey.set(lease.key, left);
+    else this.#ofKey.delete(lease.key);
+    return true;
+  }
+
+  /** Whether the client, or a view of it, has a lease, or a run, of this name. */
+  has(key: string): boolean {
+    return this.#whole?.has(key) ?? this.#ofKey.has(key);
   }
 
   /** Notes work that goes on after its caller was answered, such as a cancel, or that ends a lease. */

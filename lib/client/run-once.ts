@@ -97,7 +97,6 @@ async function begin(holder: Holder, key: string, options: RunOptions): Promise<
   const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint: fingerprintOf(payload) };
   const totalMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
   const what = `run ${key}`;
-  const held = `still run by another after ${totalMs} ms`;
   const wait = new Wait(totalMs, deps);
   for (let polls = 0; ; polls++) {
     const asked = instantOf(clock);
@@ -108,14 +107,14 @@ async function begin(holder: Holder, key: string, options: RunOptions): Promise<
     const { answer } = started;
     if (answer.ok && answer.state !== "running") return { ...started, answer };
     if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), holder);
-    if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what, held) : errorOf(answer, what);
+    if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
     wait.heard(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? BREATH_MS : Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
     const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
     if (pauseMs > 0) await pause(pauseMs, clock, signal);
     if (signal?.aborted) throw abortError(signal);
-    if (wait.leftMs() <= 0) throw wait.over(what, held);
+    if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }
 

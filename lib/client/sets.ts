@@ -3,7 +3,7 @@
  * and asks for all of them again when they are free.
  */
 import type { Held } from "../core/commands.js";
-import type { Refusal } from "../core/errors.js";
+import type { HolderView, Refusal } from "../core/errors.js";
 import type { Mode } from "../core/record.js";
 import { LIMITS } from "../core/limits.js";
 import type { Wanted } from "./acquire.js";
@@ -76,7 +76,7 @@ export async function untilSet(holder: Holder, { set, wanted, modes }: WantedSet
     const what = `acquire ${wanted.key}`;
     const bounds = (): CallBounds => wait.bounds(wanted.leaseMs, signal);
     let inTheWay = "";
-    const over = (): Error => wait.over(what, inTheWay === "" ? undefined : `${inTheWay} is still held by another`);
+    const over = (): Error => wait.over(inTheWay === "" ? what : `${what}: ${inTheWay}`);
     const patience = holder.scope === undefined ? Number.POSITIVE_INFINITY : LOOKS_IN_SCOPE;
     for (let looks = 0; ;) {
       const answered: Answered<Held | Refusal> = await tryOnce({ ...wanted, signal }, bounds(), view, set.acquire).catch(
@@ -95,15 +95,18 @@ export async function untilSet(holder: Holder, { set, wanted, modes }: WantedSet
         const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, wait.leftMs());
         await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
         if (signal.aborted) throw abortError(signal);
-        held = await isInTheWay(holder, inTheWay, mode, bounds());
+        const holders = await holdersInTheWay(holder, inTheWay, mode, bounds());
+        held = holders.length > 0;
+        // A look is an answer as well: without it the end of the wait would count as an outage.
+        if (held) wait.heard({ ...answer, holders });
       }
     }
   });
 }
 
-/** Whether somebody holds the key whom this mode can't join; when nobody can tell, the set is asked for again. */
-async function isInTheWay({ deps }: Holder, key: string, mode: Mode | undefined, bounds: CallBounds): Promise<boolean> {
+/** The holders of the key whom this mode can't join; none when nobody can tell: then the set is asked for again. */
+async function holdersInTheWay({ deps }: Holder, key: string, mode: Mode | undefined, bounds: CallBounds): Promise<readonly HolderView[]> {
   const { answer } = await call((options) => deps.api.inspect({ key }, options), bounds, deps);
-  if (!answer.ok || !("inspection" in answer)) return false;
-  return answer.inspection.holders.some((holder) => mode !== "shared" || holder.mode !== "shared");
+  if (!answer.ok || !("inspection" in answer)) return [];
+  return answer.inspection.holders.filter((holder) => mode !== "shared" || holder.mode !== "shared");
 }

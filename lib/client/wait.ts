@@ -80,15 +80,15 @@ export class Wait {
     this.#onAnswer();
   }
 
-  /** The error for a wait that is over. @param held what to say of a key that is not to be had */
-  over(what: string, held = "still held by another"): LockError {
+  /** The error for a wait that is over. */
+  over(what: string): LockError {
     const answer = this.#answer;
     const isSilent = this.#silentSince !== undefined && this.#elapsedMs(this.#silentSince) >= SILENCE_MS;
     if (!answer || this.#failure || isSilent) {
       const failure = this.#failure ?? refuse("unavailable", { detail: "no answer in time" });
       return errorOf({ ...failure, definite: failure.definite && !this.#doubted }, what);
     }
-    return timeoutOf(`${what}: ${"position" in answer ? `still in its queue, at place ${answer.position}` : held}`, answer);
+    return timeoutOf(what, answer, this.#ageMs());
   }
 
   #failed(refusal: Refusal): void {

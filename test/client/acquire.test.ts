@@ -84,10 +84,11 @@ describe("acquire", () => {
     const { clock, locks, rival, wire } = createRig();
     await rival.acquire(KEY);
     await expect(clock.settle(locks.acquire(KEY, { waitMs: 5000 }))).rejects.toBeInstanceOf(LockTimeoutError);
-    const ids = wire.sent.map(({ request }) => (request as { readonly leaseId: string }).leaseId);
+    const ids = wire.sent.filter(({ operation }) => operation !== "inspect").map(({ request }) => request.leaseId);
     expect(ids.length).toBeGreaterThan(5);
     expect(new Set(ids).size).toBe(1);
     expect(wire.of("release")).toHaveLength(1);
+    expect(wire.of("inspect"), "for the error, which names the holders").toHaveLength(1);
     expect((await rival.inspect(KEY)).waiters).toEqual([]);
   });
 
@@ -248,9 +249,14 @@ describe("a signal", () => {
     ["tryAcquire", (locks, signal) => locks.tryAcquire(KEY, { ...SLOW, signal }), "acquire", "renew"],
     ["acquireAll", (locks, signal) => locks.acquireAll([KEY], { ...SLOW, signal }), "acquireSet", "renewSet"],
     ["tryAcquireAll", (locks, signal) => locks.tryAcquireAll([KEY], { ...SLOW, signal }), "acquireSet", "renewSet"],
-    ["runOnce", (locks, signal) => locks.runOnce(KEY, { ...SLOW, signal }, () => expect.unreachable("given up")), "start", "renew"],
+    [
+      "runOnce",
+      (locks, signal) => locks.runOnce(KEY, { ...SLOW, waitMs: 0, signal }, () => expect.unreachable("given up")),
+      "start",
+      "renew",
+    ],
   ];
-  const SLOW = { leaseMs: 9000 } as const;
+  const SLOW = { leaseMs: 3000 } as const;
   const reason = new Error("the request is gone");
   const ABORTED = { name: "AbortError", cause: reason };
 
@@ -264,7 +270,7 @@ describe("a signal", () => {
     const { clock, locks, wire, rival } = createRig();
     const giveUp = new AbortController();
     // Answered when so much of the lease is gone that it is renewed first; the signal aborts meanwhile.
-    wire.next(granting, ...Array.from({ length: granting === "start" ? 1 : 5 }, () => ({ lost: "reply", silently: true }) as const));
+    wire.next(granting, ...Array.from({ length: 4 }, () => ({ lost: "reply", silently: true }) as const));
     wire.onSend = ({ operation }) => operation === renewing && giveUp.abort(reason);
     await expect(clock.settle(ask(locks, giveUp.signal))).rejects.toMatchObject(ABORTED);
     expect(giveUp.signal.aborted).toBe(true);

@@ -156,6 +156,22 @@ describe("of what may be held beside the outer", () => {
   });
 });
 
+describe("an acquire that waited in vain for a lease of its own client", () => {
+  it("says so, also of a view's; one that waited for another's does not", async () => {
+    const { clock, locks, rival } = createRig();
+    const lease = await locks.forInvocation({ getRemainingTimeInMillis: () => 60_000 }).acquire(KEY);
+    const inVain = async (): Promise<string> => {
+      const error = await clock.settle(locks.acquire(KEY, { waitMs: 500 }).catch((reason: unknown) => reason));
+      expect(error).toBeInstanceOf(LockTimeoutError);
+      return (error as Error).message;
+    };
+    expect(await inVain()).toContain("this client holds it itself");
+    await lease.release();
+    await rival.acquire(KEY);
+    expect(await inVain()).not.toContain("this client");
+  });
+});
+
 describe("it is no deadlock", () => {
   it("with the scope that the outer has: that is reentrant", async () => {
     const { locks } = createRig();

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { clientMarginMs } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
-import { LockLostError, LockUnavailableError } from "../../lib/index.js";
+import { locked, LockLostError, LockUnavailableError } from "../../lib/index.js";
 import { createRig } from "./rig.js";
 
 const KEYS = ["A", "B", "C"];
@@ -204,5 +204,28 @@ describe("a release of a set", () => {
     };
     await set.release();
     expect(believed).toBe(false);
+  });
+});
+
+describe("a set that waited in vain for a key that is held", () => {
+  it.each([500, 1500, 20_000])(
+    "for %d ms is told of a time-out, and not of an outage: whenUnavailable must not let it proceed",
+    async (waitMs) => {
+      const { clock, locks, rival } = createRig();
+      await rival.acquire(KEYS[1]!);
+      const failed = clock.settle(locks.acquireAll(KEYS, { waitMs }).catch((error: unknown) => error));
+      expect(await failed).toMatchObject({ name: "LockTimeoutError", holders: [{ owner: "rival" }], waitedMs: waitMs });
+      const proceeding = locked({ locks, key: () => KEYS, waitMs, whenUnavailable: "proceed" }, () => expect.unreachable("it is held"));
+      await expect(clock.settle(proceeding())).rejects.toMatchObject({ name: "LockTimeoutError" });
+    },
+  );
+
+  it("control: one that nobody answers is told of an outage", async () => {
+    const { clock, locks, wire, rival } = createRig();
+    await rival.acquire(KEYS[1]!);
+    const asked = locks.acquireAll(KEYS, { waitMs: 5000 }).catch((error: unknown) => error);
+    await clock.advance(1000);
+    for (const operation of ["acquireSet", "inspect", "releaseSet"] as const) wire.always(operation, { lost: "request", silently: true });
+    expect(await clock.settle(asked)).toMatchObject({ name: "LockUnavailableError" });
   });
 });

@@ -56,7 +56,7 @@ const CLIENT_ADVICE: Readonly<Record<string, readonly [sentence: string, advice:
   ],
   "wait-timeout": [
     "The key did not become free within `waitMs`",
-    "Nothing is held and nothing is left behind: tell the user, or try again",
+    "Nothing is held and nothing is left behind: tell the user, or try again. `holders`, `position` and `waitedMs` say for whom and how long it waited",
   ],
 };
 
