@@ -315,8 +315,8 @@ export class HeldLease implements Lease {
   async #release(): Promise<LeaseState> {
     this.#end("released", new LockLostError(`${this.key}: released`, "released"));
     const { succession } = this.#deps;
-    if (await succession?.handOn(this.#ref)) return "released";
     try {
+      if (await succession?.handOn(this.#ref).catch(() => false)) return "released";
       const { answer } = await call((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
       if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
       return answer.state;

@@ -214,11 +214,16 @@ class Line {
         if (!handed.answer.ok) return false;
         isOver = true;
         this.#inARow++;
-        const { answer, ...when } = await refreshed({ ...handed, answer: handed.answer }, bounds, deps);
-        const isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
-        if (!isGiven) {
-          this.#isHeld = false;
-          this.#ask();
+        let isGiven = false;
+        try {
+          const { answer, ...when } = await refreshed({ ...handed, answer: handed.answer }, bounds, deps);
+          isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
+        } finally {
+          // Also when the transport throws: nobody here has the key, so that the line must ask for it.
+          if (!isGiven) {
+            this.#isHeld = false;
+            this.#ask();
+          }
         }
         return true;
       },

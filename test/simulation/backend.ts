@@ -3,6 +3,7 @@
  * tell the oracle of every write in the order in which they happen, and let garbage go when they are told to.
  */
 import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
+import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { createRules } from "../../lib/core/rules.js";
 import type { Address, LockStore } from "../../lib/store/lock-store.js";
 import type { MemoryTable } from "../../lib/store/memory-store.js";
@@ -16,8 +17,8 @@ import type { Process, World } from "./world.js";
 /** The rules of every history. */
 export const RULES = createRules({ retentionMs: RETENTION_MIN_MS });
 
-/** The account that all clients of the simulation belong to. */
-export const NAMESPACE = "simulation";
+/** The namespace that all clients of the simulation share. */
+export const NAMESPACE = SHARED_NAMESPACE;
 
 /** The world of a history, and its judge. */
 export interface Surroundings {

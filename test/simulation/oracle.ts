@@ -252,7 +252,8 @@ export class Oracle implements Bench {
     if (end) this.fail("S7", `${key}: a lease that ended by "${end.ending}" holds again`);
     if (!this.asked.has("acquire", leaseId))
       this.fail(scope === undefined ? "S8" : "S10", `${key}: held under an id that nobody asked with`);
-    if (this.asked.keysOf(leaseId)) this.#granted.push(leaseId);
+    // What was handed on to the id of a set is nobody's until the set asks for it.
+    if (this.asked.keysOf(leaseId) && hold.principal !== "") this.#granted.push(leaseId);
     const others = Object.values(before?.holds ?? {});
     const levels = others.filter((other) => scope !== undefined && other.scope === scope && other.fencingToken === fencingToken);
     if (levels.length > 0) {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { StubServer } from "../client/stub-server.js";
 import { startStubServer } from "../client/stub-server.js";
 import { plainEnvironment } from "../docs/npm-start.js";
-import { endAll, PROGRAM, run, start } from "./holdfast.js";
+import { endAll, programFile, run, start } from "./holdfast.js";
 import type { Service } from "./service.js";
 import { serve } from "./service.js";
 
@@ -84,7 +84,7 @@ function onFullDisk(args: readonly string[]): Promise<{ readonly status: number;
   return new Promise((resolve) => {
     const child = execFile(
       "sh",
-      ["-c", 'exec "$0" "$@" > /dev/full', process.execPath, PROGRAM, ...args],
+      ["-c", 'exec "$0" "$@" > /dev/full', process.execPath, programFile(), ...args],
       { env: plainEnvironment(service.env) },
       (_error, _stdout, stderr) => resolve({ status: child.exitCode ?? -1, stderr }),
     );
