@@ -148,15 +148,16 @@ function correctionFor({ code, message }: LockError, { url, table }: Partial<Whe
     : AWS_SETTINGS;
 }
 
+const IN_MILLISECONDS = /(\d+) given; it is in milliseconds, a whole number (?:of at least|from) (\d+)(?: to (\d+))?/;
+
 /** What the SDK says of its options, in those of the command line. */
 function inOptions(message: string): string {
   return message
-    .replace(/ \(key\(.*\)$/, "") // How the SDK's users make one.
+    .replace(/; key\(.*\) makes one$/, "") // How the SDK's users make one.
     .replace(/^forceRelease /, "break ")
     .replace(/^(\w+):/, (whole, field: string) => (OPTIONS[field] === undefined ? whole : `${OPTIONS[field]}:`))
-    .replace(/a whole number of milliseconds from (\d+) to (\d+)/, (_, from: string, to: string) =>
-      Number(to) === Number.MAX_SAFE_INTEGER
-        ? "a duration"
-        : `a duration from ${formatDuration(Number(from))} to ${formatDuration(Number(to))}`,
-    );
+    .replace(IN_MILLISECONDS, (_, given: string, from: string, to?: string) => {
+      const bounds = to !== undefined ? ` from ${formatDuration(Number(from))} to ${formatDuration(Number(to))}` : "";
+      return `${formatDuration(Number(given))} given; it must be a duration${bounds}`;
+    });
 }

@@ -37,7 +37,11 @@ describe("a command line that breaks a rule", () => {
     [["ls", "--frob"], "unknown option '--frob'", SEE_HELP],
     [["ls", "a", "b"], "too many arguments for 'ls'. Expected 1 argument but got 2.", SEE_HELP],
     [["show"], "missing required argument 'key'", SEE_HELP],
-    [["show", LONG_KEY], "KEY: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..", SEE_HELP],
+    [
+      ["show", LONG_KEY],
+      `KEY: "${"k".repeat(80)}…" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..`,
+      SEE_HELP,
+    ],
     [["break", "k"], "required option '--reason <text>' not specified", SEE_HELP],
     [["break", "k", "--reason", "", "--token", "1"], "--reason: must be text of 1 to 256 characters", SEE_HELP],
     [
@@ -62,7 +66,7 @@ describe("a command line that breaks a rule", () => {
     [["lock", "k", "sh", "-c", "true"], "unknown option '-c'", LOCK_AS],
     [["lock", "k", "x", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
     [["lock", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
-    [["lock", "a b", "--", "true"], "KEY: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..", SEE_HELP],
+    [["lock", "a b", "--", "true"], 'KEY: "a b" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..', SEE_HELP],
     [
       ["lock", "k", "--lease", "30", "--", "true"],
       "option '--lease <duration>' argument '30' is invalid. 30 has no unit: write 30s, or 30 with ms, m, h or d.",
@@ -73,7 +77,7 @@ describe("a command line that breaks a rule", () => {
       "option '--lease <duration>' argument 'soon' is invalid. Write it like 500ms, 30s, 5m, 2h, 1d or 1h30m.",
       SEE_HELP,
     ],
-    [["lock", "k", "--lease", "2d", "--", "true"], "--lease: must be a duration from 1s to 1d", SEE_HELP],
+    [["lock", "k", "--lease", "2d", "--", "true"], "--lease: 2d given; it must be a duration from 1s to 1d", SEE_HELP],
     [
       ["lock", "k", "--lease", "10s", "--kill-after", "6s", "--", "true"],
       "--kill-after: must be at most half of --lease",
@@ -87,14 +91,14 @@ describe("a command line that breaks a rule", () => {
       "--permits: needs --limit, how many permits there are",
       "All who use the key say the same limit.",
     ],
-    [["lock", "k", "--priority", "10", "--", "true"], "--priority: must be a whole number from 0 to 9", SEE_HELP],
+    [["lock", "k", "--priority", "10", "--", "true"], "--priority: 10 given; it must be a whole number from 0 to 9", SEE_HELP],
     [
       ["lock", "k", "-E", "256", "--", "true"],
       "option '-E, --conflict-exit-code <status>' argument '256' is invalid. A status is from 0 to 255.",
       SEE_HELP,
     ],
     [["once", "k"], "once: there is no command after --", "holdfast once KEY -- COMMAND"],
-    [["once", "k", "--keep", "1s", "--", "true"], "--keep: must be a duration from 1m to 365d", SEE_HELP],
+    [["once", "k", "--keep", "1s", "--", "true"], "--keep: 1s given; it must be a duration from 1m to 365d", SEE_HELP],
     [
       ["once", "k", "--max-attempts", "1.5", "--", "true"],
       "option '--max-attempts <n>' argument '1.5' is invalid. It must be a whole number.",

@@ -30,7 +30,7 @@ describe("break", () => {
     expect({ status, stdout }).toEqual({
       status: 0,
       stdout: expect.stringMatching(
-        /^break: the hold of me \(token \d+, held for \d+m?s\) can't be renewed and ends in (9m \d+s|10m( 1s)?) at the latest\n$/,
+        /^break: the hold of me \(token \d+, held for \d+m?s\) can't be renewed and ends in (9m \d+s|10m( \ds)?) at the latest\n$/,
       ),
     });
     expect(stdout).toContain(`token ${lease.fencingToken},`);

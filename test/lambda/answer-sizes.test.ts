@@ -20,7 +20,7 @@ beforeAll(async () => {
   while (held < LIMITS.leasesMax && (await ask(ACQUIRE, { leaseId: newId(), body })).status === 201) held++;
   for (let waiting = 0; waiting < LIMITS.waitersMax; waiting++)
     await ask(ACQUIRE, { leaseId: newId(), body: { owner }, headers: { prefer: "wait=0" } });
-  record = (await store.read({ namespace: "111122223333", kind: "locks", key: "ORDER_1" }))!;
+  record = (await store.read({ namespace: "default", kind: "locks", key: "ORDER_1" }))!;
 });
 
 it("a refusal names holders up to a bound in bytes, and says how many it leaves out", async () => {

@@ -63,13 +63,16 @@ describe("permits", () => {
     expect(await release(crashed.url)).toBe("lost");
   });
 
-  it("carry the token of the last exclusive grant as their floor", async () => {
+  it("carry the token of the first of them as their floor, above the last exclusive grant", async () => {
     const key = freshKey();
     const mutex = await put(key);
     await release(mutex.url);
     const permit = await put(key, { limit: 2 });
-    expect(permit.body.fenceFloor).toBe(mutex.body.fencingToken);
-    expect((await post(`${permit.url}/renew`)).body.fenceFloor).toBe(mutex.body.fencingToken);
+    expect(permit.body.fenceFloor).toBe(permit.body.fencingToken);
+    expect(permit.body.fencingToken).toBeGreaterThan(mutex.body.fencingToken);
+    const next = await put(key, { limit: 2 });
+    expect(next.body.fenceFloor).toBe(permit.body.fencingToken);
+    expect((await post(`${permit.url}/renew`)).body.fenceFloor).toBe(permit.body.fencingToken);
   });
 
   it("are replayed with the same permits: 200; with others, or another limit: 422 lease-reused", async () => {

@@ -11,13 +11,13 @@ it("of holders, offers, waiters and outcomes are in the record as digests alone"
   const ids = [newId(), newId(), newId()] as const;
   for (const leaseId of ids) await ask(ACQUIRE, { leaseId, headers: WAIT });
   await ask(RELEASE, { leaseId: ids[0] });
-  const offered = await store.read({ namespace: "111122223333", kind: "locks", key: "ORDER_1" });
+  const offered = await store.read({ namespace: "default", kind: "locks", key: "ORDER_1" });
   await ask(ACQUIRE, { leaseId: ids[1], headers: WAIT });
-  const held = await store.read({ namespace: "111122223333", kind: "locks", key: "ORDER_1" });
+  const held = await store.read({ namespace: "default", kind: "locks", key: "ORDER_1" });
   const leaseId = newId();
   await ask(START, { leaseId });
   await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } });
-  const ran = await store.read({ namespace: "111122223333", kind: "runs", key: "ORDER_1" });
+  const ran = await store.read({ namespace: "default", kind: "runs", key: "ORDER_1" });
   const digest = digestOfPrincipal("111122223333/AROAALICE");
   expect(digest).toMatch(/^[\w-]{12}$/);
   expect([

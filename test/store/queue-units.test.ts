@@ -5,6 +5,7 @@
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { check } from "../../lib/core/check.js";
+import { digestOfPrincipal } from "../../lib/service/caller.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
@@ -25,7 +26,12 @@ type Act = (lock: QueueScene) => Promise<Answer>;
 type Prepare = (lock: QueueScene) => Promise<unknown>;
 
 /** A caller as IAM describes it, on a key of an ordinary length. */
-const ORDINARY = { by: "123456789012/AROAEXAMPLEEXAMPLEEX1", owner: "checkout-7", leaseMs: DEFAULTS.leaseMs, params: "0123456789abcdef" };
+const ORDINARY = {
+  by: digestOfPrincipal("123456789012/AROAEXAMPLEEXAMPLEEX1"),
+  owner: "checkout-7",
+  leaseMs: DEFAULTS.leaseMs,
+  params: "0123456789abcdef",
+};
 const LONG_MS = 120_000;
 const MOST = LIMITS.waitersMax;
 const KB = 1024;

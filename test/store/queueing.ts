@@ -142,7 +142,7 @@ export function queues(store: () => LockStore): void {
     expect(await lock.queue(C)).toEqual(waiting(2, 2 * LIMITS.visitStepMs));
     const ttlMs = TTL_MS + DEFAULTS.waiterTtlStepMs;
     const heard = { ...before?.waiters[1], ttlMs, heardUntilMs: START_MS + halfMs + ttlMs };
-    expect(await lock.read()).toEqual({ ...before, waiters: [before?.waiters[0], heard] });
+    expect(await lock.read()).toEqual({ ...before, touches: 1, waiters: [before?.waiters[0], heard] });
     expect(await lock.look(C)).toMatchObject({ retryAfterMs: 2 * LIMITS.visitStepMs });
   });
 

@@ -36,6 +36,8 @@ export default class Times implements Reporter {
     }
     const rows = [...parts].toSorted(([, a], [, b]) => b.ms - a.ms);
     const cells = rows.map(([name, { tests, ms }]) => [name, String(tests), (ms / 1000).toFixed(1)]);
-    this.#vitest?.logger.log(`\n${table(["part, tier", "tests", "s"], cells)}\n\n${cpus().length} × ${cpus()[0]?.model ?? "?"}, Node ${process.version}`);
+    this.#vitest?.logger.log(
+      `\n${table(["part, tier", "tests", "s"], cells)}\n\n${cpus().length} × ${cpus()[0]?.model ?? "?"}, Node ${process.version}`,
+    );
   }
 }

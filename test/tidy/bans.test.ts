@@ -29,7 +29,7 @@ describe("one place each", () => {
   beforeAll(() => banned({ path: "lib/index.ts", text: "" }));
 
   it("in every file that disables a rule", async () => {
-    const disabling = sourcesIn(...SOURCES).filter(({ text }) => text.includes("eslint-disable"));
+    const disabling = sourcesIn(...SOURCES).filter(({ text }) => /eslint-disabl[e]/.test(text));
     expect(disabling.length).toBeGreaterThan(0);
     const found = await Promise.all(disabling.map(banned));
     expect(found.flat()).toEqual([]);
