@@ -70,9 +70,9 @@ export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending
 function remembered(all: readonly EndedLease[], floor: LeaseId, reading: ClockReading): Pick<LockRecord, "ended" | "floor"> {
   if (all.length <= LIMITS.endedRemembered) return { ended: all, floor };
   const oldest = all.findLast(({ leaseId }) => mayRaiseFloor(leaseId, reading));
-  // All of them ahead: a cancelled one is forgotten, for the floor must not follow it.
+  // All of them ahead, as to a function whose clock is behind: more cancelled ids than are kept are no floor's to follow.
   const cancelled = all.filter(({ ending }) => ending === "cancelled");
-  const isForgotten = !oldest && cancelled.length > 0;
+  const isForgotten = !oldest && cancelled.length > LIMITS.aheadRemembered;
   const leaving = oldest ?? (isForgotten ? highestOf(cancelled) : lowestOf(all));
   const raised = isForgotten || leaving.leaseId <= floor ? floor : leaving.leaseId;
   return { ended: all.filter((entry) => entry !== leaving), floor: raised };

@@ -39,10 +39,4 @@ export const RULE_BUGS: readonly Bug[] = [
     file: "lib/core/check.ts",
     edits: [["if (!isLive(hold, reading))", "if (reading.laterMs < 0)"]],
   },
-  {
-    name: "any-id-cancelled",
-    why: "a cancel of an id that is made far ahead is remembered, and lifts the floor out of everybody's reach",
-    file: "lib/core/release.ts",
-    edits: [["if (isBeyondReach(leaseId, reading))", "if (reading.laterMs < 0)"]],
-  },
 ];
