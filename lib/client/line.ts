@@ -289,7 +289,10 @@ class Line {
 
   /** Whether it still stood in line. */
   #remove(local: Local): boolean {
-    return this.#standing.delete(local) && this.#byTime.delete(local);
+    const stood = this.#standing.delete(local) && this.#byTime.delete(local);
+    // An alarm for nobody would keep the process from ending.
+    if (!this.#byTime.first) this.#setAlarm();
+    return stood;
   }
 
   /** Out of the line; the last one takes the place in the queue with it, before it is told if anybody answers. */
