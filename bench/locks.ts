@@ -10,8 +10,8 @@ import type { Engine } from "../infra/local/engine.js";
 import { startEngine } from "../infra/local/engine.js";
 import type { LockClient } from "../lib/client/lock-client.js";
 import { createClient } from "../lib/client/client.js";
-import { realWorld } from "../lib/client/world.js";
-import { createRules } from "../lib/core/rules.js";
+import { systemRuntime } from "../lib/client/world.js";
+import { createPolicy } from "../lib/core/rules.js";
 import { systemClock } from "../lib/core/time.js";
 import { createLockClient as createTableClient } from "../lib/dynamodb.js";
 import { createLockClient as createHttpClient, key } from "../lib/index.js";
@@ -104,10 +104,10 @@ async function pairs(client: LockClient, inFlight: number, lastsMs: number): Pro
 
 /** The whole client and service, on records in memory. */
 function memoryClient(): LockClient {
-  const store = createMemoryStore({ rules: createRules() });
+  const store = createMemoryStore({ policy: createPolicy() });
   const caller = { principal: "bench", namespace: "bench", requestId: "bench" };
   return createClient(
-    realWorld(
+    systemRuntime(
       lockService(
         { store, log: () => undefined, clock: systemClock },
         caller,

@@ -13,7 +13,7 @@ import { dutyOf } from "../lambda/routes.js";
 import { LeaseIds } from "../lib/client/acquire.js";
 import { createClient } from "../lib/client/client.js";
 import { httpApi } from "../lib/client/http-transport.js";
-import { createRules } from "../lib/core/rules.js";
+import { createPolicy } from "../lib/core/rules.js";
 import type { ServiceApi } from "../lib/core/run-api.js";
 import type { LockClient } from "../lib/index.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
@@ -152,7 +152,7 @@ async function counting({ endpoint, tableName }: MeterOptions) {
     return client;
   };
   const storeOn = (client: DynamoDBClient): LockStore =>
-    createDynamoStore({ client, tableName, rules: createRules(), clock: wire.clock, random: () => wire.random.unit() });
+    createDynamoStore({ client, tableName, policy: createPolicy(), clock: wire.clock, random: () => wire.random.unit() });
   // Ids of one millisecond are ordered by their random part: that too must be the same in every run.
   const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => wire.random.whole(0, 255));
   const clientOf = (api: ServiceApi): LockClient =>

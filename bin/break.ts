@@ -1,15 +1,15 @@
 /** `holdfast break`: ends somebody's hold, which its token names, so that no later one is hit. */
 import { createInterface } from "node:readline/promises";
 import type { Inspection } from "../lib/index.js";
-import { Complaint, Interrupted } from "./complaint.js";
+import { CliError, Interrupted } from "./complaint.js";
 import { formatDuration } from "./duration.js";
 import type { HoldView } from "./holds.js";
 import { holdsOf } from "./holds.js";
-import type { Setting } from "./setting.js";
+import type { CommandContext } from "./setting.js";
 import { plain } from "./terminal.js";
 
 /** Which hold, why, and how soon. */
-export interface BreakOrder {
+export interface BreakArgs {
   readonly key: string;
   readonly reason: string;
   /** Absent: the one hold that there is. */
@@ -20,11 +20,11 @@ export interface BreakOrder {
   readonly asks: boolean;
 }
 
-/** Ends the hold, or arranges its end. @throws Complaint when there is none, there are several, or the person says no */
-export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakOrder, setting: Setting): Promise<number> {
-  const { locks, asJson, print } = setting;
+/** Ends the hold, or arranges its end. @throws CliError when there is none, there are several, or the person says no */
+export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakArgs, context: CommandContext): Promise<number> {
+  const { locks, asJson, print } = context;
   const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
-  if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}? [y/N] `, setting);
+  if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}? [y/N] `, context);
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, ...(drainMs !== undefined && { drainMs }) });
   if (asJson) {
@@ -39,9 +39,9 @@ export async function breakHold({ key, reason, fencingToken, drainMs, asks }: Br
 
 function theOnly(inspection: Inspection): HoldView {
   const [hold, ...others] = holdsOf([inspection]);
-  if (!hold) throw new Complaint("notFound", `nobody holds ${inspection.key}`, { next: "There is nothing to break." });
+  if (!hold) throw new CliError("notFound", `nobody holds ${inspection.key}`, { next: "There is nothing to break." });
   if (others.length === 0) return hold;
-  throw new Complaint("usage", `${inspection.key} has ${others.length + 1} holders: say which by --token`, {
+  throw new CliError("usage", `${inspection.key} has ${others.length + 1} holders: say which by --token`, {
     next: [hold, ...others].map(described).join("; "),
   });
 }
@@ -50,17 +50,17 @@ function described({ owner, fencingToken, heldMs }: HoldView): string {
   return `${owner || "somebody"} (token ${fencingToken}, held for ${formatDuration(heldMs)})`;
 }
 
-/** Asks a person, if there is one. @throws Complaint unless they agree; Interrupted by Ctrl-C */
-async function ask(question: string, { signals }: Setting): Promise<void> {
+/** Asks a person, if there is one. @throws CliError unless they agree; Interrupted by Ctrl-C */
+async function ask(question: string, { signals }: CommandContext): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return;
   const giveUp = new AbortController();
   signals.handTo((name) => giveUp.abort(new Interrupted(name)));
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   terminal.on("SIGINT", () => giveUp.abort(new Interrupted("SIGINT")));
-  terminal.on("close", () => giveUp.abort(new Complaint("usage", "nothing was broken")));
+  terminal.on("close", () => giveUp.abort(new CliError("usage", "nothing was broken")));
   try {
     const answer = await terminal.question(plain(question), { signal: giveUp.signal });
-    if (!/^y(es)?$/i.test(answer.trim())) throw new Complaint("usage", "nothing was broken");
+    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("usage", "nothing was broken");
   } catch (error) {
     throw giveUp.signal.aborted ? giveUp.signal.reason : error;
   } finally {

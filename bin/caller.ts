@@ -1,6 +1,6 @@
 /** Who carries the commands out: what each of them is given by the program that was called. */
 import type { ConnectionOptions } from "./connection.js";
-import type { RunSetting, Setting } from "./setting.js";
+import type { RunContext, CommandContext } from "./setting.js";
 
 /** Options that every command has. */
 export interface GlobalOptions extends ConnectionOptions {
@@ -8,14 +8,14 @@ export interface GlobalOptions extends ConnectionOptions {
 }
 
 /** What a command of the program is carried out with. */
-export interface Caller {
+export interface CliHost {
   /** For a command that looks or operates. */
-  setting(options: GlobalOptions, doing: "changes" | "looks"): Promise<Setting>;
+  context(options: GlobalOptions, mode: "changes" | "looks"): Promise<CommandContext>;
   /** For a command that runs another. */
-  runSetting(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunSetting>;
+  runContext(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext>;
   /** All that was given, in order. */
   readonly argv: readonly string[];
-  readonly print: Setting["print"];
+  readonly print: CommandContext["print"];
   /** The status to end with. */
   ends(status: number): void;
 }

@@ -8,10 +8,10 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import { SIGNAL_BASE } from "./exit-codes.js";
-import { readyGuard } from "./guard.js";
+import { startWatchdog } from "./guard.js";
 
 /** What to run. */
-export interface Order {
+export interface ChildArgs {
   readonly command: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   /** How long it has between SIGTERM and SIGKILL if this process is killed, in ms. */
@@ -34,13 +34,13 @@ export class Child {
   readonly #process: ChildProcess;
   readonly #ownSession: boolean;
 
-  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: Order) {
+  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs) {
     this.#ownSession = process.platform !== "win32" && ![0, 1, 2].some((descriptor) => isatty(descriptor));
     const stdio = ["inherit", onOutput ? "pipe" : "inherit", "inherit"] as const;
-    const guard = readyGuard(killAfterMs);
+    const watchdog = startWatchdog(killAfterMs);
     this.#process = spawn(file, args, { env, stdio: [...stdio], detached: this.#ownSession });
-    if (this.#process.pid !== undefined) guard.watch(this.#target(this.#process.pid));
-    this.ended = this.#end(file, onOutput).finally(() => guard.dismiss());
+    if (this.#process.pid !== undefined) watchdog.watch(this.#target(this.#process.pid));
+    this.ended = this.#end(file, onOutput).finally(() => watchdog.dismiss());
   }
 
   /** Sends it a signal, and all that it started; one that is over hears nothing. */
@@ -64,12 +64,12 @@ export class Child {
     return this.#ownSession ? -pid : pid;
   }
 
-  async #end(file: string, onOutput: Order["onOutput"]): Promise<Ended> {
+  async #end(file: string, onOutput: ChildArgs["onOutput"]): Promise<Ended> {
     const [ended] = await Promise.all([endOf(this.#process, file), onOutput && this.#listen(onOutput)]);
     return ended;
   }
 
-  async #listen(onOutput: NonNullable<Order["onOutput"]>): Promise<void> {
+  async #listen(onOutput: NonNullable<ChildArgs["onOutput"]>): Promise<void> {
     const { stdout } = this.#process;
     if (!stdout) return;
     let over = false;

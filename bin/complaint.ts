@@ -23,7 +23,7 @@ export const CODES: Readonly<Record<ExitName, string>> = {
 export const INTERRUPTED = "interrupted";
 
 /** What goes with a complaint. */
-export interface ComplaintDetails {
+export interface CliErrorDetails {
   /** @default that of its kind */
   readonly code?: string;
   /** What to do now. */
@@ -33,13 +33,13 @@ export interface ComplaintDetails {
 }
 
 /** Ends the command with a message of one or two lines. */
-export class Complaint extends Error {
-  override readonly name: string = "Complaint";
+export class CliError extends Error {
+  override readonly name: string = "CliError";
   readonly code: string;
   readonly status: number;
   readonly next: string;
 
-  constructor(exit: ExitName, message: string, { code = CODES[exit], next = "", status = EXITS[exit].status }: ComplaintDetails = {}) {
+  constructor(exit: ExitName, message: string, { code = CODES[exit], next = "", status = EXITS[exit].status }: CliErrorDetails = {}) {
     super(message);
     this.code = code;
     this.status = status;

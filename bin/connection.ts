@@ -4,7 +4,7 @@
  */
 import { hostname, userInfo } from "node:os";
 import type { LockClient, LockClientEvent } from "../lib/index.js";
-import { Complaint } from "./complaint.js";
+import { CliError } from "./complaint.js";
 
 /** What the command line says of it. */
 export interface ConnectionOptions {
@@ -27,7 +27,7 @@ export const AWS_SETTINGS =
 
 /**
  * A client. Sends nothing yet.
- * @throws Complaint when it isn't said where, or said twice, or a package is missing; InvalidRequestError for a URL that is none.
+ * @throws CliError when it isn't said where, or said twice, or a package is missing; InvalidRequestError for a URL that is none.
  */
 export async function connect(
   options: ConnectionOptions,
@@ -44,7 +44,7 @@ export async function connect(
   if (!URL.canParse(url)) throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL`, "url");
   const token = env["HOLDFAST_BEARER_TOKEN"] || undefined;
   if (token !== undefined && options.sign === true)
-    throw new Complaint("usage", "--sign: HOLDFAST_BEARER_TOKEN is set; a request has one or the other");
+    throw new CliError("usage", "--sign: HOLDFAST_BEARER_TOKEN is set; a request has one or the other");
   const region = token === undefined ? signingRegion(new URL(url), options) : undefined;
   const sign = region === undefined ? undefined : await signer(region, url);
   return createLockClient({ url, token, ...(sign && { sign }), ...common });
@@ -60,18 +60,18 @@ export function signingRegion({ protocol, hostname: host }: URL, { sign, region 
 /** Where the locks are. */
 export type Where = { readonly url: string; readonly table?: undefined } | { readonly table: string; readonly url?: undefined };
 
-/** The options go before the environment. @throws Complaint when neither says, or both say both */
+/** The options go before the environment. @throws CliError when neither says, or both say both */
 export function whereOf({ url, table }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
   if (url !== undefined) return { url };
   if (table !== undefined) return { table };
   const [urlSet, tableSet] = [env["HOLDFAST_URL"] || undefined, env["HOLDFAST_TABLE"] || undefined];
   if (urlSet !== undefined && tableSet !== undefined)
-    throw new Complaint("config", "both HOLDFAST_URL and HOLDFAST_TABLE are set", {
+    throw new CliError("config", "both HOLDFAST_URL and HOLDFAST_TABLE are set", {
       next: "Say which one is meant by --url or --table, or unset one.",
     });
   if (urlSet !== undefined) return { url: urlSet };
   if (tableSet !== undefined) return { table: tableSet };
-  throw new Complaint("config", "it isn't said where the locks are", {
+  throw new CliError("config", "it isn't said where the locks are", {
     next: "Give --url URL (or set HOLDFAST_URL), or for a table without a service --table NAME (or HOLDFAST_TABLE).",
   });
 }
@@ -89,7 +89,7 @@ async function signer(region: string, url: string) {
   try {
     await sign({ method: "GET", url, headers: {} }); // What can't sign this can't sign what follows: there is nothing to wait for.
   } catch (error) {
-    throw new Complaint("config", `requests can't be signed: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new CliError("config", `requests can't be signed: ${error instanceof Error ? error.message : String(error)}`, {
       next: AWS_SETTINGS,
     });
   }
@@ -102,7 +102,7 @@ async function needing<T>(load: () => Promise<T>, packages: readonly string[]): 
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new Complaint("config", "this needs packages of AWS that are not installed", { next: `npm install [-g] ${packages.join(" ")}` });
+    throw new CliError("config", "this needs packages of AWS that are not installed", { next: `npm install [-g] ${packages.join(" ")}` });
   }
 }
 

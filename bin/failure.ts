@@ -4,7 +4,7 @@
  */
 import { constants } from "node:os";
 import type { LockError } from "../lib/index.js";
-import { CODES, Complaint, INTERRUPTED, Interrupted } from "./complaint.js";
+import { CODES, CliError, INTERRUPTED, Interrupted } from "./complaint.js";
 import type { Where } from "./connection.js";
 import { AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
@@ -78,31 +78,31 @@ const OPTIONS: Readonly<Record<string, string>> = {
 };
 
 /** What the failed one was to do: run a command, change something, or only look. */
-export type Doing = "runs" | "changes" | "looks";
+export type CommandMode = "runs" | "changes" | "looks";
 
 /** What is told of an error, whatever was thrown, by a command that found the locks at `where`. */
-export function failureOf(error: unknown, doing: Doing, where?: Where): Failure {
-  if (error instanceof Complaint) {
+export function failureOf(error: unknown, mode: CommandMode, where?: Where): Failure {
+  if (error instanceof CliError) {
     const { status, code, message, next } = error;
     return { status, code, message, next, definite: true };
   }
   if (error instanceof Interrupted) {
     const { message, by } = error;
-    const definite = doing !== "changes";
+    const definite = mode !== "changes";
     return { status: SIGNAL_BASE + constants.signals[by], code: INTERRUPTED, message, next: definite ? "" : PERHAPS_DONE, definite };
   }
   if (isOfTheSdk(error)) {
     const exit = exitOf(error);
     const message = inOptions(error.message);
     const code = exit === "config" ? CODES.config : error.code;
-    return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, doing, where), definite: error.definite };
+    return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, mode, where), definite: error.definite };
   }
   const message = (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
   return { status: EXITS.internal.status, code: CODES.internal, message, next: "This is a defect of holdfast.", definite: false };
 }
 
 /** The failure as lines of text, or as one of JSON. */
-export function told({ status, code, message, next, definite }: Failure, asJson: boolean): string {
+export function formatFailure({ status, code, message, next, definite }: Failure, asJson: boolean): string {
   if (asJson) return JSON.stringify({ error: { status, code, message, definite, ...(next !== "" && { next }) } });
   return [`holdfast: ${plain(message)}`, ...(next === "" ? [] : [plain(next)])].join("\n");
 }
@@ -124,18 +124,18 @@ function exitOf({ code, message }: LockError): ExitName {
 }
 
 /** Whether it happened, and what to do now. */
-function nextFor(exit: ExitName, error: LockError, doing: Doing, where: Where | undefined): string {
+function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Where | undefined): string {
   const { definite } = error;
   if (exit === "config") {
     const mend = correctionFor(error, where);
-    return doing === "runs" ? `The command was not run. ${mend}` : mend;
+    return mode === "runs" ? `The command was not run. ${mend}` : mend;
   }
   if (exit === "usage") return "See holdfast --help, or --help after a command.";
   const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
   const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";
   const then = retry + rights;
-  if (doing === "looks") return then.trim();
-  if (doing === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
+  if (mode === "looks") return then.trim();
+  if (mode === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
   return definite ? `Nothing was changed.${then}` : PERHAPS_DONE;
 }
 

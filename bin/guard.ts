@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
 const SCRIPT = 'read -r target || exit 0; read -r end_of_holder; kill -s TERM -- "$target"; sleep "$1"; kill -s KILL -- "$target"';
 
 /** A guard that stands ready. */
-export interface Guard {
+export interface Watchdog {
   /**
    * From now on it ends `target`, a process or as a negative number a group, should this process end. Call it in the same
    * breath in which the target was started: in between, nothing would end it.
@@ -19,7 +19,7 @@ export interface Guard {
 }
 
 /** A guard for what is started next: there before it, so that nothing runs without one. */
-export function readyGuard(killAfterMs: number): Guard {
+export function startWatchdog(killAfterMs: number): Watchdog {
   if (process.platform === "win32") return { watch: () => undefined, dismiss: () => undefined };
   const shell = spawn("sh", ["-c", SCRIPT, "holdfast-guard", String(killAfterMs / 1000)], {
     detached: true, // What ends this process, such as a Ctrl-C, must leave it alone.

@@ -1,16 +1,16 @@
 /** `holdfast lock`: a command that runs while its key is held. */
 import type { HolderView, Lease, LockClient } from "../lib/index.js";
 import { LockLostError, LockTimeoutError } from "../lib/index.js";
-import { Complaint, Interrupted } from "./complaint.js";
+import { CliError, Interrupted } from "./complaint.js";
 import { formatDuration } from "./duration.js";
 import { lostUnder, statusOf } from "./ending.js";
-import type { RunSetting } from "./setting.js";
+import type { RunContext } from "./setting.js";
 import type { Outcome } from "./supervise.js";
 import { supervise } from "./supervise.js";
 import { tellWaiting } from "./waiting.js";
 
 /** What to hold, how, and what for. */
-export interface LockOrder {
+export interface LockArgs {
   readonly key: string;
   readonly command: readonly string[];
   readonly leaseMs: number;
@@ -31,15 +31,15 @@ interface Course {
   inTime?: boolean;
 }
 
-/** Holds the key while the command runs. @throws Complaint, or whatever kept the command from running */
-export async function lock(order: LockOrder, setting: RunSetting): Promise<number> {
-  const { key, command, killAfterMs, conflictStatus, ...asked } = order;
-  const { locks, signals, env, tell, isWatched } = setting;
+/** Holds the key while the command runs. @throws CliError, or whatever kept the command from running */
+export async function lock(args: LockArgs, context: RunContext): Promise<number> {
+  const { key, command, killAfterMs, conflictStatus, ...asked } = args;
+  const { locks, signals, env, tell, isWatched } = context;
   const waiting = new AbortController();
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
   const course: Course = {};
   const got = new AbortController();
-  if (isWatched && order.waitMs > 0) void tellWaiting(key, setting, got.signal);
+  if (isWatched && args.waitMs > 0) void tellWaiting(key, context, got.signal);
   try {
     await locks.withLock(key, { ...asked, signal: waiting.signal }, async (lease) => {
       got.abort();
@@ -52,13 +52,13 @@ export async function lock(order: LockOrder, setting: RunSetting): Promise<numbe
   } catch (error) {
     const { outcome } = course;
     if (outcome && error instanceof LockLostError) throw lostUnder(key, outcome, error.message);
-    if (!outcome && error instanceof LockTimeoutError) throw notGot(key, order.waitMs, await holdersOf(key, locks), conflictStatus);
+    if (!outcome && error instanceof LockTimeoutError) throw notGot(key, args.waitMs, await holdersOf(key, locks), conflictStatus);
     throw error;
   } finally {
     got.abort();
   }
   const { outcome, inTime = false } = course;
-  if (!outcome) throw new Complaint("internal", `${key}: the command did not run`);
+  if (!outcome) throw new CliError("internal", `${key}: the command did not run`);
   if (outcome.cutOff) throw lostUnder(key, outcome, inTime ? undefined : "it ran out");
   return statusOf(outcome);
 }
@@ -67,14 +67,14 @@ function environmentOf({ key, fencingToken, fenceFloor }: Lease): NodeJS.Process
   return { HOLDFAST_KEY: key, HOLDFAST_FENCING_TOKEN: String(fencingToken), HOLDFAST_FENCE_FLOOR: String(fenceFloor) };
 }
 
-function notGot(key: string, waitMs: number, holders: readonly HolderView[], status: number): Complaint {
+function notGot(key: string, waitMs: number, holders: readonly HolderView[], status: number): CliError {
   const [first] = holders;
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
   const who = first
     ? `${first.owner || "somebody"}${others} holds it (token ${first.fencingToken}, for ${formatDuration(first.heldMs)}, ` +
       `${formatDuration(first.remainingMs)} left)`
     : "others were before";
-  return new Complaint("notGot", `${key} was not got${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
+  return new CliError("notGot", `${key} was not got${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
     next: `The command was not run. Wait longer by --wait, or look: holdfast show ${key}`,
     status,
   });

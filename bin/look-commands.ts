@@ -1,13 +1,13 @@
 /** The commands that look at locks and runs, and operate them. */
 import type { Command } from "commander";
 import { Argument, Option } from "commander";
-import { Complaint } from "./complaint.js";
-import type { Caller, GlobalOptions } from "./caller.js";
-import type { RunsOrder } from "./runs.js";
-import type { Setting } from "./setting.js";
+import { CliError } from "./complaint.js";
+import type { CliHost, GlobalOptions } from "./caller.js";
+import type { RunsArgs } from "./runs.js";
+import type { CommandContext } from "./setting.js";
 import { count, duration, some } from "./values.js";
 
-const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsOrder["state"]>[];
+const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
 const SHELLS = ["bash", "zsh"] as const;
 const MOST = 1000;
 /** Between looks: a shorter one would only cost, a longer one is no watch. */
@@ -18,12 +18,12 @@ interface ListOptions {
 }
 
 /** Adds them. */
-export function addLookCommands(program: Command, caller: Caller): void {
+export function addLookCommands(program: Command, host: CliHost): void {
   /** An action that is carried out with the locks. */
   const withLocks =
-    <A extends readonly unknown[]>(doing: "changes" | "looks", act: (setting: Setting, ...given: A) => Promise<number>) =>
+    <A extends readonly unknown[]>(mode: "changes" | "looks", act: (context: CommandContext, ...given: A) => Promise<number>) =>
     async (...given: A): Promise<void> =>
-      caller.ends(await act(await caller.setting(program.opts<GlobalOptions>(), doing), ...given));
+      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...given));
 
   listing(program.command("ls"))
     .summary("list held keys")
@@ -31,9 +31,9 @@ export function addLookCommands(program: Command, caller: Caller): void {
     .option("--owner <text>", "only those of this owner")
     .addHelpText("after", example("holdfast ls ORDER_"))
     .action(
-      withLocks("looks", async (setting, prefix: string | undefined, options: ListOptions & { readonly owner?: string }) => {
+      withLocks("looks", async (context, prefix: string | undefined, options: ListOptions & { readonly owner?: string }) => {
         const { ls } = await import("./ls.js");
-        return ls({ prefix: prefix ?? "", ...options }, setting);
+        return ls({ prefix: prefix ?? "", ...options }, context);
       }),
     );
 
@@ -46,9 +46,9 @@ export function addLookCommands(program: Command, caller: Caller): void {
     .option("--run", "the run of that key instead, and what came of it")
     .addHelpText("after", example("holdfast show ORDER_1231"))
     .action(
-      withLocks("looks", async (setting, key: string, options: { readonly run?: boolean }) => {
+      withLocks("looks", async (context, key: string, options: { readonly run?: boolean }) => {
         const { show, showRun } = await import("./show.js");
-        return options.run ? showRun(key, setting) : show(key, setting);
+        return options.run ? showRun(key, context) : show(key, context);
       }),
     );
 
@@ -64,11 +64,11 @@ export function addLookCommands(program: Command, caller: Caller): void {
     .option("-y, --yes", "don't ask")
     .addHelpText("after", example('holdfast break ORDER_1231 --reason "its machine is gone"'))
     .action(
-      withLocks("changes", async (setting, key: string, options: { reason: string; token?: number; drain?: number; yes?: boolean }) => {
+      withLocks("changes", async (context, key: string, options: { reason: string; token?: number; drain?: number; yes?: boolean }) => {
         const { reason, token, drain, yes = false } = options;
         const { breakHold } = await import("./break.js");
         const which = { ...(token !== undefined && { fencingToken: token }), ...(drain !== undefined && { drainMs: drain }) };
-        return breakHold({ key, reason, asks: !yes, ...which }, setting);
+        return breakHold({ key, reason, asks: !yes, ...which }, context);
       }),
     );
 
@@ -82,11 +82,11 @@ export function addLookCommands(program: Command, caller: Caller): void {
     )
     .addHelpText("after", example("holdfast watch ORDER_"))
     .action(
-      withLocks("looks", async (setting, prefix: string | undefined, { interval: intervalMs, max }: ListOptions & { interval: number }) => {
+      withLocks("looks", async (context, prefix: string | undefined, { interval: intervalMs, max }: ListOptions & { interval: number }) => {
         if (intervalMs < INTERVAL.leastMs || intervalMs > INTERVAL.mostMs)
-          throw new Complaint("usage", "--interval: must be from 200ms to 1h");
+          throw new CliError("usage", "--interval: must be from 200ms to 1h");
         const { watch } = await import("./watch.js");
-        return watch({ prefix: prefix ?? "", intervalMs, max }, setting);
+        return watch({ prefix: prefix ?? "", intervalMs, max }, context);
       }),
     );
 
@@ -96,9 +96,9 @@ export function addLookCommands(program: Command, caller: Caller): void {
     .addOption(new Option("--state <state>", "only these").choices(RUN_STATES))
     .addHelpText("after", example("holdfast runs report: --state failed"))
     .action(
-      withLocks("looks", async (setting, prefix: string | undefined, options: Omit<RunsOrder, "prefix">) => {
+      withLocks("looks", async (context, prefix: string | undefined, options: Omit<RunsArgs, "prefix">) => {
         const { runs } = await import("./runs.js");
-        return runs({ prefix: prefix ?? "", ...options }, setting);
+        return runs({ prefix: prefix ?? "", ...options }, context);
       }),
     );
 
@@ -111,9 +111,9 @@ export function addLookCommands(program: Command, caller: Caller): void {
     .requiredOption("--reason <text>", "why; it is logged")
     .addHelpText("after", example('holdfast reset report:2026-01-31 --reason "the source was wrong"'))
     .action(
-      withLocks("changes", async (setting, key: string, { reason }: { readonly reason: string }) => {
+      withLocks("changes", async (context, key: string, { reason }: { readonly reason: string }) => {
         const { reset } = await import("./reset.js");
-        return reset(key, reason, setting);
+        return reset(key, reason, context);
       }),
     );
 
@@ -126,7 +126,7 @@ export function addLookCommands(program: Command, caller: Caller): void {
     .addHelpText("after", example("source <(holdfast completion bash)"))
     .action(async (shell: (typeof SHELLS)[number]) => {
       const { scriptFor } = await import("./completion.js");
-      await caller.print(scriptFor(shell));
+      await host.print(scriptFor(shell));
     });
 }
 

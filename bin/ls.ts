@@ -2,18 +2,18 @@
 import type { Inspection } from "../lib/index.js";
 import { holdsOf, KEY_COLUMNS } from "./holds.js";
 import { firstOf } from "./pages.js";
-import type { Setting } from "./setting.js";
+import type { CommandContext } from "./setting.js";
 import { tableOf } from "./table.js";
 
 /** Which keys, and at most how many. */
-export interface LsOrder {
+export interface LsArgs {
   readonly prefix: string;
   readonly owner?: string;
   readonly max: number;
 }
 
 /** Lists held keys in their order, and says in which namespace. */
-export async function ls({ prefix, owner, max }: LsOrder, { locks, screen, asJson, print, say }: Setting): Promise<number> {
+export async function ls({ prefix, owner, max }: LsArgs, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const query = { prefix, ...(owner !== undefined && { owner }) };
   let namespace: string | undefined;
   const { items, more } = await firstOf<Inspection>(max, async (page) => {

@@ -1,59 +1,59 @@
 /** Carries a command line out, and tells what went wrong: once, in a line or two, with a status that says which kind it was. */
 import { createRequire } from "node:module";
 import { CommanderError } from "commander";
-import type { Caller, GlobalOptions } from "./caller.js";
+import type { CliHost, GlobalOptions } from "./caller.js";
 import { constants } from "node:os";
-import { Complaint, Interrupted } from "./complaint.js";
+import { CliError, Interrupted } from "./complaint.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
-import type { Doing } from "./failure.js";
+import type { CommandMode } from "./failure.js";
 import type { Where } from "./connection.js";
-import { failureOf, told } from "./failure.js";
+import { failureOf, formatFailure } from "./failure.js";
 import { printerOn } from "./output.js";
 import { programFor } from "./program.js";
-import type { RunSetting, Setting } from "./setting.js";
+import type { RunContext, CommandContext } from "./setting.js";
 import { Signals } from "./signals.js";
 import { plain, screenOn } from "./terminal.js";
 
 /** The process that a command line belongs to: its environment, its output, and the signals that it is sent. */
-export type CliHost = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "on">;
+export type CliProcess = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "on">;
 
 /** Carries it out. Resolves with the status to end with; never rejects. */
-export async function main(argv: readonly string[], host: CliHost = process): Promise<number> {
+export async function main(argv: readonly string[], host: CliProcess = process): Promise<number> {
   const { stdout, stderr } = host;
   // As it was given: what is set here, for the AWS SDK, is nobody else's.
   const env = { ...host.env };
   let status: number = EXITS.ok.status;
-  let doing: Doing = "looks";
+  let mode: CommandMode = "looks";
   let where: Where | undefined;
-  let unprinted: Complaint | undefined;
+  let unprinted: CliError | undefined;
   let giveUp: (reason: Error) => void = () => undefined;
   const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
   givenUp.catch(() => undefined); // Nobody may be waiting for it.
   const print = printerOn(stdout, {
     onClosed: () => {
-      if (doing !== "runs") process.exit(SIGNAL_BASE + constants.signals.SIGPIPE);
+      if (mode !== "runs") process.exit(SIGNAL_BASE + constants.signals.SIGPIPE);
     },
     // A command that runs goes on, and so does the record of its run.
     onFailed: ({ message }) => {
-      unprinted = new Complaint("notPrinted", `the output could not be written: ${message}`);
-      if (doing !== "runs") giveUp(unprinted);
+      unprinted = new CliError("notPrinted", `the output could not be written: ${message}`);
+      if (mode !== "runs") giveUp(unprinted);
     },
   });
   const printError = printerOn(stderr, { onClosed: () => undefined, onFailed: () => undefined });
   const say = (line: string): void => void printError(`holdfast: ${plain(line)}\n`);
 
-  const caller: Caller = {
+  const caller: CliHost = {
     argv,
     print,
     ends: (ended) => void (status = ended),
-    async setting(options, what) {
-      doing = what;
+    async context(options, what) {
+      mode = what;
       where = whereOf(options, env);
-      return settingWith(await connect(options, env), options);
+      return contextWith(await connect(options, env), options);
     },
-    async runSetting({ verbose = false, ...options }) {
-      doing = "runs";
+    async runContext({ verbose = false, ...options }) {
+      mode = "runs";
       where = whereOf(options, env);
       const owner = options.owner ?? ownerHere();
       const tell = verbose ? say : () => undefined;
@@ -66,11 +66,11 @@ export async function main(argv: readonly string[], host: CliHost = process): Pr
       });
       // Of a pipe isTTY is undefined, whatever its type says.
       const isWatched = (process.stderr.isTTY as boolean | undefined) === true;
-      return { ...settingWith(locks, options), env, tell, owner, isWatched } satisfies RunSetting;
+      return { ...contextWith(locks, options), env, tell, owner, isWatched } satisfies RunContext;
     },
   };
 
-  function settingWith(locks: Setting["locks"], { json = false }: GlobalOptions): Setting {
+  function contextWith(locks: CommandContext["locks"], { json = false }: GlobalOptions): CommandContext {
     return {
       locks,
       signals: new Signals(host, (name) => giveUp(new Interrupted(name))),
@@ -102,20 +102,20 @@ export async function main(argv: readonly string[], host: CliHost = process): Pr
     if (unprinted && status === EXITS.ok.status) throw unprinted;
     return status;
   } catch (error) {
-    const failure = failureOf(error, doing, where);
-    await printError(`${told(failure, program.opts<GlobalOptions>().json === true)}\n`);
+    const failure = failureOf(error, mode, where);
+    await printError(`${formatFailure(failure, program.opts<GlobalOptions>().json === true)}\n`);
     return failure.status;
   }
 }
 
 /** A command line that the parser refused, and what it should have been. */
-function misuse({ message }: CommanderError, argv: readonly string[]): Complaint {
+function misuse({ message }: CommanderError, argv: readonly string[]): CliError {
   const text = message.replace(/^error: /, "").replaceAll(/\s+/g, " ");
   const [name] = argv;
   const runsAnother = name === "lock" || name === "once";
   if (runsAnother && !argv.includes("--"))
-    return new Complaint("usage", text, { next: `What to run stands after --, as in: holdfast ${name} KEY -- COMMAND` });
-  return new Complaint("usage", text, { next: "See holdfast --help, or --help after a command." });
+    return new CliError("usage", text, { next: `What to run stands after --, as in: holdfast ${name} KEY -- COMMAND` });
+  return new CliError("usage", text, { next: "See holdfast --help, or --help after a command." });
 }
 
 /** As published: of the package that this file is in. */

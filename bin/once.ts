@@ -1,17 +1,17 @@
 /** `holdfast once`: a command that is run once per key; who asks again is told what it printed, and how it ended. */
 import type { Run, RunOptions } from "../lib/index.js";
 import { LockError, LockLostError, LockTimeoutError } from "../lib/index.js";
-import { Complaint, Interrupted } from "./complaint.js";
+import { CliError, Interrupted } from "./complaint.js";
 import { formatDuration } from "./duration.js";
 import { lostUnder, statusOf } from "./ending.js";
 import type { Kept } from "./kept-output.js";
 import { Output, replayOf } from "./kept-output.js";
-import type { RunSetting } from "./setting.js";
+import type { RunContext } from "./setting.js";
 import type { Outcome } from "./supervise.js";
 import { supervise } from "./supervise.js";
 
 /** What to run once, and what is kept of it. */
-export interface OnceOrder {
+export interface OnceArgs {
   readonly key: string;
   readonly command: readonly string[];
   readonly leaseMs: number;
@@ -33,30 +33,30 @@ class Failed extends Error {
   override readonly name = "CommandFailed";
 }
 
-/** Runs the command, or tells what came of it. @throws Complaint, or whatever kept the command from running */
-export async function once(order: OnceOrder, setting: RunSetting): Promise<number> {
-  const { key, waitMs, conflictStatus } = order;
-  const { locks, signals, tell } = setting;
+/** Runs the command, or tells what came of it. @throws CliError, or whatever kept the command from running */
+export async function once(args: OnceArgs, context: RunContext): Promise<number> {
+  const { key, waitMs, conflictStatus } = args;
+  const { locks, signals, tell } = context;
   const waiting = new AbortController();
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
   const course: { outcome?: Outcome } = {};
   try {
-    const { value, replayed, attempt } = await locks.runOnce<unknown>(key, optionsOf(order, waiting.signal), async (run) => {
+    const { value, replayed, attempt } = await locks.runOnce<unknown>(key, optionsOf(args, waiting.signal), async (run) => {
       waiting.signal.throwIfAborted();
       tell(`${key}: attempt ${run.attempt}${run.takeover ? ", taken over from one that did not end" : ""}, token ${run.fencingToken}`);
-      return attemptOf(run, order, setting, course);
+      return attemptOf(run, args, context, course);
     });
     if (replayed) tell(`${key} was done before, in attempt ${attempt}`);
-    return await shown(value, replayed, order, setting);
+    return await shown(value, replayed, args, context);
   } catch (error) {
     if (error instanceof LockTimeoutError) {
-      throw new Complaint("notGot", `${key} is still run by another${waitMs > 0 ? ` after ${formatDuration(waitMs)}` : ""}`, {
+      throw new CliError("notGot", `${key} is still run by another${waitMs > 0 ? ` after ${formatDuration(waitMs)}` : ""}`, {
         next: `The command was not run. Wait longer by --wait, or look: holdfast show --run ${key}`,
         status: conflictStatus,
       });
     }
     if (error instanceof LockError && error.code === "attempts-exhausted") {
-      throw new Complaint("refused", error.message, {
+      throw new CliError("refused", error.message, {
         code: error.code,
         next: `The command was not run. To have it begin anew: holdfast reset ${key} --reason …`,
       });
@@ -69,14 +69,14 @@ export async function once(order: OnceOrder, setting: RunSetting): Promise<numbe
   }
 }
 
-function optionsOf(order: OnceOrder, signal: AbortSignal): RunOptions {
-  const { leaseMs, waitMs, keepResultMs, maxAttempts, fingerprint } = order;
+function optionsOf(args: OnceArgs, signal: AbortSignal): RunOptions {
+  const { leaseMs, waitMs, keepResultMs, maxAttempts, fingerprint } = args;
   return { leaseMs, waitMs, keepResultMs, maxAttempts, signal, ...(fingerprint !== undefined && { payload: fingerprint }) };
 }
 
 /** One attempt: what is kept of it. @throws Failed when it is to be tried again */
-async function attemptOf(run: Run, order: OnceOrder, { env, signals, print }: RunSetting, course: { outcome?: Outcome }): Promise<Kept> {
-  const { command, killAfterMs, finalStatuses } = order;
+async function attemptOf(run: Run, args: OnceArgs, { env, signals, print }: RunContext, course: { outcome?: Outcome }): Promise<Kept> {
+  const { command, killAfterMs, finalStatuses } = args;
   const output = new Output();
   const onOutput = async (chunk: Buffer): Promise<void> => {
     output.add(chunk);
@@ -102,7 +102,7 @@ function environmentOf({ idempotencyKey, attempt, takeover, fencingToken }: Run)
 }
 
 /** The status; of a run that was done before, what it printed is printed again. */
-async function shown(value: unknown, replayed: boolean, { key, largeOutput }: OnceOrder, { print, say }: RunSetting): Promise<number> {
+async function shown(value: unknown, replayed: boolean, { key, largeOutput }: OnceArgs, { print, say }: RunContext): Promise<number> {
   const replay = replayOf(value);
   if (!("omittedBytes" in replay)) {
     if (replayed) await print(replay.stdout);
@@ -110,7 +110,7 @@ async function shown(value: unknown, replayed: boolean, { key, largeOutput }: On
   }
   const what = `what the command printed was not kept: ${replay.omittedBytes} bytes are too many`;
   if (largeOutput === "error") {
-    throw new Complaint("notKept", `${key} is done, with status ${replay.exitCode}; ${what}`, {
+    throw new CliError("notKept", `${key} is done, with status ${replay.exitCode}; ${what}`, {
       next: "It will not run again. With --large-output drop this is no error.",
     });
   }
@@ -121,7 +121,7 @@ async function shown(value: unknown, replayed: boolean, { key, largeOutput }: On
 /** The command ended, and nobody answered whether that was kept. */
 function notRecorded(key: string, outcome: Outcome, error: unknown): unknown {
   if (!(error instanceof LockError) || !outcome.started) return error;
-  return new Complaint(
+  return new CliError(
     "unavailable",
     `${key}: the command ended with ${outcome.status}, and that was perhaps not recorded: ${error.message}`,
     {

@@ -7,7 +7,7 @@ const OTHER_SCREEN = "\u001B[?1049h\u001B[?25l";
 const FIRST_SCREEN = "\u001B[?25h\u001B[?1049l";
 
 /** The picture on a terminal. */
-export class Picture {
+export class AlternateScreen {
   readonly #terminal: WriteStream;
   #lines: readonly string[] = [];
 

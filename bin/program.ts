@@ -4,7 +4,7 @@
  */
 import type { OutputConfiguration } from "commander";
 import { Command, Option } from "commander";
-import type { Caller } from "./caller.js";
+import type { CliHost } from "./caller.js";
 import { addLookCommands } from "./look-commands.js";
 import { addRunCommands } from "./run-commands.js";
 
@@ -22,7 +22,7 @@ Example:
 const OF_ALL = "\nEvery command also takes --json, and where the locks are: see holdfast --help.";
 
 /** The program, whose actions are carried out with `caller`, and whose help is written to `output`, or else by this process. */
-export function programFor(caller: Caller, version: string, output: Pick<OutputConfiguration, "writeOut" | "writeErr"> = {}): Command {
+export function programFor(host: CliHost, version: string, output: Pick<OutputConfiguration, "writeOut" | "writeErr"> = {}): Command {
   const program = new Command("holdfast")
     .description(ABOUT)
     .version(version, "-V, --version", "print the version")
@@ -42,8 +42,8 @@ export function programFor(caller: Caller, version: string, output: Pick<OutputC
     .configureOutput({ ...output, outputError: () => undefined })
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage().replace(" [options]", "")}` })
     .addHelpText("after", EXAMPLE);
-  addRunCommands(program, caller);
-  addLookCommands(program, caller);
+  addRunCommands(program, host);
+  addLookCommands(program, host);
   for (const command of program.commands) command.addHelpText("after", OF_ALL);
   return program;
 }

@@ -1,11 +1,11 @@
 /** The commands that run another one: `lock` and `once`, and what they take. */
 import type { Command } from "commander";
 import { Option } from "commander";
-import { Complaint } from "./complaint.js";
+import { CliError } from "./complaint.js";
 import { EXITS } from "./exit-codes.js";
-import type { LockOrder } from "./lock.js";
-import type { OnceOrder } from "./once.js";
-import type { Caller, GlobalOptions } from "./caller.js";
+import type { LockArgs } from "./lock.js";
+import type { OnceArgs } from "./once.js";
+import type { CliHost, GlobalOptions } from "./caller.js";
 import { count, duration, durationOrForever, exitStatus, exitStatuses } from "./values.js";
 
 /** What both of them take, as it was read. */
@@ -18,14 +18,14 @@ interface RunOptions extends GlobalOptions {
   readonly verbose?: boolean;
 }
 
-type LockOptions = RunOptions & Pick<LockOrder, "limit" | "permits" | "priority"> & { readonly shared?: boolean };
+type LockOptions = RunOptions & Pick<LockArgs, "limit" | "permits" | "priority"> & { readonly shared?: boolean };
 
 interface OnceOptions extends RunOptions {
   readonly keep: number | "forever";
   readonly maxAttempts: number;
   readonly fingerprint?: string;
   readonly final?: readonly number[];
-  readonly largeOutput: OnceOrder["largeOutput"];
+  readonly largeOutput: OnceArgs["largeOutput"];
 }
 
 const DEFAULT_LEASE = "30s";
@@ -51,7 +51,7 @@ The command finds HOLDFAST_KEY, HOLDFAST_IDEMPOTENCY_KEY, HOLDFAST_ATTEMPT,
 HOLDFAST_TAKEOVER (true or false) and HOLDFAST_FENCING_TOKEN in its environment.`;
 
 /** Adds them. */
-export function addRunCommands(program: Command, caller: Caller): void {
+export function addRunCommands(program: Command, host: CliHost): void {
   withCommon(program.command("lock"), "lock")
     .summary("run a command while the key is held")
     .description("Run a command while a key is held, and end with its status.")
@@ -61,18 +61,18 @@ export function addRunCommands(program: Command, caller: Caller): void {
     .option("--priority <n>", "in the queue: 0 to 9, higher ones first", count)
     .addHelpText("after", LOCK_EXAMPLE)
     .action(async (key: string, words: readonly string[], options: LockOptions) => {
-      const command = commandAfterDashes("lock", key, caller.argv, words);
-      const order = { ...commonOf("lock", key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
+      const command = commandAfterDashes("lock", key, host.argv, words);
+      const args = { ...commonOf("lock", key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
       const { limit, permits, priority } = options;
       if (permits !== undefined && permits > 1 && limit === undefined) {
-        throw new Complaint("usage", "--permits: needs --limit, how many permits there are", {
+        throw new CliError("usage", "--permits: needs --limit, how many permits there are", {
           next: "All who use the key say the same limit.",
         });
       }
-      const asked = { ...order, ...given({ limit, permits, priority }) };
-      const setting = await caller.runSetting({ ...program.opts<GlobalOptions>(), ...options });
+      const asked = { ...args, ...given({ limit, permits, priority }) };
+      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
       const { lock } = await import("./lock.js");
-      caller.ends(await lock(asked, setting));
+      host.ends(await lock(asked, context));
     });
 
   withCommon(program.command("once"), "once")
@@ -88,17 +88,17 @@ export function addRunCommands(program: Command, caller: Caller): void {
     .option("--final <statuses>", "statuses to keep as well as 0, as in 1,2; with others the next caller runs it", exitStatuses)
     .addOption(
       new Option("--large-output <what>", "output over 256 KB is not kept")
-        .choices(["error", "drop"] satisfies OnceOrder["largeOutput"][])
+        .choices(["error", "drop"] satisfies OnceArgs["largeOutput"][])
         .default("error"),
     )
     .addHelpText("after", ONCE_EXAMPLE)
     .action(async (key: string, words: readonly string[], options: OnceOptions) => {
-      const command = commandAfterDashes("once", key, caller.argv, words);
+      const command = commandAfterDashes("once", key, host.argv, words);
       const { keep: keepResultMs, maxAttempts, fingerprint, final: finalStatuses = [], largeOutput } = options;
-      const order = { ...commonOf("once", key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
-      const setting = await caller.runSetting({ ...program.opts<GlobalOptions>(), ...options });
+      const args = { ...commonOf("once", key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
+      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
       const { once } = await import("./once.js");
-      caller.ends(await once({ ...order, ...given({ fingerprint }) }, setting));
+      host.ends(await once({ ...args, ...given({ fingerprint }) }, context));
     });
 }
 
@@ -107,7 +107,7 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
   for (const name of ["wait", "no-wait"]) {
     // To the parser these are one option, of which the last counts.
     command.on(`option:${name}`, () => {
-      if (said.add(name).size > 1) throw new Complaint("usage", "--wait and --no-wait: say one or the other");
+      if (said.add(name).size > 1) throw new CliError("usage", "--wait and --no-wait: say one or the other");
     });
   }
   return command
@@ -135,27 +135,27 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
     .option("-v, --verbose", "say on stderr what happens");
 }
 
-/** What both orders have. @throws Complaint for a relation between options that can't hold */
+/** What both orders have. @throws CliError for a relation between options that can't hold */
 function commonOf(name: keyof typeof LONGEST_ENDING_MS, key: string, command: readonly string[], options: RunOptions) {
   const { lease: leaseMs, wait, killAfter, conflictExitCode: conflictStatus } = options;
   const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS[name], Math.floor(leaseMs * ENDING_PART));
   if (killAfterMs > leaseMs / 2) {
-    throw new Complaint("usage", "--kill-after: must be at most half of --lease", {
+    throw new CliError("usage", "--kill-after: must be at most half of --lease", {
       next: "The command is asked to end that long before the lease is over; before that there must be time to renew it.",
     });
   }
   return { key, command, leaseMs, waitMs: wait === false ? 0 : wait, killAfterMs, conflictStatus };
 }
 
-/** The command: all that stands after `--`, and nothing before it. @throws Complaint when it isn't so */
+/** The command: all that stands after `--`, and nothing before it. @throws CliError when it isn't so */
 function commandAfterDashes(name: string, key: string, argv: readonly string[], words: readonly string[]): readonly string[] {
   const dashes = argv.indexOf("--");
   const after = dashes < 0 ? 0 : argv.length - dashes - 1;
   if (after > 0 && after === words.length) return words;
   if (dashes < 0 && words.length > 0) {
-    throw new Complaint("usage", `${name}: put -- before the command`, { next: `holdfast ${name} ${key} -- ${words.join(" ")}` });
+    throw new CliError("usage", `${name}: put -- before the command`, { next: `holdfast ${name} ${key} -- ${words.join(" ")}` });
   }
-  throw new Complaint("usage", after === 0 ? `${name}: there is no command after --` : `${name}: only KEY and options stand before --`, {
+  throw new CliError("usage", after === 0 ? `${name}: there is no command after --` : `${name}: only KEY and options stand before --`, {
     next: `holdfast ${name} KEY -- COMMAND`,
   });
 }

@@ -2,13 +2,13 @@
 import type { RunInspection } from "../lib/index.js";
 import { firstOf } from "./pages.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
-import type { Setting } from "./setting.js";
+import type { CommandContext } from "./setting.js";
 import type { Column } from "./table.js";
 import { cutKey, tableOf } from "./table.js";
 import { cutEnd } from "./terminal.js";
 
 /** Which runs, and at most how many. */
-export interface RunsOrder {
+export interface RunsArgs {
   readonly prefix: string;
   readonly state?: RunInspection["state"];
   readonly max: number;
@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<RunInspection>[] = [
 ];
 
 /** Lists runs in the order of their keys. */
-export async function runs({ prefix, state, max }: RunsOrder, { locks, screen, asJson, print, say }: Setting): Promise<number> {
+export async function runs({ prefix, state, max }: RunsArgs, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const query = { prefix, ...(state !== undefined && { state }) };
   const { items, more } = await firstOf<RunInspection>(max, (page) => locks.runs.list({ ...query, ...page }));
   if (asJson) {

@@ -4,7 +4,7 @@ import type { Signals } from "./signals.js";
 import type { Screen } from "./terminal.js";
 
 /** For commands that look and operate. */
-export interface Setting {
+export interface CommandContext {
   readonly locks: LockClient;
   readonly signals: Signals;
   /** What stdout is shown on. */
@@ -17,7 +17,7 @@ export interface Setting {
 }
 
 /** For commands that run another. */
-export interface RunSetting extends Setting {
+export interface RunContext extends CommandContext {
   /** The label under which it holds and waits. */
   readonly owner: string;
   /** Whether a person reads stderr at a terminal. */

@@ -1,10 +1,10 @@
 /** `holdfast show`: one key, who holds it and who waits for it; or one run, and what came of it. */
 import type { Inspection, RunInspection } from "../lib/index.js";
-import { Complaint } from "./complaint.js";
+import { CliError } from "./complaint.js";
 import { formatDuration } from "./duration.js";
 import { HOLD_COLUMNS, holdsOf } from "./holds.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
-import type { Setting } from "./setting.js";
+import type { CommandContext } from "./setting.js";
 import type { Column } from "./table.js";
 import { tableOf } from "./table.js";
 import { cutEnd, plain } from "./terminal.js";
@@ -20,7 +20,7 @@ const WAITER_COLUMNS: readonly Column<Waiter>[] = [
 ];
 
 /** Shows a key. One that was never locked may be a run's: then it says how to see that. */
-export async function show(key: string, { locks, screen, asJson, print, say }: Setting): Promise<number> {
+export async function show(key: string, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const inspection = await locks.inspect(key);
   if (asJson) {
     await print(`${JSON.stringify(inspection)}\n`);
@@ -39,10 +39,10 @@ export async function show(key: string, { locks, screen, asJson, print, say }: S
   return 0;
 }
 
-/** Shows a run. @throws Complaint when nothing is known of it */
-export async function showRun(key: string, { locks, asJson, print }: Setting): Promise<number> {
+/** Shows a run. @throws CliError when nothing is known of it */
+export async function showRun(key: string, { locks, asJson, print }: CommandContext): Promise<number> {
   const run = await locks.runs.get(key);
-  if (run === null) throw new Complaint("notFound", `${key} never ran, or it is forgotten`);
+  if (run === null) throw new CliError("notFound", `${key} never ran, or it is forgotten`);
   await print(asJson ? `${JSON.stringify(jsonOf(run))}\n` : `${linesOf(run).map(plain).join("\n")}\n`);
   return 0;
 }

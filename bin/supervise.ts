@@ -9,7 +9,7 @@
  * So a command whose lease runs out is over before the lease is, as long as this process runs and its clock goes. One
  * that is frozen together with it, or whose lease an operator ended by force, may still overlap: that is the token's.
  */
-import type { Ended, Order } from "./child.js";
+import type { Ended, ChildArgs } from "./child.js";
 import { Child } from "./child.js";
 import type { Signals } from "./signals.js";
 
@@ -28,8 +28,8 @@ export type Outcome = Ended & { readonly cutOff: boolean };
 const LONGEST_NAP_MS = 500;
 
 /** Runs it to its end. */
-export async function supervise(order: Order, hold: Hold, signals: Signals): Promise<Outcome> {
-  const child = new Child(order);
+export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): Promise<Outcome> {
+  const child = new Child(args);
   const cutting = new AbortController();
   let timer: NodeJS.Timeout | undefined;
 
@@ -39,10 +39,10 @@ export async function supervise(order: Order, hold: Hold, signals: Signals): Pro
     clearTimeout(timer);
     child.signal("SIGTERM");
     child.signal("SIGCONT"); // One that is stopped would hear nothing.
-    timer = setTimeout(() => child.signal("SIGKILL"), order.killAfterMs);
+    timer = setTimeout(() => child.signal("SIGKILL"), args.killAfterMs);
   };
   const look = (remainingMs: () => number): void => {
-    const leftMs = remainingMs() - order.killAfterMs;
+    const leftMs = remainingMs() - args.killAfterMs;
     if (leftMs <= 0) cut();
     else timer = setTimeout(() => look(remainingMs), Math.min(Math.ceil(leftMs), LONGEST_NAP_MS));
   };

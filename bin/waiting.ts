@@ -2,19 +2,19 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { LockClient } from "../lib/index.js";
 import { formatDuration } from "./duration.js";
-import type { RunSetting } from "./setting.js";
+import type { RunContext } from "./setting.js";
 
 /** A wait shorter than this is not worth a word. */
 const FIRST_LOOK_MS = 1000;
 const NEXT_LOOK_MS = 2000;
 
 /** Says on stderr who holds the key and what place this process has in its queue, at first and when that changes, until `end` aborts. */
-export async function tellWaiting(key: string, { locks, say, owner }: Pick<RunSetting, "locks" | "say" | "owner">, end: AbortSignal) {
-  let told: string | undefined;
+export async function tellWaiting(key: string, { locks, say, owner }: Pick<RunContext, "locks" | "say" | "owner">, end: AbortSignal) {
+  let formatFailure: string | undefined;
   for (let lookMs = FIRST_LOOK_MS; await passes(lookMs, end); lookMs = NEXT_LOOK_MS) {
     const found = await waitedFor(key, locks, owner).catch(() => undefined); // The wait itself tells what is wrong.
-    if (!found || end.aborted || found.state === told) continue;
-    told = found.state;
+    if (!found || end.aborted || found.state === formatFailure) continue;
+    formatFailure = found.state;
     say(found.line);
   }
 }

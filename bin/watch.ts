@@ -11,14 +11,14 @@ import { failureOf } from "./failure.js";
 import type { HoldView } from "./holds.js";
 import { holdsOf, KEY_COLUMNS, kindOf } from "./holds.js";
 import { firstOf } from "./pages.js";
-import type { Setting } from "./setting.js";
+import type { CommandContext } from "./setting.js";
 import { tableOf } from "./table.js";
 import type { Screen } from "./terminal.js";
 import { plain } from "./terminal.js";
-import { Picture } from "./picture.js";
+import { AlternateScreen } from "./picture.js";
 
 /** Which keys, and how often. */
-export interface WatchOrder {
+export interface WatchArgs {
   readonly prefix: string;
   readonly intervalMs: number;
   readonly max: number;
@@ -40,32 +40,32 @@ export interface Change {
 const LONGEST_INTERVAL_MS = 60_000;
 
 /** Looks until it is told to end: that is its good end. @throws what the first look met, or what will be so at each */
-export async function watch(order: WatchOrder, setting: Setting): Promise<number> {
+export async function watch(args: WatchArgs, context: CommandContext): Promise<number> {
   const end = new AbortController();
-  setting.signals.handTo((name) => end.abort(new Interrupted(name)));
-  const picture = setting.screen.columns === undefined || setting.asJson ? undefined : new Picture(process.stdout);
+  context.signals.handTo((name) => end.abort(new Interrupted(name)));
+  const display = context.screen.columns === undefined || context.asJson ? undefined : new AlternateScreen(process.stdout);
   try {
-    await looks(order, setting, picture, end.signal);
+    await looks(args, context, display, end.signal);
   } finally {
-    picture?.close();
+    display?.close();
   }
   return 0;
 }
 
 async function looks(
-  { prefix, intervalMs, max }: WatchOrder,
-  setting: Setting,
-  picture: Picture | undefined,
+  { prefix, intervalMs, max }: WatchArgs,
+  context: CommandContext,
+  display: AlternateScreen | undefined,
   end: AbortSignal,
 ): Promise<void> {
-  const { locks, screen, asJson, print, say } = setting;
+  const { locks, screen, asJson, print, say } = context;
   let seen: readonly HoldView[] | undefined;
   let failures = 0;
   while (!end.aborted) {
     try {
       const look = await lookAt(locks, prefix, max);
       failures = 0;
-      if (picture) picture.draw(linesOf(look, prefix, intervalMs, screen));
+      if (display) display.draw(linesOf(look, prefix, intervalMs, screen));
       else for (const change of changesBetween(seen ?? [], look.holds)) await print(`${lineOf(change, new Date(), asJson)}\n`);
       seen = look.holds;
     } catch (error) {
@@ -73,7 +73,7 @@ async function looks(
       const mayPass = !failure.definite || failure.status === EXITS.unavailable.status;
       if (!seen || !mayPass) throw error;
       failures += 1;
-      if (picture) picture.note(plain(failure.message));
+      if (display) display.note(plain(failure.message));
       else if (failures === 1) say(failure.message);
     }
     const nextMs = Math.min(intervalMs * 2 ** Math.min(failures, 10), Math.max(intervalMs, LONGEST_INTERVAL_MS));

@@ -1,8 +1,8 @@
 /** Puts a deployed function together from its environment, which it is handed. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
-import type { LockRules } from "../lib/core/record.js";
-import { createRules } from "../lib/core/rules.js";
+import type { LockPolicy } from "../lib/core/record.js";
+import { createPolicy } from "../lib/core/rules.js";
 import { systemClock } from "../lib/core/time.js";
 import { createDynamoStore } from "../lib/store/dynamo-store.js";
 import type { LockStore } from "../lib/store/lock-store.js";
@@ -28,7 +28,7 @@ export function compose(
   env: Environment,
   { client, store, log = write, ...deps }: Partial<HandlerDeps> & { readonly client?: DynamoDBClient } = {},
 ): ReturnType<typeof createHandler> {
-  const rules = rulesOf(env);
+  const policy = rulesOf(env);
   const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const service = env["HOLDFAST_SERVICE"] ?? "";
@@ -37,7 +37,7 @@ export function compose(
     createDynamoStore({
       client: client ?? new DynamoDBClient(TABLE_CALLS),
       tableName: required(env, "HOLDFAST_TABLE"),
-      rules,
+      policy,
       clock: systemClock,
       random: Math.random,
     });
@@ -75,8 +75,8 @@ function serverWaitOf(env: Environment): number {
 }
 
 /** The rules that `env` turns. @throws Error naming the variable that is wrong. */
-export function rulesOf(env: Environment): LockRules {
-  return createRules({
+export function rulesOf(env: Environment): LockPolicy {
+  return createPolicy({
     ...optional(env, "HOLDFAST_RETENTION_MS", "retentionMs"),
     ...optional(env, "HOLDFAST_CLOCK_ERROR_MS", "clockErrorMs"),
   });

@@ -121,7 +121,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     RUN,
   ),
   checkRun: withLease(undefined, checkLease, RUN),
-  giveUpRun: withLease(
+  abandonRun: withLease(
     undefined,
     async (api, ref) => answer(await api.release(ref), ({ state }) => empty(204, { "lease-state": state })),
     RUN,
@@ -131,10 +131,10 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     async (api, ref, body) => answer(await api.renew({ ...ref, ...body }), (held) => leaseResult(200, held)),
     RUN,
   ),
-  conclude: withLease(
+  complete: withLease(
     OutcomeBody,
     async (api, ref, outcome) =>
-      answer(await api.conclude({ ...ref, outcome }), ({ how }) => json(200, { recorded: true }, how === "replayed" ? REPLAYED : {})),
+      answer(await api.complete({ ...ref, outcome }), ({ how }) => json(200, { recorded: true }, how === "replayed" ? REPLAYED : {})),
     { ...RUN, maxBytes: LIMITS.outcomeBodyBytes },
   ),
   run: withKey(async (event, api, key) => {

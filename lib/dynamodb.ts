@@ -9,9 +9,9 @@ import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
-import { realWorld, secureRandom } from "./client/world.js";
-import type { RuleOptions } from "./core/rules.js";
-import { createRules } from "./core/rules.js";
+import { systemRuntime, secureRandom } from "./client/world.js";
+import type { PolicyOptions } from "./core/rules.js";
+import { createPolicy } from "./core/rules.js";
 import { systemClock } from "./core/time.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "./service/caller.js";
 import { tableClocks } from "./service/clocks.js";
@@ -23,10 +23,10 @@ import { watchTableClock } from "./store/table-clock.js";
 
 export * from "./index.js";
 export type { LogLine } from "./service/log.js";
-export type { RuleOptions } from "./core/rules.js";
+export type { PolicyOptions } from "./core/rules.js";
 
 /** Options of a client straight on the table. `tableName` falls back to `HOLDFAST_TABLE`. */
-export interface DynamoClientOptions extends ClientOptions, RuleOptions {
+export interface DynamoClientOptions extends ClientOptions, PolicyOptions {
   readonly tableName?: string;
   /**
    * The tenant's namespace, on a table that has tenants: its clients meet, others never do. On a table that has none, all
@@ -52,16 +52,16 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   if (!NAMESPACE.test(namespace))
     throw new InvalidRequestError("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -", "namespace");
   const client = options.client ?? new DynamoDBClient(TABLE_CALLS);
-  const rules = createRules({
+  const policy = createPolicy({
     ...(options.clockErrorMs !== undefined && { clockErrorMs: options.clockErrorMs }),
     ...(options.retentionMs !== undefined && { retentionMs: options.retentionMs }),
   });
   const clocks = tableClocks(systemClock, watchTableClock(client, systemClock));
-  const store = createDynamoStore({ client, tableName, rules, clock: systemClock, random: secureRandom });
+  const store = createDynamoStore({ client, tableName, policy, clock: systemClock, random: secureRandom });
   // No principal of the HTTP API is without a slash: in one namespace with them, this is another.
   const caller = { principal: "direct", namespace, requestId: "direct" };
   return createClient(
-    realWorld(lockService({ store, log: options.log ?? (() => undefined), clock: systemClock, tellsCause: true }, caller, clocks)),
+    systemRuntime(lockService({ store, log: options.log ?? (() => undefined), clock: systemClock, exposeCause: true }, caller, clocks)),
     options,
   );
 }

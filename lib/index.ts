@@ -7,7 +7,7 @@ import { givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
 import type { HttpOptions } from "./client/http-transport.js";
 import { httpApi } from "./client/http-transport.js";
-import { realWorld } from "./client/world.js";
+import { systemRuntime } from "./client/world.js";
 
 export { currentLease } from "./client/chain.js";
 export type { ClientOptions, LockClientEvent } from "./client/client-options.js";
@@ -66,5 +66,5 @@ export function createLockClient(options: HttpClientOptions = {}): LockClient {
     throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL of http or https`, "url");
   if (new URL(url).username !== "" || new URL(url).password !== "")
     throw new InvalidRequestError("url: takes no user or password; give sign or token", "url");
-  return createClient(realWorld(httpApi({ ...options, url })), options);
+  return createClient(systemRuntime(httpApi({ ...options, url })), options);
 }

@@ -8,7 +8,7 @@ import { checkClient } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { randomBytes } from "./client/world.js";
-import { createRules } from "./core/rules.js";
+import { createPolicy } from "./core/rules.js";
 import type { Clock } from "./core/time.js";
 import { backgroundClock } from "./core/time.js";
 import { gatewayClocks } from "./service/clocks.js";
@@ -44,7 +44,7 @@ export interface TestLockClient extends LockClient {
 export function createLockClient(options: TestClientOptions = {}): TestLockClient {
   checkClient(options, ["clock", "store", "principal", "log"]);
   const { clock = new VirtualClock(), principal = "test/client", log = () => undefined } = options;
-  const { store = createMemoryStore({ rules: createRules(), clock }) } = options;
+  const { store = createMemoryStore({ policy: createPolicy(), clock }) } = options;
   const faults = new Faults();
   const caller = { principal, namespace: "test", requestId: "test" };
   const api = faults.inFrontOf(onEachCall((now) => lockService({ store, log, clock }, caller, now), clock));

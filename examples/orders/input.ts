@@ -1,6 +1,6 @@
 /** What callers send, checked: a field that breaks a rule is named with the rule. */
 import type { Order, Review, Status } from "./order.js";
-import type { Wanted } from "./orders-table.js";
+import type { AcquireParams } from "./orders-table.js";
 import { badField } from "./refusal.js";
 import type { Request } from "./shop.js";
 
@@ -33,8 +33,8 @@ export function reviewIn(body: unknown): Review {
 }
 
 /** Which orders are wanted: of the query, these parameters. */
-export function pageIn(query: Request["query"], known: readonly (keyof Wanted)[]): Wanted {
-  const { status, product, before } = fieldsOf(query, known) as Readonly<Record<keyof Wanted, string | undefined>>;
+export function pageIn(query: Request["query"], known: readonly (keyof AcquireParams)[]): AcquireParams {
+  const { status, product, before } = fieldsOf(query, known) as Readonly<Record<keyof AcquireParams, string | undefined>>;
   const isStatus = (text: string): text is Status => (STATUSES as readonly string[]).includes(text);
   if (status !== undefined && !isStatus(status)) throw badField("status", `must be one of ${STATUSES.join(", ")}`);
   for (const [field, value] of Object.entries({ product, before })) {

@@ -24,7 +24,7 @@ export interface Product {
 }
 
 /** Which orders of somebody's. */
-export interface Wanted {
+export interface AcquireParams {
   readonly status?: Status | undefined;
   readonly product?: string | undefined;
   /** Those before this one: the `next` of the page before. */
@@ -44,7 +44,7 @@ export interface Orders {
   place(order: Order): Promise<"placed" | { readonly soldOut: string }>;
   get(id: string): Promise<Order | undefined>;
   /** Somebody's orders, as they were a moment ago. */
-  list(role: Role, who: string, wanted: Wanted): Promise<Page>;
+  list(role: Role, who: string, wanted: AcquireParams): Promise<Page>;
   /** Writes what a move made of an order. @throws OvertakenError when somebody with a later token wrote already */
   write(moved: Moved, fencingToken: number): Promise<void>;
   /** Keeps the review, if the order is its buyer's, complete, and has none; whether it was. */

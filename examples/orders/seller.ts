@@ -5,7 +5,7 @@ import { move, ownOrder } from "./move.js";
 import { once } from "./once.js";
 import type { Order } from "./order.js";
 import { keyOf, shown } from "./order.js";
-import type { Wanted } from "./orders-table.js";
+import type { AcquireParams } from "./orders-table.js";
 import type { Answer, Operation, Routes, Shop } from "./shop.js";
 
 /** Nothing. */
@@ -36,7 +36,7 @@ const agreeToRefund: Operation = (shop, request) =>
 /** The lock: one field, but the money may be on its way back. */
 const refuseRefund: Operation = async (shop, request) => ok(await move(shop, request, "refuse a refund"));
 
-async function page({ orders }: Shop, who: string, wanted: Wanted): Promise<Answer> {
+async function page({ orders }: Shop, who: string, wanted: AcquireParams): Promise<Answer> {
   const { orders: found, ...rest } = await orders.list("seller", who, wanted);
   return { status: 200, body: { orders: found.map(shown), ...rest } };
 }

@@ -90,7 +90,7 @@ async function startService(env: NodeJS.ProcessEnv): Promise<Service> {
 }
 
 function inMemory(env: NodeJS.ProcessEnv, runsOn: string): Service {
-  return { handler: compose(env, { store: createMemoryStore({ rules: rulesOf(env) }) }), runsOn };
+  return { handler: compose(env, { store: createMemoryStore({ policy: rulesOf(env) }) }), runsOn };
 }
 
 async function onEngine(env: NodeJS.ProcessEnv, engine: Engine): Promise<Service> {

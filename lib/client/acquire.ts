@@ -16,25 +16,25 @@ import type { CallOptions, Kind, LeaseRef } from "../core/lock-api.js";
 import type { Meta, Mode } from "../core/record.js";
 import type { ServiceApi } from "../core/run-api.js";
 import type { Clock } from "../core/time.js";
-import { believe, beliefLeftMs } from "./belief.js";
-import type { Answered, CallBounds, World } from "./call.js";
-import { atMost, call } from "./call.js";
+import { deadlineFrom, deadlineLeftMs } from "./belief.js";
+import type { Answered, RetryBounds, Runtime } from "./call.js";
+import { atMost, retry } from "./call.js";
 import { errorOf, LockError } from "./errors.js";
-import type { Heartbeats } from "./heartbeats.js";
+import type { RenewalBatcher } from "./heartbeats.js";
 import type { InvocationContext } from "./invocation.js";
 import { capBudgetMs } from "./invocation.js";
-import type { Lines } from "./line.js";
-import type { Paces } from "./paces.js";
+import type { LocalQueues } from "./line.js";
+import type { WaitEstimator } from "./paces.js";
 import type { RetryGate } from "./retry-gate.js";
 
 /** What an acquire needs of the world. */
-export interface Acquiring extends World {
+export interface AcquireDeps extends Runtime {
   readonly api: ServiceApi;
   readonly ids: LeaseIds;
-  readonly paces: Paces;
-  readonly lines: Lines;
+  readonly waitEstimator: WaitEstimator;
+  readonly localQueues: LocalQueues;
   /** What sends heartbeats together, where that is possible. */
-  readonly heartbeats?: Heartbeats | undefined;
+  readonly renewalBatcher?: RenewalBatcher | undefined;
   /** Where heartbeats wait while they fail. */
   readonly gate: RetryGate;
   /** The invocation that every call ends before, if there is one. */
@@ -44,10 +44,10 @@ export interface Acquiring extends World {
 }
 
 /** What is shared by all views of a client, and what each of them adds. */
-export type OuterDeps = Omit<Acquiring, "paces" | "lines" | "heartbeats" | "gate" | "context" | "track">;
+export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "localQueues" | "renewalBatcher" | "gate" | "context" | "track">;
 
 /** One try's parameters, defaults filled in. */
-export interface Wanted {
+export interface AcquireParams {
   readonly key: string;
   readonly leaseMs: number;
   readonly owner: string;
@@ -93,20 +93,20 @@ export class LeaseIds {
  * Asks once under an id of its own, corrected and made again where the service would not take it as new. An
  * id that was refused after an attempt stayed without an answer is cancelled first.
  */
-export async function underNewId<A extends { readonly ok: true }>(
-  { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<Wanted, "signal">,
-  bounds: CallBounds,
-  deps: Acquiring,
+export async function withFreshLeaseId<A extends { readonly ok: true }>(
+  { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<AcquireParams, "signal">,
+  bounds: RetryBounds,
+  deps: AcquireDeps,
   ask: (leaseId: LeaseId, options: CallOptions) => Promise<A | Refusal>,
 ): Promise<Answered<A | Refusal>> {
   let aboveMs = 0;
   for (let tries = 1; ; tries++) {
     if (signal?.aborted) throw abortError(signal);
     const leaseId = deps.ids.next(aboveMs);
-    const answered = await call((options) => ask(leaseId, options), bounds, deps);
+    const answered = await retry((options) => ask(leaseId, options), bounds, deps);
     const { answer } = answered;
     if (answer.ok) return answered;
-    await cancelDoubted({ ...answered, answer }, { kind, key, leaseId }, signal, deps);
+    await cancelAmbiguous({ ...answered, answer }, { kind, key, leaseId }, signal, deps);
     if (answer.retry !== "new-lease" || tries === NEW_ID_TRIES) {
       if (signal?.aborted) throw abortError(signal);
       return answered;
@@ -118,25 +118,25 @@ export async function underNewId<A extends { readonly ok: true }>(
 
 /** Asks once: the lease's reply and when its request was sent, or the refusal: `locked`, or nearly over. */
 export async function tryOnce(
-  wanted: Wanted,
-  within: CallBounds,
-  deps: Acquiring,
-  acquire: (request: Omit<Wanted, "signal"> & { readonly leaseId: LeaseId }, options: CallOptions) => Promise<Held | Refusal> = (
+  params: AcquireParams,
+  within: RetryBounds,
+  deps: AcquireDeps,
+  acquire: (request: Omit<AcquireParams, "signal"> & { readonly leaseId: LeaseId }, options: CallOptions) => Promise<Held | Refusal> = (
     ...asked
   ) => atOnce(deps.api.acquire(...asked)),
 ): Promise<Answered<Held | Refusal>> {
-  const { signal, ...request } = wanted;
+  const { signal, ...request } = params;
   const { key } = request;
   const bounds = { ...within, signal };
   const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
   for (let tries = 1; ; tries++) {
-    const answered = await underNewId(wanted, bounds, deps, ask);
+    const answered = await withFreshLeaseId(params, bounds, deps, ask);
     const { answer } = answered;
     if (!answer.ok) {
       if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
       return answered;
     }
-    const fresh = await refreshed({ ...answered, answer }, bounds, deps);
+    const fresh = await ensureFresh({ ...answered, answer }, bounds, deps);
     if (fresh.answer.ok && signal?.aborted) {
       await cancel(fresh.answer.lease, deps);
       throw abortError(signal);
@@ -155,18 +155,19 @@ async function atOnce(asked: Promise<Held | Waiting | Refusal>): Promise<Held | 
  * A grant with at least one renewal interval left. One whose answer took too long is renewed before
  * anyone gets it; if that fails too, it is given back and nobody ever held it.
  */
-export async function refreshed(
+export async function ensureFresh(
   answered: Answered<Held>,
-  bounds: CallBounds,
-  deps: Acquiring,
+  bounds: RetryBounds,
+  deps: AcquireDeps,
   kind: Kind = "locks",
 ): Promise<Answered<Held | Refusal>> {
   const { key, leaseId, leaseMs, renewAfterMs } = answered.answer.lease;
-  const isFresh = ({ answer, sentAt }: Answered<Held>): boolean => beliefLeftMs(believe(answer.lease, sentAt), deps.clock) >= renewAfterMs;
+  const isFresh = ({ answer, sentAt }: Answered<Held>): boolean =>
+    deadlineLeftMs(deadlineFrom(answer.lease, sentAt), deps.clock) >= renewAfterMs;
   if (isFresh(answered)) return answered;
   const { signal, attemptMs } = bounds;
   const renewal = { attemptMs, budgetMs: capBudgetMs(Math.min(bounds.budgetMs, leaseMs), deps.context), signal };
-  const renewed = await call((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
+  const renewed = await retry((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
   if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
   await cancel({ kind, key, leaseId }, deps);
   return { ...renewed, answer: refuse("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
@@ -177,21 +178,21 @@ export async function refreshed(
  * answered, or soon where nobody answers: then it goes on, and closing waits for it.
  * @param isOutage nobody answered so far, so the caller is not kept at all
  */
-export async function cancel({ kind, key, leaseId }: LeaseRef, deps: Acquiring, isOutage = false): Promise<void> {
+export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AcquireDeps, isOutage = false): Promise<void> {
   const budgetMs = capBudgetMs(CANCEL_BUDGET_MS, deps.context);
-  const cancelled = call((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
+  const cancelled = retry((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
   deps.track(cancelled);
   if (!isOutage) await atMost(CANCEL_HOLDS_MS, cancelled, deps.clock);
 }
 
 /** Cancels an id that was refused after an attempt stayed without an answer. */
-export async function cancelDoubted(
-  { answer, doubted }: Answered<Refusal>,
+export async function cancelAmbiguous(
+  { answer, ambiguous }: Answered<Refusal>,
   ref: LeaseRef,
   signal: AbortSignal | undefined,
-  deps: Acquiring,
+  deps: AcquireDeps,
 ): Promise<void> {
-  if (doubted) await cancel(ref, deps, answer.code === "unavailable" && !signal?.aborted);
+  if (ambiguous) await cancel(ref, deps, answer.code === "unavailable" && !signal?.aborted);
 }
 
 /** An AbortError, with the signal's reason as its cause; or the client's own reason to give up. */

@@ -13,7 +13,7 @@ import type { Clock, Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 
 /** A reply that said held, and when its request was sent. */
-export interface Belief {
+export interface LeaseDeadline {
   readonly sentAt: Instant;
   /** For how long after `sentAt` the lease may be believed. */
   readonly lastsMs: number;
@@ -22,11 +22,11 @@ export interface Belief {
 }
 
 /** The belief that `lease` gives, in reply to a request sent at `sentAt`. */
-export function believe(lease: LeaseView, sentAt: Instant): Belief {
+export function deadlineFrom(lease: LeaseView, sentAt: Instant): LeaseDeadline {
   return { sentAt, lastsMs: lease.remainingMs - clientMarginMs(lease.leaseMs), version: lease.version };
 }
 
 /** How much of a belief is left, computed from both clocks: a frozen one and one that jumped end it. */
-export function beliefLeftMs({ sentAt, lastsMs }: Belief, clock: Clock): number {
+export function deadlineLeftMs({ sentAt, lastsMs }: LeaseDeadline, clock: Clock): number {
   return lastsMs - elapsedMs(sentAt, instantOf(clock));
 }

@@ -5,13 +5,13 @@
  */
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
-import { Unanswered } from "../core/lock-api.js";
+import { NoResponse } from "../core/lock-api.js";
 import type { CallOptions } from "../core/lock-api.js";
 import type { Clock, Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 
 /** What an attempt needs of the world. */
-export interface World {
+export interface Runtime {
   readonly clock: Clock;
   /** From 0 to 1, for jitter. */
   readonly random: () => number;
@@ -28,7 +28,7 @@ export interface Gate {
 }
 
 /** The bounds of an operation. */
-export interface CallBounds {
+export interface RetryBounds {
   /** One attempt's longest, in ms. */
   readonly attemptMs: number;
   /** All attempts and pauses together, in ms. */
@@ -40,7 +40,7 @@ export interface CallBounds {
   /** Told when an attempt is sent. */
   readonly onSend?: ((sentAt: Instant) => void) | undefined;
   /** Told of each attempt that brought no answer to go by. */
-  readonly onSetback?: ((refusal: Refusal) => void) | undefined;
+  readonly onFailedAttempt?: ((refusal: Refusal) => void) | undefined;
 }
 
 /** An answer, and when the attempt that it answers was sent. */
@@ -48,7 +48,7 @@ export interface Answered<A> {
   readonly answer: A;
   readonly sentAt: Instant;
   /** An earlier attempt of this operation stayed without an answer. */
-  readonly doubted: boolean;
+  readonly ambiguous: boolean;
 }
 
 /** The least that half of a budget is worth: silence that is shorter is slowness more often than loss. */
@@ -69,13 +69,13 @@ const LONGEST_PAUSE_MS = 1000;
  * Sends `attempt` until it is answered for good or the bounds are met; then the answer is the refusal
  * `unavailable`, definite only if every attempt was definitely refused.
  */
-export async function call<A extends { readonly ok: boolean }>(
+export async function retry<A extends { readonly ok: boolean }>(
   attempt: (options: CallOptions) => Promise<A | Refusal>,
-  { attemptMs, budgetMs, signal, gate, onSend, onSetback }: CallBounds,
-  { clock, random }: World,
+  { attemptMs, budgetMs, signal, gate, onSend, onFailedAttempt }: RetryBounds,
+  { clock, random }: Runtime,
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
-  let doubted = false;
+  let ambiguous = false;
   let reason: string | undefined;
   for (let tries = 0; ; tries++) {
     const turn = gate?.turn(tries > 0);
@@ -83,39 +83,39 @@ export async function call<A extends { readonly ok: boolean }>(
     const sentAt = instantOf(clock);
     const leftMs = budgetMs - elapsedMs(began, sentAt);
     if (turn && (leftMs <= 0 || signal?.aborted)) {
-      return { answer: honest(refuse("unavailable", { detail: "no answer in time" }), doubted), sentAt, doubted };
+      return { answer: honest(refuse("unavailable", { detail: "no answer in time" }), ambiguous), sentAt, ambiguous };
     }
     onSend?.(sentAt);
     const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
-    if (outcome instanceof Unanswered) doubted = true;
+    if (outcome instanceof NoResponse) ambiguous = true;
     else if (!isAgain(outcome)) {
       gate?.answered();
-      return { answer: honest(outcome, doubted), sentAt, doubted };
-    } else if (!outcome.definite) doubted = true;
+      return { answer: honest(outcome, ambiguous), sentAt, ambiguous };
+    } else if (!outcome.definite) ambiguous = true;
     reason = reasonOf(outcome) ?? reason;
-    const failed = outcome instanceof Unanswered ? refuse("unavailable", { detail: reason ?? outcome.message }) : outcome;
+    const failed = outcome instanceof NoResponse ? refuse("unavailable", { detail: reason ?? outcome.message }) : outcome;
     if (!signal?.aborted) {
       gate?.failed();
-      onSetback?.(failed);
+      onFailedAttempt?.(failed);
     }
 
     const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
     if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
-      return { answer: honest(failed, doubted), sentAt, doubted };
+      return { answer: honest(failed, ambiguous), sentAt, ambiguous };
     }
     await pause(pauseMs, clock, signal);
   }
 }
 
 /** The reason of a failed attempt: one that was cut off by a time limit has none, and an earlier attempt's tells more. */
-function reasonOf(outcome: Unanswered | Refusal): string | undefined {
-  if (outcome instanceof Unanswered) return outcome.message === TIMED_OUT ? undefined : outcome.message;
+function reasonOf(outcome: NoResponse | Refusal): string | undefined {
+  if (outcome instanceof NoResponse) return outcome.message === TIMED_OUT ? undefined : outcome.message;
   return outcome.detail;
 }
 
 /** A refusal is definite only if no earlier attempt may have happened. */
-function honest<A extends { readonly ok: boolean }>(answer: A | Refusal, doubted: boolean): A | Refusal {
-  return doubted && !answer.ok ? { ...answer, definite: false } : answer;
+function honest<A extends { readonly ok: boolean }>(answer: A | Refusal, ambiguous: boolean): A | Refusal {
+  return ambiguous && !answer.ok ? { ...answer, definite: false } : answer;
 }
 
 /** Resolves after `delayMs`, or at once when `signal` aborts. */
@@ -153,18 +153,18 @@ async function bounded<A>(
   attemptMs: number,
   signal: AbortSignal | undefined,
   clock: Clock,
-): Promise<A | Unanswered> {
+): Promise<A | NoResponse> {
   const giveUp = new AbortController();
   const abandon = (): void => giveUp.abort();
-  const abandoned = new Promise<Unanswered>((resolve) =>
-    giveUp.signal.addEventListener("abort", () => resolve(new Unanswered(TIMED_OUT)), { once: true }),
+  const abandoned = new Promise<NoResponse>((resolve) =>
+    giveUp.signal.addEventListener("abort", () => resolve(new NoResponse(TIMED_OUT)), { once: true }),
   );
   const timer = clock.after(Math.max(0, attemptMs), abandon);
   signal?.addEventListener("abort", abandon, { once: true });
   if (signal?.aborted) abandon();
   try {
     const answered = attempt({ signal: giveUp.signal }).catch((error: unknown) => {
-      if (error instanceof Unanswered) return error;
+      if (error instanceof NoResponse) return error;
       throw error;
     });
     return await Promise.race([answered, abandoned]);

@@ -35,7 +35,7 @@ export interface HeldKeys {
 const held = new AsyncLocalStorage<readonly HeldKeys[]>();
 
 /** Runs `work`, and all that it calls, as holding these. */
-export function holding<T>(these: HeldKeys, work: () => T): T {
+export function runHolding<T>(these: HeldKeys, work: () => T): T {
   return held.run([...(held.getStore() ?? []), these], work);
 }
 
@@ -45,11 +45,11 @@ export function currentLease(): Lease | LeaseSet | undefined {
 }
 
 /** @throws LockError `self-deadlock` when the chain of calls that asks holds the key in a way that keeps this use of it out. */
-export function refuseOwn(wanted: KeyUse, of: object): void {
-  const { key, kind = "locks" } = wanted;
+export function refuseOwn(params: KeyUse, of: object): void {
+  const { key, kind = "locks" } = params;
   const own = (held.getStore() ?? []).filter((one) => one.of === of && one.isHeld()).flatMap(({ uses }) => uses);
   const ofKey = own.filter((use) => use.key === key && (use.kind ?? "locks") === kind);
-  if (ofKey.length === 0 || !isKeptOut(wanted, ofKey)) return;
+  if (ofKey.length === 0 || !isKeptOut(params, ofKey)) return;
   const [what, advice] = kind === "runs" ? ["run", ""] : ["acquire", "; a scope makes it reentrant"];
   throw new LockError(`${what} ${key}: this chain of calls holds it already, and would wait for itself${advice}`, {
     code: "self-deadlock",

@@ -6,21 +6,21 @@ import type { Held } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import { instantOf } from "../core/time.js";
-import type { Acquiring, OuterDeps, Wanted } from "./acquire.js";
-import { abortError, CANCEL_HOLDS_MS, cancel, refreshed, tryOnce } from "./acquire.js";
+import type { AcquireDeps, OuterDeps, AcquireParams } from "./acquire.js";
+import { abortError, CANCEL_HOLDS_MS, cancel, ensureFresh, tryOnce } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { atMost, boundsFor } from "./call.js";
 import { refuseOwn } from "./chain.js";
 import type { ElectOptions, Lead } from "./elect.js";
 import { checkElect, elect } from "./elect.js";
 import { errorOf, InvalidRequestError, LockError } from "./errors.js";
-import { handOver } from "./hand-over.js";
+import { transferHold } from "./hand-over.js";
 import type { Detached } from "./handle.js";
 import { fromHandle } from "./handle.js";
-import { Heartbeats } from "./heartbeats.js";
-import { Lines } from "./line.js";
+import { RenewalBatcher } from "./heartbeats.js";
+import { LocalQueues } from "./line.js";
 import { handleOf, segmentsOf } from "./handles.js";
-import { CALL_BUDGET_MS, closedError, Holder } from "./holder.js";
+import { CALL_BUDGET_MS, closedError, Session } from "./holder.js";
 import type { InvocationContext } from "./invocation.js";
 import { capWaitMs, checkContext, firstAnswerMs } from "./invocation.js";
 import type { Lease } from "./lease.js";
@@ -43,9 +43,9 @@ import {
 } from "./options.js";
 import type { LeaseSet, SetKey } from "./lease-set.js";
 import { leaseSetOf } from "./lease-set.js";
-import { trySet, untilSet, wantedSet } from "./sets.js";
-import { workUnder } from "./work.js";
-import { Paces } from "./paces.js";
+import { trySet, untilSet, setParams } from "./sets.js";
+import { runUnderLease } from "./work.js";
+import { WaitEstimator } from "./paces.js";
 import { Registry } from "./registry.js";
 import { RetryGate } from "./retry-gate.js";
 import type { Run, RunResult } from "./run-once.js";
@@ -59,28 +59,36 @@ import { checkWatch, watch } from "./watch.js";
 /** A client that speaks to `deps.api`. */
 export function createClient(deps: OuterDeps, options: ClientOptions = {}): LockClient {
   const { api, clock, random } = deps;
-  const shared = { heartbeats: new Heartbeats(api, clock), gate: new RetryGate(clock, random), paces: new Paces(), lines: new Lines() };
+  const shared = {
+    renewalBatcher: new RenewalBatcher(api, clock),
+    gate: new RetryGate(clock, random),
+    waitEstimator: new WaitEstimator(),
+    localQueues: new LocalQueues(),
+  };
   const client = createView({ ...deps, ...shared }, options, new Registry());
   return options.closeOnSigterm ? closedBySigterm(client) : client;
 }
 
 /** The client, or a view of it for one invocation. */
 function createView(
-  outer: Omit<Acquiring, "track">,
+  outer: Omit<AcquireDeps, "track">,
   options: ClientOptions,
   registry: Registry,
   { context, scope }: { readonly context?: InvocationContext | undefined; readonly scope?: string | undefined } = {},
 ): LockClient {
-  const deps: Acquiring = { ...outer, context, track: (work) => registry.track(work) };
+  const deps: AcquireDeps = { ...outer, context, track: (work) => registry.track(work) };
   const { api } = deps;
   const { prefix = "" } = options;
-  const holder = new Holder(deps, options, registry, context, scope);
+  const session = new Session(deps, options, registry, context, scope);
 
   /** The detached lease, under an id that only this process knows. */
-  async function takeOver({ key, leaseId, leaseMs: detachedMs }: Detached, { leaseMs, owner, signal }: Wanted): Promise<Answered<Held>> {
+  async function takeOver(
+    { key, leaseId, leaseMs: detachedMs }: Detached,
+    { leaseMs, owner, signal }: AcquireParams,
+  ): Promise<Answered<Held>> {
     const bounds = { ...boundsFor(detachedMs, capWaitMs(Math.min(detachedMs, CALL_BUDGET_MS), context)), signal };
-    const handed = await handOver({ key, leaseId }, { leaseMs, ...(owner !== "" && { owner }) }, bounds, deps);
-    const { answer, ...rest } = handed.answer.ok ? await refreshed({ ...handed, answer: handed.answer }, bounds, deps) : handed;
+    const handed = await transferHold({ key, leaseId }, { leaseMs, ...(owner !== "" && { owner }) }, bounds, deps);
+    const { answer, ...rest } = handed.answer.ok ? await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps) : handed;
     if (answer.ok && !signal?.aborted) return { ...rest, answer };
     if (answer.ok) await cancel(answer.lease, deps);
     if (signal?.aborted) throw abortError(signal);
@@ -89,42 +97,42 @@ function createView(
 
   async function acquireSet(what: string, names: readonly SetKey[], options: SetOptions) {
     checkSet(what, options);
-    const wanted = wantedSet(holder, names, options);
-    if (scope === undefined) wanted.uses.forEach((use) => refuseOwn(use, api));
-    const lease = await untilSet(holder, wanted, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
-    return { lease, wanted };
+    const params = setParams(session, names, options);
+    if (scope === undefined) params.uses.forEach((use) => refuseOwn(use, api));
+    const lease = await untilSet(session, params, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
+    return { lease, params };
   }
 
   const client: LockClient = {
     async tryAcquire(name, options = {}) {
-      const key = holder.keyOf(name);
+      const key = session.keyOf(name);
       checkTryAcquire(options);
       if (scope === undefined) refuseOwn({ ...options, key }, api);
-      const wanted = holder.wanted(key, options);
+      const params = session.acquireParams(key, options);
       return registry.run(options.signal, async (signal) => {
-        const within = boundsFor(wanted.leaseMs, Math.min(wanted.leaseMs, firstAnswerMs(0, context)));
-        const answered = await tryOnce({ ...wanted, signal }, within, deps);
+        const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, context)));
+        const answered = await tryOnce({ ...params, signal }, within, deps);
         const { answer } = answered;
-        if (answer.ok) return holder.hand({ ...answered, answer }, options);
+        if (answer.ok) return session.adopt({ ...answered, answer }, options);
         if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
         return null;
       });
     },
 
     async acquire(name, options = {}) {
-      const key = holder.keyOf(name);
+      const key = session.keyOf(name);
       checkAcquire(options);
       if (scope === undefined) refuseOwn({ ...options, key }, api);
-      const wanted = holder.wanted(key, options);
+      const params = session.acquireParams(key, options);
       const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
       return registry.run(options.signal, async (signal) => {
         const began = instantOf(deps.clock);
-        const { answered, succession } = await deps.lines
-          .turn({ ...wanted, signal }, waitMs, deps)
-          .catch((error: unknown) => holder.refuseWait(error, key, began));
-        const lease = await holder.hand(answered, options, { succession });
+        const { answered, handoff } = await deps.localQueues
+          .join({ ...params, signal }, waitMs, deps)
+          .catch((error: unknown) => session.refuseWait(error, key, began));
+        const lease = await session.adopt(answered, options, { handoff });
         if (!signal.aborted) return lease;
-        await atMost(CANCEL_HOLDS_MS, holder.released(lease), deps.clock);
+        await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
         throw abortError(signal);
       });
     },
@@ -145,20 +153,20 @@ function createView(
           return lease.mode;
         },
       };
-      return workUnder(holder, lease, [use], () => work(lease));
+      return runUnderLease(session, lease, [use], () => work(lease));
     },
 
     async tryAcquireAll(names, options = {}) {
       checkSet("tryAcquireAll", options);
-      const wanted = wantedSet(holder, names, options);
-      if (scope === undefined) wanted.uses.forEach((use) => refuseOwn(use, api));
-      const lease = await trySet(holder, wanted, options);
-      return lease && leaseSetOf(lease, wanted);
+      const params = setParams(session, names, options);
+      if (scope === undefined) params.uses.forEach((use) => refuseOwn(use, api));
+      const lease = await trySet(session, params, options);
+      return lease && leaseSetOf(lease, params);
     },
 
     async acquireAll(names, options = {}) {
-      const { lease, wanted } = await acquireSet("acquireAll", names, options);
-      return leaseSetOf(lease, wanted);
+      const { lease, params } = await acquireSet("acquireAll", names, options);
+      return leaseSetOf(lease, params);
     },
 
     async withLocks<T>(
@@ -167,9 +175,9 @@ function createView(
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLocks", "work", work);
-      const { lease, wanted } = await acquireSet("withLocks", names, options);
-      const set = leaseSetOf(lease, wanted);
-      return workUnder(holder, lease, wanted.uses, () => work(set), set);
+      const { lease, params } = await acquireSet("withLocks", names, options);
+      const set = leaseSetOf(lease, params);
+      return runUnderLease(session, lease, params.uses, () => work(set), set);
     },
 
     async runOnce<T>(
@@ -177,21 +185,21 @@ function createView(
       ...rest: [work: (run: Run) => Promise<T> | T] | [RunOptions, (run: Run) => Promise<T> | T]
     ): Promise<RunResult<T>> {
       const [runOptions, work] = rest.length === 1 ? [{}, rest[0]] : rest;
-      const key = holder.keyOf(name);
+      const key = session.keyOf(name);
       checkWork("runOnce", "work", work);
       checkRun(runOptions);
-      return runOnce(holder, key, runOptions, work);
+      return runOnce(session, key, runOptions, work);
     },
 
-    runs: runsOf(holder),
+    runs: runsOf(session),
 
     async attach(handle, options = {}) {
       const { key, leaseId, leaseMs } = fromHandle(handle);
       checkNames("attach", options, ["leaseMs", "owner", "heartbeat", "maxHoldMs"]);
       checkLease(options);
-      const wanted = holder.wanted(key, { leaseMs, ...options });
+      const params = session.acquireParams(key, { leaseMs, ...options });
       return registry.run(undefined, async (signal) =>
-        holder.hand(await takeOver({ key, leaseId, leaseMs }, { ...wanted, signal }), options),
+        session.adopt(await takeOver({ key, leaseId, leaseMs }, { ...params, signal }), options),
       );
     },
 
@@ -218,8 +226,8 @@ function createView(
     segments: (name, count, defaults = {}) => segmentsOf(client, name, count, defaults, deps.random),
 
     async inspect(name) {
-      const key = holder.keyOf(name);
-      const found = await holder.ask(`inspect ${key}`, (attempt) => api.inspect({ key }, attempt));
+      const key = session.keyOf(name);
+      const found = await session.ask(`inspect ${key}`, (attempt) => api.inspect({ key }, attempt));
       if (!("inspection" in found))
         throw new LockError("inspect: the service answered 304 to an unconditional look", {
           code: "internal",
@@ -230,43 +238,43 @@ function createView(
     },
 
     watch(name, options = {}) {
-      const key = holder.keyOf(name);
+      const key = session.keyOf(name);
       checkWatch(options);
-      return watch(holder, key, options);
+      return watch(session, key, options);
     },
 
     async elect(name: string, ...rest: [work: Lead] | [ElectOptions, Lead]) {
       const [electOptions, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
-      const key = holder.keyOf(name);
+      const key = session.keyOf(name);
       checkWork("elect", "lead", lead);
       checkElect(electOptions);
-      return elect(holder, key, electOptions, lead);
+      return elect(session, key, electOptions, lead);
     },
 
     async list(options = {}) {
       checkNames("list", options, ["prefix", "owner", "max", "cursor"]);
       checkPage(options);
       const { prefix: within = "", ...query } = options;
-      const { ok: _ok, ...listed } = await holder.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
+      const { ok: _ok, ...listed } = await session.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
       return listed;
     },
 
     async forceRelease(name, options) {
-      const key = holder.keyOf(name);
+      const key = session.keyOf(name);
       checkNames("forceRelease", options, ["reason", "fencingToken", "drainMs"]);
       const { reason, fencingToken, drainMs } = options;
       checkMs("drainMs", drainMs, 0, LIMITS.drainMaxMs);
       checkText("reason", reason, 1, LIMITS.reasonChars);
       if (!Number.isSafeInteger(fencingToken) || fencingToken < 0)
         throw new InvalidRequestError("fencingToken: must be the token of the hold to end, as inspect() shows it", "fencingToken");
-      const { breakInMs } = await holder.ask(`forceRelease ${key}`, (attempt) =>
+      const { breakInMs } = await session.ask(`forceRelease ${key}`, (attempt) =>
         api.breakHold({ key, reason, fencingToken, drainMs }, attempt),
       );
       return { breakInMs };
     },
 
     async health() {
-      const { status, version, serverTimeMs } = await holder.ask("health", (attempt) => api.health({}, attempt));
+      const { status, version, serverTimeMs } = await session.ask("health", (attempt) => api.health({}, attempt));
       return { status, version, serverTimeMs };
     },
 
@@ -275,11 +283,11 @@ function createView(
       for (const lease of leases) lease.abandon();
       // A run ends by its own outcome: its work was told, and says what came of it.
       const locks = leases.filter(({ kind }) => kind === "locks");
-      await Promise.all([cleaned, ...locks.map((lease) => holder.released(lease))]);
+      await Promise.all([cleaned, ...locks.map((lease) => session.released(lease))]);
     },
 
     [Symbol.asyncDispose]: () => client.close(),
   };
-  listeners.set(client, ({ key, ...event }) => holder.tell({ ...event, key: key.replace(/\S+/g, `${prefix}$&`) }));
+  listeners.set(client, ({ key, ...event }) => session.tell({ ...event, key: key.replace(/\S+/g, `${prefix}$&`) }));
   return client;
 }

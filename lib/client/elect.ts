@@ -9,13 +9,13 @@ import { tryOnce } from "./acquire.js";
 import { boundsFor, pause } from "./call.js";
 import { refuseOwn } from "./chain.js";
 import { LockLostError, LockUnavailableError } from "./errors.js";
-import type { Holder } from "./holder.js";
+import type { Session } from "./holder.js";
 import { CALL_BUDGET_MS } from "./holder.js";
 import { capWaitMs } from "./invocation.js";
 import type { HeldLease, Lease } from "./lease.js";
 import type { LeaseOptions } from "./options.js";
 import { checkLease, checkNames, checkSignal } from "./options.js";
-import { workUnder } from "./work.js";
+import { runUnderLease } from "./work.js";
 
 /** Options of an election. */
 export interface ElectOptions extends Pick<LeaseOptions, "leaseMs" | "owner" | "meta"> {
@@ -29,8 +29,8 @@ export type Lead = (lease: Lease) => Promise<void> | void;
 /** Who asks at the end of the leader's lease comes up to so much later: not all who stand by at once. */
 const SPREAD_MS = 500;
 /** Pauses while the service can't be reached: the first, doubled up to the longest. */
-const FIRST_SETBACK_MS = 500;
-const LONGEST_SETBACK_MS = 30_000;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
 
 /** @throws InvalidRequestError naming what is wrong with the options of an election. */
 export function checkElect(options: ElectOptions): void {
@@ -40,60 +40,64 @@ export function checkElect(options: ElectOptions): void {
 }
 
 /** Stands for `key` and leads whenever it is elected, until the signal, the client or the invocation ends. */
-export async function elect(holder: Holder, key: string, options: ElectOptions, lead: Lead): Promise<void> {
-  if (holder.scope === undefined) refuseOwn({ key }, holder.deps.api);
+export async function elect(session: Session, key: string, options: ElectOptions, lead: Lead): Promise<void> {
+  if (session.scope === undefined) refuseOwn({ key }, session.deps.api);
   for (;;) {
-    const lease = await elected(holder, key, options);
+    const lease = await elected(session, key, options);
     if (!lease) return;
-    await leads(holder, lease, options.signal, lead);
+    await leadUntilOver(session, lease, options.signal, lead);
     // It is another's turn, if there is one.
-    await rest(holder, lease.renewAfterMs, options.signal);
+    await pauseFor(session, lease.renewAfterMs, options.signal);
   }
 }
 
 /** Stands by until it is elected; undefined when the election is over. */
-async function elected(holder: Holder, key: string, options: ElectOptions): Promise<HeldLease | undefined> {
-  const { registry, context, deps } = holder;
+async function elected(session: Session, key: string, options: ElectOptions): Promise<HeldLease | undefined> {
+  const { registry, context, deps } = session;
   const goesOn = (): boolean => options.signal?.aborted !== true && !registry.isClosed && capWaitMs(LIMITS.leaseMinMs, context) > 0;
-  for (let setbacks = 0; goesOn();) {
+  for (let failedAttempts = 0; goesOn();) {
     try {
-      const stood = await registry.run(options.signal, (signal) => stand(holder, key, { ...options, signal }));
+      const stood = await registry.run(options.signal, (signal) => campaign(session, key, { ...options, signal }));
       if (typeof stood !== "number") return stood;
-      setbacks = 0;
-      await rest(holder, stood, options.signal);
+      failedAttempts = 0;
+      await pauseFor(session, stood, options.signal);
     } catch (error) {
       if (!goesOn()) return undefined;
       // Lost while it was on its way here, as by a process that froze, is as good as not granted.
       if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
-      await rest(holder, deps.random() * Math.min(LONGEST_SETBACK_MS, FIRST_SETBACK_MS * 2 ** Math.min(setbacks++, 10)), options.signal);
+      await pauseFor(
+        session,
+        deps.random() * Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failedAttempts++, 10)),
+        options.signal,
+      );
     }
   }
   return undefined;
 }
 
 /** Asks once: the lease, or in how many ms to ask again. */
-async function stand(holder: Holder, key: string, options: ElectOptions): Promise<HeldLease | number> {
-  const { deps, context } = holder;
-  const wanted = { ...holder.wanted(key, options), signal: options.signal };
-  const answered = await tryOnce(wanted, boundsFor(wanted.leaseMs, capWaitMs(Math.min(wanted.leaseMs, CALL_BUDGET_MS), context)), deps);
+async function campaign(session: Session, key: string, options: ElectOptions): Promise<HeldLease | number> {
+  const { deps, context } = session;
+  const params = { ...session.acquireParams(key, options), signal: options.signal };
+  const answered = await tryOnce(params, boundsFor(params.leaseMs, capWaitMs(Math.min(params.leaseMs, CALL_BUDGET_MS), context)), deps);
   const { answer } = answered;
-  if (answer.ok) return holder.hand({ ...answered, answer }, options);
+  if (answer.ok) return session.adopt({ ...answered, answer }, options);
   const { retryAfterMs = Number.POSITIVE_INFINITY } = answer;
   const part = deps.random();
-  return Math.min(retryAfterMs + SPREAD_MS * part, renewAfterMs(wanted.leaseMs) * (0.5 + 0.5 * part));
+  return Math.min(retryAfterMs + SPREAD_MS * part, renewAfterMs(params.leaseMs) * (0.5 + 0.5 * part));
 }
 
 /**
  * Leads until it is done, or the lease is lost. Who is told to stop is not renewed any more, and keeps the key until
  * `lead` has stopped, or the lease runs out. @throws what `lead` throws, unless that is the loss or the stop
  */
-async function leads(holder: Holder, lease: HeldLease, signal: AbortSignal | undefined, lead: Lead): Promise<void> {
+async function leadUntilOver(session: Session, lease: HeldLease, signal: AbortSignal | undefined, lead: Lead): Promise<void> {
   const stop = (): void => lease.abandon();
   signal?.addEventListener("abort", stop, { once: true });
   if (signal?.aborted) stop();
   let failed: { readonly by: unknown } | undefined;
   try {
-    await workUnder(holder, lease, [lease], async () => {
+    await runUnderLease(session, lease, [lease], async () => {
       try {
         await lead(lease);
       } catch (by) {
@@ -116,6 +120,6 @@ function stopped(error: unknown, ...signals: readonly (AbortSignal | undefined)[
 }
 
 /** A pause that ends with the signal, and with the client. */
-function rest({ registry, deps }: Holder, ms: number, signal: AbortSignal | undefined): Promise<void> {
+function pauseFor({ registry, deps }: Session, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return registry.run(signal, (given) => pause(ms, deps.clock, given));
 }

@@ -5,27 +5,31 @@
 import type { Held } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import type { LeaseRef } from "../core/lock-api.js";
-import type { Acquiring } from "./acquire.js";
-import { cancelDoubted, NEW_ID_TRIES } from "./acquire.js";
-import type { Answered, CallBounds } from "./call.js";
-import { call } from "./call.js";
+import type { AcquireDeps } from "./acquire.js";
+import { cancelAmbiguous, NEW_ID_TRIES } from "./acquire.js";
+import type { Answered, RetryBounds } from "./call.js";
+import { retry } from "./call.js";
 
 const ID_REFUSED: ReadonlySet<ErrorCode> = new Set(["lease-id-time", "lease-over"]);
 
 /** The hold of `from` under a new id and with a new token; or why not, and then the new id holds nothing. */
-export async function handOver(
+export async function transferHold(
   { key, leaseId }: LeaseRef,
   to: { readonly owner?: string; readonly leaseMs: number },
-  bounds: CallBounds,
-  deps: Acquiring,
+  bounds: RetryBounds,
+  deps: AcquireDeps,
 ): Promise<Answered<Held | Refusal>> {
   let aboveMs = 0;
   for (let tries = 1; ; tries++) {
     const toLeaseId = deps.ids.next(aboveMs);
-    const answered = await call((options) => deps.api.transfer({ key, leaseId, to: { leaseId: toLeaseId, ...to } }, options), bounds, deps);
+    const answered = await retry(
+      (options) => deps.api.transfer({ key, leaseId, to: { leaseId: toLeaseId, ...to } }, options),
+      bounds,
+      deps,
+    );
     const { answer } = answered;
     if (answer.ok) return answered;
-    await cancelDoubted({ ...answered, answer }, { key, leaseId: toLeaseId }, bounds.signal, deps);
+    await cancelAmbiguous({ ...answered, answer }, { key, leaseId: toLeaseId }, bounds.signal, deps);
     if (!ID_REFUSED.has(answer.code) || tries === NEW_ID_TRIES) return answered;
     deps.ids.correct(answer);
     aboveMs = answer.leaseIdAboveMs ?? aboveMs;

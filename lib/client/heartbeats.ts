@@ -29,7 +29,7 @@ interface Gathered {
 }
 
 /** The heartbeats of one client. */
-export class Heartbeats {
+export class RenewalBatcher {
   readonly #api: ServiceApi;
   readonly #clock: Clock;
   readonly #due = new Set<Due>();

@@ -9,9 +9,9 @@ import type { ServiceApi } from "../core/run-api.js";
 import { DEFAULTS } from "../core/limits.js";
 import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import type { Acquiring, Wanted } from "./acquire.js";
+import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import type { Answered } from "./call.js";
-import { call } from "./call.js";
+import { retry } from "./call.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, LockError, LockLostError, LockTimeoutError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
@@ -38,18 +38,18 @@ const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "tra
 const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
 
 /** What a lease is of, what it is renewed and released by, and who has it next. */
-interface HandOptions extends Pick<LeaseDeps, "succession"> {
+interface AdoptOptions extends Pick<LeaseDeps, "handoff"> {
   readonly kind?: Kind;
   readonly api?: ServiceApi;
 }
 
 /** What a client, or a view of it for one invocation, has in common with all that it hands out. */
-export class Holder {
+export class Session {
   /** By key, the holders that were seen in the last second; none while somebody looks. */
   readonly #seen = new Map<string, readonly HolderView[]>();
 
   constructor(
-    readonly deps: Acquiring,
+    readonly deps: AcquireDeps,
     readonly options: ClientOptions,
     readonly registry: Registry,
     readonly context: InvocationContext | undefined,
@@ -65,25 +65,25 @@ export class Holder {
   }
 
   /** What is wanted, defaults filled in. @throws LockError when the client is closed. */
-  wanted(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Wanted {
+  acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): AcquireParams {
     if (this.registry.isClosed) throw closedError();
     const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta, mode, limit, permits, priority } = options;
     return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, priority, scope: this.scope };
   }
 
   /** The reply as a living lease. One that can't be kept is given back, and nobody ever held it. */
-  async hand(
+  async adopt(
     answered: Answered<Held>,
     { heartbeat = true, maxHoldMs }: LeaseOptions,
-    { kind = "locks", api = this.deps.api, succession }: HandOptions = {},
+    { kind = "locks", api = this.deps.api, handoff }: AdoptOptions = {},
   ): Promise<HeldLease> {
     const isLock = kind === "locks" && api === this.deps.api;
     const deps = {
       ...this.deps,
       api,
-      heartbeats: isLock ? this.deps.heartbeats : undefined,
+      renewalBatcher: isLock ? this.deps.renewalBatcher : undefined,
       kind,
-      succession,
+      handoff,
       onEnd: (ended: HeldLease) => this.#ended(ended),
       endHold: (ended: HeldLease) => this.endHold(ended),
     };
@@ -130,7 +130,7 @@ export class Holder {
     mostMs = CALL_BUDGET_MS,
   ): Promise<A> {
     const budgetMs = capBudgetMs(mostMs, this.context);
-    const { answer } = await call(attempt, { attemptMs: budgetMs / 2, budgetMs }, this.deps);
+    const { answer } = await retry(attempt, { attemptMs: budgetMs / 2, budgetMs }, this.deps);
     if (!answer.ok) throw errorOf(answer, what);
     return answer;
   }

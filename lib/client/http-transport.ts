@@ -1,12 +1,12 @@
 /**
- * The operations over HTTP: one attempt each, one answer or {@link Unanswered}. It never sends anything
+ * The operations over HTTP: one attempt each, one answer or {@link NoResponse}. It never sends anything
  * twice: who retries must know what the request was. Needs `fetch` and nothing else.
  */
 import type { Held, LeaseState, LeaseView, Waiting } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../core/lock-api.js";
-import { Unanswered } from "../core/lock-api.js";
+import { NoResponse } from "../core/lock-api.js";
 import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../core/run-api.js";
 import type { Renewed, SetEnded, SetHeld } from "../core/set-api.js";
 import type { Inspection, RunView } from "../core/views.js";
@@ -94,7 +94,7 @@ export function httpApi(options: HttpOptions): ServiceApi {
       return { status: response.status, headers: response.headers, body: parse(await response.text()) };
     } catch (cause) {
       if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
-      throw new Unanswered(`${method} ${base}: no answer (${describe(cause)})`, { cause });
+      throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
     }
   }
 
@@ -140,7 +140,7 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
       return isFinished(reply) ? { ok: true, ...reply.body } : started(reply);
     },
-    async conclude({ key, leaseId, outcome }, options) {
+    async complete({ key, leaseId, outcome }, options) {
       const reply = await call("PUT", `${leasePath({ kind: "runs", key, leaseId })}/outcome`, outcome, options);
       return isSuccess(reply)
         ? { ok: true, how: reply.headers.get("idempotent-replayed") !== null ? "replayed" : "recorded" }
@@ -176,7 +176,7 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("POST", "/v1/renewals", body, options);
       if (!isSuccess(reply)) return refusal(reply);
       const { results } = reply.body as { readonly results?: readonly { readonly status: number }[] };
-      if (results?.length !== leases.length) throw new Unanswered("the answer is not one per lease");
+      if (results?.length !== leases.length) throw new NoResponse("the answer is not one per lease");
       return { ok: true, results: results.map(({ status, ...rest }) => held({ ...reply, status, body: rest }, () => "renewed")) };
     },
     async health({ deep = false }, options) {
@@ -225,7 +225,7 @@ function started(reply: Reply): Started | Refusal {
   if (!answer.ok) return answer;
   const { state, attempt, takeover, checkpoint, ...lease } = reply.body as Partial<Omit<Started, "lease">> & LeaseView;
   if (state !== "running" || attempt === undefined || takeover === undefined)
-    throw new Unanswered(`the answer ${reply.status} is not a run`);
+    throw new NoResponse(`the answer ${reply.status} is not a run`);
   const how = reply.status === 201 ? "granted" : "replayed";
   return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
 }
@@ -235,7 +235,7 @@ function heldSet(reply: Reply, how: SetHeld["how"]): SetHeld | Refusal {
   if (!isSuccess(reply)) return refusal(reply);
   const set = reply.body as Omit<SetHeld, "ok" | "how">;
   if (![set.remainingMs, set.leaseMs, set.serverTimeMs].every(Number.isSafeInteger))
-    throw new Unanswered(`the answer ${reply.status} is not a set`);
+    throw new NoResponse(`the answer ${reply.status} is not a set`);
   return { ok: true, how, ...set };
 }
 
@@ -244,7 +244,7 @@ function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal 
   if (!isSuccess(reply)) return refusal(reply);
   const lease = reply.body as LeaseView;
   if (![lease.fencingToken, lease.remainingMs, lease.leaseMs, lease.version].every(Number.isSafeInteger)) {
-    throw new Unanswered(`the answer ${reply.status} is not a lease`);
+    throw new NoResponse(`the answer ${reply.status} is not a lease`);
   }
   return { ok: true, how: how(reply), lease };
 }
@@ -252,14 +252,14 @@ function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal 
 /** A place in the queue, if the reply is one. */
 function waiting({ status, body }: Reply): Waiting | undefined {
   if (status !== 202) return undefined;
-  const { position, retryAfterMs, comeWithinMs } = (body ?? {}) as Waiting;
-  if (![position, retryAfterMs, comeWithinMs].every(Number.isSafeInteger)) throw new Unanswered("the answer 202 is not a place in a queue");
-  return { ok: true, state: "waiting", position, retryAfterMs, comeWithinMs };
+  const { position, retryAfterMs, pollWithinMs } = (body ?? {}) as Waiting;
+  if (![position, retryAfterMs, pollWithinMs].every(Number.isSafeInteger)) throw new NoResponse("the answer 202 is not a place in a queue");
+  return { ok: true, state: "waiting", position, retryAfterMs, pollWithinMs };
 }
 
 function refusal({ status, body }: Reply): Refusal {
   const refused = status >= 400 ? fromProblem(status, body) : undefined;
-  if (!refused) throw new Unanswered(`the answer was ${status}, not from the service`);
+  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`);
   return refused;
 }
 

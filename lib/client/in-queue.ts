@@ -13,10 +13,10 @@ import type { ErrorCode, Refusal } from "../core/errors.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { CallOptions } from "../core/lock-api.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import type { Acquiring, Wanted } from "./acquire.js";
-import { abortError, cancel, NEW_ID_TRIES, refreshed, underNewId } from "./acquire.js";
+import type { AcquireDeps, AcquireParams } from "./acquire.js";
+import { abortError, cancel, NEW_ID_TRIES, ensureFresh, withFreshLeaseId } from "./acquire.js";
 import type { Answered } from "./call.js";
-import { call, pause } from "./call.js";
+import { retry, pause } from "./call.js";
 import { errorOf, LockUnavailableError } from "./errors.js";
 import type { Wait } from "./wait.js";
 
@@ -31,12 +31,12 @@ const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full
  * Waits until the key is granted, or `wait` or the signal is over.
  * @throws LockTimeoutError or LockUnavailableError by what the service said last; AbortError; LockError for a refusal
  */
-export async function untilGranted(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held>> {
-  const { key, signal } = wanted;
+export async function untilGranted(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held>> {
+  const { key, signal } = params;
   const { clock, random } = deps;
   const what = `acquire ${key}`;
   for (let polls = 0; ; polls++) {
-    const answered = await inQueue(wanted, wait, deps);
+    const answered = await inQueue(params, wait, deps);
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
     if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
@@ -51,13 +51,13 @@ export async function untilGranted(wanted: Wanted, wait: Wait, deps: Acquiring):
 }
 
 /** One place after another, until the key is granted with enough of the lease left, or the time is over; or why there was no place. */
-async function inQueue(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held | Refusal>> {
-  const { signal, leaseMs } = wanted;
+async function inQueue(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
+  const { signal, leaseMs } = params;
   for (let tries = 1; ; tries++) {
-    const answered = await ownTurn(wanted, wait, deps);
+    const answered = await ownTurn(params, wait, deps);
     const { answer } = answered;
     if (!answer.ok) return answered;
-    const fresh = await refreshed({ ...answered, answer }, wait.bounds(leaseMs, signal), deps);
+    const fresh = await ensureFresh({ ...answered, answer }, wait.bounds(leaseMs, signal), deps);
     if (fresh.answer.ok && signal?.aborted) {
       await cancel(fresh.answer.lease, deps);
       throw abortError(signal);
@@ -67,19 +67,19 @@ async function inQueue(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Ans
 }
 
 /** The key at once, or from a place in its queue: then how long that took tells the pace. */
-async function ownTurn(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held | Refusal>> {
-  const { signal, ...request } = wanted;
+async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
+  const { signal, ...request } = params;
   const { key, leaseMs } = request;
   const began = instantOf(deps.clock);
   let leaseId: LeaseId = "";
   const ask = (id: LeaseId, options: CallOptions) => deps.api.acquire({ ...request, leaseId: (leaseId = id), waitMs: 0 }, options);
-  const { answer, ...when } = await underNewId(wanted, wait.bounds(leaseMs, signal), deps, ask);
+  const { answer, ...when } = await withFreshLeaseId(params, wait.bounds(leaseMs, signal), deps, ask);
   if (!isWaiting(answer)) return { answer, ...when };
 
   const place = { key, leaseId };
   try {
-    const answered = await visits(place, answer, wanted, wait, deps, (options) => ask(leaseId, options));
-    if (answered.answer.ok) deps.paces.learn(key, elapsedMs(began, instantOf(deps.clock)) / answer.position);
+    const answered = await polls(place, answer, params, wait, deps, (options) => ask(leaseId, options));
+    if (answered.answer.ok) deps.waitEstimator.learn(key, elapsedMs(began, instantOf(deps.clock)) / answer.position);
     else await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
     return answered;
   } catch (error) {
@@ -89,26 +89,26 @@ async function ownTurn(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Ans
 }
 
 /** Visits until the place has become a lease. @throws when the wait is over. */
-async function visits(
+async function polls(
   place: { readonly key: string; readonly leaseId: LeaseId },
   first: Waiting,
-  { leaseMs, signal }: Wanted,
+  { leaseMs, signal }: AcquireParams,
   wait: Wait,
-  deps: Acquiring,
+  deps: AcquireDeps,
   ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>,
 ): Promise<Answered<Held | Refusal>> {
   const { clock, random } = deps;
   let seen: Waiting = first;
   for (let idle = 0; ; idle++) {
     wait.heard(seen);
-    const delayMs = deps.paces.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
-    await pause(Math.min(delayMs, seen.comeWithinMs, Math.max(0, wait.leftMs())), clock, signal);
+    const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
+    await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
     // The first look of who is next is likely to find its turn: then the look is the claim.
     const asks = seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
-    const { answer, ...when } = await call(attempt, wait.bounds(leaseMs, signal), deps);
+    const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {
       if (answer.position < seen.position) idle = -1;
       seen = answer;

@@ -11,9 +11,9 @@
 import type { Refusal } from "../core/errors.js";
 import type { Timer } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import type { World } from "./call.js";
+import type { Runtime } from "./call.js";
 import { errorOf, LockLostError } from "./errors.js";
-import type { Heartbeats } from "./heartbeats.js";
+import type { RenewalBatcher } from "./heartbeats.js";
 import type { InvocationContext } from "./invocation.js";
 import { capLeaseMs } from "./invocation.js";
 import type { HeldLease } from "./lease.js";
@@ -32,7 +32,7 @@ export interface KeepAliveOptions {
 }
 
 /** The world, what beats together with others where there is such, and where heartbeats wait while they fail. */
-type KeepAliveDeps = World & { readonly heartbeats?: Heartbeats | undefined; readonly gate: RetryGate };
+type KeepAliveDeps = Runtime & { readonly renewalBatcher?: RenewalBatcher | undefined; readonly gate: RetryGate };
 
 /** Work must stop this long before the invocation is cut off, so that its release still goes out. */
 const INVOCATION_ENDS_MS = 500;
@@ -42,7 +42,7 @@ const LONGEST_NAP_MS = 1000;
 const THAW_INTERVALS = 2;
 
 /** Keeps `lease` alive until it ends. */
-export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, heartbeats, gate }: KeepAliveDeps): void {
+export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, renewalBatcher, gate }: KeepAliveDeps): void {
   const timers = new Set<Timer>();
   lease.signal.addEventListener("abort", () => timers.forEach((timer) => timer.cancel()), { once: true });
 
@@ -81,15 +81,15 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
 
   async function tick(thawed: boolean): Promise<void> {
     if (!goesOn()) return;
-    let setbacks = 0;
+    let failedAttempts = 0;
     // One that is made up for by the next attempt is nobody's concern; of one that isn't, the holder hears once.
-    const onSetback = (refusal: Refusal): void => {
-      if (++setbacks === 2) options.onRenewFailed(errorOf(refusal, `renew ${lease.key}`));
+    const onFailedAttempt = (refusal: Refusal): void => {
+      if (++failedAttempts === 2) options.onRenewFailed(errorOf(refusal, `renew ${lease.key}`));
     };
     try {
-      await lease.beat(capLeaseMs(lease.leaseMs, options.context), thawed, onSetback);
+      await lease.beat(capLeaseMs(lease.leaseMs, options.context), thawed, onFailedAttempt);
     } catch (error) {
-      if (lease.isHeld() && setbacks < 2) options.onRenewFailed(error);
+      if (lease.isHeld() && failedAttempts < 2) options.onRenewFailed(error);
     }
     if (lease.isHeld()) scheduleTick();
   }
@@ -113,6 +113,6 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
   }
 
   function withOthers(delayMs: number, beat: () => void): Timer {
-    return heartbeats ? heartbeats.schedule(delayMs, beat) : inBackground(delayMs, beat);
+    return renewalBatcher ? renewalBatcher.schedule(delayMs, beat) : inBackground(delayMs, beat);
   }
 }

@@ -9,21 +9,21 @@ import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../core/lock-api.js";
-import type { Acquiring } from "./acquire.js";
+import type { AcquireDeps } from "./acquire.js";
 import { cancel } from "./acquire.js";
 import type { Meta, Mode } from "../core/record.js";
 import type { OutcomeSaid } from "../core/run-api.js";
 import type { Instant } from "../core/time.js";
 import { backgroundClock } from "../core/time.js";
-import type { Belief } from "./belief.js";
-import { believe, beliefLeftMs } from "./belief.js";
-import type { CallBounds, World } from "./call.js";
-import { boundsFor, call, pause } from "./call.js";
+import type { LeaseDeadline } from "./belief.js";
+import { deadlineFrom, deadlineLeftMs } from "./belief.js";
+import type { RetryBounds, Runtime } from "./call.js";
+import { boundsFor, retry, pause } from "./call.js";
 import { errorOf, LockLostError } from "./errors.js";
-import { handOver } from "./hand-over.js";
+import { transferHold } from "./hand-over.js";
 import { toHandle } from "./handle.js";
 import { capBudgetMs, capWaitMs } from "./invocation.js";
-import type { Succession } from "./line.js";
+import type { Handoff } from "./line.js";
 import { checkLease, checkMs, checkNames } from "./options.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import { Wait } from "./wait.js";
@@ -85,7 +85,7 @@ export interface Lease extends AsyncDisposable {
 }
 
 /** What a lease needs beside its service. */
-export interface LeaseDeps extends Acquiring {
+export interface LeaseDeps extends AcquireDeps {
   /** Told when the lease stops being one, whatever the way. */
   readonly onEnd: (lease: HeldLease) => void;
   /** Releases the lease; rejects with LockLostError unless it was held until then. */
@@ -93,14 +93,14 @@ export interface LeaseDeps extends Acquiring {
   /** What the lease is of. */
   readonly kind: Kind;
   /** Who of this process has the key after it, if anybody. */
-  readonly succession?: Succession | undefined;
+  readonly handoff?: Handoff | undefined;
 }
 
 /** A release or hand-over is worth this long; after it, the lease's own end frees the key. */
 const RELEASE_BUDGET_MS = 5000;
 /** What says more than that the lease is over is worth longer. */
-const CONCLUDE_BUDGET_MS = 10_000;
-const CONCLUDE_ATTEMPT_MS = 3000;
+const COMPLETE_BUDGET_MS = 10_000;
+const COMPLETE_ATTEMPT_MS = 3000;
 /** How often a reader that would be the writer asks whether the others are gone. */
 const UPGRADE_POLL_MS = 200;
 
@@ -114,8 +114,8 @@ export class HeldLease implements Lease {
   readonly #deps: LeaseDeps;
   readonly #lost = new AbortController();
   #view: LeaseView;
-  #belief: Belief;
-  #doubted = false;
+  #deadline: LeaseDeadline;
+  #ambiguous = false;
   /** Checkpoints saved so far. */
   #saved = 0;
   #over: "lost" | "released" | undefined;
@@ -124,7 +124,7 @@ export class HeldLease implements Lease {
   constructor(view: LeaseView, sentAt: Instant, deps: LeaseDeps) {
     this.#deps = deps;
     this.#view = view;
-    this.#belief = believe(view, sentAt);
+    this.#deadline = deadlineFrom(view, sentAt);
   }
 
   get kind(): Kind {
@@ -165,17 +165,17 @@ export class HeldLease implements Lease {
   }
 
   get state(): State {
-    if (this.isHeld()) return this.#doubted ? "unknown" : "held";
+    if (this.isHeld()) return this.#ambiguous ? "unknown" : "held";
     return this.#over ?? "lost";
   }
 
   remainingMs(): number {
-    return this.isHeld() ? Math.max(0, beliefLeftMs(this.#belief, this.#deps.clock)) : 0;
+    return this.isHeld() ? Math.max(0, deadlineLeftMs(this.#deadline, this.#deps.clock)) : 0;
   }
 
   isHeld(): boolean {
     if (this.#over) return false;
-    if (beliefLeftMs(this.#belief, this.#deps.clock) > 0) return true;
+    if (deadlineLeftMs(this.#deadline, this.#deps.clock) > 0) return true;
     this.lose(new LockLostError(`${this.key}: no renewal landed before the lease's deadline`, "deadline"));
     return false;
   }
@@ -224,10 +224,10 @@ export class HeldLease implements Lease {
   }
 
   /** The refusal, when there is one that leaves the lease as it was. */
-  async #changeMode(mode: Mode, bounds: CallBounds): Promise<Refusal | undefined> {
+  async #changeMode(mode: Mode, bounds: RetryBounds): Promise<Refusal | undefined> {
     this.assertHeld();
     const request = { ...this.#ref, mode, fencingToken: this.fencingToken };
-    const { answer, sentAt } = await call((attempt) => this.#deps.api.changeMode(request, attempt), bounds, this.#deps);
+    const { answer, sentAt } = await retry((attempt) => this.#deps.api.changeMode(request, attempt), bounds, this.#deps);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
     this.assertHeld();
@@ -236,16 +236,16 @@ export class HeldLease implements Lease {
 
   /**
    * A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed.
-   * @param onSetback told of each attempt that failed; it goes on
+   * @param onFailedAttempt told of each attempt that failed; it goes on
    */
-  async beat(leaseMs: number, thawed: boolean, onSetback: (refusal: Refusal) => void): Promise<void> {
+  async beat(leaseMs: number, thawed: boolean, onFailedAttempt: (refusal: Refusal) => void): Promise<void> {
     this.assertHeld();
-    const { api, heartbeats, gate, random } = this.#deps;
-    const world = { clock: backgroundClock(this.#deps.clock), random };
-    const more = { gate: gate.for(this), onSetback };
-    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), world, more);
+    const { api, renewalBatcher, gate, random } = this.#deps;
+    const runtime = { clock: backgroundClock(this.#deps.clock), random };
+    const more = { gate: gate.for(this), onFailedAttempt };
+    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), runtime, more);
     const renewal = { ...this.#ref, leaseMs };
-    await this.#confirm((attempt) => (heartbeats ?? api).renew(renewal, attempt), world, more);
+    await this.#confirm((attempt) => (renewalBatcher ?? api).renew(renewal, attempt), runtime, more);
   }
 
   release(): Promise<LeaseState> {
@@ -266,7 +266,7 @@ export class HeldLease implements Lease {
     const { key, owner, leaseMs } = this;
     const to = { owner, leaseMs: options.leaseMs ?? leaseMs };
     this.#end("released", new LockLostError(`${key}: detached`, "transferred"));
-    const handed = handOver(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
+    const handed = transferHold(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
     this.#deps.track(handed);
     const { answer } = await handed;
     if (answer.ok) return toHandle({ key, leaseId: answer.lease.leaseId, leaseMs: to.leaseMs });
@@ -300,46 +300,46 @@ export class HeldLease implements Lease {
     this.#over = over;
     this.#lost.abort(error);
     this.#deps.onEnd(this);
-    if (error.reason !== "released") this.#deps.succession?.over();
+    if (error.reason !== "released") this.#deps.handoff?.over();
   }
 
   /** Ends the hold of a run by what came of it, whether or not it was lost: the service knows whether it still counts. */
-  async conclude(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
+  async complete(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
     this.#end("released", new LockLostError(`${this.key}: released`, "released"));
-    const bounds = { attemptMs: CONCLUDE_ATTEMPT_MS, budgetMs: capBudgetMs(CONCLUDE_BUDGET_MS, this.#deps.context) };
-    const concluded = call((attempt) => this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
-    this.#deps.track(concluded);
-    return (await concluded).answer;
+    const bounds = { attemptMs: COMPLETE_ATTEMPT_MS, budgetMs: capBudgetMs(COMPLETE_BUDGET_MS, this.#deps.context) };
+    const completed = retry((attempt) => this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
+    this.#deps.track(completed);
+    return (await completed).answer;
   }
 
   async #release(): Promise<LeaseState> {
     this.#end("released", new LockLostError(`${this.key}: released`, "released"));
-    const { succession } = this.#deps;
+    const { handoff } = this.#deps;
     try {
-      if (await succession?.handOn(this.#ref).catch(() => false)) return "released";
-      const { answer } = await call((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
+      if (await handoff?.handOff(this.#ref).catch(() => false)) return "released";
+      const { answer } = await retry((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
       if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
       return answer.state;
     } finally {
-      succession?.over();
+      handoff?.over();
     }
   }
 
   /** Sends until answered or the deadline; the answer decides, silence only raises a doubt. */
   async #confirm(
     attempt: (options: CallOptions) => Promise<Held | Refusal>,
-    world: World,
-    { gate, onSetback: tell }: Pick<CallBounds, "gate" | "onSetback"> = {},
+    runtime: Runtime,
+    { gate, onFailedAttempt: tell }: Pick<RetryBounds, "gate" | "onFailedAttempt"> = {},
   ): Promise<void> {
-    const onSetback = (refusal: Refusal): void => {
-      this.#doubted = true;
+    const onFailedAttempt = (refusal: Refusal): void => {
+      this.#ambiguous = true;
       tell?.(refusal);
     };
-    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal, gate, onSetback };
-    const { answer, sentAt } = await call(attempt, bounds, world);
+    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal, gate, onFailedAttempt };
+    const { answer, sentAt } = await retry(attempt, bounds, runtime);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
-    this.#doubted = true;
+    this.#ambiguous = true;
     this.assertHeld();
     throw errorOf(answer, `renew ${this.key}`);
   }
@@ -350,13 +350,13 @@ export class HeldLease implements Lease {
    */
   #heard(view: LeaseView, sentAt: Instant): void {
     this.assertHeld();
-    this.#doubted = false;
-    const belief = believe(view, sentAt);
+    this.#ambiguous = false;
+    const deadline = deadlineFrom(view, sentAt);
     const { clock } = this.#deps;
-    if (belief.version < this.#belief.version) return;
-    if (belief.version === this.#belief.version && beliefLeftMs(belief, clock) < beliefLeftMs(this.#belief, clock)) return;
+    if (deadline.version < this.#deadline.version) return;
+    if (deadline.version === this.#deadline.version && deadlineLeftMs(deadline, clock) < deadlineLeftMs(this.#deadline, clock)) return;
     this.#view = view;
-    this.#belief = belief;
+    this.#deadline = deadline;
   }
 
   get #ref(): LeaseRef {
@@ -364,7 +364,7 @@ export class HeldLease implements Lease {
     return { kind, key, leaseId };
   }
 
-  #bounds(budgetMs: number): CallBounds {
+  #bounds(budgetMs: number): RetryBounds {
     return boundsFor(this.leaseMs, capBudgetMs(budgetMs, this.#deps.context));
   }
 

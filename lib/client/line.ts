@@ -18,79 +18,79 @@ import { refuse } from "../core/errors.js";
 import { isAlone } from "../core/holding.js";
 import type { LeaseRef } from "../core/lock-api.js";
 import type { Timer } from "../core/time.js";
-import type { Acquiring, Wanted } from "./acquire.js";
-import { abortError, cancel, refreshed, tryOnce } from "./acquire.js";
+import type { AcquireDeps, AcquireParams } from "./acquire.js";
+import { abortError, cancel, ensureFresh, tryOnce } from "./acquire.js";
 import type { Answered } from "./call.js";
 import { boundsFor } from "./call.js";
 import { errorOf, LockUnavailableError, timeoutOf } from "./errors.js";
-import { handOver } from "./hand-over.js";
+import { transferHold } from "./hand-over.js";
 import { Heap } from "./heap.js";
 import { untilGranted } from "./in-queue.js";
 import { capBudgetMs } from "./invocation.js";
 import { Wait } from "./wait.js";
 
 /** Hand-overs in a row before the others' turn. */
-const MOST_IN_A_ROW = 8;
+const LOCAL_HANDOFFS_MAX = 8;
 /** A hand-over is worth this long; after it the key is freed for whoever comes. */
-const HAND_OVER_BUDGET_MS = 5000;
+const HANDOFF_BUDGET_MS = 5000;
 /** Callers that are told in one turn of the event loop: some milliseconds of it. */
 const TOLD_AT_ONCE = 100;
 
 /** What becomes of a hold when its holder is done. */
-export interface Succession {
+export interface Handoff {
   /** Hands the hold on; false when nobody here takes it, and it is to be released. */
-  handOn(from: LeaseRef): Promise<boolean>;
+  handOff(from: LeaseRef): Promise<boolean>;
   /** The hold ended otherwise. */
   over(): void;
 }
 
 /** A lease, and what becomes of it after its holder. */
-export interface Turn {
+export interface LocalGrant {
   readonly answered: Answered<Held>;
-  readonly succession?: Succession;
+  readonly handoff?: Handoff;
 }
 
 /** The lines of one client, by what is wanted. */
-export class Lines {
-  readonly #lines = new Map<string, Line>();
+export class LocalQueues {
+  readonly #queues = new Map<string, LocalQueue>();
 
   /**
    * Waits for the key; with 0 ms, asks once.
    * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage, AbortError when the signal aborts; then nothing is held.
    */
-  async turn(wanted: Wanted, waitMs: number, deps: Acquiring): Promise<Turn> {
-    const { signal, owner, ...request } = wanted;
+  async join(params: AcquireParams, waitMs: number, deps: AcquireDeps): Promise<LocalGrant> {
+    const { signal, owner, ...request } = params;
     const { mode = "exclusive", limit = 1, scope } = request;
     const wait = new Wait(waitMs, deps);
-    if (waitMs <= 0) return { answered: await once(wanted, wait, deps) };
-    if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(wanted, wait, deps) };
+    if (waitMs <= 0) return { answered: await once(params, wait, deps) };
+    if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(params, wait, deps) };
     const name = JSON.stringify(request);
-    const line = this.#lines.get(name) ?? new Line(request, () => void this.#lines.delete(name));
-    this.#lines.set(name, line);
-    return line.turn(owner, wait, signal, deps);
+    const queue = this.#queues.get(name) ?? new LocalQueue(request, () => void this.#queues.delete(name));
+    this.#queues.set(name, queue);
+    return queue.join(owner, wait, signal, deps);
   }
 }
 
-async function once(wanted: Wanted, wait: Wait, deps: Acquiring): Promise<Answered<Held>> {
-  const { answer, ...when } = await tryOnce(wanted, wait.bounds(wanted.leaseMs, wanted.signal), deps);
+async function once(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held>> {
+  const { answer, ...when } = await tryOnce(params, wait.bounds(params.leaseMs, params.signal), deps);
   if (answer.ok) return { answer, ...when };
-  const what = `acquire ${wanted.key}`;
+  const what = `acquire ${params.key}`;
   throw answer.code === "locked" ? timeoutOf(what, answer) : errorOf(answer, what);
 }
 
 /** What all of a line want. */
-type Request = Omit<Wanted, "signal" | "owner">;
+type Request = Omit<AcquireParams, "signal" | "owner">;
 
 /** One caller in line. */
-interface Local {
+interface LocalWaiter {
   readonly owner: string;
-  readonly deps: Acquiring;
+  readonly deps: AcquireDeps;
   /** How many came before it. */
   readonly order: number;
   /** When its time is over, by the monotonic clock. */
   readonly dueMs: number;
   readonly leftMs: () => number;
-  readonly resolve: (turn: Turn) => void;
+  readonly resolve: (grant: LocalGrant) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -101,11 +101,11 @@ interface Asking {
   readonly ended: Promise<void>;
 }
 
-class Line {
-  readonly #wanted: Request;
+class LocalQueue {
+  readonly #params: Request;
   readonly #onEmpty: () => void;
-  readonly #standing = new Heap<Local>(({ order }) => order);
-  readonly #byTime = new Heap<Local>(({ dueMs }) => dueMs);
+  readonly #standing = new Heap<LocalWaiter>(({ order }) => order);
+  readonly #byTime = new Heap<LocalWaiter>(({ dueMs }) => dueMs);
   #arrived = 0;
   #alarm: { readonly timer: Timer; readonly dueMs: number } | undefined;
   #asking: Asking | undefined;
@@ -114,25 +114,25 @@ class Line {
   /** Those who came before it are all told the same. */
   #verdict: { readonly error: Error; readonly before: number } | undefined;
   #isHeld = false;
-  #inARow = 0;
+  #localHandoffs = 0;
 
-  constructor(wanted: Request, onEmpty: () => void) {
-    this.#wanted = wanted;
+  constructor(params: Request, onEmpty: () => void) {
+    this.#params = params;
     this.#onEmpty = onEmpty;
   }
 
-  turn(owner: string, wait: Wait, signal: AbortSignal | undefined, deps: Acquiring): Promise<Turn> {
-    return new Promise<Turn>((resolve, reject) => {
+  join(owner: string, wait: Wait, signal: AbortSignal | undefined, deps: AcquireDeps): Promise<LocalGrant> {
+    return new Promise<LocalGrant>((resolve, reject) => {
       const settle = (): void => signal?.removeEventListener("abort", abort);
-      const local: Local = {
+      const waiter: LocalWaiter = {
         owner,
         deps,
         order: this.#arrived++,
         dueMs: deps.clock.monotonicMs() + wait.leftMs(),
         leftMs: () => wait.leftMs(),
-        resolve(turn) {
+        resolve(grant) {
           settle();
-          resolve(turn);
+          resolve(grant);
         },
         reject(error) {
           settle();
@@ -140,11 +140,11 @@ class Line {
         },
       };
       const abort = (): void => {
-        if (signal) this.#leave(local, abortError(signal));
+        if (signal) this.#leave(waiter, abortError(signal));
       };
       signal?.addEventListener("abort", abort, { once: true });
-      this.#standing.add(local);
-      this.#byTime.add(local);
+      this.#standing.add(waiter);
+      this.#byTime.add(waiter);
       if (signal?.aborted) abort();
       this.#setAlarm();
       this.#ask();
@@ -160,8 +160,8 @@ class Line {
     const giveUp = new AbortController();
     const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
     this.#news = news;
-    this.#inARow = 0;
-    const ended = untilGranted({ ...this.#wanted, owner, signal: giveUp.signal }, news, deps)
+    this.#localHandoffs = 0;
+    const ended = untilGranted({ ...this.#params, owner, signal: giveUp.signal }, news, deps)
       .then(
         async (answered) => void (await this.#give(answered, deps)),
         (error: unknown) => {
@@ -178,7 +178,7 @@ class Line {
   }
 
   /** The lease to the first in line; whether there was one. If all have left, nobody ever held it. */
-  async #give(answered: Answered<Held>, deps: Acquiring): Promise<boolean> {
+  async #give(answered: Answered<Held>, deps: AcquireDeps): Promise<boolean> {
     const { first } = this.#standing;
     if (!first) {
       await cancel(answered.answer.lease, deps);
@@ -187,11 +187,11 @@ class Line {
     this.#remove(first);
     this.#isHeld = true;
     this.#news = undefined;
-    first.resolve({ answered, succession: this.#succession() });
+    first.resolve({ answered, handoff: this.#handoff() });
     return true;
   }
 
-  #succession(): Succession {
+  #handoff(): Handoff {
     let isOver = false;
     const over = (): void => {
       if (isOver) return;
@@ -200,23 +200,23 @@ class Line {
       this.#ask();
     };
     return {
-      handOn: async (from) => {
+      handOff: async (from) => {
         const { first: next } = this.#standing;
-        if (isOver || !next || this.#inARow >= MOST_IN_A_ROW) return false;
-        const { leaseMs } = this.#wanted;
+        if (isOver || !next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
+        const { leaseMs } = this.#params;
         const { deps, owner } = next;
         const news = new Wait(Number.POSITIVE_INFINITY, deps);
         news.heard(refuse("locked"));
         this.#news = news;
-        const budgetMs = capBudgetMs(Math.min(leaseMs, HAND_OVER_BUDGET_MS), deps.context);
+        const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), deps.context);
         const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
-        const handed = await handOver(from, { leaseMs, owner }, bounds, deps);
+        const handed = await transferHold(from, { leaseMs, owner }, bounds, deps);
         if (!handed.answer.ok) return false;
         isOver = true;
-        this.#inARow++;
+        this.#localHandoffs++;
         let isGiven = false;
         try {
-          const { answer, ...when } = await refreshed({ ...handed, answer: handed.answer }, bounds, deps);
+          const { answer, ...when } = await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps);
           isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
         } finally {
           // Also when the transport throws: nobody here has the key, so that the line must ask for it.
@@ -255,7 +255,7 @@ class Line {
   #tellTime(): boolean {
     const { first } = this.#byTime;
     if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
-    const what = `acquire ${this.#wanted.key}`;
+    const what = `acquire ${this.#params.key}`;
     this.#leave(first, this.#news?.over(what) ?? timeoutOf(what, {}));
     return true;
   }
@@ -288,21 +288,21 @@ class Line {
   }
 
   /** Whether it still stood in line. */
-  #remove(local: Local): boolean {
-    const stood = this.#standing.delete(local) && this.#byTime.delete(local);
+  #remove(waiter: LocalWaiter): boolean {
+    const stood = this.#standing.delete(waiter) && this.#byTime.delete(waiter);
     // An alarm for nobody would keep the process from ending.
     if (!this.#byTime.first) this.#setAlarm();
     return stood;
   }
 
   /** Out of the line; the last one takes the place in the queue with it, before it is told if anybody answers. */
-  #leave(local: Local, error: Error): void {
-    if (!this.#remove(local)) return;
-    if (!this.#asking || this.#standing.size > 0) return local.reject(error);
+  #leave(waiter: LocalWaiter, error: Error): void {
+    if (!this.#remove(waiter)) return;
+    if (!this.#asking || this.#standing.size > 0) return waiter.reject(error);
     const { giveUp, ended } = this.#asking;
-    local.deps.track(ended);
+    waiter.deps.track(ended);
     giveUp.abort(error);
-    if (error instanceof LockUnavailableError) local.reject(error);
-    else void ended.then(() => local.reject(error));
+    if (error instanceof LockUnavailableError) waiter.reject(error);
+    else void ended.then(() => waiter.reject(error));
   }
 }

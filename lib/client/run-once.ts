@@ -13,12 +13,12 @@ import type { Refusal } from "../core/errors.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { OutcomeSaid, Replayed, Started } from "../core/run-api.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import { abortError, cancel, refreshed, underNewId } from "./acquire.js";
-import type { Answered, CallBounds } from "./call.js";
+import { abortError, cancel, ensureFresh, withFreshLeaseId } from "./acquire.js";
+import type { Answered, RetryBounds } from "./call.js";
 import { pause } from "./call.js";
-import { holding, refuseOwn } from "./chain.js";
+import { runHolding, refuseOwn } from "./chain.js";
 import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError } from "./errors.js";
-import type { Holder } from "./holder.js";
+import type { Session } from "./holder.js";
 import { capWaitMs } from "./invocation.js";
 import type { HeldLease } from "./lease.js";
 import type { RunOptions } from "./run-options.js";
@@ -70,18 +70,18 @@ const ANSWER_MS = 500;
 
 /** Runs `work` under `key`, or says what came of it. */
 export async function runOnce<T>(
-  holder: Holder,
+  session: Session,
   key: string,
   options: RunOptions,
   work: (run: Run) => Promise<T> | T,
 ): Promise<RunResult<T>> {
-  refuseOwn({ key, kind: "runs" }, holder.deps.api);
-  const begun = await holder.registry.run(options.signal, (signal) => begin(holder, key, { ...options, signal }));
+  refuseOwn({ key, kind: "runs" }, session.deps.api);
+  const begun = await session.registry.run(options.signal, (signal) => begin(session, key, { ...options, signal }));
   const { answer } = begun;
   if (answer.state !== "running") return replayed(key, answer, options);
-  const lease = await holder.hand({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, { kind: "runs" });
-  const { value, outcome, omittedBecause } = await perform(lease, answer, options, work, holder);
-  const recorded = await lease.conclude(outcome);
+  const lease = await session.adopt({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, { kind: "runs" });
+  const { value, outcome, omittedBecause } = await perform(lease, answer, options, work, session);
+  const recorded = await lease.complete(outcome);
   if (!recorded.ok) throw notRecorded(recorded, lease, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
   if (omittedBecause === undefined) return { value, replayed: false, attempt: answer.attempt };
   if (options.largeResult !== "omit") throw omittedError(key, answer.attempt, omittedBecause);
@@ -89,10 +89,10 @@ export async function runOnce<T>(
 }
 
 /** Starts the run, or waits for the one who did. */
-async function begin(holder: Holder, key: string, options: RunOptions): Promise<Answered<Started | Replayed>> {
-  const { deps, context } = holder;
+async function begin(session: Session, key: string, options: RunOptions): Promise<Answered<Started | Replayed>> {
+  const { deps, context } = session;
   const { clock, random } = deps;
-  const { leaseMs, owner, signal } = { ...holder.wanted(key, options), signal: options.signal };
+  const { leaseMs, owner, signal } = { ...session.acquireParams(key, options), signal: options.signal };
   const { payload, keepResultMs, maxAttempts } = options;
   const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint: fingerprintOf(payload) };
   const totalMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
@@ -101,12 +101,12 @@ async function begin(holder: Holder, key: string, options: RunOptions): Promise<
   for (let polls = 0; ; polls++) {
     const asked = instantOf(clock);
     const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
-    const started = await underNewId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
+    const started = await withFreshLeaseId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
       deps.api.start({ ...request, leaseId, waitMs }, attempt),
     );
     const { answer } = started;
     if (answer.ok && answer.state !== "running") return { ...started, answer };
-    if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), holder);
+    if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), session);
     if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
     wait.heard(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
@@ -119,9 +119,9 @@ async function begin(holder: Holder, key: string, options: RunOptions): Promise<
 }
 
 /** The start with at least one renewal interval left; nobody runs under a lease that is nearly over. */
-async function fresh(started: Answered<Started>, bounds: CallBounds, { deps }: Holder): Promise<Answered<Started>> {
+async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: Session): Promise<Answered<Started>> {
   const { lease } = started.answer;
-  const held = await refreshed({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
+  const held = await ensureFresh({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
   const { key, leaseId } = lease;
   if (bounds.signal?.aborted) {
     await cancel({ kind: "runs", key, leaseId }, deps);
@@ -137,18 +137,18 @@ async function perform<T>(
   started: Started,
   { isFinal }: RunOptions,
   work: (run: Run) => Promise<T> | T,
-  holder: Holder,
+  session: Session,
 ): Promise<{ readonly value: T; readonly outcome: OutcomeSaid; readonly omittedBecause?: string }> {
   let value: T;
   try {
-    const these = { uses: [lease], of: holder.deps.api, isHeld: () => lease.isHeld() };
-    value = await holding(these, () => work(runFor(lease, started)));
+    const these = { uses: [lease], of: session.deps.api, isHeld: () => lease.isHeld() };
+    value = await runHolding(these, () => work(runFor(lease, started)));
   } catch (error) {
     const retryable = !endsIt(error, isFinal);
-    const recorded = await lease.conclude({ state: "failed", error: errorToJson(error), retryable });
+    const recorded = await lease.complete({ state: "failed", error: errorToJson(error), retryable });
     if (recorded.ok) throw error;
     if (recorded.code === "lease-lost") throw notRecorded(recorded, lease, "failed, and was taken over", error);
-    holder.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));
+    session.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));
     throw error;
   }
   const kept = resultOf(value);

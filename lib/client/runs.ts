@@ -3,7 +3,7 @@ import type { Refusal } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import type { RunFound } from "../core/run-api.js";
 import type { RunView } from "../core/views.js";
-import type { Holder } from "./holder.js";
+import type { Session } from "./holder.js";
 import { checkNames, checkOneOf, checkPage, checkText } from "./options.js";
 import { errorFromJson, fromJson } from "./values.js";
 
@@ -36,12 +36,12 @@ function isUnknownRun({ code, field }: Refusal): boolean {
 }
 
 /** The runs that `holder`'s client reaches. */
-export function runsOf(holder: Holder): Runs {
-  const { api } = holder.deps;
+export function runsOf(session: Session): Runs {
+  const { api } = session.deps;
   return {
     async get(name) {
-      const key = holder.keyOf(name);
-      const found = await holder.ask(`run ${key}`, async (attempt): Promise<RunFound | { readonly ok: true } | Refusal> => {
+      const key = session.keyOf(name);
+      const found = await session.ask(`run ${key}`, async (attempt): Promise<RunFound | { readonly ok: true } | Refusal> => {
         const answer = await api.run({ key }, attempt);
         return !answer.ok && isUnknownRun(answer) ? { ok: true } : answer;
       });
@@ -53,17 +53,17 @@ export function runsOf(holder: Holder): Runs {
       checkPage(options);
       const { prefix = "", ...query } = options;
       checkOneOf("state", query.state, ...STATES);
-      const within = (holder.options.prefix ?? "") + prefix;
-      const { items, cursor } = await holder.ask("runs", (attempt) => api.runs({ prefix: within, ...query }, attempt));
+      const within = (session.options.prefix ?? "") + prefix;
+      const { items, cursor } = await session.ask("runs", (attempt) => api.runs({ prefix: within, ...query }, attempt));
       return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
     },
 
     async reset(name, options: { readonly reason?: unknown } = {}) {
-      const key = holder.keyOf(name);
+      const key = session.keyOf(name);
       checkNames("runs.reset", options, ["reason"]);
       const { reason } = options;
       checkText("reason", reason, 1, LIMITS.reasonChars);
-      await holder.ask(`reset ${key}`, (attempt) => api.resetRun({ key, reason }, attempt));
+      await session.ask(`reset ${key}`, (attempt) => api.resetRun({ key, reason }, attempt));
     },
   };
 }

@@ -8,7 +8,7 @@ import { refuse } from "../core/errors.js";
 import type { Refusal } from "../core/errors.js";
 import type { Clock, Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import type { CallBounds } from "./call.js";
+import type { RetryBounds } from "./call.js";
 import { boundsFor } from "./call.js";
 import type { LockError } from "./errors.js";
 import { errorOf, timeoutOf } from "./errors.js";
@@ -34,7 +34,7 @@ export class Wait {
   #failure: Refusal | undefined;
   #silentSince: Instant | undefined;
   /** An attempt may have been carried out, and nobody knows. */
-  #doubted = false;
+  #ambiguous = false;
   #wasCutShort = false;
 
   /** @param onAnswer told of every answer that leaves the key to be waited for */
@@ -61,7 +61,7 @@ export class Wait {
   }
 
   /** The bounds of the next request, which the service may hold for `heldMs` before it answers. */
-  bounds(leaseMs: number, signal: AbortSignal | undefined, heldMs = 0): CallBounds {
+  bounds(leaseMs: number, signal: AbortSignal | undefined, heldMs = 0): RetryBounds {
     const budgetMs = capBudgetMs(Math.max(this.leftMs(), this.undecidedMs()), this.#deps.context);
     const { attemptMs } = boundsFor(leaseMs, budgetMs);
     return {
@@ -69,7 +69,7 @@ export class Wait {
       budgetMs,
       signal,
       onSend: (sentAt) => void (this.#silentSince ??= sentAt),
-      onSetback: (refusal) => this.#failed(refusal),
+      onFailedAttempt: (refusal) => this.#failed(refusal),
     };
   }
 
@@ -86,13 +86,13 @@ export class Wait {
     const isSilent = this.#silentSince !== undefined && this.#elapsedMs(this.#silentSince) >= SILENCE_MS;
     if (!answer || this.#failure || isSilent) {
       const failure = this.#failure ?? refuse("unavailable", { detail: "no answer in time" });
-      return errorOf({ ...failure, definite: failure.definite && !this.#doubted }, what);
+      return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous }, what);
     }
     return timeoutOf(what, answer, this.#ageMs());
   }
 
   #failed(refusal: Refusal): void {
-    this.#doubted ||= !refusal.definite;
+    this.#ambiguous ||= !refusal.definite;
     this.#wasCutShort =
       this.#answer !== undefined && !this.#failure && this.leftMs() <= 0 && this.#elapsedMs(this.#silentSince ?? this.#began) < SILENCE_MS;
     if (!this.#wasCutShort) this.#failure = refusal;

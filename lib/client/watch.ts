@@ -4,9 +4,9 @@
  * request until something happens: a function that waits is paid by the millisecond, for as long as somebody watches.
  */
 import type { Inspection } from "../core/views.js";
-import { call, pause } from "./call.js";
+import { retry, pause } from "./call.js";
 import { errorOf } from "./errors.js";
-import type { Holder } from "./holder.js";
+import type { Session } from "./holder.js";
 import { CALL_BUDGET_MS, closedError } from "./holder.js";
 import { checkMs, checkNames, checkSignal } from "./options.js";
 
@@ -30,8 +30,8 @@ export function checkWatch(options: WatchOptions): void {
 }
 
 /** What is so now, then every change that a look finds. @throws LockError when looks stay without an answer, or are refused */
-export async function* watch(holder: Holder, key: string, options: WatchOptions): AsyncGenerator<Inspection, void> {
-  const { deps, registry } = holder;
+export async function* watch(session: Session, key: string, options: WatchOptions): AsyncGenerator<Inspection, void> {
+  const { deps, registry } = session;
   const { intervalMs = INTERVAL_MS, signal } = options;
   const bounds = { attemptMs: CALL_BUDGET_MS / 2, budgetMs: CALL_BUDGET_MS };
   const isOver = (): boolean => {
@@ -42,7 +42,7 @@ export async function* watch(holder: Holder, key: string, options: WatchOptions)
   while (!isOver()) {
     const request = { key, ifNoneMatch };
     const { answer } = await registry.run(signal, (given) =>
-      call((attempt) => deps.api.inspect(request, attempt), { ...bounds, signal: given }, deps),
+      retry((attempt) => deps.api.inspect(request, attempt), { ...bounds, signal: given }, deps),
     );
     if (isOver()) return;
     if (!answer.ok) throw errorOf(answer, `watch ${key}`);

@@ -1,14 +1,14 @@
 /** Work under a lease: run while it is held, released after it, and never said to have succeeded when it was lost. */
 import type { KeyUse } from "./chain.js";
-import { holding } from "./chain.js";
+import { runHolding } from "./chain.js";
 import { LockLostError } from "./errors.js";
-import type { Holder } from "./holder.js";
+import type { Session } from "./holder.js";
 import type { HeldLease, Lease } from "./lease.js";
 import type { LeaseSet } from "./lease-set.js";
 
 /** Runs `work` while `lease` holds the keys in this way, and releases it. @throws LockLostError if it was lost meanwhile, whatever the work came to. */
-export async function workUnder<T>(
-  holder: Holder,
+export async function runUnderLease<T>(
+  session: Session,
   lease: HeldLease,
   uses: readonly KeyUse[],
   work: () => Promise<T> | T,
@@ -16,14 +16,14 @@ export async function workUnder<T>(
 ): Promise<T> {
   let result: T;
   try {
-    result = await holding({ uses, of: holder.deps.api, lease: shown, isHeld: () => lease.isHeld() }, work);
+    result = await runHolding({ uses, of: session.deps.api, lease: shown, isHeld: () => lease.isHeld() }, work);
   } catch (error) {
     // Whatever the work came to, it ran without the lock at the end: that is what the caller must know.
     const reported = lease.wasLost ? lossOf(lease, error) : error;
-    await holder.released(lease);
+    await session.released(lease);
     throw reported;
   }
-  await holder.endHold(lease);
+  await session.endHold(lease);
   return result;
 }
 

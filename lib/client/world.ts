@@ -6,7 +6,7 @@ import type { OuterDeps } from "./acquire.js";
 import { LeaseIds } from "./acquire.js";
 
 /** Everything a client needs to speak to `api`, on this machine. */
-export function realWorld(api: ServiceApi, clock: Clock = systemClock): OuterDeps {
+export function systemRuntime(api: ServiceApi, clock: Clock = systemClock): OuterDeps {
   return { api, clock, random: secureRandom, ids: new LeaseIds(clock, randomBytes) };
 }
 

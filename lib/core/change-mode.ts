@@ -10,10 +10,10 @@ import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { isLive } from "./expiry.js";
 import { nextToken, refuseLocked, takeOver } from "./grant.js";
-import { isUpgrading, sharesOf } from "./holding.js";
+import { isUpgrading, occupantsOf } from "./holding.js";
 import { DEFAULTS } from "./limits.js";
-import { settled } from "./queue.js";
-import type { Hold, LockRecord, LockRules } from "./record.js";
+import { advanceQueue } from "./queue.js";
+import type { Hold, LockRecord, LockPolicy } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { leaseLost, leaseView } from "./views.js";
 
@@ -22,7 +22,7 @@ export function changeMode(
   record: LockRecord | undefined,
   command: ChangeMode,
   reading: ClockReading,
-  rules: LockRules,
+  policy: LockPolicy,
 ): Decision<ChangeMode> {
   const { key, leaseId, principal, mode } = command;
   const hold = record && holdOf(record, leaseId);
@@ -31,17 +31,17 @@ export function changeMode(
   if (refusal) return { answer: refusal, events: [] };
   if (hold.mode === mode)
     return { answer: { ok: true, how: "replayed", lease: leaseView(key, leaseId, hold, record, reading) }, events: [] };
-  if (sharesOf(record, reading).length > 1) return othersRemain(record, command, reading);
+  if (occupantsOf(record, reading).length > 1) return othersRemain(record, command, reading);
 
   const { rest, ended } = takeOver(record, reading);
   const { upgrading: _done, ...present } = rest;
   const changed: Hold = { ...hold, principal, mode, fencingToken: nextToken(record, reading) };
   const { fencingToken, owner } = changed;
-  const now = settled({ ...present, holds: { ...present.holds, [leaseId]: changed } }, reading);
+  const now = advanceQueue({ ...present, holds: { ...present.holds, [leaseId]: changed } }, reading);
   const next = change(now.record, reading, {
     fencingToken,
     fenceFloor: mode === "exclusive" ? fencingToken : present.fenceFloor,
-    ttlAtSec: Math.max(present.ttlAtSec, ttlAtSec(changed, rules)),
+    ttlAtSec: Math.max(present.ttlAtSec, ttlAtSec(changed, policy)),
   });
   const event: LeaseEvent = { event: "changed", leaseId, owner, principal, fencingToken, mode };
   const lease = leaseView(key, leaseId, changed, next, reading);
@@ -72,6 +72,6 @@ function othersRemain(record: LockRecord, { leaseId, mode }: ChangeMode, reading
     const detail = "Another reader waits to become the writer, and this one is in its way: release it";
     return { answer: refuse("upgrade-conflict", { detail }), events: [] };
   }
-  const next = change(record, reading, { upgrading: { leaseId, untilMs: reading.laterMs + DEFAULTS.waiterTtlMs } });
+  const next = change(record, reading, { upgrading: { leaseId, untilMs: reading.latestMs + DEFAULTS.waiterTtlMs } });
   return { answer: refuseLocked(record, reading, "Other readers hold the key"), next, events: [] };
 }

@@ -4,7 +4,7 @@ import { holdOf } from "./ending.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import { offerOf, placeOf, settled, shouldReport, waitingView } from "./queue.js";
+import { offerOf, placeOf, advanceQueue, needsKeepAlive, waitingView } from "./queue.js";
 import type { LockRecord } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isLive } from "./expiry.js";
@@ -34,6 +34,6 @@ function lookFromPlace(
   if (!asking) return undefined;
   if (asking.principal !== principal) return refuse("forbidden");
   const seen = waitingView(record, leaseId, reading);
-  const mustAsk = waiter && (shouldReport(record, waiter, reading) || settled(record, reading, leaseId).moved);
+  const mustAsk = waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, leaseId).moved);
   return mustAsk ? { ...seen, retryAfterMs: 0 } : seen;
 }

@@ -26,7 +26,7 @@ export interface Acquire {
   /** In the queue: higher ones first. */
   readonly priority: number;
   /** Digest of the parameters above. */
-  readonly params: string;
+  readonly requestHash: string;
   /** Queue for the key, if it can't be had now. */
   readonly wait?: true;
 }
@@ -104,12 +104,12 @@ export interface Start {
   /** 0: no end. */
   readonly maxAttempts: number;
   /** Digest of the parameters above. */
-  readonly params: string;
+  readonly requestHash: string;
 }
 
 /** End a run by saying what came of it. */
-export interface Conclude {
-  readonly type: "conclude";
+export interface Complete {
+  readonly type: "complete";
   readonly key: string;
   readonly leaseId: LeaseId;
   readonly principal: string;
@@ -126,7 +126,7 @@ export interface Reset {
 }
 
 /** Every command that may change a record. */
-export type Command = Acquire | Renew | Release | Transfer | Break | ChangeMode | Start | Conclude | Reset;
+export type Command = Acquire | Renew | Release | Transfer | Break | ChangeMode | Start | Complete | Reset;
 
 /** A lease as its holder sees it. All times are durations at the moment of the answer. */
 export interface LeaseView {
@@ -167,7 +167,7 @@ export interface Waiting {
   /** When it is worth a look; 0: now, by an acquire. */
   readonly retryAfterMs: number;
   /** Whoever comes later than this may lose its place. */
-  readonly comeWithinMs: number;
+  readonly pollWithinMs: number;
 }
 
 /** What a release found: see `Lease-State` in the HTTP reference. */
@@ -225,7 +225,7 @@ export type AnswerTo<C extends Command> = C extends Acquire
         ? Breaking | Refusal
         : C extends Start
           ? Running | Finished | Refusal
-          : C extends Conclude
+          : C extends Complete
             ? Recorded | Refusal
             : C extends Reset
               ? WasReset | Refusal
@@ -248,13 +248,13 @@ export interface LeaseEvent {
   readonly position?: number;
   /** Of a run: which attempt, and what came of it. */
   readonly attempt?: number;
-  readonly outcome?: Conclude["state"];
+  readonly outcome?: Complete["state"];
   /** It had happened before; this request only asked again. */
   readonly repeated?: true;
 }
 
 /** A waiter that is still there: written by itself, and the record stays at its version. */
-export interface Heard {
+export interface Touch {
   readonly waiter: Waiter;
   /** Its index in the queue. */
   readonly index: number;
@@ -265,7 +265,7 @@ export interface Decision<C extends Command = Command> {
   readonly answer: AnswerTo<C>;
   readonly next?: LockRecord;
   /** In place of `next`: that a waiter was heard of is all that changes. */
-  readonly heard?: Heard;
+  readonly touch?: Touch;
   /** That this waiter stands behind all others is all that `next` changes. */
   readonly behind?: Waiter;
   readonly events: readonly LeaseEvent[];

@@ -6,28 +6,28 @@
 import { endedEvent } from "./grant.js";
 import { digestOf } from "./canonical.js";
 import { change } from "./change.js";
-import type { Conclude, Decision, LeaseEvent } from "./commands.js";
+import type { Complete, Decision, LeaseEvent } from "./commands.js";
 import { endLease, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
-import type { LockRecord, LockRules, Outcome, Run } from "./record.js";
-import { concludedTtlAtSec, isKept, isOver, refuseUnkept } from "./run.js";
+import type { LockRecord, LockPolicy, Outcome, Run } from "./record.js";
+import { completedTtlAtSec, isStored, isOver, refuseUnkept } from "./run.js";
 import type { ClockReading } from "./time.js";
 import { isLive } from "./expiry.js";
 import { leaseLost } from "./views.js";
 
 /** Decides an outcome: recorded, recorded before, or why not. */
-export function conclude(record: LockRecord | undefined, command: Conclude, reading: ClockReading, rules: LockRules): Decision<Conclude> {
+export function complete(record: LockRecord | undefined, command: Complete, reading: ClockReading, policy: LockPolicy): Decision<Complete> {
   const { leaseId, principal, state, payload } = command;
   const hold = record && holdOf(record, leaseId);
-  if (!record?.run || !hold) return concludeWithoutHold(record, command, reading);
+  if (!record?.run || !hold) return completeWithoutHold(record, command, reading);
   if (hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
-  if (payload && !isKept(payload)) return { answer: refuseUnkept(), events: [] };
+  if (payload && !isStored(payload)) return { answer: refuseUnkept(), events: [] };
 
-  const run = concluded(record.run, command, reading);
+  const run = completed(record.run, command, reading);
   const ending = isLive(hold, reading) ? "released" : "expired";
   const next = change(endLease(record, leaseId, ending, reading, { outcome: outcomeDigest(command) }), reading, {
     run,
-    ttlAtSec: concludedTtlAtSec(record, run.outcome?.keptUntilMs ?? 0, reading, rules),
+    ttlAtSec: completedTtlAtSec(record, run.outcome?.keptUntilMs ?? 0, reading, policy),
   });
   const { owner, fencingToken } = hold;
   const recorded: LeaseEvent = { event: "recorded", leaseId, owner, principal, fencingToken, attempt: run.attempt, outcome: state };
@@ -35,7 +35,7 @@ export function conclude(record: LockRecord | undefined, command: Conclude, read
 }
 
 /** The run after its attempt ended. A checkpoint is for the next attempt; when it is over, there is none. */
-function concluded(run: Run, { leaseId, principal, state, payload, omitted }: Conclude, reading: ClockReading): Run {
+function completed(run: Run, { leaseId, principal, state, payload, omitted }: Complete, reading: ClockReading): Run {
   const { checkpoint, ...rest } = run;
   const isFinal = state !== "retry";
   const outcome: Outcome = {
@@ -43,7 +43,7 @@ function concluded(run: Run, { leaseId, principal, state, payload, omitted }: Co
     principal,
     ...(payload && { payload }),
     ...(omitted && { omitted }),
-    ...(isFinal && { keptUntilMs: reading.laterMs + run.keepResultMs }),
+    ...(isFinal && { keptUntilMs: reading.latestMs + run.keepResultMs }),
   };
   return { ...rest, state, outcome, ...(!isFinal && checkpoint && { checkpoint }) };
 }
@@ -53,13 +53,13 @@ function concluded(run: Run, { leaseId, principal, state, payload, omitted }: Co
  * recorded, and told once more for a log that missed it; another one is refused, for what others were told
  * must not change; a zombie has lost.
  */
-export function concludeWithoutHold(record: LockRecord | undefined, command: Conclude, reading: ClockReading): Decision<Conclude> {
+export function completeWithoutHold(record: LockRecord | undefined, command: Complete, reading: ClockReading): Decision<Complete> {
   const { leaseId, principal, state, payload, omitted } = command;
   const { run } = record ?? {};
-  const again: LeaseEvent = { event: "recorded", leaseId, owner: "", principal, outcome: state, repeated: true };
+  const replay: LeaseEvent = { event: "recorded", leaseId, owner: "", principal, outcome: state, repeated: true };
   if (run?.outcome?.recordedBy !== leaseId) {
     const before = record?.ended.find((ended) => ended.leaseId === leaseId);
-    if (before?.outcome === outcomeDigest(command)) return { answer: { ok: true, how: "replayed" }, events: [again] };
+    if (before?.outcome === outcomeDigest(command)) return { answer: { ok: true, how: "replayed" }, events: [replay] };
     return { answer: leaseLost(record, leaseId, reading), events: [] };
   }
   const { outcome } = run;
@@ -68,10 +68,10 @@ export function concludeWithoutHold(record: LockRecord | undefined, command: Con
   const isSame = recorded === state && outcome.payload?.digest === payload?.digest && outcome.omitted === omitted;
   if (!isSame) return { answer: refuse("outcome-differs"), events: [] };
   const attempt = recorded === run.state ? { attempt: run.attempt } : {};
-  return { answer: { ok: true, how: "replayed" }, events: [{ ...again, ...attempt }] };
+  return { answer: { ok: true, how: "replayed" }, events: [{ ...replay, ...attempt }] };
 }
 
 /** By what a lease's outcome is told from any other of its own: who said it, and what. */
-export function outcomeDigest({ principal, state, payload, omitted }: Conclude): string {
+export function outcomeDigest({ principal, state, payload, omitted }: Complete): string {
   return digestOf([principal, state, payload?.digest ?? null, omitted === true]).slice(0, 11);
 }

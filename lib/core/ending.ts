@@ -9,13 +9,13 @@
  */
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
-import { mayRaiseFloor } from "./expiry.js";
+import { mayRaiseLowWatermark } from "./expiry.js";
 import { LIMITS } from "./limits.js";
-import type { EndedLease, Ending, Hold, LockRecord } from "./record.js";
+import type { Tombstone, Ending, Hold, LockRecord } from "./record.js";
 import type { ClockReading } from "./time.js";
 
 /** The record as it is before anything happened to its key. */
-export const BLANK: LockRecord = {
+export const EMPTY_RECORD: LockRecord = {
   version: 0,
   fencingToken: 0,
   fenceFloor: 0,
@@ -36,7 +36,7 @@ export function endingOf(record: LockRecord, leaseId: LeaseId): Ending | "forgot
 }
 
 /** The time that a new id must be above; 0 while there is no floor. */
-export function floorTimeMs({ floor }: LockRecord): number {
+export function lowWatermarkMs({ floor }: LockRecord): number {
   return floor === "" ? 0 : leaseIdTimeMs(floor);
 }
 
@@ -51,37 +51,37 @@ export function endLease(
   leaseId: LeaseId,
   ending: Ending,
   reading: ClockReading,
-  known: Pick<EndedLease, "fencingToken" | "outcome"> = {},
+  known: Pick<Tombstone, "fencingToken" | "outcome"> = {},
 ): LockRecord {
   const { [leaseId]: _gone, ...holds } = record.holds;
-  return { ...record, holds, ...remembered([{ leaseId, ending, ...known }, ...record.ended], record.floor, reading) };
+  return { ...record, holds, ...keepTombstones([{ leaseId, ending, ...known }, ...record.ended], record.floor, reading) };
 }
 
 /** `record` with `leaseId` as one that never holds, whatever arrives late; unchanged where it is the furthest ahead of too many. */
 export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord {
-  const all: readonly EndedLease[] = [{ leaseId, ending }, ...record.ended];
-  const ahead = all.filter((entry) => entry.ending === "cancelled" && !mayRaiseFloor(entry.leaseId, reading));
-  if (ahead.length <= LIMITS.aheadRemembered) return { ...record, ...remembered(all, record.floor, reading) };
+  const all: readonly Tombstone[] = [{ leaseId, ending }, ...record.ended];
+  const ahead = all.filter((entry) => entry.ending === "cancelled" && !mayRaiseLowWatermark(entry.leaseId, reading));
+  if (ahead.length <= LIMITS.tombstonesAheadMax) return { ...record, ...keepTombstones(all, record.floor, reading) };
   const furthest = highestOf(ahead);
   return furthest.leaseId === leaseId ? record : { ...record, ended: all.filter((entry) => entry !== furthest) };
 }
 
 /** What stays in the ring of these, the latest first, and the floor after it. */
-function remembered(all: readonly EndedLease[], floor: LeaseId, reading: ClockReading): Pick<LockRecord, "ended" | "floor"> {
-  if (all.length <= LIMITS.endedRemembered) return { ended: all, floor };
-  const oldest = all.findLast(({ leaseId }) => mayRaiseFloor(leaseId, reading));
+function keepTombstones(all: readonly Tombstone[], floor: LeaseId, reading: ClockReading): Pick<LockRecord, "ended" | "floor"> {
+  if (all.length <= LIMITS.tombstonesMax) return { ended: all, floor };
+  const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
   // All of them ahead, as to a function whose clock is behind: more cancelled ids than are kept are no floor's to follow.
   const cancelled = all.filter(({ ending }) => ending === "cancelled");
-  const isForgotten = !oldest && cancelled.length > LIMITS.aheadRemembered;
+  const isForgotten = !oldest && cancelled.length > LIMITS.tombstonesAheadMax;
   const leaving = oldest ?? (isForgotten ? highestOf(cancelled) : lowestOf(all));
   const raised = isForgotten || leaving.leaseId <= floor ? floor : leaving.leaseId;
   return { ended: all.filter((entry) => entry !== leaving), floor: raised };
 }
 
-function highestOf(entries: readonly EndedLease[]): EndedLease {
+function highestOf(entries: readonly Tombstone[]): Tombstone {
   return entries.reduce((highest, entry) => (entry.leaseId > highest.leaseId ? entry : highest));
 }
 
-function lowestOf(entries: readonly EndedLease[]): EndedLease {
+function lowestOf(entries: readonly Tombstone[]): Tombstone {
   return entries.reduce((lowest, entry) => (entry.leaseId < lowest.leaseId ? entry : lowest));
 }

@@ -12,29 +12,29 @@
  */
 import type { Acquire } from "./commands.js";
 import { holdOf } from "./ending.js";
-import { isLapsed, isLive, isTakeable } from "./expiry.js";
+import { isLapsed, isLive, isReclaimable } from "./expiry.js";
 import type { LeaseId } from "./lease-id.js";
 import type { Hold, LockRecord, Mode } from "./record.js";
 import type { ClockReading } from "./time.js";
 
 /** A lease with its id. */
-export type Holder = readonly [leaseId: LeaseId, hold: Hold];
+export type HoldEntry = readonly [leaseId: LeaseId, hold: Hold];
 
 /** What somebody has of the key: a lease, or the offer of one. */
-export type Share = Pick<Hold, "mode" | "permits" | "scope">;
+export type Occupant = Pick<Hold, "mode" | "permits" | "scope">;
 
 /** The leases that still keep others out. */
-export function standing(record: LockRecord, reading: ClockReading): readonly Holder[] {
-  return Object.entries(record.holds).filter(([, hold]) => !isTakeable(hold, reading));
+export function standing(record: LockRecord, reading: ClockReading): readonly HoldEntry[] {
+  return Object.entries(record.holds).filter(([, hold]) => !isReclaimable(hold, reading));
 }
 
 /** All that keeps others out: leases, and offers that have not lapsed. */
-export function sharesOf(record: LockRecord, reading: ClockReading): readonly Share[] {
+export function occupantsOf(record: LockRecord, reading: ClockReading): readonly Occupant[] {
   return [...standing(record, reading).map(([, hold]) => hold), ...record.offers.filter((offer) => !isLapsed(offer, reading))];
 }
 
 /** The living leases that hold together under `scope`, the first granted first. None without a scope. */
-export function levelsOf(record: LockRecord, scope: string | undefined, reading: ClockReading): readonly Holder[] {
+export function reentrantHoldsOf(record: LockRecord, scope: string | undefined, reading: ClockReading): readonly HoldEntry[] {
   if (scope === undefined) return [];
   return Object.entries(record.holds)
     .filter(([, hold]) => hold.scope === scope && isLive(hold, reading))
@@ -43,14 +43,14 @@ export function levelsOf(record: LockRecord, scope: string | undefined, reading:
 
 /** How many levels the lease's own scope has; itself, without one. */
 export function holdCount(record: LockRecord, hold: Hold, reading: ClockReading): number {
-  return Math.max(1, levelsOf(record, hold.scope, reading).length);
+  return Math.max(1, reentrantHoldsOf(record, hold.scope, reading).length);
 }
 
 /** How many permits these have together: the levels of one scope have theirs in common. */
-export function permitsOut(shares: readonly Share[]): number {
+export function permitsOut(occupants: readonly Occupant[]): number {
   const byScope = new Map<string, number>();
   let out = 0;
-  for (const { scope, permits } of shares) {
+  for (const { scope, permits } of occupants) {
     const counted = scope === undefined ? 0 : (byScope.get(scope) ?? 0);
     out += Math.max(0, permits - counted);
     if (scope !== undefined) byScope.set(scope, Math.max(counted, permits));
@@ -59,15 +59,15 @@ export function permitsOut(shares: readonly Share[]): number {
 }
 
 /** What an acquire finds that is not its own scope's. */
-export type Finding = "free" | "joins" | "held" | "other-limit";
+export type Verdict = "free" | "joins" | "held" | "other-limit";
 
 /** Whether `wanted` may hold beside `others`. */
-export function findingOf(
+export function verdictOf(
   record: LockRecord,
-  others: readonly Share[],
+  others: readonly Occupant[],
   wanted: Pick<Acquire, "mode" | "limit" | "permits">,
   reading: ClockReading,
-): Finding {
+): Verdict {
   const [first] = others;
   if (!first) return "free";
   if (record.limit !== wanted.limit) return "other-limit";
@@ -80,7 +80,7 @@ export function findingOf(
 export function isUpgrading(record: LockRecord, reading: ClockReading): boolean {
   const { upgrading } = record;
   const hold = upgrading && holdOf(record, upgrading.leaseId);
-  return hold !== undefined && !isTakeable(hold, reading) && upgrading !== undefined && upgrading.untilMs > reading.earlierMs;
+  return hold !== undefined && !isReclaimable(hold, reading) && upgrading !== undefined && upgrading.untilMs > reading.earliestMs;
 }
 
 /** Whether a grant of this mode and limit has the key to itself: then its token is what all others compare. */

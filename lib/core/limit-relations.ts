@@ -34,10 +34,10 @@ export function assertLimits(
     ],
     [
       "an offer outlasts the next visit of who it is made to, by the worst of clocks and on a slow way",
-      DEFAULTS.offerWindowMs >= LIMITS.visitMaxMs + 2 * DEFAULTS.clockErrorMs + 300,
+      DEFAULTS.offerWindowMs >= LIMITS.pollMaxMs + 2 * DEFAULTS.clockErrorMs + 300,
     ],
-    ["whoever lives reports before an offer lapses", LIMITS.reportAfterMs + SECOND < LIMITS.visitMaxMs],
-    ["whoever visits is heard of before its place is gone", DEFAULTS.waiterTtlMs / 2 > LIMITS.visitMaxMs],
+    ["whoever lives reports before an offer lapses", LIMITS.keepAliveAfterMs + SECOND < LIMITS.pollMaxMs],
+    ["whoever visits is heard of before its place is gone", DEFAULTS.waiterTtlMs / 2 > LIMITS.pollMaxMs],
     ["the default retention is not below its minimum", DEFAULTS.retentionMs >= RETENTION_MIN_MS],
     ["forever is a safe integer, whatever is added", Number.isSafeInteger(2 * FOREVER_MS)],
     ["an outcome's body has room for its result", LIMITS.outcomeBodyBytes > LIMITS.resultBytes + LIMITS.inlineBytes],

@@ -32,9 +32,9 @@ export const LIMITS = {
    */
   leaseIdReachMs: 40 * MINUTE,
   /** LeaseIds that ended and are remembered with how they ended; older ones are known by the floor. */
-  endedRemembered: 8,
+  tombstonesMax: 8,
   /** Of those, cancelled ones that are ahead of the clock: the others keep how honest leases ended. */
-  aheadRemembered: 4,
+  tombstonesAheadMax: 4,
   /** Keys of one set; heartbeats of one request. */
   setKeys: 25,
   renewalsMax: 25,
@@ -62,14 +62,14 @@ export const LIMITS = {
   /** Above this size of their record, leases are renewed less and less often. */
   smallRecordBytes: 4 * 1024,
   /** A waiter is told to come again in so long for each place, and never in longer than the most. */
-  visitStepMs: 200,
-  visitMaxMs: 3500,
+  pollStepMs: 200,
+  pollMaxMs: 3500,
   /** While somebody's offer stands unclaimed for so long, the others say that they are still there. */
-  reportAfterMs: 2000,
+  keepAliveAfterMs: 2000,
   /** How long one request may wait in the service for a run's outcome, or for its turn. */
   serverWaitMs: 5 * SECOND,
   /** Decisions of one request that lost the race for the item before it gives up. */
-  decideAttempts: 12,
+  compareAndSetAttempts: 12,
 } as const;
 
 /** What is assumed when nobody says otherwise. */

@@ -3,7 +3,7 @@
  * SDK's HTTP transport implements it over the wire. So a client is the same, wherever the locks live.
  *
  * An operation that was answered resolves, refusals included. One that was not answered (a broken
- * connection, a timeout) rejects with {@link Unanswered}: it may or may not have happened.
+ * connection, a timeout) rejects with {@link NoResponse}: it may or may not have happened.
  */
 import type { Breaking, Ended, Held, Waiting } from "./commands.js";
 import type { Refusal } from "./errors.js";
@@ -129,6 +129,6 @@ export interface LockApi {
 }
 
 /** No answer came: the operation may or may not have happened. */
-export class Unanswered extends Error {
-  override readonly name = "Unanswered";
+export class NoResponse extends Error {
+  override readonly name = "NoResponse";
 }

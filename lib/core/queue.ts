@@ -9,15 +9,15 @@
  * Waiters that were not heard of in time go all at once: when a new one arrives, and when the first of the queue is
  * one of them, whoever writes then. While the first lives, writes that touch only the ends of the queue stay blind.
  *
- * A waiter visits at the latest every `visitMaxMs`, which an offer outlasts. Visits only read; a write says
+ * A waiter visits at the latest every `pollMaxMs`, which an offer outlasts. Visits only read; a write says
  * that it is still there, once half of its time has passed, or while another's offer stands unclaimed: by
  * the time that one lapses all who live were heard of since, and the dead go with it in one write.
  */
 import type { Acquire, LeaseEvent, Waiting } from "./commands.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
 import { takeOver } from "./grant.js";
-import type { Share } from "./holding.js";
-import { findingOf, permitsOut, standing } from "./holding.js";
+import type { Occupant } from "./holding.js";
+import { verdictOf, permitsOut, standing } from "./holding.js";
 import type { LeaseId } from "./lease-id.js";
 import { DEFAULTS, LIMITS } from "./limits.js";
 import { waitersBytes } from "./record-bytes.js";
@@ -35,8 +35,8 @@ export function placeOf({ waiters }: LockRecord, leaseId: LeaseId): number {
 }
 
 /** The waiter that an acquire makes, wherever it will stand. */
-export function waiterFor(command: Acquire, { laterMs }: ClockReading): Waiter {
-  const { leaseId, principal, owner, mode, permits, params, priority } = command;
+export function waiterFor(command: Acquire, { latestMs }: ClockReading): Waiter {
+  const { leaseId, principal, owner, mode, permits, requestHash, priority } = command;
   const ttlMs = DEFAULTS.waiterTtlMs;
   return {
     leaseId,
@@ -44,17 +44,17 @@ export function waiterFor(command: Acquire, { laterMs }: ClockReading): Waiter {
     owner,
     mode,
     permits,
-    params,
+    requestHash,
     priority,
-    heardUntilMs: laterMs + ttlMs,
+    aliveUntilMs: latestMs + ttlMs,
     ttlMs,
   };
 }
 
 /** The waiter, heard of now: the farther back it stands, the longer it need not be heard of again. */
-export function heardNow(waiter: Waiter, place: number, { laterMs }: ClockReading): Waiter {
+export function touched(waiter: Waiter, place: number, { latestMs }: ClockReading): Waiter {
   const ttlMs = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * place;
-  return { ...waiter, ttlMs, heardUntilMs: laterMs + ttlMs };
+  return { ...waiter, ttlMs, aliveUntilMs: latestMs + ttlMs };
 }
 
 /** The order of offers, which tells nothing: a table keeps none. */
@@ -75,7 +75,7 @@ export function isOverfull(waiters: readonly Waiter[]): boolean {
 }
 
 /** The queue without those that were not heard of in time. */
-function withoutDead(record: LockRecord, reading: ClockReading): Pick<Settled, "record" | "events"> {
+function withoutDead(record: LockRecord, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
   const waiters = record.waiters.filter((waiter) => isWaiting(waiter, reading));
   if (waiters.length === record.waiters.length) return { record, events: [] };
   const dead = record.waiters.filter((waiter) => !isWaiting(waiter, reading));
@@ -96,15 +96,15 @@ export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean
   return (
     waiters === other.waiters ||
     (waiters.length === other.waiters.length &&
-      waiters.every(({ leaseId, heardUntilMs }, place) => {
+      waiters.every(({ leaseId, aliveUntilMs }, place) => {
         const its = other.waiters[place];
-        return its?.leaseId === leaseId && its.heardUntilMs === heardUntilMs;
+        return its?.leaseId === leaseId && its.aliveUntilMs === aliveUntilMs;
       }))
   );
 }
 
 /** The key after its queue moved on. */
-export interface Settled {
+export interface AdvancedQueue {
   readonly record: LockRecord;
   /** Whether it is the asking waiter's turn: it is out of the queue, and fits beside those who hold. */
   readonly isUp: boolean;
@@ -124,7 +124,7 @@ export interface Settled {
  * @param asking its leaseId, where one of the queue asks
  * @param isNew whether it came only now
  */
-export function settled(before: LockRecord, reading: ClockReading, asking?: LeaseId, isNew = false): Settled {
+export function advanceQueue(before: LockRecord, reading: ClockReading, asking?: LeaseId, isNew = false): AdvancedQueue {
   const taken = takeOver(before, reading);
   // Of all that poll and see dead waiters ahead, only the first living one writes: the others would race it.
   const isFirst = asking === undefined || before.waiters.find((waiter) => isWaiting(waiter, reading))?.leaseId === asking;
@@ -138,22 +138,22 @@ export function settled(before: LockRecord, reading: ClockReading, asking?: Leas
 
   const lapsedAtMs = Math.max(...lapsed.map(({ offeredAtMs }) => offeredAtMs));
   const asked = rest.waiters.findIndex(({ leaseId }) => leaseId === asking);
-  const isGone = (waiter: Waiter, place: number): boolean => (asked < 0 || place < asked) && heardAtMs(waiter) < lapsedAtMs;
+  const isGone = (waiter: Waiter, place: number): boolean => (asked < 0 || place < asked) && lastSeenMs(waiter) < lapsedAtMs;
   rest.waiters.filter(isGone).forEach(skip);
   const waiters = rest.waiters.filter((waiter, place) => !isGone(waiter, place));
 
-  const shares: Share[] = [...standing(rest, reading).map(([, hold]) => hold), ...offers];
+  const occupants: Occupant[] = [...standing(rest, reading).map(([, hold]) => hold), ...offers];
   let isUp = false;
-  for (let [first] = waiters; first && hasRoom(rest, shares); [first] = waiters) {
+  for (let [first] = waiters; first && hasRoom(rest, occupants); [first] = waiters) {
     const isAsking = first.leaseId === asking;
     const isHeard = isAsking || isWaiting(first, reading);
-    if (isHeard && !fitsBeside(rest, shares, first, reading)) break;
+    if (isHeard && !fitsBeside(rest, occupants, first, reading)) break;
     waiters.shift();
-    if (isHeard) shares.push(first);
+    if (isHeard) occupants.push(first);
     if (isAsking) isUp = true;
     else if (isHeard) {
-      const { heardUntilMs: _until, ttlMs: _ttl, unknownOfPlace: _of, ...offered } = first;
-      offers.push({ ...offered, offeredAtMs: reading.laterMs });
+      const { aliveUntilMs: _until, ttlMs: _ttl, unknownOfPlace: _of, ...offered } = first;
+      offers.push({ ...offered, offeredAtMs: reading.latestMs });
       events.push({ event: "offered", leaseId: first.leaseId, owner: first.owner, principal: "" });
     } else skip(first);
   }
@@ -161,29 +161,29 @@ export function settled(before: LockRecord, reading: ClockReading, asking?: Leas
 }
 
 /** Whether there is anything left for anybody. */
-function hasRoom({ limit }: LockRecord, shares: readonly Share[]): boolean {
-  return shares.length < LIMITS.leasesMax && (shares[0]?.mode === "shared" || permitsOut(shares) < limit);
+function hasRoom({ limit }: LockRecord, occupants: readonly Occupant[]): boolean {
+  return occupants.length < LIMITS.leasesMax && (occupants[0]?.mode === "shared" || permitsOut(occupants) < limit);
 }
 
 /** The key after somebody went: the queue moves on, if there is one. Clocks that disagree leave it to the next waiter's poll. */
-export function movedOn(record: LockRecord, reading: ClockReading): Pick<Settled, "record" | "events"> {
-  return record.waiters.length === 0 || isSkewed(reading) ? { record, events: [] } : settled(record, reading);
+export function advanceIfQueued(record: LockRecord, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
+  return record.waiters.length === 0 || isSkewed(reading) ? { record, events: [] } : advanceQueue(record, reading);
 }
 
-function fitsBeside(record: LockRecord, shares: readonly Share[], { mode, permits }: Waiter, reading: ClockReading): boolean {
-  const finding = findingOf(record, shares, { mode, permits, limit: record.limit }, reading);
-  return finding === "free" || finding === "joins";
+function fitsBeside(record: LockRecord, occupants: readonly Occupant[], { mode, permits }: Waiter, reading: ClockReading): boolean {
+  const verdict = verdictOf(record, occupants, { mode, permits, limit: record.limit }, reading);
+  return verdict === "free" || verdict === "joins";
 }
 
 /** When this waiter was heard of last. */
-function heardAtMs({ heardUntilMs, ttlMs }: Waiter): number {
-  return heardUntilMs - ttlMs;
+function lastSeenMs({ aliveUntilMs, ttlMs }: Waiter): number {
+  return aliveUntilMs - ttlMs;
 }
 
 /** Whether a waiter has to say that it is still there: its time is half over, or another leaves an offer unclaimed. */
-export function shouldReport({ offers }: LockRecord, waiter: Waiter, { laterMs }: ClockReading): boolean {
-  if (waiter.heardUntilMs - waiter.ttlMs / 2 <= laterMs) return true;
-  return offers.some(({ offeredAtMs }) => heardAtMs(waiter) < offeredAtMs && offeredAtMs + LIMITS.reportAfterMs <= laterMs);
+export function needsKeepAlive({ offers }: LockRecord, waiter: Waiter, { latestMs }: ClockReading): boolean {
+  if (waiter.aliveUntilMs - waiter.ttlMs / 2 <= latestMs) return true;
+  return offers.some(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs && offeredAtMs + LIMITS.keepAliveAfterMs <= latestMs);
 }
 
 /** What a waiter is told: its place, and when to come again. */
@@ -194,12 +194,12 @@ export function waitingView(record: LockRecord, leaseId: LeaseId, reading: Clock
   const waiting = { ok: true, state: "waiting" } as const;
   if (!waiter) {
     const offered = offers.findIndex((offer) => offer.leaseId === leaseId);
-    return { ...waiting, position: offered + 1, retryAfterMs: 0, comeWithinMs: LIMITS.visitMaxMs };
+    return { ...waiting, position: offered + 1, retryAfterMs: 0, pollWithinMs: LIMITS.pollMaxMs };
   }
   const reports = offers
-    .filter(({ offeredAtMs }) => heardAtMs(waiter) < offeredAtMs)
-    .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.reportAfterMs - reading.laterMs));
-  const comeWithinMs = Math.min(LIMITS.visitMaxMs, ...reports);
-  const retryAfterMs = Math.min(LIMITS.visitStepMs * (place + 1), comeWithinMs);
-  return { ...waiting, position: offers.length + place + 1, retryAfterMs, comeWithinMs };
+    .filter(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs)
+    .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.keepAliveAfterMs - reading.latestMs));
+  const pollWithinMs = Math.min(LIMITS.pollMaxMs, ...reports);
+  const retryAfterMs = Math.min(LIMITS.pollStepMs * (place + 1), pollWithinMs);
+  return { ...waiting, position: offers.length + place + 1, retryAfterMs, pollWithinMs };
 }

@@ -37,7 +37,7 @@ export interface Hold extends Extensible {
   /** Nobody else is granted the key before `expiresAtMs + marginMs`; never falls while the lease lives. */
   readonly marginMs: number;
   /** Digest of the first acquire's parameters: another acquire by this id must match. Empty: any does. */
-  readonly params: string;
+  readonly requestHash: string;
   /** Broken by an operator: may drain until it expires, but never renew. */
   readonly broken?: "drain" | "forced";
   readonly meta?: Meta;
@@ -52,11 +52,11 @@ export interface Waiter extends Extensible {
   readonly mode: Mode;
   readonly permits: number;
   /** Digest of the acquire's parameters, which are the same at every ask. */
-  readonly params: string;
+  readonly requestHash: string;
   /** Higher ones first; of equal ones, who came first. */
   readonly priority: number;
   /** It loses its place when nothing was heard of it by then. */
-  readonly heardUntilMs: number;
+  readonly aliveUntilMs: number;
   /** How long before that it was heard of: longer the farther back it stands. */
   readonly ttlMs: number;
   /** Unknown fields of its place in the queue, which an offer has no use for. */
@@ -64,7 +64,7 @@ export interface Waiter extends Extensible {
 }
 
 /** Whose turn it is: the key is kept for it until it claims it, or the offer lapses. Nobody believes in an offer. */
-export interface Offer extends Omit<Waiter, "heardUntilMs" | "ttlMs" | "unknownOfPlace"> {
+export interface Offer extends Omit<Waiter, "aliveUntilMs" | "ttlMs" | "unknownOfPlace"> {
   readonly offeredAtMs: number;
 }
 
@@ -87,7 +87,7 @@ export type Ending =
   | "unknown";
 
 /** A leaseId that never holds again, and why. */
-export interface EndedLease extends Extensible {
+export interface Tombstone extends Extensible {
   readonly leaseId: LeaseId;
   readonly ending: Ending;
   /** Its fencing token, where a repeat is recognised by it (a break). */
@@ -175,8 +175,8 @@ export interface LockRecord {
   readonly touches?: number;
   /** The reader that asked first to become the writer, and until when it counts as asking. */
   readonly upgrading?: Upgrading;
-  /** The latest to end first; at most {@link LIMITS.endedRemembered}. */
-  readonly ended: readonly EndedLease[];
+  /** The latest to end first; at most {@link LIMITS.tombstonesMax}. */
+  readonly ended: readonly Tombstone[];
   /** The highest leaseId that has left `ended`: no new lease at or below it. Empty: none has. */
   readonly floor: LeaseId;
   /** Where the key is a run's: what became of the work. */
@@ -186,7 +186,7 @@ export interface LockRecord {
 }
 
 /** The knobs of a deployment that decisions depend on. */
-export interface LockRules {
+export interface LockPolicy {
   /** How long after its expiry a lease of this length may be taken over, in ms. */
   marginMs(leaseMs: number): number;
   readonly retentionMs: number;

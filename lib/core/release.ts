@@ -9,12 +9,12 @@
 import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "./change.js";
 import type { Decision, LeaseEvent, LeaseState, Release } from "./commands.js";
-import { BLANK, cancelLease, endLease, endingOf, holdOf } from "./ending.js";
+import { EMPTY_RECORD, cancelLease, endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
-import { movedOn, offerOf, placeOf } from "./queue.js";
-import type { Ending, Hold, LockRecord, LockRules, Offer, Run, Waiter } from "./record.js";
+import { advanceIfQueued, offerOf, placeOf } from "./queue.js";
+import type { Ending, Hold, LockRecord, LockPolicy, Offer, Run, Waiter } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isBeyondReach, isLive, isLongOver, isSkewed } from "./expiry.js";
 
@@ -30,9 +30,9 @@ const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
 };
 
 /** Decides a release or cancel: always an end, and how it came. */
-export function release(record: LockRecord | undefined, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
+export function release(record: LockRecord | undefined, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const { leaseId, principal } = command;
-  const before = record ?? BLANK;
+  const before = record ?? EMPTY_RECORD;
   const dated = datedBy(leaseId, reading);
   const hold = holdOf(before, leaseId);
   if (hold) {
@@ -40,14 +40,14 @@ export function release(record: LockRecord | undefined, command: Release, readin
     const ending = endingNow(hold, reading);
     // Its token stays known, so that the break may be repeated.
     const ended = endLease(before, leaseId, ending, reading, hold.broken && { fencingToken: hold.fencingToken });
-    const now = movedOn(ended, reading);
+    const now = advanceIfQueued(ended, reading);
     const { run, ...rest } = now.record;
     const unstarted = run && givenUp(run);
-    const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, { ttlAtSec: touchedTtlAtSec(ended, dated, rules) });
+    const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, { ttlAtSec: touchedTtlAtSec(ended, dated, policy) });
     return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, dated), ...now.events] };
   }
   const waiter = offerOf(before, leaseId) ?? before.waiters[placeOf(before, leaseId)];
-  if (waiter) return leave(before, waiter, command, reading, rules);
+  if (waiter) return leave(before, waiter, command, reading, policy);
 
   const known = endingOf(before, leaseId);
   if (known) return { answer: { ok: true, state: STATE_OF[known] }, events: repeatedEnd(leaseId, principal, known) };
@@ -56,29 +56,29 @@ export function release(record: LockRecord | undefined, command: Release, readin
   // Nor is there if it was made an hour from now; remembered, it would lift the floor out of everybody's reach.
   if (isBeyondReach(leaseId, reading)) return { answer: { ok: true, state: "never" }, events: [] };
   // By the later clock alone it is too old: then it may have held.
-  const ending = isSkewed(reading) && isLongOver(leaseId, { ...reading, earlierMs: reading.laterMs }) ? "unknown" : "cancelled";
+  const ending = isSkewed(reading) && isLongOver(leaseId, { ...reading, earliestMs: reading.latestMs }) ? "unknown" : "cancelled";
   const cancelled = cancelLease(before, leaseId, ending, reading);
   const answer = { ok: true, state: STATE_OF[ending] } as const;
   if (cancelled === before) return { answer, events: [] };
-  const next = change(cancelled, dated, { ttlAtSec: touchedTtlAtSec(before, dated, rules) });
+  const next = change(cancelled, dated, { ttlAtSec: touchedTtlAtSec(before, dated, policy) });
   return { answer, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: ending }] };
 }
 
 /** The time that a release is written with: of clocks that disagree, the earlier, or the leaseId's own where that lies between them. */
 function datedBy(leaseId: LeaseId, reading: ClockReading): ClockReading {
   if (!isSkewed(reading)) return reading;
-  const { earlierMs, laterMs } = reading;
-  return { earlierMs, laterMs: Math.max(earlierMs, Math.min(laterMs, leaseIdTimeMs(leaseId))) };
+  const { earliestMs, latestMs } = reading;
+  return { earliestMs, latestMs: Math.max(earliestMs, Math.min(latestMs, leaseIdTimeMs(leaseId))) };
 }
 
 /** How a hold ends that is released now. */
 function endingNow(hold: Hold, reading: ClockReading): Ending {
   if (!isLive(hold, reading)) return hold.broken === "forced" ? "broken" : "expired";
-  return isSkewed(reading) && hold.expiresAtMs <= reading.laterMs ? "unknown" : "released";
+  return isSkewed(reading) && hold.expiresAtMs <= reading.latestMs ? "unknown" : "released";
 }
 
 /** Out of the queue, or no use for an offer: the next one's turn, if it was this one's. */
-function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, rules: LockRules): Decision<Release> {
+function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const { leaseId, principal } = command;
   if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   const without = {
@@ -86,9 +86,9 @@ function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, rea
     offers: before.offers.filter((offer) => offer !== waiter),
     waiters: before.waiters.filter((other) => other !== waiter),
   };
-  const now = movedOn(without, reading);
+  const now = advanceIfQueued(without, reading);
   const dated = datedBy(leaseId, reading);
-  const next = change(now.record, dated, { ttlAtSec: touchedTtlAtSec(before, dated, rules) });
+  const next = change(now.record, dated, { ttlAtSec: touchedTtlAtSec(before, dated, policy) });
   const left: LeaseEvent = { event: "ended", leaseId, owner: waiter.owner, principal, reason: "cancelled" };
   return { answer: { ok: true, state: "never" }, next, events: [left, ...now.events] };
 }

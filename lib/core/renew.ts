@@ -3,30 +3,35 @@ import { change, ttlAtSec } from "./change.js";
 import type { Decision, Renew } from "./commands.js";
 import { holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
-import { isHeadDead, settled } from "./queue.js";
-import type { Hold, LockRecord, LockRules, Run } from "./record.js";
-import { isKept, isLater, outlivedBy, refuseUnkept, renewedTtlAtSec, withProlonged } from "./run.js";
+import { isHeadDead, advanceQueue } from "./queue.js";
+import type { Hold, LockRecord, LockPolicy, Run } from "./record.js";
+import { isStored, isLater, outlivedBy, refuseUnkept, renewedTtlAtSec, withProlonged } from "./run.js";
 import type { ClockReading } from "./time.js";
 import { isLive } from "./expiry.js";
 import { leaseLost, leaseView } from "./views.js";
 
 /** Decides a renewal: extended, or why the lease is over. */
-export function renew(record: LockRecord | undefined, command: Renew, reading: ClockReading, rules: LockRules): Decision<Renew> {
+export function renew(record: LockRecord | undefined, command: Renew, reading: ClockReading, policy: LockPolicy): Decision<Renew> {
   const { key, leaseId, principal, meta, checkpoint } = command;
   const hold = record && holdOf(record, leaseId);
   if (!record || !hold) return { answer: leaseLost(record, leaseId, reading), events: [] };
   if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   if (hold.broken) return { answer: refuse("lease-lost", { reason: "broken", detail: "An operator is ending this hold" }), events: [] };
   if (!isLive(hold, reading)) return { answer: refuse("lease-lost", { reason: "expired" }), events: [] };
-  if (checkpoint && !isKept(checkpoint)) return { answer: refuseUnkept(), events: [] };
+  if (checkpoint && !isStored(checkpoint)) return { answer: refuseUnkept(), events: [] };
 
-  const extended: Hold = { ...hold, principal, ...extension(hold, command.leaseMs ?? hold.leaseMs, reading, rules), ...(meta && { meta }) };
+  const extended: Hold = {
+    ...hold,
+    principal,
+    ...extension(hold, command.leaseMs ?? hold.leaseMs, reading, policy),
+    ...(meta && { meta }),
+  };
   const run = record.run && checkpointed(record.run, command);
   const renewed = { ...record, holds: { ...record.holds, [leaseId]: extended } };
-  const now = isHeadDead(record, reading) ? settled(renewed, reading) : { record: renewed, events: [] };
+  const now = isHeadDead(record, reading) ? advanceQueue(renewed, reading) : { record: renewed, events: [] };
   const next = change(now.record, reading, {
     ...(run && { run }),
-    ttlAtSec: run ? renewedTtlAtSec(record, extended, rules) : Math.max(record.ttlAtSec, ttlAtSec(extended, rules)),
+    ttlAtSec: run ? renewedTtlAtSec(record, extended, policy) : Math.max(record.ttlAtSec, ttlAtSec(extended, policy)),
   });
   const lease = leaseView(key, leaseId, extended, next, reading);
   const outlived = outlivedBy(run?.checkpoint, next.ttlAtSec);
@@ -45,9 +50,9 @@ function extension(
   hold: Hold,
   leaseMs: number,
   reading: ClockReading,
-  rules: LockRules,
+  policy: LockPolicy,
 ): Pick<Hold, "expiresAtMs" | "leaseMs" | "marginMs"> {
-  const expiresAtMs = reading.laterMs + leaseMs;
+  const expiresAtMs = reading.latestMs + leaseMs;
   if (expiresAtMs < hold.expiresAtMs) return hold;
-  return { expiresAtMs, leaseMs, marginMs: Math.max(hold.marginMs, rules.marginMs(leaseMs)) };
+  return { expiresAtMs, leaseMs, marginMs: Math.max(hold.marginMs, policy.marginMs(leaseMs)) };
 }

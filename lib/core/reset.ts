@@ -2,15 +2,15 @@
 import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "./change.js";
 import type { Decision, LeaseEvent, Reset } from "./commands.js";
-import { BLANK, endLease } from "./ending.js";
+import { EMPTY_RECORD, endLease } from "./ending.js";
 import { refuse } from "./errors.js";
-import type { LockRecord, LockRules } from "./record.js";
+import type { LockRecord, LockPolicy } from "./record.js";
 import { isRunning } from "./run.js";
 import type { ClockReading } from "./time.js";
 import { freeInMs } from "./views.js";
 
 /** Decides a reset: the next start is a first attempt. Not while somebody runs. */
-export function reset(record: LockRecord | undefined, { key }: Reset, reading: ClockReading, rules: LockRules): Decision<Reset> {
+export function reset(record: LockRecord | undefined, { key }: Reset, reading: ClockReading, policy: LockPolicy): Decision<Reset> {
   if (!record) return { answer: refuse("not-found", { detail: `Nothing was run under ${key}` }), events: [] };
   if (isRunning(record, reading)) return { answer: refuse("run-in-progress", { retryAfterMs: freeInMs(record, reading) }), events: [] };
   const { run, ...rest } = record;
@@ -22,7 +22,7 @@ export function reset(record: LockRecord | undefined, { key }: Reset, reading: C
     without = endLease(without, leaseId, "broken", reading, { fencingToken: hold.fencingToken });
     ended.push(endedEvent(leaseId, hold, "broken", reading));
   }
-  const next = change(without, reading, { ttlAtSec: touchedTtlAtSec(BLANK, reading, rules) });
+  const next = change(without, reading, { ttlAtSec: touchedTtlAtSec(EMPTY_RECORD, reading, policy) });
   const wasReset: LeaseEvent = {
     event: "reset",
     leaseId: run.outcome?.recordedBy ?? "",

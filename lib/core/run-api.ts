@@ -48,7 +48,7 @@ export type OutcomeSaid =
   | { readonly state: "failed"; readonly error?: unknown; readonly retryable: boolean };
 
 /** Record it, and end the lease. */
-export interface ConcludeRequest extends LeaseRef {
+export interface CompleteRequest extends LeaseRef {
   readonly outcome: OutcomeSaid;
 }
 
@@ -84,7 +84,7 @@ export interface RunsListed {
 /** Every operation on runs. */
 export interface RunApi {
   start(request: StartRequest, options?: CallOptions): Promise<Started | Replayed | Refusal>;
-  conclude(request: ConcludeRequest, options?: CallOptions): Promise<Recorded | Refusal>;
+  complete(request: CompleteRequest, options?: CallOptions): Promise<Recorded | Refusal>;
   run(request: RunRequest, options?: CallOptions): Promise<RunFound | Refusal>;
   runs(request: RunListRequest, options?: CallOptions): Promise<RunsListed | Refusal>;
   resetRun(request: { readonly key: string; readonly reason: string }, options?: CallOptions): Promise<{ readonly ok: true } | Refusal>;

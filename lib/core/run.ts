@@ -13,10 +13,10 @@ import type { ProlongedPayload } from "./commands.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { DEFAULTS } from "./limits.js";
-import type { Checkpoint, Hold, LockRecord, LockRules, Payload, Run } from "./record.js";
+import type { Checkpoint, Hold, LockRecord, LockPolicy, Payload, Run } from "./record.js";
 import { toSecondsUp } from "./time.js";
 import type { ClockReading } from "./time.js";
-import { isTakeable } from "./expiry.js";
+import { isReclaimable } from "./expiry.js";
 
 /** Year 9999, in epoch seconds: a record kept for ever is never collected. */
 const NEVER_COLLECTED_AT_SEC = 253_402_300_799;
@@ -28,7 +28,7 @@ const NEVER_COLLECTED_AT_SEC = 253_402_300_799;
 export function runOf(record: LockRecord, reading: ClockReading): Run | undefined {
   const { run } = record;
   const keptUntilMs = run?.outcome?.keptUntilMs;
-  return keptUntilMs !== undefined && keptUntilMs <= reading.earlierMs ? undefined : run;
+  return keptUntilMs !== undefined && keptUntilMs <= reading.earliestMs ? undefined : run;
 }
 
 /** Whether the work is over, and its outcome what every later caller gets. */
@@ -38,7 +38,7 @@ export function isOver(run: Run): run is Run & { readonly state: "succeeded" | "
 
 /** Whether the work is under way: nobody else may start it. */
 export function isRunning(record: LockRecord, reading: ClockReading): boolean {
-  return Object.values(record.holds).some((hold) => !isTakeable(hold, reading));
+  return Object.values(record.holds).some((hold) => !isReclaimable(hold, reading));
 }
 
 /** Whether both are about the same, as far as either says. */
@@ -50,28 +50,28 @@ export function isSameWork(known: string, asked: string): boolean {
  * When the record of a run that starts now may be collected. Late enough for every outcome recorded
  * within a retention of the start: heartbeats and outcome then leave it alone, and cost one write each.
  */
-export function startedTtlAtSec(hold: Hold, keepResultMs: number, rules: LockRules): number {
-  return Math.min(ttlAtSec(hold, { ...rules, retentionMs: 2 * rules.retentionMs + keepResultMs }), NEVER_COLLECTED_AT_SEC);
+export function startedTtlAtSec(hold: Hold, keepResultMs: number, policy: LockPolicy): number {
+  return Math.min(ttlAtSec(hold, { ...policy, retentionMs: 2 * policy.retentionMs + keepResultMs }), NEVER_COLLECTED_AT_SEC);
 }
 
 /** When the record of a run whose lease was renewed may be collected: mostly as before, else by a good stretch later. */
-export function renewedTtlAtSec(record: LockRecord, hold: Pick<Hold, "expiresAtMs" | "marginMs">, rules: LockRules): number {
-  return record.ttlAtSec >= ttlAtSec(hold, rules) ? record.ttlAtSec : ttlAtSec(hold, { ...rules, retentionMs: 2 * rules.retentionMs });
+export function renewedTtlAtSec(record: LockRecord, hold: Pick<Hold, "expiresAtMs" | "marginMs">, policy: LockPolicy): number {
+  return record.ttlAtSec >= ttlAtSec(hold, policy) ? record.ttlAtSec : ttlAtSec(hold, { ...policy, retentionMs: 2 * policy.retentionMs });
 }
 
 /** When the record of a run that is over may be collected: after its outcome is forgotten, and never earlier than before. */
-export function concludedTtlAtSec(record: LockRecord, keptUntilMs: number, reading: ClockReading, rules: LockRules): number {
-  return Math.max(touchedTtlAtSec(record, reading, rules), keptTtlAtSec(keptUntilMs, rules));
+export function completedTtlAtSec(record: LockRecord, keptUntilMs: number, reading: ClockReading, policy: LockPolicy): number {
+  return Math.max(touchedTtlAtSec(record, reading, policy), keptTtlAtSec(keptUntilMs, policy));
 }
 
 /** Until when what is kept until `keptUntilMs` stays in the table. */
-function keptTtlAtSec(keptUntilMs: number, { retentionMs }: Pick<LockRules, "retentionMs">): number {
+function keptTtlAtSec(keptUntilMs: number, { retentionMs }: Pick<LockPolicy, "retentionMs">): number {
   return Math.min(toSecondsUp(keptUntilMs + retentionMs), NEVER_COLLECTED_AT_SEC);
 }
 
 /** When the own item of a payload that is saved now may be collected: not before the record, nor before it is forgotten. */
 export function payloadTtlAtSec(record: LockRecord, run: Run, reading: ClockReading): number {
-  return Math.max(record.ttlAtSec, keptTtlAtSec(reading.laterMs + run.keepResultMs, DEFAULTS));
+  return Math.max(record.ttlAtSec, keptTtlAtSec(reading.latestMs + run.keepResultMs, DEFAULTS));
 }
 
 /** Until when the payload's own item must be kept, where it may be collected before the record that speaks of it. */
@@ -91,7 +91,7 @@ export function isLater({ sequence: before }: Checkpoint, { sequence }: Checkpoi
 }
 
 /** Whether the payload's text is somewhere: in the record, or on its own item. One that isn't must not be spoken of. */
-export function isKept({ text, ttlAtSec: until }: Payload): boolean {
+export function isStored({ text, ttlAtSec: until }: Payload): boolean {
   return text !== undefined || until !== undefined;
 }
 

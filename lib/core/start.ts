@@ -10,23 +10,23 @@
  *  6. it failed often enough       → 409 attempts-exhausted
  *  7. otherwise                    → you run: the next attempt, a takeover if the last never said how it ended
  */
-import { newHold, refuseAgain, refuseNewLease, takeOver } from "./grant.js";
+import { newHold, refuseReplay, refuseNewLease, takeOver } from "./grant.js";
 import { change } from "./change.js";
 import type { Decision, Finished, LeaseEvent, Running, Start } from "./commands.js";
-import { BLANK, holdOf } from "./ending.js";
+import { EMPTY_RECORD, holdOf } from "./ending.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
-import type { Checkpoint, Hold, LockRecord, LockRules, Run } from "./record.js";
+import type { Checkpoint, Hold, LockRecord, LockPolicy, Run } from "./record.js";
 import { isOver, isRunning, isSameWork, outlivedBy, runOf, startedTtlAtSec } from "./run.js";
 import type { ClockReading } from "./time.js";
 import { freeInMs, leaseView } from "./views.js";
 
 /** Decides a start: you run, what came of it, or why neither. */
-export function start(record: LockRecord | undefined, command: Start, reading: ClockReading, rules: LockRules): Decision<Start> {
+export function start(record: LockRecord | undefined, command: Start, reading: ClockReading, policy: LockPolicy): Decision<Start> {
   const { leaseId } = command;
-  const before = record ?? BLANK;
+  const before = record ?? EMPTY_RECORD;
   const mine = holdOf(before, leaseId);
-  if (mine && before.run) return again(before, mine, before.run, command, reading);
+  if (mine && before.run) return replay(before, mine, before.run, command, reading);
 
   const run = runOf(before, reading);
   const mismatch = run && !isSameWork(run.fingerprint, command.fingerprint) ? refuse("fingerprint-mismatch") : undefined;
@@ -35,14 +35,14 @@ export function start(record: LockRecord | undefined, command: Start, reading: C
   if (refusal) return { answer: refusal, events: [] };
 
   const { rest, ended } = takeOver(before, reading);
-  const hold = newHold(rest, command, reading, rules);
+  const hold = newHold(rest, command, reading, policy);
   const started = nextAttempt(run, ended.length > 0, command);
   const next = change(rest, reading, {
     holds: { [leaseId]: hold },
     fencingToken: hold.fencingToken,
     fenceFloor: hold.fencingToken,
     run: started,
-    ttlAtSec: startedTtlAtSec(hold, command.keepResultMs, rules),
+    ttlAtSec: startedTtlAtSec(hold, command.keepResultMs, policy),
   });
   const { owner, principal, fencingToken } = hold;
   const granted: LeaseEvent = { event: "granted", leaseId, owner, principal, fencingToken, attempt: started.attempt };
@@ -79,8 +79,8 @@ function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: St
 }
 
 /** The same id asks again. */
-function again(record: LockRecord, hold: Hold, run: Run, command: Start, reading: ClockReading): Decision<Start> {
-  const refusal = refuseAgain(record, hold, command, reading);
+function replay(record: LockRecord, hold: Hold, run: Run, command: Start, reading: ClockReading): Decision<Start> {
+  const refusal = refuseReplay(record, hold, command, reading);
   if (refusal) return { answer: refusal, events: [] };
   const { leaseId, principal } = command;
   const { owner, fencingToken } = hold;

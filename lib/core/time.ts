@@ -50,8 +50,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * expired with the earlier (nobody is robbed by a fast clock).
  */
 export interface ClockReading {
-  readonly earlierMs: number;
-  readonly laterMs: number;
+  readonly earliestMs: number;
+  readonly latestMs: number;
 }
 
 /** A moment as a client sees it, on both of its clocks. */

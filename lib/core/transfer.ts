@@ -6,13 +6,13 @@ import type { Decision, Transfer } from "./commands.js";
 import { endLease, endingOf, holdOf } from "./ending.js";
 import { refuse } from "./errors.js";
 import { offerOf, placeOf } from "./queue.js";
-import type { Hold, LockRecord, LockRules } from "./record.js";
+import type { Hold, LockRecord, LockPolicy } from "./record.js";
 import type { ClockReading } from "./time.js";
 import { isLive } from "./expiry.js";
 import { leaseLost, leaseView } from "./views.js";
 
 /** Decides a hand-over: the new lease, with a new token. */
-export function transfer(record: LockRecord | undefined, command: Transfer, reading: ClockReading, rules: LockRules): Decision<Transfer> {
+export function transfer(record: LockRecord | undefined, command: Transfer, reading: ClockReading, policy: LockPolicy): Decision<Transfer> {
   const { key, leaseId, principal, toLeaseId } = command;
   const hold = record && holdOf(record, leaseId);
   if (!record || !hold) return repeated(record, command, reading) ?? { answer: leaseLost(record, leaseId, reading), events: [] };
@@ -32,17 +32,17 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
     owner: command.toOwner ?? hold.owner,
     fencingToken: nextToken(record, reading),
     leaseMs,
-    grantedAtMs: reading.laterMs,
-    expiresAtMs: reading.laterMs + leaseMs,
-    marginMs: rules.marginMs(leaseMs),
-    params: "",
+    grantedAtMs: reading.latestMs,
+    expiresAtMs: reading.latestMs + leaseMs,
+    marginMs: policy.marginMs(leaseMs),
+    requestHash: "",
   };
   const without = endLease(record, leaseId, "transferred", reading);
   const next = change(without, reading, {
     holds: { ...without.holds, [toLeaseId]: handed },
     fencingToken: handed.fencingToken,
     fenceFloor: isAlone({ mode: handed.mode, limit: record.limit }) ? handed.fencingToken : record.fenceFloor,
-    ttlAtSec: Math.max(record.ttlAtSec, ttlAtSec(handed, rules)),
+    ttlAtSec: Math.max(record.ttlAtSec, ttlAtSec(handed, policy)),
   });
   return {
     answer: { ok: true, how: "transferred", lease: leaseView(key, toLeaseId, handed, next, reading) },

@@ -7,12 +7,12 @@ import { acquire } from "./acquire.js";
 import { breakHold } from "./break.js";
 import { changeMode } from "./change-mode.js";
 import type { Command, Decision } from "./commands.js";
-import { conclude } from "./conclude.js";
+import { complete } from "./conclude.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { LIMITS } from "./limits.js";
 import { recordBytes } from "./record-bytes.js";
-import type { LockRecord, LockRules } from "./record.js";
+import type { LockRecord, LockPolicy } from "./record.js";
 import { release } from "./release.js";
 import { renew } from "./renew.js";
 import { reset } from "./reset.js";
@@ -25,10 +25,10 @@ export function transition<C extends Command>(
   record: LockRecord | undefined,
   command: C,
   reading: ClockReading,
-  rules: LockRules,
+  policy: LockPolicy,
 ): Decision<C>;
-export function transition(record: LockRecord | undefined, command: Command, reading: ClockReading, rules: LockRules): Decision {
-  const decision = decided(record, command, reading, rules);
+export function transition(record: LockRecord | undefined, command: Command, reading: ClockReading, policy: LockPolicy): Decision {
+  const decision = decided(record, command, reading, policy);
   const refusal = decision.next && refuseGrowth(record, decision.next, command);
   return refusal ? { answer: refusal, events: [] } : decision;
 }
@@ -39,30 +39,30 @@ function refuseGrowth(record: LockRecord | undefined, next: LockRecord, { key }:
   const before = record ? recordBytes(record) : 0;
   if (bytes <= LIMITS.recordBytes || bytes <= before) return undefined;
   return refuse("key-full", {
-    retryAfterMs: LIMITS.visitMaxMs,
+    retryAfterMs: LIMITS.pollMaxMs,
     detail: `The holders and waiters of ${key} take ${before} of ${LIMITS.recordBytes} bytes, and this asks for ${bytes - before} more`,
   });
 }
 
-function decided(record: LockRecord | undefined, command: Command, reading: ClockReading, rules: LockRules): Decision {
+function decided(record: LockRecord | undefined, command: Command, reading: ClockReading, policy: LockPolicy): Decision {
   switch (command.type) {
     case "acquire":
-      return acquire(record, command, reading, rules);
+      return acquire(record, command, reading, policy);
     case "renew":
-      return renew(record, command, reading, rules);
+      return renew(record, command, reading, policy);
     case "release":
-      return release(record, command, reading, rules);
+      return release(record, command, reading, policy);
     case "transfer":
-      return transfer(record, command, reading, rules);
+      return transfer(record, command, reading, policy);
     case "break":
-      return breakHold(record, command, reading, rules);
+      return breakHold(record, command, reading, policy);
     case "mode":
-      return changeMode(record, command, reading, rules);
+      return changeMode(record, command, reading, policy);
     case "start":
-      return start(record, command, reading, rules);
-    case "conclude":
-      return conclude(record, command, reading, rules);
+      return start(record, command, reading, policy);
+    case "complete":
+      return complete(record, command, reading, policy);
     case "reset":
-      return reset(record, command, reading, rules);
+      return reset(record, command, reading, policy);
   }
 }

@@ -7,7 +7,7 @@ import type { LeaseView } from "./commands.js";
 import type { HolderView, LostReason, Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { endingOf } from "./ending.js";
-import { isLapsed, isLongOver, isTakeable, isWaiting } from "./expiry.js";
+import { isLapsed, isLongOver, isReclaimable, isWaiting } from "./expiry.js";
 import { holdCount } from "./holding.js";
 import type { LeaseId } from "./lease-id.js";
 import { leaseIdTimeMs } from "./lease-id.js";
@@ -30,10 +30,10 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
     fencingToken: hold.fencingToken,
     ...((hold.mode === "shared" || record.limit > 1) && { fenceFloor: record.fenceFloor }),
     leaseMs: hold.leaseMs,
-    remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),
+    remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.latestMs, hold.leaseMs)),
     renewAfterMs: renewAfterMs(hold.leaseMs, recordBytes(record)),
     version: record.version,
-    serverTimeMs: reading.laterMs,
+    serverTimeMs: reading.latestMs,
     ...(hold.meta && { meta: hold.meta }),
   };
 }
@@ -44,15 +44,15 @@ function holderView(hold: Hold, reading: ClockReading): HolderView {
     mode: hold.mode,
     permits: hold.permits,
     fencingToken: hold.fencingToken,
-    heldMs: Math.max(0, reading.laterMs - hold.grantedAtMs),
-    remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),
+    heldMs: Math.max(0, reading.latestMs - hold.grantedAtMs),
+    remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.latestMs, hold.leaseMs)),
   };
 }
 
 /** Those who keep others out now, the oldest grant first. */
 export function holdersOf(record: LockRecord, reading: ClockReading): readonly HolderView[] {
   return Object.values(record.holds)
-    .filter((hold) => !isTakeable(hold, reading))
+    .filter((hold) => !isReclaimable(hold, reading))
     .sort((a, b) => a.fencingToken - b.fencingToken)
     .map((hold) => holderView(hold, reading));
 }
@@ -65,15 +65,15 @@ export function withinBytes<T>(views: readonly T[], maxBytes: number): readonly 
 }
 
 /** How long until the first of the present holds may be taken over or offers withdrawn, if nobody does anything. */
-export function freeInMs({ holds, offers, waiters }: LockRecord, { earlierMs }: ClockReading): number {
+export function freeInMs({ holds, offers, waiters }: LockRecord, { earliestMs }: ClockReading): number {
   const times = [
     ...Object.values(holds).map(({ expiresAtMs, marginMs }) => expiresAtMs + marginMs),
     ...offers.map(({ offeredAtMs }) => offeredAtMs + DEFAULTS.offerWindowMs),
   ];
   // Who waits for a key that nobody has will not do so for ever.
   const [first] = waiters;
-  if (times.length === 0 && first) times.push(first.heardUntilMs);
-  return Math.max(0, Math.min(...times) - earlierMs);
+  if (times.length === 0 && first) times.push(first.aliveUntilMs);
+  return Math.max(0, Math.min(...times) - earliestMs);
 }
 
 /** The refusal for a lease that is not held any more, and why as far as it is known. */
@@ -146,7 +146,7 @@ function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): read
     mode,
     priority,
     position: index + 1,
-    waitingMs: Math.max(0, reading.laterMs - leaseIdTimeMs(leaseId)),
+    waitingMs: Math.max(0, reading.latestMs - leaseIdTimeMs(leaseId)),
   }));
 }
 
@@ -190,7 +190,7 @@ export function runView(key: string, record: LockRecord, run: Run, reading: Cloc
   if (run.state === "running" || run.state === "interrupted") return { ...common, state: "interrupted" };
   if (run.state === "retry") return { ...common, state: "failed", retryable: true };
   const { keptUntilMs = 0, omitted } = run.outcome ?? {};
-  const keptForMs = run.keepResultMs >= FOREVER_MS ? "forever" : Math.max(0, keptUntilMs - reading.laterMs);
+  const keptForMs = run.keepResultMs >= FOREVER_MS ? "forever" : Math.max(0, keptUntilMs - reading.latestMs);
   return {
     ...common,
     state: run.state,

@@ -17,10 +17,10 @@ export interface ClockBounds {
 }
 
 /** The clocks of a request; vague while a look at the table would tell more of them. */
-export type RequestClocks = ReadClocks & { readonly isVague?: () => boolean };
+export type RequestClocks = ReadClocks & { readonly isStale?: () => boolean };
 
 /** A second clock known no better than this is asked again before anything rests on it. */
-const VAGUE_MS = 2500;
+const STALE_MS = 2500;
 
 /**
  * The clocks of one request to a function: its own, and the gateway's from when the request arrived and
@@ -42,16 +42,16 @@ export function gatewayClocks(clock: Clock, gatewayTimeMs: number | undefined): 
  * the first answer, and after a long silence or a freeze, they are vague: nothing is written by them.
  */
 export function tableClocks(clock: Clock, tableTime: () => ClockBounds | undefined): RequestClocks {
-  const isVague = (): boolean => {
+  const isStale = (): boolean => {
     const bounds = tableTime();
-    return !bounds || bounds.highMs - bounds.lowMs > VAGUE_MS;
+    return !bounds || bounds.highMs - bounds.lowMs > STALE_MS;
   };
-  return Object.assign(() => readingOf(clock.wallMs(), tableTime()), { isVague });
+  return Object.assign(() => readingOf(clock.wallMs(), tableTime()), { isStale });
 }
 
 function readingOf(ownMs: number, second: ClockBounds | undefined): ClockReading {
-  if (!second) return { earlierMs: ownMs, laterMs: ownMs };
-  return { earlierMs: Math.floor(Math.min(ownMs, second.lowMs)), laterMs: Math.ceil(Math.max(ownMs, second.highMs)) };
+  if (!second) return { earliestMs: ownMs, latestMs: ownMs };
+  return { earliestMs: Math.floor(Math.min(ownMs, second.lowMs)), latestMs: Math.ceil(Math.max(ownMs, second.highMs)) };
 }
 
 /** The two clocks disagree by more than the guard: nothing but the end of a lease is decided by them. */
@@ -60,8 +60,8 @@ export class ClockSkew extends Error {
   /** The answer to the request that would have rested on them. */
   readonly refusal: Refusal;
 
-  constructor({ earlierMs, laterMs }: ClockReading) {
-    const detail = `The service's clocks are ${laterMs - earlierMs} ms apart`;
+  constructor({ earliestMs, latestMs }: ClockReading) {
+    const detail = `The service's clocks are ${latestMs - earliestMs} ms apart`;
     super(detail);
     this.refusal = refuse("clock-skew", { retryAfterMs: 1000, detail });
   }

@@ -19,7 +19,7 @@ const DIGEST_CHARS = 16;
 
 /** The operations on locks. */
 export function lockOperations(requests: Requests): LockApi {
-  const { apply, look, store, clocks, serverWaitMs, caller, principal } = requests;
+  const { apply, read, store, clocks, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
@@ -34,7 +34,7 @@ export function lockOperations(requests: Requests): LockApi {
       if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
       const { key, leaseId } = command;
       const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
-      const seen = await look(
+      const seen = await read(
         { key },
         async () => ({ ok: true, isUp: isUp(await watch(requests, lockOf(key), waitMs, isUp, signal)) }) as const,
       );
@@ -48,19 +48,19 @@ export function lockOperations(requests: Requests): LockApi {
     breakHold: ({ key, fencingToken, reason, drainMs }) =>
       apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
     check: ({ kind = "locks", key, leaseId }) =>
-      look({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
+      read({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
     inspect: ({ key, ifNoneMatch, waitMs = 0 }, { signal } = {}) =>
-      look({ key }, async () => {
+      read({ key }, async () => {
         const seenAs = (record: LockRecord | undefined) => inspection(key, record, clocks());
         const isKnown = (tag: string): boolean => namesTag(ifNoneMatch, tag);
-        const isNews = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(seenAs(record)));
-        const record = await watch(requests, lockOf(key), ifNoneMatch === undefined ? 0 : waitMs, isNews, signal);
+        const hasChanged = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(seenAs(record)));
+        const record = await watch(requests, lockOf(key), ifNoneMatch === undefined ? 0 : waitMs, hasChanged, signal);
         const found = seenAs(record);
         const tag = inspectionTag(found);
         return isKnown(tag) ? { ok: true, tag, unchanged: true } : { ok: true, tag, inspection: found };
       }),
     list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
-      look({}, async () => {
+      read({}, async () => {
         const page = await store.list({ namespace, kind: "locks", prefix, after, max });
         const found = page.items.map(({ key, record }) => inspection(key, record, clocks()));
         const shown = withinBytes(found, LIMITS.pageBytes);
@@ -69,9 +69,9 @@ export function lockOperations(requests: Requests): LockApi {
         return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
       }),
     health: ({ deep = false }) =>
-      look({ needsTable: deep }, async () => {
+      read({ needsTable: deep }, async () => {
         if (deep) await store.read(lockOf(HEALTH_KEY));
-        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().laterMs };
+        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs };
       }),
   };
 }
@@ -85,8 +85,8 @@ function isPatient(answer: Held | Waiting | Refusal): boolean {
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
-  const params = digestOf([leaseMs, owner, mode, limit, permits, scope, meta, priority]).slice(0, DIGEST_CHARS);
-  return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, params, ...given({ scope, meta }) };
+  const requestHash = digestOf([leaseMs, owner, mode, limit, permits, scope, meta, priority]).slice(0, DIGEST_CHARS);
+  return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, ...given({ scope, meta }) };
 }
 
 /** What no key could be asked for. */

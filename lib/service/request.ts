@@ -31,7 +31,7 @@ export interface ServiceDeps {
    */
   readonly serverWaitMs?: number;
   /** Whether the caller is told what the store said, which only who owns the store should be. @default false */
-  readonly tellsCause?: boolean;
+  readonly exposeCause?: boolean;
 }
 
 /** What an operation adds to its lines in the log. */
@@ -39,11 +39,11 @@ export interface Logging {
   /** Why somebody did it, in their words. */
   readonly reason?: string;
   /** A refusal that is not the last word: who gets it logs it, when it is. */
-  readonly unlogged?: ErrorCode;
+  readonly deferLog?: ErrorCode;
 }
 
 /** What is read. */
-export interface Look {
+export interface ReadRequest {
   readonly key?: string;
   readonly kind?: Kind | undefined;
   /** False: it is answered also while the table isn't. @default true */
@@ -70,7 +70,7 @@ export interface Requests {
   /** Logs a refusal that was decided here, and passes it on. */
   readonly refused: (request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string) => Refusal;
   /** What reading alone answers; only trouble is logged. */
-  readonly look: <T>(request: Look, read: () => Promise<T>) => Promise<T | Refusal>;
+  readonly read: <T>(request: ReadRequest, read: () => Promise<T>) => Promise<T | Refusal>;
 }
 
 const HAS_TENANTS = "this table has tenants, each with a namespace of its own";
@@ -80,7 +80,7 @@ export const HEALTH_KEY = "health";
 
 /** Requests on `caller`'s behalf, by these clocks. */
 export function requests(
-  { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, tellsCause = false }: ServiceDeps,
+  { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, exposeCause = false }: ServiceDeps,
   caller: Caller,
   unguarded: RequestClocks,
 ): Requests {
@@ -90,7 +90,7 @@ export function requests(
   /** The time that a line in the log has: where the clocks disagree, the later one may be days ahead, and nobody looks for a line there. */
   function logTimeMs(): number {
     const reading = unguarded();
-    return isSkewed(reading) ? reading.earlierMs : reading.laterMs;
+    return isSkewed(reading) ? reading.earliestMs : reading.latestMs;
   }
 
   function refused(request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string): Refusal {
@@ -104,7 +104,7 @@ export function requests(
     const refusal = storeRefusal(error);
     const cause = withoutLeaseIds((error as Error).message);
     refused(request, refusal, cause);
-    return tellsCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
+    return exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
   }
 
   /**
@@ -128,18 +128,18 @@ export function requests(
     serverWaitMs,
     refused,
 
-    async apply(command, kind = "locks", { reason, unlogged } = {}) {
+    async apply(command, kind = "locks", { reason, deferLog } = {}) {
       const address = { namespace, kind, key: command.key };
       const request = { kind, ...command };
       try {
         const misplaced = await refuseNamespace();
         if (misplaced) return refused(request, misplaced);
-        if (unguarded.isVague?.()) await store.read(address);
+        if (unguarded.isStale?.()) await store.read(address);
         const atMs = logTimeMs();
         const { answer, events } = await store.apply(address, command, command.type === "release" ? unguarded : clocks);
         for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, atMs, reason));
         if (answer.ok) return answer;
-        return answer.code === unlogged ? answer : refused(request, answer);
+        return answer.code === deferLog ? answer : refused(request, answer);
       } catch (error) {
         return failed(request, error);
       }
@@ -152,15 +152,15 @@ export function requests(
       try {
         const misplaced = await refuseNamespace();
         if (misplaced) return refused(request, misplaced);
-        if (first && unguarded.isVague?.()) await store.read(first);
-        const { laterMs } = clocks();
+        if (first && unguarded.isStale?.()) await store.read(first);
+        const { latestMs } = clocks();
         const applied = await store.applyAll(
           commands.map((command, index) => ({ address: addresses[index] as Address, command })),
           clocks,
         );
         return applied.map((one, index) => {
           const key = commands[index]?.key ?? "";
-          for (const event of one?.events ?? []) log(eventLine({ kind: "locks", key }, event, caller, laterMs));
+          for (const event of one?.events ?? []) log(eventLine({ kind: "locks", key }, event, caller, latestMs));
           if (!one) return undefined;
           return one.answer.ok ? one.answer : (refused({ ...request, key }, one.answer) as typeof one.answer);
         });
@@ -169,11 +169,11 @@ export function requests(
       }
     },
 
-    async look({ key = HEALTH_KEY, kind = "locks", needsTable = true }, read) {
+    async read({ key = HEALTH_KEY, kind = "locks", needsTable = true }, read) {
       try {
         const misplaced = needsTable ? await refuseNamespace() : undefined;
         if (misplaced) return misplaced;
-        if (unguarded.isVague?.()) await store.read({ namespace, kind, key });
+        if (unguarded.isStale?.()) await store.read({ namespace, kind, key });
         clocks();
         return await read();
       } catch (error) {

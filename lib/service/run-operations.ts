@@ -4,7 +4,7 @@
  * record says something new, looking at it and not writing to it meanwhile.
  */
 import { digestOf } from "../core/canonical.js";
-import type { Conclude, Finished, Held, Renew, Running } from "../core/commands.js";
+import type { Complete, Finished, Held, Renew, Running } from "../core/commands.js";
 import { holdOf } from "../core/ending.js";
 import type { Refusal } from "../core/errors.js";
 import { namesTag } from "../core/entity-tag.js";
@@ -28,7 +28,7 @@ const OMITTED = { resultOmitted: true } as const;
 
 /** The operations on runs, and the renewal of their leases. */
 export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
-  const { apply, look, store, clocks, clock, serverWaitMs, caller, principal } = requests;
+  const { apply, read, store, clocks, clock, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;
   const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
 
@@ -51,7 +51,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
    * the same, and the same request finds it.
    */
   async function told(key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
-    const whole = await look({ key, kind: "runs" }, () => values(key, answer));
+    const whole = await read({ key, kind: "runs" }, () => values(key, answer));
     return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
   }
 
@@ -77,11 +77,11 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       const command = { type: "start", principal, ...parametersOf(request) } as const;
       const began = instantOf(clock);
       for (;;) {
-        const answer = await apply(command, "runs", { unlogged: "run-in-progress" });
+        const answer = await apply(command, "runs", { deferLog: "run-in-progress" });
         if (answer.ok) return told(key, answer);
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
-        const seen = await look({ key, kind: "runs" }, async () => {
+        const seen = await read({ key, kind: "runs" }, async () => {
           const record =
             leftMs > 0 ? await watch(requests, addressOf(key), leftMs, (now) => !now || !isRunning(now, clocks()), signal) : undefined;
           return { ok: true as const, record };
@@ -99,14 +99,14 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       if (checkpoint === undefined) return lengthened(await apply(command, "runs"));
       const packed = pack("checkpoint", checkpoint, LIMITS.checkpointBytes);
       if (!packed.ok) return packed;
-      const kept = await look({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
+      const kept = await read({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
       return kept.ok ? lengthened(await apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs")) : kept;
 
       /** The record is kept for longer than the checkpoint's own item: so is that, then. */
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
         if (!answer.ok || !answer.outlived) return answer;
         const prolonged = answer.outlived;
-        const done = await look({ key, kind: "runs" }, async () => {
+        const done = await read({ key, kind: "runs" }, async () => {
           await store.keepPayload(addressOf(key), prolonged);
           return { ok: true as const };
         });
@@ -116,20 +116,20 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       }
     },
 
-    async conclude({ key, leaseId, outcome }) {
-      const command = { type: "conclude", key, leaseId, principal, ...stateOf(outcome) } as const;
+    async complete({ key, leaseId, outcome }) {
+      const command = { type: "complete", key, leaseId, principal, ...stateOf(outcome) } as const;
       if (outcome.state === "succeeded" && outcome.resultOmitted && outcome.result !== undefined)
         return refuse("invalid-request", { field: "resultOmitted", detail: "resultOmitted: goes without a result" });
       const [field, value] = outcome.state === "failed" ? ["error", outcome.error] : ["result", outcome.result];
-      if (value === undefined) return apply<Conclude>(command, "runs");
+      if (value === undefined) return apply<Complete>(command, "runs");
       const packed = pack(field, value, LIMITS.resultBytes);
       if (!packed.ok) return packed;
-      const kept = await look({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
-      return kept.ok ? apply<Conclude>({ ...command, payload: kept.payload }, "runs") : kept;
+      const kept = await read({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
+      return kept.ok ? apply<Complete>({ ...command, payload: kept.payload }, "runs") : kept;
     },
 
     run: ({ key, ifNoneMatch, waitMs = 0 }, { signal }: CallOptions = {}) =>
-      look({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
+      read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
         const tagOf = (record: LockRecord | undefined): string | undefined => {
           const run = record && runOf(record, clocks());
           return run && runTag(runView(key, record, run, clocks()), run);
@@ -160,7 +160,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       }),
 
     runs: ({ prefix = "", state, max = DEFAULTS.listMax, cursor = "" }) =>
-      look({ kind: "runs" }, async () => {
+      read({ kind: "runs" }, async () => {
         const page = await store.list({ namespace, kind: "runs", prefix, after: cursor, max });
         const items = page.items.flatMap(({ key, record }) => {
           const run = runOf(record, clocks());
@@ -174,7 +174,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
   };
 }
 
-function stateOf(outcome: OutcomeSaid): Pick<Conclude, "state" | "omitted"> {
+function stateOf(outcome: OutcomeSaid): Pick<Complete, "state" | "omitted"> {
   if (outcome.state === "failed") return { state: outcome.retryable ? "retry" : "failed" };
   return { state: "succeeded", ...(outcome.resultOmitted && { omitted: true }) };
 }
@@ -184,6 +184,6 @@ function parametersOf(request: StartRequest) {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", fingerprint = "", maxAttempts = DEFAULTS.maxAttempts } = request;
   const { keepResultMs: asked = DEFAULTS.keepResultMs } = request;
   const keepResultMs = asked === "forever" ? FOREVER_MS : asked;
-  const params = digestOf([leaseMs, owner, fingerprint, keepResultMs, maxAttempts]).slice(0, 16);
-  return { key, leaseId, leaseMs, owner, fingerprint, keepResultMs, maxAttempts, params };
+  const requestHash = digestOf([leaseMs, owner, fingerprint, keepResultMs, maxAttempts]).slice(0, 16);
+  return { key, leaseId, leaseMs, owner, fingerprint, keepResultMs, maxAttempts, requestHash };
 }

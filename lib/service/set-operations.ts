@@ -16,9 +16,14 @@ export function setOperations({ applyAll, principal }: Requests, locks: LockApi)
     async acquireSet({ locks: wanted, ...rest }) {
       const locks = merged(wanted);
       const commands = locks.map((lock) => {
-        const { params, ...parameters } = parametersOf({ ...rest, ...lock });
+        const { requestHash, ...parameters } = parametersOf({ ...rest, ...lock });
         // The id is the whole set's: with other keys it is another set.
-        return { type: "acquire", principal, ...parameters, params: digestOf([params, locks]).slice(0, params.length) } as const;
+        return {
+          type: "acquire",
+          principal,
+          ...parameters,
+          requestHash: digestOf([requestHash, locks]).slice(0, requestHash.length),
+        } as const;
       });
       const answers = await applyAll(commands);
       if ("ok" in answers) return answers;

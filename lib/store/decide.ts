@@ -8,9 +8,9 @@
  *
  * Bounded: a request that keeps losing gives up, definitely without a write.
  */
-import type { Command, Decision, Heard } from "../core/commands.js";
+import type { Command, Decision, Touch } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
-import type { LockRecord, LockRules } from "../core/record.js";
+import type { LockRecord, LockPolicy } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import type { Address, Applied, Part, ReadClocks } from "./lock-store.js";
@@ -24,14 +24,14 @@ export interface Writes {
   /** The record after it, if the version is still the one seen. */
   readonly replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>;
   /** Only that a waiter was heard of, if it is still at its place. */
-  readonly hear: (heard: Heard) => Promise<WriteResult>;
+  readonly touchWaiter: (touch: Touch) => Promise<WriteResult>;
   /** Only one more waiter, whatever else has changed since: two hundred who arrive at once don't race each other. */
   readonly append?: () => Promise<WriteResult>;
 }
 
 /** What the loop needs of the world. */
-export interface DecideDeps {
-  readonly rules: LockRules;
+export interface CompareAndSetDeps {
+  readonly policy: LockPolicy;
   readonly clock: Clock;
   /** From 0 to 1, for jitter. */
   readonly random: () => number;
@@ -41,27 +41,27 @@ export interface DecideDeps {
 const BACKOFF_STEP_MS = 4;
 
 /** Decides `command` starting from `seen`, and writes until a decision stands. */
-export async function decide<C extends Command>(
+export async function compareAndSet<C extends Command>(
   seen: LockRecord | undefined,
   command: C,
   clocks: ReadClocks,
-  { replace, hear, append }: Writes,
-  { rules, clock, random }: DecideDeps,
+  { replace, touchWaiter, append }: Writes,
+  { policy, clock, random }: CompareAndSetDeps,
 ): Promise<Applied<C>> {
   // A record that refused one more waiter for a reason of the table's own is written as a whole.
   const appendsRefused = new Set<number | undefined>();
-  for (let attempt = 0; attempt < LIMITS.decideAttempts; attempt++) {
+  for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
-    const { answer, next, heard, behind, events } = transition(seen, command, clocks(), rules);
+    const { answer, next, touch, behind, events } = transition(seen, command, clocks(), policy);
     const appended = behind && !appendsRefused.has(seen?.version) ? append?.() : undefined;
-    const written = heard ? hear(heard) : (appended ?? (next && replace(next, seen)));
+    const written = touch ? touchWaiter(touch) : (appended ?? (next && replace(next, seen)));
     if (!written) return { answer, events };
     const result = await written;
     if (result.written) return { answer, events };
     if (appended) appendsRefused.add(result.seen?.version);
     seen = result.seen;
   }
-  throw new StoreUnavailable(`the key changed ${LIMITS.decideAttempts} times under this request`, true, true);
+  throw new StoreUnavailable(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
 }
 
 /** The outcome of a transaction; a refused one brings the records as they are now. */
@@ -75,17 +75,17 @@ export interface Change {
 }
 
 /** The same loop over several keys: all of them change together, or none does. */
-export async function decideAll<C extends Command>(
+export async function compareAndSetAll<C extends Command>(
   seen: readonly (LockRecord | undefined)[],
   parts: readonly Part<C>[],
   clocks: ReadClocks,
   replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
-  { rules, clock, random }: DecideDeps,
+  { policy, clock, random }: CompareAndSetDeps,
 ): Promise<readonly (Applied<C> | undefined)[]> {
-  for (let attempt = 0; attempt < LIMITS.decideAttempts; attempt++) {
+  for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
     const reading = clocks();
-    const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, rules));
+    const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, policy));
     if (decisions.some(({ answer }) => !answer.ok))
       return refusedSet(
         parts,
@@ -102,7 +102,7 @@ export async function decideAll<C extends Command>(
     if (result.written) return decisions;
     seen = result.seen;
   }
-  throw new StoreUnavailable(`the keys changed ${LIMITS.decideAttempts} times under this request`, true, true);
+  throw new StoreUnavailable(`the keys changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
 }
 
 /** The answers to a set that was refused. What time has brought about on a key that refused it is written all the same, by itself (L1). */

@@ -17,10 +17,10 @@ import type { LockRecord } from "../core/record.js";
 import { isSameQueue } from "../core/queue.js";
 import { transition } from "../core/transition.js";
 import { plainItem } from "./attribute-value.js";
-import type { Change, DecideDeps, WriteAllResult, WriteResult, Writes } from "./decide.js";
-import { decide, decideAll, refusedSet } from "./decide.js";
-import { Glimpses } from "./glimpses.js";
-import { append, guess, hear, isPlain } from "./guesses.js";
+import type { Change, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "./decide.js";
+import { compareAndSet, compareAndSetAll, refusedSet } from "./decide.js";
+import { RecentRecords } from "./glimpses.js";
+import { append, fastPath, touchWaiter, isPlain } from "./guesses.js";
 import type { Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./item.js";
@@ -40,10 +40,10 @@ export function createDynamoStore({
   client,
   tableName,
   ...deps
-}: DecideDeps & { readonly client: DynamoDBClient; readonly tableName: string }): LockStore {
+}: CompareAndSetDeps & { readonly client: DynamoDBClient; readonly tableName: string }): LockStore {
   const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
   const table = { TableName: tableName };
-  const glimpses = new Glimpses(deps.clock);
+  const recentRecords = new RecentRecords(deps.clock);
   let tenancy: Promise<TableTenancy> | undefined;
 
   /** One conditional write; a refusal brings the item. */
@@ -110,13 +110,13 @@ export function createDynamoStore({
   function writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
     const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
       const result = await written;
-      glimpses.note(address, result.written ? next : result.seen);
+      recentRecords.note(address, result.written ? next : result.seen);
       return result;
     };
     return {
       replace: (next, seen) => noted(next, write(address, replacement(next, seen))),
-      hear: (heard) => write(address, hear(heard)),
-      ...(command.type === "acquire" && isPlain(command) && { append: () => write(address, append(command, clocks(), deps.rules)) }),
+      touchWaiter: (touch) => write(address, touchWaiter(touch)),
+      ...(command.type === "acquire" && isPlain(command) && { append: () => write(address, append(command, clocks(), deps.policy)) }),
     };
   }
 
@@ -152,22 +152,22 @@ export function createDynamoStore({
 
     async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
       const reading = clocks();
-      const glimpse = glimpses.of(address);
-      const guessed = guess(address.kind, command, reading, deps.rules, glimpse);
-      if (!guessed) {
+      const recent = recentRecords.of(address);
+      const fast = fastPath(address.kind, command, reading, deps.policy, recent);
+      if (!fast) {
         // Only a change may rest on what was seen before: it is written on that version, or not at all.
-        const { record } = glimpse;
-        const seen = record && transition(record, command, reading, deps.rules).next ? record : await this.read(address);
-        return decide(seen, command, clocks, writesTo(address, command, clocks), deps);
+        const { record } = recent;
+        const seen = record && transition(record, command, reading, deps.policy).next ? record : await this.read(address);
+        return compareAndSet(seen, command, clocks, writesTo(address, command, clocks), deps);
       }
-      const result = await write(address, guessed);
+      const result = await write(address, fast);
       if (!result.written) {
-        glimpses.note(address, result.seen);
-        return decide(result.seen, command, clocks, writesTo(address, command, clocks), deps);
+        recentRecords.note(address, result.seen);
+        return compareAndSet(result.seen, command, clocks, writesTo(address, command, clocks), deps);
       }
       const decided =
-        guessed.outcome && result.before ? guessed.outcome(result.before) : transition(result.before, command, reading, deps.rules);
-      glimpses.note(address, decided.next);
+        fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, deps.policy);
+      recentRecords.note(address, decided.next);
       return decided as Decision<C>;
     },
 
@@ -175,16 +175,16 @@ export function createDynamoStore({
       const readAll = (): Promise<(LockRecord | undefined)[]> => Promise.all(parts.map(({ address }) => this.read(address)));
       const reading = clocks();
       const writes = parts.flatMap(({ address, command }) => {
-        const guessed = guess(address.kind, command, reading, deps.rules);
-        return guessed ? [{ address, ...guessed }] : [];
+        const fast = fastPath(address.kind, command, reading, deps.policy);
+        return fast ? [{ address, ...fast }] : [];
       });
       // Those that refused bring their items: one that stays refused decides, and nobody else need be read.
       const refused = writes.length === parts.length ? await transact(writes) : new Map<number, LockRecord | undefined>();
       // What was free is decided as if it were new; a set's answer doesn't tell the version, which is another then.
-      if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.rules));
+      if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.policy));
       const decided = parts.map(({ command }, index) => {
         const seen = refused.get(index);
-        return refused.has(index) ? { seen, decision: transition(seen, command, reading, deps.rules) } : undefined;
+        return refused.has(index) ? { seen, decision: transition(seen, command, reading, deps.policy) } : undefined;
       });
       const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
         const again = await transact(
@@ -193,14 +193,14 @@ export function createDynamoStore({
         return again ? { written: false, seen: await readAll() } : { written: true };
       };
       if (decided.some((one) => one?.decision.answer.ok === false)) return refusedSet(parts, decided, replaceAll);
-      return decideAll(await readAll(), parts, clocks, replaceAll, deps);
+      return compareAndSetAll(await readAll(), parts, clocks, replaceAll, deps);
     },
 
     async read(address) {
       try {
         const { Item } = await documents.send(new GetCommand({ ...table, Key: itemKey(address), ConsistentRead: true }));
         const record = Item && fromItem(Item);
-        glimpses.note(address, record);
+        recentRecords.note(address, record);
         return record;
       } catch (error) {
         throw error instanceof NewerFormat ? error : storeUnavailable(error);

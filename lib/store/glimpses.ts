@@ -9,7 +9,7 @@ import type { Clock } from "../core/time.js";
 import type { Address } from "./lock-store.js";
 
 /** A key as it was last seen. */
-export interface Glimpse {
+export interface RecentRecord {
   readonly record?: LockRecord;
   readonly holds: number;
   /** Somebody holds it, is offered it or waits. */
@@ -23,7 +23,7 @@ export interface Glimpse {
 }
 
 /** Of a key that this process knows nothing of. */
-export const NOTHING_SEEN: Glimpse = { holds: 0, isInUse: false, isLarge: false, offered: new Set(), waiting: new Set() };
+export const NOTHING_SEEN: RecentRecord = { holds: 0, isInUse: false, isLarge: false, offered: new Set(), waiting: new Set() };
 
 /** A glimpse is worth this long, and so many keys are remembered. */
 const FRESH_MS = 5000;
@@ -32,27 +32,27 @@ const MOST_KEYS = 256;
 const LARGE_QUEUE = 8;
 
 /** The keys that a process saw lately. */
-export class Glimpses {
+export class RecentRecords {
   readonly #clock: Clock;
-  readonly #seen = new Map<string, { readonly glimpse: Glimpse; readonly atMs: number }>();
+  readonly #seen = new Map<string, { readonly recent: RecentRecord; readonly atMs: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** What was last seen of the key, if that is not long ago. */
-  of(address: Address): Glimpse {
+  of(address: Address): RecentRecord {
     const seen = this.#seen.get(nameOf(address));
-    return seen && this.#clock.monotonicMs() - seen.atMs <= FRESH_MS ? seen.glimpse : NOTHING_SEEN;
+    return seen && this.#clock.monotonicMs() - seen.atMs <= FRESH_MS ? seen.recent : NOTHING_SEEN;
   }
 
   /** Remembers the key as it is now. */
   note(address: Address, record: LockRecord | undefined): void {
     const name = nameOf(address);
     this.#seen.delete(name);
-    const glimpse = record && glimpseOf(record);
-    if (!glimpse?.isInUse) return;
-    this.#seen.set(name, { glimpse, atMs: this.#clock.monotonicMs() });
+    const recent = record && recentRecordOf(record);
+    if (!recent?.isInUse) return;
+    this.#seen.set(name, { recent, atMs: this.#clock.monotonicMs() });
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > MOST_KEYS && oldest !== undefined) this.#seen.delete(oldest);
   }
@@ -62,7 +62,7 @@ function nameOf({ namespace, kind, key }: Address): string {
   return `${namespace}/${kind}/${key}`;
 }
 
-function glimpseOf(record: LockRecord): Glimpse {
+function recentRecordOf(record: LockRecord): RecentRecord {
   const { holds, offers, waiters } = record;
   const count = Object.keys(holds).length;
   return {

@@ -6,75 +6,75 @@
  */
 import { touchedTtlAtSec, ttlAtSec } from "../core/change.js";
 import { queueBehind } from "../core/acquire.js";
-import type { Acquire, Command, Conclude, Decision, Heard, Release, Renew, Start } from "../core/commands.js";
+import type { Acquire, Command, Complete, Decision, Touch, Release, Renew, Start } from "../core/commands.js";
 import { outcomeDigest } from "../core/conclude.js";
-import { BLANK } from "../core/ending.js";
+import { EMPTY_RECORD } from "../core/ending.js";
 import { newHold, refuseNewLease } from "../core/grant.js";
-import { highestFloor, isSkewed } from "../core/expiry.js";
+import { highestLowWatermark, isSkewed } from "../core/expiry.js";
 import { isAlone } from "../core/holding.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
 import { waiterFor } from "../core/queue.js";
-import type { Hold, LockRecord, LockRules } from "../core/record.js";
-import { isKept, startedTtlAtSec } from "../core/run.js";
+import type { Hold, LockRecord, LockPolicy } from "../core/record.js";
+import { isStored, startedTtlAtSec } from "../core/run.js";
 import { nextAttempt } from "../core/start.js";
 import type { ClockReading } from "../core/time.js";
 import type { Item } from "./item.js";
-import type { Glimpse } from "./glimpses.js";
+import type { RecentRecord } from "./glimpses.js";
 import { NOTHING_SEEN } from "./glimpses.js";
 import { checkpointToItem, FORMAT_VERSION, holdToItem, isLong, payloadToItem, runToItem, waiterToItem } from "./item.js";
 import * as is from "./predicates.js";
 import type { Write } from "./predicates.js";
 
 /** A write, and what it comes to where that is not what the core decides on what it was written over. */
-export interface Guess extends Write {
+export interface FastPath extends Write {
   readonly outcome?: (before: LockRecord) => Decision<Acquire>;
 }
 
 /** The guess for `command`, if its common case can be written blind; what was last seen of the key says which that is. */
-export function guess(
+export function fastPath(
   kind: Kind,
   command: Command,
   reading: ClockReading,
-  rules: LockRules,
-  seen: Glimpse = NOTHING_SEEN,
-): Guess | undefined {
+  policy: LockPolicy,
+  seen: RecentRecord = NOTHING_SEEN,
+): FastPath | undefined {
   switch (command.type) {
     case "acquire":
-      return guessAcquire(command, reading, rules, seen);
+      return fastAcquire(command, reading, policy, seen);
     case "start":
-      return refuseNewLease(BLANK, command.leaseId, reading) ? undefined : guessStart(command, reading, rules);
+      return refuseNewLease(EMPTY_RECORD, command.leaseId, reading) ? undefined : fastStart(command, reading, policy);
     case "renew":
       // Whether there is room for a new meta, or the checkpoint is still the one that was kept for longer, only the record says.
-      if (command.meta || command.prolonged || (command.checkpoint && !isKept(command.checkpoint))) return undefined;
-      return kind === "runs" ? guessRenewOfRun(command, reading, rules) : guessRenewOfLock(command, reading, rules);
+      if (command.meta || command.prolonged || (command.checkpoint && !isStored(command.checkpoint))) return undefined;
+      return kind === "runs" ? fastRenewOfRun(command, reading, policy) : fastRenewOfLock(command, reading, policy);
     case "release":
       // Clocks that disagree hand nothing on, and don't know what to say of the hold.
       if (kind === "runs" || isSkewed(reading)) return undefined;
-      return seen.holds > 1 ? guessLeave(command, reading, rules) : guessRelease(command, reading, rules);
-    case "conclude":
-      return command.payload && !isKept(command.payload) ? undefined : guessConclude(command, reading, rules);
+      return seen.holds > 1 ? fastLeave(command, reading, policy) : fastRelease(command, reading, policy);
+    case "complete":
+      return command.payload && !isStored(command.payload) ? undefined : fastComplete(command, reading, policy);
     default:
       return undefined;
   }
 }
 
-function guessAcquire(command: Acquire, reading: ClockReading, rules: LockRules, seen: Glimpse): Guess | undefined {
+function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: RecentRecord): FastPath | undefined {
   const { leaseId, wait } = command;
   if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
-    return isAlone(command) ? guessClaim(command, reading, rules) : undefined;
+    return isAlone(command) ? fastClaim(command, reading, policy) : undefined;
   if (seen.waiting.has(leaseId)) return undefined;
   // An id whose time is out of bounds is no new lease's; it may hold since earlier, so the record decides.
-  if (refuseNewLease(BLANK, leaseId, reading)) return undefined;
-  if (wait && seen.isInUse && isPlain(command)) return append(command, reading, rules);
+  if (refuseNewLease(EMPTY_RECORD, leaseId, reading)) return undefined;
+  if (wait && seen.isInUse && isPlain(command)) return append(command, reading, policy);
   // A refused write is paid by the item's size too.
-  return seen.isLarge ? undefined : guessFree(command, reading, rules);
+  return seen.isLarge ? undefined : fastGrant(command, reading, policy);
 }
 
 /** The key is free and this id is new to it. */
-function guessFree(command: Acquire, reading: ClockReading, rules: LockRules): Write {
-  const hold = newHold(BLANK, command, reading, rules);
-  return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, rules));
+function fastGrant(command: Acquire, reading: ClockReading, policy: LockPolicy): Write {
+  const hold = newHold(EMPTY_RECORD, command, reading, policy);
+  return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, policy));
 }
 
 /** Whether behind everybody is where it belongs, as long as anybody is there. */
@@ -83,7 +83,7 @@ export function isPlain({ mode, limit, scope, priority, owner }: Acquire): boole
 }
 
 /** Others have the key or wait for it, and there is room behind them. Looks at nobody's clock: the first visit will. */
-export function append(command: Acquire, reading: ClockReading, rules: LockRules): Guess {
+export function append(command: Acquire, reading: ClockReading, policy: LockPolicy): FastPath {
   return {
     condition: [is.IN_USE, is.ROOM_TO_WAIT, is.NEW_HERE, is.NEVER_ENDED, "lim = :one", is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
     update: "SET q = list_append(q, :waiters), qi = list_append(qi, :ids), v = v + :one",
@@ -93,29 +93,29 @@ export function append(command: Acquire, reading: ClockReading, rules: LockRules
       ":waiters": [waiterToItem(waiterFor(command, reading))],
       ":ids": [command.leaseId],
       ":most": LIMITS.waitersMax,
-      ":touched": touchedTtlAtSec(BLANK, reading, rules),
+      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
       ":zero": 0,
       ":one": 1,
       ":format": FORMAT_VERSION,
     },
-    outcome: (before) => queueBehind(before, command, reading, rules),
+    outcome: (before) => queueBehind(before, command, reading, policy),
   };
 }
 
 /** It is this one's turn. */
-function guessClaim(command: Acquire, reading: ClockReading, rules: LockRules): Write {
-  const { leaseId, principal, params } = command;
-  const hold = newHold(BLANK, command, reading, rules);
+function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy): Write {
+  const { leaseId, principal, requestHash } = command;
+  const hold = newHold(EMPTY_RECORD, command, reading, policy);
   return {
     condition: [is.OFFERED, is.CLOCK_ABOVE_FENCE, is.TTL_RISES, is.KNOWN_FORMAT].join(" AND "),
     update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
     names: { "#me": leaseId },
     values: {
       ":by": principal,
-      ":params": params,
+      ":params": requestHash,
       ":hold": holdToItem(hold),
       ":now": hold.grantedAtMs,
-      ":ttl": ttlAtSec(hold, rules),
+      ":ttl": ttlAtSec(hold, policy),
       ":one": 1,
       ":format": FORMAT_VERSION,
     },
@@ -123,14 +123,14 @@ function guessClaim(command: Acquire, reading: ClockReading, rules: LockRules): 
 }
 
 /** A waiter at its place, and heard of later than before; the version stays, so that nobody loses a race to it. */
-export function hear({ waiter, index }: Heard): Write {
+export function touchWaiter({ waiter, index }: Touch): Write {
   return {
     condition: `qi[${index}] = :me AND q[${index}].u < :until AND ${is.KNOWN_FORMAT}`,
     update: `SET q[${index}].u = :until, q[${index}].s = :ttl, qv = if_not_exists(qv, :zero) + :one`,
     names: {},
     values: {
       ":me": waiter.leaseId,
-      ":until": waiter.heardUntilMs,
+      ":until": waiter.aliveUntilMs,
       ":ttl": waiter.ttlMs,
       ":zero": 0,
       ":one": 1,
@@ -140,10 +140,10 @@ export function hear({ waiter, index }: Heard): Write {
 }
 
 /** Nothing was run under the key, and this id is new to it. */
-function guessStart(command: Start, reading: ClockReading, rules: LockRules): Write {
-  const hold = newHold(BLANK, command, reading, rules);
+function fastStart(command: Start, reading: ClockReading, policy: LockPolicy): Write {
+  const hold = newHold(EMPTY_RECORD, command, reading, policy);
   const run = runToItem(nextAttempt(undefined, false, command));
-  return grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, rules), run);
+  return grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, policy), run);
 }
 
 /** The grant of a free key; of one that nobody ran yet, with the run. */
@@ -171,8 +171,8 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
 }
 
 /** The lease is mine, lives, and is lengthened. */
-function guessRenewOfLock(command: Renew, reading: ClockReading, rules: LockRules): Write {
-  return renewal(command, reading, rules, {
+function fastRenewOfLock(command: Renew, reading: ClockReading, policy: LockPolicy): Write {
+  return renewal(command, reading, policy, {
     condition: [is.TTL_RISES, is.HEAD_LIVES],
     update: [`${is.X} = :ttl`],
     values: {},
@@ -180,8 +180,8 @@ function guessRenewOfLock(command: Renew, reading: ClockReading, rules: LockRule
 }
 
 /** The same of a run's lease, whose record is kept for long enough from its start on. */
-function guessRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading, rules: LockRules): Write {
-  return renewal(command, reading, rules, {
+function fastRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading, policy: LockPolicy): Write {
+  return renewal(command, reading, policy, {
     condition: [is.TTL_IS_ENOUGH, ...(checkpoint?.sequence === undefined ? [] : [is.LATER_CHECKPOINT])],
     update: checkpoint ? ["rn.c = :checkpoint"] : [],
     values: checkpoint && {
@@ -195,12 +195,12 @@ function guessRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReadin
 function renewal(
   { leaseId, principal, leaseMs: askedMs }: Renew,
   reading: ClockReading,
-  rules: LockRules,
+  policy: LockPolicy,
   also: { readonly condition: readonly string[]; readonly update: readonly string[]; readonly values: Write["values"] | undefined },
 ): Write {
   const leaseMs = askedMs ?? DEFAULTS.leaseMs;
-  const expiresAtMs = reading.laterMs + leaseMs;
-  const marginMs = rules.marginMs(leaseMs);
+  const expiresAtMs = reading.latestMs + leaseMs;
+  const marginMs = policy.marginMs(leaseMs);
   const sameLength = askedMs === undefined ? [is.SAME_LENGTH] : [];
   return {
     condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LENGTHENED, ...sameLength, ...also.condition, is.KNOWN_FORMAT].join(" AND "),
@@ -208,12 +208,12 @@ function renewal(
     names: { "#me": leaseId },
     values: {
       ":principal": principal,
-      ":earlier": reading.earlierMs,
+      ":earlier": reading.earliestMs,
       ":expires": expiresAtMs,
       ":length": leaseMs,
       ":margin": marginMs,
       ":one": 1,
-      ":ttl": ttlAtSec({ expiresAtMs, marginMs }, rules),
+      ":ttl": ttlAtSec({ expiresAtMs, marginMs }, policy),
       ":format": FORMAT_VERSION,
       ...also.values,
     },
@@ -221,24 +221,26 @@ function renewal(
 }
 
 /** The lease is mine and lives, and nobody waits: whoever holds beside it, it goes. */
-function guessLeave(command: Release, reading: ClockReading, rules: LockRules): Write {
-  const write = ending(command, reading, [is.NOBODY_WAITS, is.TTL_STANDS], [], { ":touched": touchedTtlAtSec(BLANK, reading, rules) });
+function fastLeave(command: Release, reading: ClockReading, policy: LockPolicy): Write {
+  const write = ending(command, reading, [is.NOBODY_WAITS, is.TTL_STANDS], [], {
+    ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+  });
   return { ...write, update: `${write.update} REMOVE h.#me` };
 }
 
 /** The lease is mine, lives and is alone: the key goes to the first who waits, or to nobody. */
-function guessRelease(command: Release, reading: ClockReading, rules: LockRules): Write {
+function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): Write {
   const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now"];
   const write = ending(command, reading, [is.HANDS_OVER, is.TTL_STANDS], handOver, {
-    ":touched": touchedTtlAtSec(BLANK, reading, rules),
+    ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
     ":nobody": {},
-    ":now": reading.laterMs,
+    ":now": reading.latestMs,
   });
   return { ...write, update: `${write.update} REMOVE q[0], qi[0]` };
 }
 
 /** The same, of a run that was started lately: its record is kept for as long as any outcome recorded now must be. */
-function guessConclude(command: Conclude, reading: ClockReading, rules: LockRules): Write {
+function fastComplete(command: Complete, reading: ClockReading, policy: LockPolicy): Write {
   const { state, payload, omitted } = command;
   const said = [
     "rn.s = :state",
@@ -254,12 +256,12 @@ function guessConclude(command: Conclude, reading: ClockReading, rules: LockRule
     [is.NOBODY_WAITS, is.STARTED_LATELY],
     [...said, ...kept],
     {
-      ":lately": reading.laterMs - rules.retentionMs,
+      ":lately": reading.latestMs - policy.retentionMs,
       ":state": state,
       ":me": command.leaseId,
       ...(payload && { ":payload": payloadToItem(payload) }),
       ...(omitted && { ":true": true }),
-      ...(state !== "retry" && { ":now": reading.laterMs }),
+      ...(state !== "retry" && { ":now": reading.latestMs }),
     },
     outcomeDigest(command),
   );
@@ -275,18 +277,18 @@ function ending(
   values: Write["values"],
   outcome?: string,
 ): Write {
-  const ring = is.endInRing(leaseId, outcome);
+  const ring = is.addTombstone(leaseId, outcome);
   return {
-    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.FLOOR_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
+    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LOW_WATERMARK_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
     update: `SET ${["v = v + :one", ring.update, ...update].join(", ")}`,
     names: { "#me": leaseId },
     values: {
       ":principal": principal,
-      ":earlier": reading.earlierMs,
+      ":earlier": reading.earliestMs,
       ":zero": 0,
       ":one": 1,
       ":format": FORMAT_VERSION,
-      ":reach": highestFloor(reading),
+      ":reach": highestLowWatermark(reading),
       ...ring.values,
       ...values,
     },

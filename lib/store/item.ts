@@ -23,7 +23,7 @@ import { LIMITS } from "../core/limits.js";
 import type { Kind } from "../core/lock-api.js";
 import type {
   Checkpoint,
-  EndedLease,
+  Tombstone,
   Ending,
   Hold,
   LockRecord,
@@ -52,10 +52,10 @@ export const SHARDS = 16;
 export type Item = Readonly<Record<string, unknown>>;
 
 /** The ring's attributes, latest first. */
-export const RING: readonly string[] = Array.from({ length: LIMITS.endedRemembered }, (_, index) => `r${index}`);
+export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombstonesMax }, (_, index) => `r${index}`);
 
 /** What stands in the ring where nothing ended yet. */
-export const NO_ENDED = { i: "", w: "" } as const;
+export const NO_TOMBSTONE = { i: "", w: "" } as const;
 
 /** The attributes of each part that this version knows; whatever else a part has is kept as it is. */
 const KNOWN = {
@@ -114,9 +114,9 @@ export const QUEUE: readonly string[] = ["q", "qi"];
 
 /** The attributes that hold `record`. */
 export function toItem(record: LockRecord): Item {
-  const ring = RING.map((name, index) => {
+  const ring = TOMBSTONES.map((name, index) => {
     const ended = record.ended[index];
-    return [name, ended ? endedToItem(ended) : NO_ENDED] as const;
+    return [name, ended ? tombstoneToItem(ended) : NO_TOMBSTONE] as const;
   });
   return {
     h: Object.fromEntries([
@@ -170,7 +170,7 @@ export function payloadToItem({ digest, bytes, text, ttlAtSec, unknown }: Payloa
 }
 
 /** How an ended lease stands in the ring. */
-export function endedToItem({ leaseId, ending, fencingToken, outcome, unknown }: EndedLease): Item {
+export function tombstoneToItem({ leaseId, ending, fencingToken, outcome, unknown }: Tombstone): Item {
   return {
     ...unknown,
     i: leaseId,
@@ -187,16 +187,16 @@ export function isLong({ owner }: Pick<Waiter, "owner">): boolean {
 
 /** How a waiter stands in the queue: with the holders that there are when its turn has come. */
 export function waiterToItem(waiter: Waiter): Item {
-  const { leaseId, mode, heardUntilMs, ttlMs, unknownOfPlace } = waiter;
-  return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: heardUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
+  const { leaseId, mode, aliveUntilMs, ttlMs, unknownOfPlace } = waiter;
+  return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: aliveUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
 }
 
-function offerToItem({ principal, owner, mode, permits, params, priority, unknown }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+function offerToItem({ principal, owner, mode, permits, requestHash, priority, unknown }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
   return {
     ...unknown,
     p: principal,
     o: owner,
-    ph: params,
+    ph: requestHash,
     ...(mode === "shared" && { m: "s" }),
     ...(permits > 1 && { n: permits }),
     ...(priority > 0 && { pr: priority }),
@@ -217,7 +217,7 @@ export function holdToItem(hold: Hold): Item {
     a: hold.grantedAtMs,
     e: hold.expiresAtMs,
     g: hold.marginMs,
-    ph: hold.params,
+    ph: hold.requestHash,
     ...(hold.broken && { b: hold.broken === "forced" ? 2 : 1 }),
     ...(hold.meta && { mt: metaToItem(hold.meta) }),
   };
@@ -240,7 +240,7 @@ export function fromItem(item: Item): LockRecord {
   const all = Object.entries((item["h"] ?? {}) as Readonly<Record<string, Item>>);
   const holds = all.filter(([, hold]) => isHold(hold));
   const offers = all.filter(([, offer]) => !isHold(offer));
-  const ring = RING.map((name) => item[name] as Item | undefined).filter(
+  const ring = TOMBSTONES.map((name) => item[name] as Item | undefined).filter(
     (entry): entry is Item => entry !== undefined && entry["i"] !== "",
   );
   return {
@@ -253,7 +253,7 @@ export function fromItem(item: Item): LockRecord {
       .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
       .sort(inOrder),
     waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
-    ended: ring.map(endedFromItem),
+    ended: ring.map(tombstoneFromItem),
     floor: (item["fl"] as string | undefined) ?? "",
     ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
     ...(item["rn"] !== undefined && { run: runFromItem(item["rn"] as Item) }),
@@ -274,7 +274,7 @@ function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs">
     owner: offer["o"] as string,
     mode: modeFrom(offer["m"]),
     permits: safeInteger(offer["n"] ?? 1),
-    params: offer["ph"] as string,
+    requestHash: offer["ph"] as string,
     priority: safeInteger(offer["pr"] ?? 0),
     ...withUnknown(offer, KNOWN.offer),
   };
@@ -285,7 +285,7 @@ function waiterFromItem(waiter: Item): Waiter {
   const unknownOfPlace = unknownOf(waiter, KNOWN.place);
   return {
     ...offerFromItem(leaseId, offer),
-    heardUntilMs: safeInteger(waiter["u"]),
+    aliveUntilMs: safeInteger(waiter["u"]),
     ttlMs: safeInteger(waiter["s"]),
     ...(unknownOfPlace && { unknownOfPlace }),
   };
@@ -333,7 +333,7 @@ function payloadFromItem(payload: Item): Payload {
   };
 }
 
-function endedFromItem(entry: Item): EndedLease {
+function tombstoneFromItem(entry: Item): Tombstone {
   return {
     leaseId: entry["i"] as string,
     ending: entry["w"] as Ending,
@@ -355,7 +355,7 @@ function holdFromItem(hold: Item): Hold {
     grantedAtMs: safeInteger(hold["a"]),
     expiresAtMs: safeInteger(hold["e"]),
     marginMs: safeInteger(hold["g"]),
-    params: hold["ph"] as string,
+    requestHash: hold["ph"] as string,
     ...(hold["b"] !== undefined && { broken: hold["b"] === 2 ? ("forced" as const) : ("drain" as const) }),
     ...(hold["mt"] !== undefined && { meta: JSON.parse(hold["mt"] as string) as NonNullable<Hold["meta"]> }),
     ...withUnknown(hold, KNOWN.hold),

@@ -2,13 +2,13 @@
  * Records in memory: the core as it stands, behind the same reads and conditional writes as the table.
  * For tests, for the simulation (which delays each of the two) and for trying things out.
  */
-import type { Command, Heard } from "../core/commands.js";
+import type { Command, Touch } from "../core/commands.js";
 import { isSameQueue } from "../core/queue.js";
-import type { LockRecord, LockRules } from "../core/record.js";
+import type { LockRecord, LockPolicy } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
 import type { Change, WriteAllResult, WriteResult } from "./decide.js";
-import { decide, decideAll } from "./decide.js";
+import { compareAndSet, compareAndSetAll } from "./decide.js";
 import type { Address, LockStore, Part, TableTenancy } from "./lock-store.js";
 
 /** Records by address, with the two operations a table offers. Both may be slow; each is atomic. */
@@ -17,7 +17,7 @@ export interface MemoryTable {
   /** Writes `next` over the record that was `seen` (undefined: no record yet), if that is still the one. A queue that stays the same is left alone. */
   replace(address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult>;
   /** Writes that a waiter was heard of, if it is still at its place; the version stays. */
-  hear(address: Address, heard: Heard): Promise<WriteResult>;
+  touchWaiter(address: Address, touch: Touch): Promise<WriteResult>;
   /** Writes all of these that have a `next`, if none of them, with or without one, changed since it was seen. */
   replaceAll(changes: readonly Change[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
@@ -54,10 +54,10 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       records.set(idOf(address), [address, overQueue(current, next, seen)]);
       return Promise.resolve({ written: true });
     },
-    hear(address, { waiter, index }) {
+    touchWaiter(address, { waiter, index }) {
       const current = get(address);
       const there = current?.waiters[index];
-      if (!current || there?.leaseId !== waiter.leaseId || there.heardUntilMs >= waiter.heardUntilMs)
+      if (!current || there?.leaseId !== waiter.leaseId || there.aliveUntilMs >= waiter.aliveUntilMs)
         return Promise.resolve({ written: false, seen: current });
       const { touches = 0, waiters } = current;
       records.set(idOf(address), [address, { ...current, touches: touches + 1, waiters: waiters.with(index, waiter) }]);
@@ -76,12 +76,12 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
 
 /** A store on `table`; everything it decides, the core decided. */
 export function createMemoryStore({
-  rules,
+  policy,
   table = createMemoryTable(),
   clock = systemClock,
   random = () => 0,
 }: {
-  readonly rules: LockRules;
+  readonly policy: LockPolicy;
   readonly table?: MemoryTable;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -93,15 +93,15 @@ export function createMemoryStore({
       const seen = await table.read(address);
       const writes = {
         replace: (next: LockRecord, before: LockRecord | undefined) => table.replace(address, next, before),
-        hear: (heard: Heard) => table.hear(address, heard),
+        touchWaiter: (touch: Touch) => table.touchWaiter(address, touch),
       };
-      return decide(seen, command, clocks, writes, { rules, clock, random });
+      return compareAndSet(seen, command, clocks, writes, { policy, clock, random });
     },
     async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: Parameters<LockStore["apply"]>[2]) {
       const readAll = () => Promise.all(parts.map(({ address }) => table.read(address)));
       const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> =>
         (await table.replaceAll(changes)) ? { written: true } : { written: false, seen: await readAll() };
-      return decideAll(await readAll(), parts, clocks, replaceAll, { rules, clock, random });
+      return compareAndSetAll(await readAll(), parts, clocks, replaceAll, { policy, clock, random });
     },
     read: (address) => table.read(address),
     async keepPayload(address, { digest }, text) {

@@ -2,7 +2,7 @@
  * The predicates of conditions, by name, each beside the rule of the core that it mirrors; and what a
  * conditional write is made of.
  */
-import { endedToItem, NO_ENDED, RING } from "./item.js";
+import { tombstoneToItem, NO_TOMBSTONE, TOMBSTONES } from "./item.js";
 import type { LeaseId } from "../core/lease-id.js";
 import { TABLE } from "./table.js";
 
@@ -19,7 +19,7 @@ export const X = TABLE.ttlAttribute;
 
 /** Nobody waits to be offered the key. */
 export const NOBODY_WAITS = "(attribute_not_exists(qi) OR size(qi) = :zero)";
-/** `findingOf`: nobody holds, and nobody waits. */
+/** `verdictOf`: nobody holds, and nobody waits. */
 export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_WAITS}`;
 /** Somebody has the key, or waits for it. */
 export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
@@ -35,7 +35,7 @@ export const OFFERED =
 /** `nextToken`: the clock alone is above every earlier token. */
 export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
 /** `endingOf`: this id has not ended. */
-export const NEVER_ENDED = `${RING.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND (attribute_not_exists(fl) OR fl < :me)`;
+export const NEVER_ENDED = `${TOMBSTONES.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND (attribute_not_exists(fl) OR fl < :me)`;
 /** `holdOf`, with its principal. */
 export const MINE = "h.#me.p = :principal";
 /** `isLive`. */
@@ -45,7 +45,7 @@ export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
 /** `isHeadDead`: the first of the queue, if there is one, was heard of in time. */
 export const HEAD_LIVES = "NOT (q[0].u <= :earlier)";
 /** `remembered`: the id that leaves the ring does not lower the floor, nor raise it too far. */
-export const FLOOR_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
+export const LOW_WATERMARK_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
 /** `touchedTtlAtSec`: garbage collection already waits long enough. */
 export const TTL_STANDS = `${X} >= :touched`;
 /** The same: a run's record is left alone then. */
@@ -70,18 +70,18 @@ export const UNTOUCHED = "attribute_not_exists(qv)";
 export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
 
 /** `endLease`: the ring's attributes shifted by one, with this lease as the latest to end. */
-export function endInRing(leaseId: LeaseId, outcome?: string): Pick<Write, "update" | "values"> {
-  const shifted = RING.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
+export function addTombstone(leaseId: LeaseId, outcome?: string): Pick<Write, "update" | "values"> {
+  const shifted = TOMBSTONES.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
   return {
     update: `fl = if_not_exists(${last()}.i, :nofloor), ${shifted.join(", ")}`,
     values: {
-      ":ended": endedToItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
-      ":nil": NO_ENDED,
+      ":ended": tombstoneToItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
+      ":nil": NO_TOMBSTONE,
       ":nofloor": "",
     },
   };
 }
 
 function last(): string {
-  return RING.at(-1) ?? "";
+  return TOMBSTONES.at(-1) ?? "";
 }

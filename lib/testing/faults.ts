@@ -1,6 +1,6 @@
 /** Faults to inject between a client and its service: the messages that networks lose and repeat. */
 import type { ServiceApi } from "../core/run-api.js";
-import { Unanswered } from "../core/lock-api.js";
+import { NoResponse } from "../core/lock-api.js";
 
 /** An operation of the service. */
 export type Operation = keyof ServiceApi;
@@ -23,9 +23,9 @@ export class Faults {
   inFrontOf(api: ServiceApi): ServiceApi {
     const faulty = (operation: Operation) => async (request: never, options: never) => {
       const fault = this.#take(operation);
-      if (fault === "request") throw new Unanswered(`${operation}: the request was lost`);
+      if (fault === "request") throw new NoResponse(`${operation}: the request was lost`);
       const answer = await api[operation](request, options);
-      if (fault === "response") throw new Unanswered(`${operation}: the answer was lost`);
+      if (fault === "response") throw new NoResponse(`${operation}: the answer was lost`);
       return answer;
     };
     return Object.fromEntries(

@@ -269,7 +269,7 @@ export const Waiting = v.strictObject({
   state: v.literal("waiting"),
   position: v.pipe(integer(1, LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
   retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
-  comeWithinMs: v.pipe(durationMs, v.description("Whoever comes later than this may lose its place.")),
+  pollWithinMs: v.pipe(durationMs, v.description("Whoever comes later than this may lose its place.")),
 });
 
 /** A set that is held. */

@@ -174,7 +174,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     tells: VERSION_TAG,
   },
   [`DELETE ${RUN}`]: {
-    operationId: "giveUpRun",
+    operationId: "abandonRun",
     summary: "Cancel a start of unknown outcome: as if it had not been. Work that was begun ends with an outcome instead",
     answers: { 204: "empty" },
     tells: LEASE_STATE,
@@ -188,7 +188,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
     tells: VERSION_TAG,
   },
   [`PUT ${RUN}/outcome`]: {
-    operationId: "conclude",
+    operationId: "complete",
     summary: "Record what came of the work, and end its lease: only while it still holds the run",
     body: "OutcomeRequest",
     answers: { 200: "Recorded" },

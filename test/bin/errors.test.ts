@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CODES, Complaint, INTERRUPTED, Interrupted } from "../../bin/complaint.js";
+import { CODES, CliError, INTERRUPTED, Interrupted } from "../../bin/complaint.js";
 import { EXITS } from "../../bin/exit-codes.js";
-import { failureOf, told } from "../../bin/failure.js";
+import { failureOf, formatFailure } from "../../bin/failure.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { InvalidRequestError, LockError } from "../../lib/index.js";
 import { endAll, run as runInOwnProcess } from "./holdfast.js";
@@ -277,11 +277,11 @@ describe("every refusal of the service", () => {
 
   it("and every error beside them has one, and no stack trace", () => {
     expect(statusOf(new InvalidRequestError("key: is wrong", "key"))).toBe(64);
-    expect(statusOf(new Complaint("config", "not said"))).toBe(78);
-    expect(statusOf(new Complaint("notGot", "held", { status: 5 }))).toBe(5);
+    expect(statusOf(new CliError("config", "not said"))).toBe(78);
+    expect(statusOf(new CliError("notGot", "held", { status: 5 }))).toBe(5);
     expect(statusOf(new Interrupted("SIGTERM"))).toBe(143);
     for (const thrown of [new Error("one\n    at two"), "one\n    at two", new TypeError("one")])
-      expect(told(failureOf(thrown, "looks"), false)).toBe("holdfast: one\nThis is a defect of holdfast.");
+      expect(formatFailure(failureOf(thrown, "looks"), false)).toBe("holdfast: one\nThis is a defect of holdfast.");
     expect(statusOf(refusal("of-a-later-version"))).toBe(70);
   });
 
@@ -290,10 +290,10 @@ describe("every refusal of the service", () => {
     expect(codes.filter((code) => !/^[a-z]+(?:-[a-z]+)*$/.test(code))).toEqual([]);
     expect(failureOf(new Interrupted("SIGINT"), "runs").code).toBe("interrupted");
     expect(failureOf(new Error("one"), "looks").code).toBe("internal");
-    expect(failureOf(new Complaint("notFound", "k"), "looks").code).toBe("not-found" satisfies keyof typeof ERRORS);
+    expect(failureOf(new CliError("notFound", "k"), "looks").code).toBe("not-found" satisfies keyof typeof ERRORS);
   });
 
   it("may be of more than text", () => {
-    expect(told(failureOf(new Complaint("lost", "a\u001B[2Jb"), "looks"), false)).toBe("holdfast: a\uFFFD[2Jb");
+    expect(formatFailure(failureOf(new CliError("lost", "a\u001B[2Jb"), "looks"), false)).toBe("holdfast: a\uFFFD[2Jb");
   });
 });

@@ -6,7 +6,7 @@
 import { EventEmitter } from "node:events";
 import { Writable } from "node:stream";
 import { main } from "../../bin/main.js";
-import type { CliHost } from "../../bin/main.js";
+import type { CliProcess } from "../../bin/main.js";
 import type { Ended, Environment } from "./holdfast.js";
 
 /** Runs it to its end. */
@@ -14,7 +14,7 @@ export async function run(args: readonly string[], env: Environment): Promise<En
   const [stdout, stderr] = [new Collector(), new Collector()];
   const host = { env, stdout, stderr, on: (...listener: Parameters<EventEmitter["on"]>) => signals.on(...listener) };
   const signals = new EventEmitter();
-  const status = await main(args, host as unknown as CliHost);
+  const status = await main(args, host as unknown as CliProcess);
   return { status, stdout: stdout.text, stderr: stderr.text };
 }
 

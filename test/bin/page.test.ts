@@ -54,8 +54,8 @@ const program = programFor(
     argv: [],
     print: () => Promise.resolve(),
     ends: () => undefined,
-    setting: () => Promise.reject(new Error()),
-    runSetting: () => Promise.reject(new Error()),
+    context: () => Promise.reject(new Error()),
+    runContext: () => Promise.reject(new Error()),
   },
   "0",
 );

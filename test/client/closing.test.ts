@@ -20,7 +20,7 @@ const ENDINGS: readonly (readonly [what: string, begin: (locks: LockClient) => P
   ["the hold's longest time", async (locks) => void (await locks.acquire(KEY, { maxHoldMs: 1 }))],
 ];
 
-const SLOW = ["release", "releaseSet", "conclude", "transfer"] as const;
+const SLOW = ["release", "releaseSet", "complete", "transfer"] as const;
 
 /** Resolves when the work has returned; what follows it is on its way. */
 function begun(work: (done: () => void) => Promise<unknown>): Promise<void> {

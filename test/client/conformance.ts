@@ -5,12 +5,12 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
-import type { Site } from "./sites.js";
-import { SITES } from "./sites.js";
+import type { Backend } from "./sites.js";
+import { BACKENDS } from "./sites.js";
 
 /** What the tests of a suite share. */
-export interface Scene {
-  readonly site: Site;
+export interface Fixture {
+  readonly backend: Backend;
   /** Owner `checkout-7`. */
   readonly locks: LockClient;
   /** Owner `rival`. */
@@ -20,22 +20,22 @@ export interface Scene {
 }
 
 /** Defines a suite for the clients of every site. */
-export function describeClients(...parts: readonly ((scene: Scene) => void)[]): void {
-  describe.each(SITES)("a client %s", (_name, open) => {
+export function describeClients(...parts: readonly ((fixture: Fixture) => void)[]): void {
+  describe.each(BACKENDS)("a client %s", (_name, open) => {
     let used = 0;
-    const scene = { fresh: () => key("conformance", ++used) } as { -readonly [member in keyof Scene]: Scene[member] };
+    const fixture = { fresh: () => key("conformance", ++used) } as { -readonly [member in keyof Fixture]: Fixture[member] };
 
     beforeAll(async () => {
-      scene.site = await open();
-      scene.locks = scene.site.client({ owner: "checkout-7" });
-      scene.rival = scene.site.client({ owner: "rival" });
+      fixture.backend = await open();
+      fixture.locks = fixture.backend.client({ owner: "checkout-7" });
+      fixture.rival = fixture.backend.client({ owner: "rival" });
     });
     afterAll(async () => {
-      await scene.locks.close();
-      await scene.rival.close();
-      await scene.site.close();
+      await fixture.locks.close();
+      await fixture.rival.close();
+      await fixture.backend.close();
     });
 
-    for (const part of parts) part(scene);
+    for (const part of parts) part(fixture);
   });
 }

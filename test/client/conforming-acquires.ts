@@ -2,14 +2,14 @@
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../lib/index.js";
 import { LockError, LockTimeoutError } from "../../lib/index.js";
-import type { Scene } from "./conformance.js";
+import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
-export function describeAcquiring(scene: Scene): void {
+export function describeAcquiring(fixture: Fixture): void {
   describe("acquires", () => {
     it("a free key at once, and tells what it got", async () => {
-      const name = scene.fresh();
-      const lease = (await scene.locks.tryAcquire(name, { leaseMs: 5000, meta: { job: 7 } }))!;
+      const name = fixture.fresh();
+      const lease = (await fixture.locks.tryAcquire(name, { leaseMs: 5000, meta: { job: 7 } }))!;
       expect(lease).toMatchObject({ key: name, owner: "checkout-7", mode: "exclusive", permits: 1, holdCount: 1, state: "held" });
       expect(lease.fencingToken).toBeGreaterThan(0);
       expect(lease.remainingMs()).toBeGreaterThan(1700);
@@ -20,61 +20,61 @@ export function describeAcquiring(scene: Scene): void {
     });
 
     it("null while another holds the key, and the key again when it is free", async () => {
-      const name = scene.fresh();
-      const theirs = await scene.rival.acquire(name);
-      expect(await scene.locks.tryAcquire(name)).toBeNull();
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
+      expect(await fixture.locks.tryAcquire(name)).toBeNull();
       await theirs.release();
-      const lease = await scene.locks.tryAcquire(name);
+      const lease = await fixture.locks.tryAcquire(name);
       expect(lease?.isHeld()).toBe(true);
       await lease?.release();
     });
 
     it("by waiting, soon after the release", async () => {
-      const name = scene.fresh();
-      const theirs = await scene.rival.acquire(name);
-      const waiting = scene.locks.acquire(name);
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
+      const waiting = fixture.locks.acquire(name);
       await theirs.release();
-      const lease = await scene.site.passing(waiting);
+      const lease = await fixture.backend.passing(waiting);
       expect(lease.isHeld()).toBe(true);
       expect(lease.fencingToken).toBeGreaterThan(theirs.fencingToken);
       await lease.release();
     });
 
     it("with LockTimeoutError after waitMs, and nothing left behind", async () => {
-      const name = scene.fresh();
-      const theirs = await scene.rival.acquire(name);
-      await expect(scene.site.passing(scene.locks.acquire(name, { waitMs: 150 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
+      await expect(fixture.backend.passing(fixture.locks.acquire(name, { waitMs: 150 }))).rejects.toBeInstanceOf(LockTimeoutError);
       await theirs.release();
-      await expectFree(scene, name);
+      await expectFree(fixture, name);
     });
 
     it("with AbortError when its signal was aborted before, and nothing left behind", async () => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       for (const acquire of ["acquire", "tryAcquire"] as const) {
-        await expect(scene.locks[acquire](name, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
+        await expect(fixture.locks[acquire](name, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
       }
-      await expectFree(scene, name);
+      await expectFree(fixture, name);
     });
 
     it("with AbortError when its signal aborts while it waits, and nothing left behind", async () => {
-      const name = scene.fresh();
-      const theirs = await scene.rival.acquire(name);
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
       const giveUp = new AbortController();
-      const failed = expect(scene.locks.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
+      const failed = expect(fixture.locks.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
       giveUp.abort();
-      await scene.site.passing(failed);
+      await fixture.backend.passing(failed);
       await theirs.release();
-      await expectFree(scene, name);
+      await expectFree(fixture, name);
     });
 
     it("with tokens that strictly increase: over release, hand-over and force, and never the same leaseId", async () => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const leases: Lease[] = [];
       for (let round = 0; round < 3; round++) {
-        const first = await scene.locks.acquire(name);
-        const second = await scene.rival.attach(await first.detach());
-        await scene.locks.forceRelease(name, { reason: "conformance", fencingToken: second.fencingToken, drainMs: 0 });
-        const third = await scene.locks.acquire(name);
+        const first = await fixture.locks.acquire(name);
+        const second = await fixture.rival.attach(await first.detach());
+        await fixture.locks.forceRelease(name, { reason: "conformance", fencingToken: second.fencingToken, drainMs: 0 });
+        const third = await fixture.locks.acquire(name);
         await third.release();
         leases.push(first, second, third);
       }
@@ -84,19 +84,19 @@ export function describeAcquiring(scene: Scene): void {
     });
 
     it("one at a time, however many ask at once", async () => {
-      const name = scene.fresh();
-      const asking = Array.from({ length: 8 }, (_, index) => (index % 2 ? scene.locks : scene.rival).tryAcquire(name));
-      const granted = (await scene.site.passing(Promise.all(asking))).filter((lease) => lease !== null);
+      const name = fixture.fresh();
+      const asking = Array.from({ length: 8 }, (_, index) => (index % 2 ? fixture.locks : fixture.rival).tryAcquire(name));
+      const granted = (await fixture.backend.passing(Promise.all(asking))).filter((lease) => lease !== null);
       expect(granted).toHaveLength(1);
       await granted[0]?.release();
     });
 
     it("within its prefix, which is put before every key", async () => {
-      const category = `${scene.fresh()}:`;
-      const within = scene.site.client({ prefix: category });
+      const category = `${fixture.fresh()}:`;
+      const within = fixture.backend.client({ prefix: category });
       const lease = await within.acquire("job");
       expect(lease.key).toBe(`${category}job`);
-      expect(await scene.locks.tryAcquire(`${category}job`)).toBeNull();
+      expect(await fixture.locks.tryAcquire(`${category}job`)).toBeNull();
       expect((await within.inspect("job")).holders).toHaveLength(1);
       expect((await within.list()).items).toMatchObject([{ key: `${category}job` }]);
       await within.forceRelease("job", { reason: "conformance", fencingToken: lease.fencingToken, drainMs: 0 });
@@ -104,20 +104,20 @@ export function describeAcquiring(scene: Scene): void {
     });
 
     it("no more once it is closed, and everything is released", async () => {
-      const closing = scene.site.client();
-      const names = [scene.fresh(), scene.fresh()];
+      const closing = fixture.backend.client();
+      const names = [fixture.fresh(), fixture.fresh()];
       const leases = await Promise.all(names.map((name) => closing.acquire(name)));
       await closing.close();
       expect(leases.map(({ state }) => state)).toEqual(["released", "released"]);
-      for (const name of names) expect((await scene.locks.inspect(name)).holders).toEqual([]);
-      await expect(closing.acquire(scene.fresh())).rejects.toMatchObject({ name: "LockError", code: "closed" });
-      await expect(closing.tryAcquire(scene.fresh())).rejects.toBeInstanceOf(LockError);
+      for (const name of names) expect((await fixture.locks.inspect(name)).holders).toEqual([]);
+      await expect(closing.acquire(fixture.fresh())).rejects.toMatchObject({ name: "LockError", code: "closed" });
+      await expect(closing.tryAcquire(fixture.fresh())).rejects.toBeInstanceOf(LockError);
     });
   });
 }
 
 /** Another client gets the key at once: nobody is in its way. */
-async function expectFree({ rival }: Scene, name: string): Promise<void> {
+async function expectFree({ rival }: Fixture, name: string): Promise<void> {
   const lease = await rival.tryAcquire(name);
   expect(lease).not.toBeNull();
   await lease?.release();

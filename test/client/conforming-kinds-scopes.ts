@@ -1,16 +1,16 @@
 /** Reentrancy by scope, as every client does it: two clients are two processes of one request. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
-import type { KindsScene } from "./kinds-scene.js";
+import type { KindsFixture } from "./kinds-scene.js";
 
 /** Defines the tests. */
-export function describeKindsScopes(scene: KindsScene): void {
+export function describeKindsScopes(fixture: KindsFixture): void {
   describe("a scope", () => {
     it("lets the inner acquire in at once, in the same process and in another: the same token, a level more", async () => {
-      const [name, id] = [scene.fresh(), scene.freshScope()];
-      const outer = await scene.locks.scope(id).acquire(name);
-      const inner = (await scene.locks.scope(id).tryAcquire(name))!;
-      const remote = await scene.other.scope(id).acquire(name, { waitMs: 0 });
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name);
+      const inner = (await fixture.locks.scope(id).tryAcquire(name))!;
+      const remote = await fixture.other.scope(id).acquire(name, { waitMs: 0 });
       expect([outer.holdCount, inner.holdCount, remote.holdCount]).toEqual([1, 2, 3]);
       expect([inner.fencingToken, remote.fencingToken]).toEqual([outer.fencingToken, outer.fencingToken]);
       expect(new Set([outer.leaseId, inner.leaseId, remote.leaseId]).size).toBe(3);
@@ -18,97 +18,99 @@ export function describeKindsScopes(scene: KindsScene): void {
     });
 
     it("frees a level with each release, and the key with the last, in whatever order", async () => {
-      const [name, id] = [scene.fresh(), scene.freshScope()];
-      const outer = await scene.locks.scope(id).acquire(name);
-      const inner = await scene.other.scope(id).acquire(name);
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name);
+      const inner = await fixture.other.scope(id).acquire(name);
       await inner.release();
       await inner.release();
       await outer.renew();
       expect([outer.isHeld(), outer.holdCount]).toEqual([true, 1]);
-      expect(await scene.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.other.tryAcquire(name)).toBeNull();
 
-      const second = await scene.other.scope(id).acquire(name);
+      const second = await fixture.other.scope(id).acquire(name);
       await outer.release();
-      expect(await scene.locks.tryAcquire(name)).toBeNull();
+      expect(await fixture.locks.tryAcquire(name)).toBeNull();
       await second.renew();
       expect(second.holdCount).toBe(1);
       await second.release();
-      const next = (await scene.locks.tryAcquire(name))!;
+      const next = (await fixture.locks.tryAcquire(name))!;
       expect(next.fencingToken).toBeGreaterThan(outer.fencingToken);
       await next.release();
     });
 
     it("gives each level its own length: a short inner one that ran out takes nothing of the outer", async () => {
-      const [name, id] = [scene.fresh(), scene.freshScope()];
-      const outer = await scene.locks.scope(id).acquire(name, { leaseMs: 30_000 });
-      const inner = await scene.other.scope(id).acquire(name, { leaseMs: 1000, heartbeat: false });
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name, { leaseMs: 30_000 });
+      const inner = await fixture.other.scope(id).acquire(name, { leaseMs: 1000, heartbeat: false });
       expect(outer.remainingMs()).toBeGreaterThan(20_000);
       expect(inner.remainingMs()).toBeLessThanOrEqual(1000);
       const over = new Promise((resolve) => inner.signal.addEventListener("abort", () => resolve(undefined), { once: true }));
-      await scene.passing(over);
+      await fixture.passing(over);
       await expect(inner.renew()).rejects.toBeInstanceOf(LockLostError);
       await outer.renew();
       expect(outer.isHeld()).toBe(true);
-      expect(await scene.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.other.tryAcquire(name)).toBeNull();
       await outer.release();
     });
 
     it("is no use to who doesn't know it, even under the owner's own name", async () => {
-      const [name, id] = [scene.fresh(), scene.freshScope()];
-      const outer = await scene.locks.scope(id).acquire(name);
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name);
       const attempts = [
-        scene.other.tryAcquire(name, { owner: "checkout-7" }),
-        scene.other.scope("checkout-7".padEnd(16, "-")).tryAcquire(name),
-        scene.other.scope(`${id}!`).tryAcquire(name),
+        fixture.other.tryAcquire(name, { owner: "checkout-7" }),
+        fixture.other.scope("checkout-7".padEnd(16, "-")).tryAcquire(name),
+        fixture.other.scope(`${id}!`).tryAcquire(name),
       ];
       expect(await Promise.all(attempts)).toEqual([null, null, null]);
-      await expect(scene.passing(scene.other.acquire(name, { waitMs: 100, owner: "checkout-7" }))).rejects.toBeInstanceOf(LockTimeoutError);
-      expect(JSON.stringify(await scene.other.inspect(name))).not.toContain(id);
+      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 100, owner: "checkout-7" }))).rejects.toBeInstanceOf(
+        LockTimeoutError,
+      );
+      expect(JSON.stringify(await fixture.other.inspect(name))).not.toContain(id);
       await outer.release();
     });
 
     it("nests what withLock runs, across processes", async () => {
-      const [name, id] = [scene.fresh(), scene.freshScope()];
-      const stranger = scene.client();
-      const levels = await scene.locks.scope(id).withLock(name, (outer) =>
-        scene.other.scope(id).withLock(name, async (inner) => {
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const stranger = fixture.client();
+      const levels = await fixture.locks.scope(id).withLock(name, (outer) =>
+        fixture.other.scope(id).withLock(name, async (inner) => {
           expect(await stranger.tryAcquire(name)).toBeNull();
           return [outer.fencingToken === inner.fencingToken, inner.holdCount];
         }),
       );
       expect(levels).toEqual([true, 2]);
       await stranger.close();
-      expect((await scene.other.inspect(name)).holders).toEqual([]);
+      expect((await fixture.other.inspect(name)).holders).toEqual([]);
     });
 
     it("makes no writer inside of a reader: that is what upgrade is for", async () => {
-      const [name, id] = [scene.fresh(), scene.freshScope()];
-      const reader = await scene.locks.scope(id).acquire(name, { mode: "shared" });
-      expect(await scene.other.scope(id).tryAcquire(name)).toBeNull();
-      const second = await scene.other.scope(id).acquire(name, { mode: "shared" });
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const reader = await fixture.locks.scope(id).acquire(name, { mode: "shared" });
+      expect(await fixture.other.scope(id).tryAcquire(name)).toBeNull();
+      const second = await fixture.other.scope(id).acquire(name, { mode: "shared" });
       expect(second.fencingToken).toBe(reader.fencingToken);
       await second.release();
       await reader.upgrade();
-      expect((await scene.other.scope(id).tryAcquire(name))?.fencingToken).toBe(reader.fencingToken);
+      expect((await fixture.other.scope(id).tryAcquire(name))?.fencingToken).toBe(reader.fencingToken);
       await reader.release();
     });
 
     it("must be long enough that nobody guesses it", () => {
       for (const id of ["", "fifteen-letters", 7, undefined])
-        expect(() => scene.locks.scope(id as string)).toThrow(expect.objectContaining({ name: "InvalidRequestError", field: "scope" }));
+        expect(() => fixture.locks.scope(id as string)).toThrow(expect.objectContaining({ name: "InvalidRequestError", field: "scope" }));
     });
 
     it("is a view of its client: closed by itself it gives back its own leases, and with the client all of them", async () => {
-      const client = scene.client();
-      const [mine, viewed, kept] = [scene.fresh(), scene.fresh(), scene.fresh()];
-      const view = client.scope(scene.freshScope());
+      const client = fixture.client();
+      const [mine, viewed, kept] = [fixture.fresh(), fixture.fresh(), fixture.fresh()];
+      const view = client.scope(fixture.freshScope());
       const [plain, nested] = [await client.acquire(mine), await view.acquire(viewed)];
       await view.close();
       expect([plain.state, nested.state]).toEqual(["held", "released"]);
-      const late = await client.scope(scene.freshScope()).acquire(kept);
+      const late = await client.scope(fixture.freshScope()).acquire(kept);
       await client.close();
       expect([plain.state, late.state]).toEqual(["released", "released"]);
-      for (const name of [mine, viewed, kept]) expect((await scene.locks.inspect(name)).holders).toEqual([]);
+      for (const name of [mine, viewed, kept]) expect((await fixture.locks.inspect(name)).holders).toEqual([]);
     });
   });
 }

@@ -3,16 +3,16 @@ import { describe, expect, it } from "vitest";
 import type { BatchOptions, BatchRecord, InvocationContext, Run } from "../../lib/index.js";
 import { FinalError, runBatch } from "../../lib/index.js";
 import { createGate } from "../support/run-gate.js";
-import type { Scene } from "./conformance.js";
+import type { Fixture } from "./conformance.js";
 
 /** An invocation with time left. */
 const CONTEXT: InvocationContext = { getRemainingTimeInMillis: () => 60_000 };
 
 /** Defines the tests. */
-export function describeRunBatches(scene: Scene): void {
+export function describeRunBatches(fixture: Fixture): void {
   /** Messages as their queue delivers them: their ids are the same when they come again. */
   const messages = (...bodies: readonly string[]): BatchRecord[] => {
-    const batch = scene.fresh();
+    const batch = fixture.fresh();
     return bodies.map((body, index) => ({ messageId: `${batch}-${index}`, body }));
   };
   type Work = (record: BatchRecord, run: Run) => Promise<unknown>;
@@ -21,7 +21,7 @@ export function describeRunBatches(scene: Scene): void {
     work: Work,
     options: BatchOptions<BatchRecord> = {},
   ): Promise<readonly string[]> => {
-    const answer = await scene.site.passing(runBatch(scene.locks, { Records: records }, CONTEXT, options, work));
+    const answer = await fixture.backend.passing(runBatch(fixture.locks, { Records: records }, CONTEXT, options, work));
     return answer.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier);
   };
 
@@ -78,7 +78,7 @@ export function describeRunBatches(scene: Scene): void {
     it("does not begin what is run by another just now, and reports it", async () => {
       const [record] = messages("a");
       const gate = createGate();
-      const working = runBatch(scene.rival, { Records: [record!] }, CONTEXT, {}, () => gate.pass());
+      const working = runBatch(fixture.rival, { Records: [record!] }, CONTEXT, {}, () => gate.pass());
       await gate.reached;
       expect(await deliver([record!], () => expect.unreachable("another runs it"))).toEqual([record!.messageId]);
       gate.open();
@@ -112,7 +112,7 @@ export function describeRunBatches(scene: Scene): void {
       let atOnce = 0;
       const work: Work = async ({ body }, { attempt }) => {
         expect(++atOnce).toBe(1);
-        await scene.locks.health();
+        await fixture.locks.health();
         seen.push(`${body}${attempt}`);
         atOnce--;
         if (body === "b" && attempt === 1) throw new Error("no stock");
@@ -137,7 +137,7 @@ export function describeRunBatches(scene: Scene): void {
 
     it("takes keys of one's own: what is about the same is worked on once", async () => {
       const [first, second] = messages("order 7", "order 7");
-      const name = scene.fresh();
+      const name = fixture.fresh();
       let calls = 0;
       const options = { keyFor: () => name, inOrder: true };
       expect(await deliver([first!, second!], async () => ++calls, options)).toEqual([]);
@@ -146,7 +146,7 @@ export function describeRunBatches(scene: Scene): void {
 
     it("tells messages of one key apart by payloadFor: what is about something else is reported, not replayed", async () => {
       const records = messages("order 7", "order 7", "order 8");
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const reasons: unknown[] = [];
       const onFailure = (_record: BatchRecord, error: unknown): void => void reasons.push((error as { code?: string }).code);
       const options = { keyFor: () => name, payloadFor: ({ body }: BatchRecord) => ({ body }), inOrder: true, onFailure };

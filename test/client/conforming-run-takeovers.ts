@@ -11,7 +11,7 @@ import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 import type { Gate } from "../support/run-gate.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import type { Scene } from "./conformance.js";
+import type { Fixture } from "./conformance.js";
 
 /** Short, so that its end comes soon where time is real; and stopped, so that nobody renews it. */
 const STOPPED = { leaseMs: 2000, heartbeat: false, keepResultMs: 86_400_000 } as const;
@@ -37,13 +37,13 @@ interface Story {
 }
 
 /** Defines the tests. */
-export function describeRunTakeovers(scene: Scene): void {
+export function describeRunTakeovers(fixture: Fixture): void {
   describe.each(MOMENTS)("a run that was taken over, its first runner waking %s", (moment) => {
     let resource: FreshTable;
     let story: Story;
     beforeAll(async () => {
       resource = await freshTable();
-      story = await play(scene, moment, resource);
+      story = await play(fixture, moment, resource);
     });
     afterAll(() => resource.client.destroy());
 
@@ -66,13 +66,13 @@ export function describeRunTakeovers(scene: Scene): void {
     });
 
     it("does not store what the first found, large as it is", async () => {
-      const replayed = await scene.locks.runOnce(story.name, () => expect.unreachable("the work was done"));
+      const replayed = await fixture.locks.runOnce(story.name, () => expect.unreachable("the work was done"));
       expect(replayed).toEqual({ value: LARGE.second, replayed: true, attempt: 2 });
-      expect(await scene.site.isKeptApart(story.name, LARGE.first)).toBe(false);
+      expect(await fixture.backend.isKeptApart(story.name, LARGE.first)).toBe(false);
     });
 
     it("control: what the second found is stored, on an item of its own", async () => {
-      expect(await scene.site.isKeptApart(story.name, LARGE.second)).toBe(true);
+      expect(await fixture.backend.isKeptApart(story.name, LARGE.second)).toBe(true);
     });
 
     it("hands its function a token that increases: a late write with the first one's is refused", () => {
@@ -85,50 +85,50 @@ export function describeRunTakeovers(scene: Scene): void {
     });
 
     it("was free after its lease and margin, however long its result is to be kept", async () => {
-      const found = await scene.locks.runs.get(story.name);
+      const found = await fixture.locks.runs.get(story.name);
       expect(found?.keptForMs).toBeGreaterThan(86_000_000);
     });
   });
 
   describe("a runner that was late", () => {
     it("but not taken over has its outcome recorded, though its lease ran out", async () => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const gate = createGate();
       let run: Run | undefined;
-      const working = scene.locks.runOnce(name, STOPPED, async (given) => {
+      const working = fixture.locks.runOnce(name, STOPPED, async (given) => {
         run = given;
         await gate.pass();
         return "late";
       });
       await gate.reached;
-      await scene.site.passing(untilLost(run!));
+      await fixture.backend.passing(untilLost(run!));
       gate.open();
       expect(await working).toEqual({ value: "late", replayed: false, attempt: 1 });
-      expect(await scene.rival.runOnce(name, () => "again")).toEqual({ value: "late", replayed: true, attempt: 1 });
+      expect(await fixture.rival.runOnce(name, () => "again")).toEqual({ value: "late", replayed: true, attempt: 1 });
     });
 
     it("and failed after it was taken over is told both", async () => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const gate = createGate();
       const error = new Error("no stock");
-      const working = thrownBy(scene.locks.runOnce(name, STOPPED, () => gate.pass().then(() => Promise.reject(error))));
+      const working = thrownBy(fixture.locks.runOnce(name, STOPPED, () => gate.pass().then(() => Promise.reject(error))));
       await gate.reached;
-      await scene.site.passing(scene.rival.runOnce(name, () => "second"));
+      await fixture.backend.passing(fixture.rival.runOnce(name, () => "second"));
       gate.open();
       expect(await working).toMatchObject({ name: "LockLostError", reason: "taken", cause: error });
-      expect(await scene.rival.runOnce(name, () => "again")).toMatchObject({ value: "second", replayed: true });
+      expect(await fixture.rival.runOnce(name, () => "again")).toMatchObject({ value: "second", replayed: true });
     });
 
     it("can't save a checkpoint over the second one's", async () => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const [first, second] = [createGate(), createGate()];
-      const working = thrownBy(scene.locks.runOnce(name, STOPPED, (run) => first.pass().then(() => run.saveCheckpoint("the first's"))));
+      const working = thrownBy(fixture.locks.runOnce(name, STOPPED, (run) => first.pass().then(() => run.saveCheckpoint("the first's"))));
       await first.reached;
-      const taking = scene.rival.runOnce(name, (run) => run.saveCheckpoint("the second's").then(() => second.pass()));
-      await scene.site.passing(second.reached);
+      const taking = fixture.rival.runOnce(name, (run) => run.saveCheckpoint("the second's").then(() => second.pass()));
+      await fixture.backend.passing(second.reached);
       first.open();
       expect(await working).toBeInstanceOf(LockLostError);
-      expect((await scene.rival.runs.get(name))?.checkpoint).toBe("the second's");
+      expect((await fixture.rival.runs.get(name))?.checkpoint).toBe("the second's");
       second.open();
       await taking;
     });
@@ -136,7 +136,7 @@ export function describeRunTakeovers(scene: Scene): void {
 }
 
 /** A run that stops, another caller who takes it over, and the first one waking at `moment`. */
-async function play({ site, locks, rival, fresh }: Scene, moment: (typeof MOMENTS)[number], resource: FreshTable): Promise<Story> {
+async function play({ backend, locks, rival, fresh }: Fixture, moment: (typeof MOMENTS)[number], resource: FreshTable): Promise<Story> {
   const name = fresh();
   const write = (run: Run, item: string, fenced = true) => writeTo(resource, item, fenced ? run.fencingToken : undefined);
   const [first, second] = [work(), work()];
@@ -144,7 +144,7 @@ async function play({ site, locks, rival, fresh }: Scene, moment: (typeof MOMENT
   await first.gate.reached;
   await first.run!.saveCheckpoint(FAR);
   const taking = start(rival, second, LARGE.second, { keepResultMs: STOPPED.keepResultMs });
-  await site.passing(second.gate.reached);
+  await backend.passing(second.gate.reached);
 
   const writes = { second: await write(second.run!, "fenced") };
   if (moment === "after the second is done") {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError, LockError } from "../../lib/index.js";
 import { thrownBy } from "../support/run-gate.js";
-import type { Scene } from "./conformance.js";
+import type { Fixture } from "./conformance.js";
 
 const KB = 1024;
 /** Text of so many bytes as JSON, its quotes included. */
@@ -35,32 +35,32 @@ const VALUES: readonly (readonly [what: string, value: unknown])[] = [
 ];
 
 /** Defines the tests. */
-export function describeRunValues(scene: Scene): void {
+export function describeRunValues(fixture: Fixture): void {
   describe("a result is kept", () => {
-    const replay = (name: string) => scene.rival.runOnce(name, () => expect.unreachable("the work was done"));
+    const replay = (name: string) => fixture.rival.runOnce(name, () => expect.unreachable("the work was done"));
 
     it.each(VALUES)("and replayed as it was: %s", async (_what, value) => {
-      const name = scene.fresh();
-      const first = await scene.locks.runOnce(name, () => value);
+      const name = fixture.fresh();
+      const first = await fixture.locks.runOnce(name, () => value);
       expect(first).toEqual({ value, replayed: false, attempt: 1 });
       expect(first.value).toBe(value);
       expect(await replay(name)).toEqual({ value, replayed: true, attempt: 1 });
-      const found = await scene.rival.runs.get(name);
+      const found = await fixture.rival.runs.get(name);
       expect(found?.state).toBe("succeeded");
       expect(found?.result).toEqual(value);
     });
 
     it("with an error's name and message; its class is not known where it is replayed", async () => {
-      const name = scene.fresh();
-      await scene.locks.runOnce(name, () => ({ error: new RangeError("over the limit") }));
+      const name = fixture.fresh();
+      await fixture.locks.runOnce(name, () => ({ error: new RangeError("over the limit") }));
       const { error } = (await replay(name)).value as { error: Error };
       expect(error).toMatchObject({ name: "RangeError", message: "over the limit" });
       expect([error instanceof Error, error instanceof RangeError]).toEqual([true, false]);
     });
 
     it("without the members that are undefined, and as its toJSON made it, as with JSON", async () => {
-      const name = scene.fresh();
-      await scene.locks.runOnce(name, () => ({ order: { sku: "apple", note: undefined }, url: new URL("http://localhost/") }));
+      const name = fixture.fresh();
+      await fixture.locks.runOnce(name, () => ({ order: { sku: "apple", note: undefined }, url: new URL("http://localhost/") }));
       const { value } = (await replay(name)) as { value: unknown };
       expect(value).toStrictEqual({ order: { sku: "apple" }, url: "http://localhost/" });
     });
@@ -72,23 +72,23 @@ export function describeRunValues(scene: Scene): void {
       ["just under 256 KB", 256 * KB - 1, true],
       ["of 256 KB", 256 * KB, true],
     ])("whatever its size: %s", async (_what, bytes, apart) => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const text = textOf(bytes);
-      await scene.locks.runOnce(name, () => text);
+      await fixture.locks.runOnce(name, () => text);
       expect((await replay(name)) as object).toEqual({ value: text, replayed: true, attempt: 1 });
-      expect(await scene.site.isKeptApart(name, text)).toBe(apart);
+      expect(await fixture.backend.isKeptApart(name, text)).toBe(apart);
     });
 
     it("by its bytes, not its characters", async () => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const text = "ü".repeat(128 * KB);
-      expect(await thrownBy(scene.locks.runOnce(name, () => text))).toMatchObject({ code: "result-omitted" });
+      expect(await thrownBy(fixture.locks.runOnce(name, () => text))).toMatchObject({ code: "result-omitted" });
     });
 
     it.each([99, 100])("nested %d deep", async (depth) => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const value = nested(depth);
-      await scene.locks.runOnce(name, () => value);
+      await fixture.locks.runOnce(name, () => value);
       expect(await replay(name)).toMatchObject({ value, replayed: true });
     });
   });
@@ -121,40 +121,40 @@ export function describeRunValues(scene: Scene): void {
     ];
 
     it.each(UNKEEPABLE)('is an error with largeResult "throw", now and at every replay: %s', async (_what, value, why) => {
-      const name = scene.fresh();
-      const first = await thrownBy(scene.locks.runOnce(name, () => value));
+      const name = fixture.fresh();
+      const first = await thrownBy(fixture.locks.runOnce(name, () => value));
       expect(first).toBeInstanceOf(LockError);
       expect(first).toMatchObject({ code: "result-omitted", retry: "never" });
       expect((first as Error).message).toMatch(why);
       for (const options of [{}, { largeResult: "throw" }] as const) {
-        const again = scene.rival.runOnce(name, { waitMs: 0, ...options }, () => expect.unreachable("the work was done"));
+        const again = fixture.rival.runOnce(name, { waitMs: 0, ...options }, () => expect.unreachable("the work was done"));
         expect(await thrownBy(again)).toMatchObject({ name: "LockError", code: "result-omitted" });
       }
     });
 
     it.each(UNKEEPABLE)('is handed on with largeResult "omit", and undefined at every replay: %s', async (_what, value) => {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       const options = { largeResult: "omit", waitMs: 0 } as const;
-      const first = await scene.locks.runOnce(name, options, () => value);
+      const first = await fixture.locks.runOnce(name, options, () => value);
       expect(first).toMatchObject({ replayed: false, attempt: 1, resultOmitted: true });
       expect(first.value).toBe(value);
-      const again = await scene.rival.runOnce(name, options, () => expect.unreachable("the work was done"));
+      const again = await fixture.rival.runOnce(name, options, () => expect.unreachable("the work was done"));
       expect(again).toEqual({ value: undefined, replayed: true, attempt: 1, resultOmitted: true });
-      expect(await scene.rival.runs.get(name)).toMatchObject({ state: "succeeded", resultOmitted: true });
+      expect(await fixture.rival.runs.get(name)).toMatchObject({ state: "succeeded", resultOmitted: true });
     });
   });
 
   describe("a checkpoint", () => {
     /** Saves, fails, and shows what the next attempt is given. */
     async function saved(...values: readonly unknown[]): Promise<unknown> {
-      const name = scene.fresh();
+      const name = fixture.fresh();
       await thrownBy(
-        scene.locks.runOnce(name, async (run) => {
+        fixture.locks.runOnce(name, async (run) => {
           for (const value of values) await run.saveCheckpoint(value);
           throw new Error("no stock");
         }),
       );
-      return (await scene.rival.runOnce(name, { largeResult: "omit" }, ({ checkpoint }) => checkpoint)).value;
+      return (await fixture.rival.runOnce(name, { largeResult: "omit" }, ({ checkpoint }) => checkpoint)).value;
     }
 
     it.each(VALUES.filter(([, value]) => value !== undefined))("is handed to the next attempt as it was: %s", async (_what, value) => {
@@ -176,8 +176,8 @@ export function describeRunValues(scene: Scene): void {
       ["a function", { step: () => 1 }, /^checkpoint\.step: a function can't be kept$/],
       ["an object of a class", { rows: new Set([1]) }, /^checkpoint\.rows: a Set can't be kept; /],
     ])("that can't be kept is refused by name, and the one before it stays: %s", async (_what, value, why) => {
-      const name = scene.fresh();
-      const { value: told } = await scene.locks.runOnce(name, async (run) => {
+      const name = fixture.fresh();
+      const { value: told } = await fixture.locks.runOnce(name, async (run) => {
         await run.saveCheckpoint("before");
         return { error: await thrownBy(run.saveCheckpoint(value)), checkpoint: run.checkpoint, held: run.isHeld() };
       });

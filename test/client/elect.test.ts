@@ -206,7 +206,7 @@ describe("an election that is told to end", () => {
     }
   });
 
-  it.each<[how: string, end: (rig: { locks: LockClient; given: AbortController }) => unknown]>([
+  it.each<[how: string, end: (harness: { locks: LockClient; given: AbortController }) => unknown]>([
     ["by its signal", ({ given }) => given.abort()],
     ["by the end of its client", ({ locks }) => locks.close()],
   ])("%s leaves nothing behind of who stood by", async (_how, end) => {

@@ -8,7 +8,7 @@ import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/http-transport.js";
 import { randomBytes } from "../../lib/client/world.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { ServiceApi } from "../../lib/core/run-api.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Lease, LockClient } from "../../lib/index.js";
@@ -80,7 +80,7 @@ describe("straight on the table", () => {
   it("go in exactly one request of the client, and each lease is renewed on the table", async () => {
     const clock = new VirtualClock();
     const { client, tableName } = await freshTable();
-    const store = createDynamoStore({ client, tableName, rules: createRules(), clock, random: () => 0 });
+    const store = createDynamoStore({ client, tableName, policy: createPolicy(), clock, random: () => 0 });
     const caller = { principal: "test/direct", namespace: "test", requestId: "test" };
     // One reading of the clocks serves one request, so every request has a service of its own.
     const fresh = (): ServiceApi => lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));

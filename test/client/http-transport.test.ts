@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { httpApi } from "../../lib/client/http-transport.js";
 import { refuse } from "../../lib/core/errors.js";
 import type { LockApi } from "../../lib/core/lock-api.js";
-import { Unanswered } from "../../lib/core/lock-api.js";
+import { NoResponse } from "../../lib/core/lock-api.js";
 import { toProblem } from "../../lib/wire/problem.js";
 import type { StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
@@ -98,7 +98,7 @@ describe("every operation", () => {
 
   it.each(OPERATIONS)("%s is unanswered when the connection breaks", async (_name, ask) => {
     const broken = httpApi({ url: server.url, fetch: () => Promise.reject(new TypeError("fetch failed", { cause: new Error("reset") })) });
-    await expect(ask(broken)).rejects.toThrow(Unanswered);
+    await expect(ask(broken)).rejects.toThrow(NoResponse);
   });
 });
 
@@ -125,19 +125,19 @@ describe("an answer without a problem document", () => {
       { code: "internal", detail: "", retry: "same" },
     ]) {
       server.answer({ status, body });
-      await expect(api.acquire(REF)).rejects.toThrow(Unanswered);
+      await expect(api.acquire(REF)).rejects.toThrow(NoResponse);
     }
   });
 
   it.each(["broken", "cut"] as const)("because the connection is %s may have happened", async (status) => {
     server.answer({ status });
-    await expect(api.release(REF)).rejects.toThrow(Unanswered);
+    await expect(api.release(REF)).rejects.toThrow(NoResponse);
   });
 
   it.each([200, 201, 202, 204])("%d that is not a lease is no answer", async (status) => {
     for (const body of [undefined, {}, "<html>", [], { ...LEASE, remainingMs: "2990" }, { ...LEASE, fencingToken: undefined }]) {
       server.answer({ status, ...(status !== 204 && { body }) });
-      await expect(api.acquire(REF)).rejects.toThrow(Unanswered);
+      await expect(api.acquire(REF)).rejects.toThrow(NoResponse);
     }
   });
 });
@@ -186,7 +186,7 @@ describe("a redirect", () => {
     const elsewhere = await startStubServer();
     elsewhere.answer({ status: 201, body: LEASE });
     server.answer({ status, headers: { location: `${elsewhere.url}${PATH}` } });
-    await expect(httpApi({ url: server.url, token: "secret" }).acquire(REF)).rejects.toThrow(Unanswered);
+    await expect(httpApi({ url: server.url, token: "secret" }).acquire(REF)).rejects.toThrow(NoResponse);
     expect(elsewhere.received).toEqual([]);
     await elsewhere.close();
   });
@@ -242,7 +242,7 @@ describe("an attempt", () => {
     server.answer({ status: "silent" });
     const giveUp = new AbortController();
     const asked = api.acquire(REF, { signal: giveUp.signal });
-    const failed = expect(asked).rejects.toThrow(Unanswered);
+    const failed = expect(asked).rejects.toThrow(NoResponse);
     giveUp.abort();
     await failed;
   });

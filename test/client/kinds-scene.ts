@@ -11,14 +11,14 @@ import { createLockClient as createHttpClient, key } from "../../lib/index.js";
 import { createLockClient as createMemoryClient } from "../../lib/testing.js";
 import { freshTable } from "../support/engine.js";
 
-interface Site {
+interface Backend {
   client(options?: ClientOptions): LockClient;
   passing<T>(promise: Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
 /** What the tests share. */
-export interface KindsScene {
+export interface KindsFixture {
   /** Owner `checkout-7`. */
   readonly locks: LockClient;
   /** Another process of the same caller; owner `worker`. */
@@ -33,13 +33,13 @@ export interface KindsScene {
   freshScope(): string;
 }
 
-const SITES: readonly (readonly [name: string, open: () => Promise<Site>])[] = [
+const BACKENDS: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
   ["in memory", inMemory],
   ["over HTTP", overHttp],
   ["straight on the table", onTheTable],
 ];
 
-async function inMemory(): Promise<Site> {
+async function inMemory(): Promise<Backend> {
   const { clock, store } = createMemoryClient();
   return {
     client: (options) => createMemoryClient({ ...options, clock, store }),
@@ -48,7 +48,7 @@ async function inMemory(): Promise<Site> {
   };
 }
 
-async function overHttp(): Promise<Site> {
+async function overHttp(): Promise<Backend> {
   const { client, tableName } = await freshTable();
   const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
   return {
@@ -61,7 +61,7 @@ async function overHttp(): Promise<Site> {
   };
 }
 
-async function onTheTable(): Promise<Site> {
+async function onTheTable(): Promise<Backend> {
   const { client, tableName } = await freshTable();
   return {
     client: (options) => createTableClient({ ...options, client, tableName }),
@@ -74,27 +74,27 @@ async function onTheTable(): Promise<Site> {
 }
 
 /** Defines `tests` for the clients of every site. */
-export function describeEverywhere(what: string, ...tests: readonly ((scene: KindsScene) => void)[]): void {
-  describe.each(SITES)(`${what}, %s`, (_name, open) => {
+export function describeEverywhere(what: string, ...tests: readonly ((fixture: KindsFixture) => void)[]): void {
+  describe.each(BACKENDS)(`${what}, %s`, (_name, open) => {
     let used = 0;
-    const scene = {
+    const fixture = {
       fresh: () => key("kinds", ++used),
       freshScope: () => `request-${String(++used).padStart(16, "0")}`,
-    } as { -readonly [member in keyof KindsScene]: KindsScene[member] };
-    let site: Site;
+    } as { -readonly [member in keyof KindsFixture]: KindsFixture[member] };
+    let backend: Backend;
 
     beforeAll(async () => {
-      site = await open();
-      scene.client = (options) => site.client(options);
-      scene.passing = (promise) => site.passing(promise);
-      scene.locks = site.client({ owner: "checkout-7" });
-      scene.other = site.client({ owner: "worker" });
+      backend = await open();
+      fixture.client = (options) => backend.client(options);
+      fixture.passing = (promise) => backend.passing(promise);
+      fixture.locks = backend.client({ owner: "checkout-7" });
+      fixture.other = backend.client({ owner: "worker" });
     });
     afterAll(async () => {
-      await scene.locks.close();
-      await scene.other.close();
-      await site.close();
+      await fixture.locks.close();
+      await fixture.other.close();
+      await backend.close();
     });
-    for (const define of tests) define(scene);
+    for (const define of tests) define(fixture);
   });
 }

@@ -37,28 +37,32 @@ function countedRig() {
 }
 
 /** `size` callers who want the key: what they were told, and the most who were told in one turn. */
-async function crowd(size: number, ask: (rig: ReturnType<typeof countedRig>, index: number) => Promise<unknown>, rig = countedRig()) {
-  const { counts } = rig;
+async function crowd(
+  size: number,
+  ask: (harness: ReturnType<typeof countedRig>, index: number) => Promise<unknown>,
+  harness = countedRig(),
+) {
+  const { counts } = harness;
   const [errors, perTurn] = [new Set<unknown>(), new Map<number, number>()];
   const all = Array.from({ length: size }, (_, index) =>
-    ask(rig, index).catch((error: unknown) => {
+    ask(harness, index).catch((error: unknown) => {
       errors.add((error as Error).constructor);
       perTurn.set(counts.turns, (perTurn.get(counts.turns) ?? 0) + 1);
     }),
   );
-  return { ...rig, all, errors, mostInOneTurn: () => [...perTurn.values()].reduce((most, count) => Math.max(most, count), 0) };
+  return { ...harness, all, errors, mostInOneTurn: () => [...perTurn.values()].reduce((most, count) => Math.max(most, count), 0) };
 }
 
 describe("a crowd whose time is over", () => {
   it("costs each caller the same few looks at the clock, however many they are", async () => {
     const readsEach: number[] = [];
     for (const size of [200, 2000]) {
-      const rig = countedRig();
-      await rig.rival.acquire(KEY);
-      const { all } = await crowd(size, ({ locks }) => locks.acquire(KEY, { waitMs: 1500 }), rig);
-      await rig.clock.advance(2000);
+      const harness = countedRig();
+      await harness.rival.acquire(KEY);
+      const { all } = await crowd(size, ({ locks }) => locks.acquire(KEY, { waitMs: 1500 }), harness);
+      await harness.clock.advance(2000);
       await Promise.all(all);
-      readsEach.push(rig.counts.reads / size);
+      readsEach.push(harness.counts.reads / size);
     }
     const [few = 0, many = 0] = readsEach;
     expect(many).toBeLessThanOrEqual(few);
@@ -66,12 +70,12 @@ describe("a crowd whose time is over", () => {
   });
 
   it("of 100,000 is told in portions, leaves nothing behind, and costs no other lease its heartbeat", { timeout: 120_000 }, async () => {
-    const rig = countedRig();
-    const { clock, locks, rival, wire } = rig;
+    const harness = countedRig();
+    const { clock, locks, rival, wire } = harness;
     await rival.acquire(KEY);
     const others = await Promise.all(Array.from({ length: OTHERS }, (_, index) => locks.acquire(`other:${index}`, { leaseMs: 3000 })));
     const size = 100_000;
-    const { all, errors, mostInOneTurn } = await crowd(size, () => locks.acquire(KEY, { waitMs: 1500 }), rig);
+    const { all, errors, mostInOneTurn } = await crowd(size, () => locks.acquire(KEY, { waitMs: 1500 }), harness);
     await clock.advance(1000);
     expect((await rival.inspect(KEY)).waiters).toHaveLength(1);
     await clock.advance(5000);
@@ -101,14 +105,14 @@ describe("a crowd whose time is over", () => {
 
 describe("a crowd that is refused", () => {
   it("is told the service's word in portions, and whoever comes meanwhile is asked for anew", async () => {
-    const rig = countedRig();
-    rig.wire.next("acquire", { replyMs: 50, instead: refuse("forbidden") });
-    const { all, mostInOneTurn } = await crowd(1000, ({ locks }) => locks.acquire(KEY, { waitMs: 5000 }), rig);
-    await rig.clock.advance(50);
-    const late = rig.locks.acquire(KEY, { waitMs: 5000 });
-    await rig.clock.settle(Promise.all(all));
+    const harness = countedRig();
+    harness.wire.next("acquire", { replyMs: 50, instead: refuse("forbidden") });
+    const { all, mostInOneTurn } = await crowd(1000, ({ locks }) => locks.acquire(KEY, { waitMs: 5000 }), harness);
+    await harness.clock.advance(50);
+    const late = harness.locks.acquire(KEY, { waitMs: 5000 });
+    await harness.clock.settle(Promise.all(all));
     expect(mostInOneTurn()).toBeLessThanOrEqual(PORTION);
-    expect((await rig.clock.settle(late)).state).toBe("held");
+    expect((await harness.clock.settle(late)).state).toBe("held");
   });
 });
 

@@ -12,13 +12,13 @@ import type { Fate } from "./wire.js";
 const KEY = "ORDER_1231";
 
 /** What an acquire of so long comes to, and after how long. */
-async function outcomeOf(rig: ReturnType<typeof createRig>, waitMs: number, locks: LockClient = rig.locks) {
-  const began = rig.clock.monotonicMs();
+async function outcomeOf(harness: ReturnType<typeof createRig>, waitMs: number, locks: LockClient = harness.locks) {
+  const began = harness.clock.monotonicMs();
   const error = await locks.acquire(KEY, { waitMs }).then(
     () => undefined,
     (thrown: unknown) => thrown as Error,
   );
-  return { name: error?.name ?? "held", afterMs: rig.clock.monotonicMs() - began };
+  return { name: error?.name ?? "held", afterMs: harness.clock.monotonicMs() - began };
 }
 
 const OUTAGES: readonly (readonly [what: string, fate: Fate])[] = [
@@ -30,88 +30,90 @@ const OUTAGES: readonly (readonly [what: string, fate: Fate])[] = [
 
 describe.each(OUTAGES)("while the service %s", (_what, fate) => {
   it("every caller of a line is told of an outage, each when its own time is over", async () => {
-    const rig = createRig();
-    rig.wire.always("acquire", fate);
+    const harness = createRig();
+    harness.wire.always("acquire", fate);
     const waitsMs = [800, 3000, 1500, 6000];
-    const outcomes = await rig.clock.settle(Promise.all(waitsMs.map((waitMs) => outcomeOf(rig, waitMs))));
+    const outcomes = await harness.clock.settle(Promise.all(waitsMs.map((waitMs) => outcomeOf(harness, waitMs))));
     expect(outcomes).toEqual(waitsMs.map((afterMs) => ({ name: "LockUnavailableError", afterMs })));
   });
 
   it("as a caller that is alone is", async () => {
-    const rig = createRig();
-    rig.wire.always("acquire", fate);
-    const { name, afterMs } = await rig.clock.settle(outcomeOf(rig, 1500));
+    const harness = createRig();
+    harness.wire.always("acquire", fate);
+    const { name, afterMs } = await harness.clock.settle(outcomeOf(harness, 1500));
     expect(name).toBe("LockUnavailableError");
     expect(afterMs).toBeLessThanOrEqual(1500);
     expect(afterMs).toBeGreaterThan(500);
   });
 
   it("which began after the key was found held, too", async () => {
-    const rig = createRig();
-    await rig.rival.acquire(KEY, { leaseMs: 60_000 });
-    const all = Promise.all([4000, 8000].map((waitMs) => outcomeOf(rig, waitMs)));
-    await rig.clock.advance(500);
-    for (const operation of ["acquire", "check", "release"] as const) rig.wire.always(operation, fate);
-    expect(await rig.clock.settle(all)).toEqual([4000, 8000].map((afterMs) => ({ name: "LockUnavailableError", afterMs })));
+    const harness = createRig();
+    await harness.rival.acquire(KEY, { leaseMs: 60_000 });
+    const all = Promise.all([4000, 8000].map((waitMs) => outcomeOf(harness, waitMs)));
+    await harness.clock.advance(500);
+    for (const operation of ["acquire", "check", "release"] as const) harness.wire.always(operation, fate);
+    expect(await harness.clock.settle(all)).toEqual([4000, 8000].map((afterMs) => ({ name: "LockUnavailableError", afterMs })));
   });
 
   it("a patient caller gets the key when the outage ends, whatever became of the first in line", async () => {
-    const rig = createRig();
-    rig.wire.always("acquire", fate);
-    const [impatient, patient] = [outcomeOf(rig, 1000), rig.locks.acquire(KEY, { waitMs: 20_000 })];
-    await rig.clock.advance(5000);
-    rig.wire.always("acquire", undefined);
-    expect((await rig.clock.settle(patient)).state).toBe("held");
+    const harness = createRig();
+    harness.wire.always("acquire", fate);
+    const [impatient, patient] = [outcomeOf(harness, 1000), harness.locks.acquire(KEY, { waitMs: 20_000 })];
+    await harness.clock.advance(5000);
+    harness.wire.always("acquire", undefined);
+    expect((await harness.clock.settle(patient)).state).toBe("held");
     expect(await impatient).toMatchObject({ name: "LockUnavailableError", afterMs: 1000 });
   });
 
   it("whenUnavailable decides for every call of a locked function, and whenHeld for none", async () => {
-    const rig = createRig();
-    rig.wire.always("acquire", fate);
+    const harness = createRig();
+    harness.wire.always("acquire", fate);
     let ran = 0;
-    const call = (waitMs: number) => locked({ locks: rig.locks, key: () => KEY, waitMs, whenUnavailable: "proceed" }, async () => ++ran)();
-    expect(await rig.clock.settle(Promise.all([2000, 1000, 3000].map(call)))).toEqual([2, 1, 3]);
+    const call = (waitMs: number) =>
+      locked({ locks: harness.locks, key: () => KEY, waitMs, whenUnavailable: "proceed" }, async () => ++ran)();
+    expect(await harness.clock.settle(Promise.all([2000, 1000, 3000].map(call)))).toEqual([2, 1, 3]);
   });
 });
 
 describe("while the key is held", () => {
   it("control: every caller of a line is told so, and none proceeds", async () => {
-    const rig = createRig();
-    await rig.rival.acquire(KEY, { leaseMs: 60_000 });
-    const work = locked({ locks: rig.locks, key: () => KEY, waitMs: 1000, whenUnavailable: "proceed" }, async () => "ran");
-    const all = Promise.allSettled([work(), work(), outcomeOf(rig, 3000)]);
-    const [first, second, third] = await rig.clock.settle(all);
+    const harness = createRig();
+    await harness.rival.acquire(KEY, { leaseMs: 60_000 });
+    const work = locked({ locks: harness.locks, key: () => KEY, waitMs: 1000, whenUnavailable: "proceed" }, async () => "ran");
+    const all = Promise.allSettled([work(), work(), outcomeOf(harness, 3000)]);
+    const [first, second, third] = await harness.clock.settle(all);
     for (const one of [first, second]) expect(one).toMatchObject({ status: "rejected", reason: expect.any(LockTimeoutError) as Error });
     expect(third).toMatchObject({ value: { name: "LockTimeoutError", afterMs: 3000 } });
   });
 
   it("an answer that is on its way when the time is over makes no outage of it", async () => {
-    const rig = createRig({ random: () => 0 });
-    await rig.rival.acquire(KEY, { leaseMs: 60_000 });
-    rig.wire.always("check", { replyMs: 300 });
+    const harness = createRig({ random: () => 0 });
+    await harness.rival.acquire(KEY, { leaseMs: 60_000 });
+    harness.wire.always("check", { replyMs: 300 });
     for (const waitMs of [1000, 1100, 1200, 1300, 1400, 1500])
-      expect(await rig.clock.settle(outcomeOf(rig, waitMs))).toEqual({ name: "LockTimeoutError", afterMs: waitMs });
+      expect(await harness.clock.settle(outcomeOf(harness, waitMs))).toEqual({ name: "LockTimeoutError", afterMs: waitMs });
     // Alone, as readers wait, it is the same.
     for (const waitMs of [1000, 1100, 1200, 1300, 1400, 1500]) {
-      const reading = rig.locks.acquire(KEY, { waitMs, mode: "shared" });
-      await expect(rig.clock.settle(reading)).rejects.toBeInstanceOf(LockTimeoutError);
+      const reading = harness.locks.acquire(KEY, { waitMs, mode: "shared" });
+      await expect(harness.clock.settle(reading)).rejects.toBeInstanceOf(LockTimeoutError);
     }
   });
 
   it("by a caller of the same line, the others wait and are told so when their time is over", async () => {
-    const rig = createRig();
-    const held = await rig.locks.acquire(KEY);
-    expect(await rig.clock.settle(outcomeOf(rig, 1000))).toEqual({ name: "LockTimeoutError", afterMs: 1000 });
+    const harness = createRig();
+    const held = await harness.locks.acquire(KEY);
+    expect(await harness.clock.settle(outcomeOf(harness, 1000))).toEqual({ name: "LockTimeoutError", afterMs: 1000 });
     expect(held.state).toBe("held");
   });
 
   it("and handing it over is not answered, an outage is what the next in line is told of", async () => {
-    const rig = createRig();
-    const held = await rig.locks.acquire(KEY);
-    const next = outcomeOf(rig, 3000);
-    for (const operation of ["transfer", "release", "acquire"] as const) rig.wire.always(operation, { lost: "request", silently: true });
+    const harness = createRig();
+    const held = await harness.locks.acquire(KEY);
+    const next = outcomeOf(harness, 3000);
+    for (const operation of ["transfer", "release", "acquire"] as const)
+      harness.wire.always(operation, { lost: "request", silently: true });
     const released = held.release().catch((error: unknown) => error);
-    expect(await rig.clock.settle(next)).toEqual({ name: "LockUnavailableError", afterMs: 3000 });
-    expect(await rig.clock.settle(released)).toBeInstanceOf(LockUnavailableError);
+    expect(await harness.clock.settle(next)).toEqual({ name: "LockUnavailableError", afterMs: 3000 });
+    expect(await harness.clock.settle(released)).toBeInstanceOf(LockUnavailableError);
   });
 });

@@ -20,12 +20,12 @@ const FAULTS: readonly (readonly [how: string, fail: () => Promise<never>])[] = 
 describe.each(FAULTS)("an operation that %s", (_how, fail) => {
   /** The first in line holds the key, another waits for it, and `operation` is broken. */
   async function broken(operation: keyof ServiceApi, leaseMs = 9000) {
-    const rig = createRig();
-    const first = await rig.locks.acquire(KEY, { leaseMs });
-    const second = rig.locks.acquire(KEY, { leaseMs, waitMs: 60_000 });
-    await rig.clock.advance(1000);
-    Object.assign(rig.wire.api, { [operation]: fail });
-    return { ...rig, first, second };
+    const harness = createRig();
+    const first = await harness.locks.acquire(KEY, { leaseMs });
+    const second = harness.locks.acquire(KEY, { leaseMs, waitMs: 60_000 });
+    await harness.clock.advance(1000);
+    Object.assign(harness.wire.api, { [operation]: fail });
+    return { ...harness, first, second };
   }
 
   it("as a lease is handed on: it is released instead, and the next in line is granted", async () => {

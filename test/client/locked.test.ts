@@ -13,7 +13,7 @@ import {
   runOnce,
 } from "../../lib/index.js";
 import type { LockedOptions } from "../../lib/index.js";
-import type { Rig } from "./rig.js";
+import type { Harness } from "./rig.js";
 import { createRig } from "./rig.js";
 
 interface Order {
@@ -31,7 +31,7 @@ function thrownIn(work: () => unknown): unknown {
 }
 
 /** A service whose methods are locked, on `rig`'s client. */
-function ordersOn({ locks }: Rig) {
+function ordersOn({ locks }: Harness) {
   class Orders {
     readonly locks = locks;
     readonly done: string[] = [];
@@ -70,26 +70,26 @@ function ordersOn({ locks }: Rig) {
 
 describe("a method", () => {
   it("runs under the key that its arguments name, with its own this, arguments and result, and frees it", async () => {
-    const rig = createRig();
-    const orders = ordersOn(rig);
+    const harness = createRig();
+    const orders = ordersOn(harness);
     expect(await orders.accept({ id: 1 }, "now")).toBe("accepted 1");
     expect(orders.done).toEqual(["accept 1 now"]);
-    expect(rig.wire.of("acquire").map(({ request }) => request.key)).toEqual(["ORDER_1"]);
-    expect((await rig.locks.inspect("ORDER_1")).holders).toEqual([]);
+    expect(harness.wire.of("acquire").map(({ request }) => request.key)).toEqual(["ORDER_1"]);
+    expect((await harness.locks.inspect("ORDER_1")).holders).toEqual([]);
   });
 
   it("never runs twice at once for one key, and does for two; control: as it is, it does", async () => {
-    const rig = createRig();
+    const harness = createRig();
     let inside = 0;
     const most = { same: 0, other: 0, plain: 0 };
     const work = async (name: keyof typeof most): Promise<void> => {
       most[name] = Math.max(most[name], ++inside);
-      await new Promise<void>((resolve) => void rig.clock.after(50, resolve));
+      await new Promise<void>((resolve) => void harness.clock.after(50, resolve));
       inside--;
     };
-    const one = locked({ locks: rig.locks, key: (_name: keyof typeof most, id: number) => key("ORDER", id) }, work);
+    const one = locked({ locks: harness.locks, key: (_name: keyof typeof most, id: number) => key("ORDER", id) }, work);
     const all = async (calls: readonly Promise<void>[]): Promise<void> => {
-      await rig.clock.advance(5_000);
+      await harness.clock.advance(5_000);
       await Promise.all(calls);
     };
     await all([one("same", 1), one("same", 1), one("same", 1)]);
@@ -99,20 +99,20 @@ describe("a method", () => {
   });
 
   it("has its lease, for the token, and none outside", async () => {
-    const rig = createRig();
-    const orders = ordersOn(rig);
+    const harness = createRig();
+    const orders = ordersOn(harness);
     const lease = (await orders.ship([{ id: 7 }])) as Lease;
     expect([lease.key, lease.fencingToken > 0, currentLease()]).toEqual(["ORDER_7", true, undefined]);
   });
 
   it("is not said to have succeeded when the lock was lost meanwhile", async () => {
-    const rig = createRig();
-    const orders = ordersOn(rig);
-    const working = orders.hold({ id: 1 }, new Promise((resolve) => void rig.clock.after(3_000, resolve)));
+    const harness = createRig();
+    const orders = ordersOn(harness);
+    const working = orders.hold({ id: 1 }, new Promise((resolve) => void harness.clock.after(3_000, resolve)));
     const outcome = expect(working).rejects.toThrow(LockLostError);
-    await rig.clock.advance(100);
-    rig.wire.always("renew", { lost: "request" });
-    await rig.clock.advance(5_000);
+    await harness.clock.advance(100);
+    harness.wire.always("renew", { lost: "request" });
+    await harness.clock.advance(5_000);
     await outcome;
   });
 });
@@ -141,18 +141,18 @@ describe("currentLease", () => {
 
 describe("a key that is held", () => {
   const held = async () => {
-    const rig = createRig();
-    const lease = await rig.locks.acquire("ORDER_1");
-    return { rig, lease, orders: ordersOn(rig) };
+    const harness = createRig();
+    const lease = await harness.locks.acquire("ORDER_1");
+    return { harness, lease, orders: ordersOn(harness) };
   };
 
   it("is waited for by default", async () => {
-    const { rig, lease, orders } = await held();
+    const { harness, lease, orders } = await held();
     const accepting = orders.accept({ id: 1 });
-    await rig.clock.advance(1_000);
+    await harness.clock.advance(1_000);
     expect(orders.done).toEqual([]);
     await lease.release();
-    await rig.clock.advance(10_000);
+    await harness.clock.advance(10_000);
     expect(await accepting).toBe("accepted 1");
   });
 
@@ -170,9 +170,9 @@ describe("a key that is held", () => {
   });
 
   it("further in is that function's own affair: its LockTimeoutError skips nothing further out", async () => {
-    const { rig } = await held();
-    const inner = locked({ locks: rig.locks, key: () => "ORDER_1", whenHeld: "throw" }, async () => "inner");
-    const outer = locked({ locks: rig.locks, key: () => "ORDER_2", whenHeld: "skip" }, async () => inner());
+    const { harness } = await held();
+    const inner = locked({ locks: harness.locks, key: () => "ORDER_1", whenHeld: "throw" }, async () => "inner");
+    const outer = locked({ locks: harness.locks, key: () => "ORDER_2", whenHeld: "skip" }, async () => inner());
     await expect(outer()).rejects.toThrow(LockTimeoutError);
   });
 });
@@ -181,30 +181,30 @@ describe("a list", () => {
   const ids = (count: number): Order[] => Array.from({ length: count }, (_, id) => ({ id }));
 
   it("of none locks nothing, and the method runs", async () => {
-    const rig = createRig();
-    const orders = ordersOn(rig);
+    const harness = createRig();
+    const orders = ordersOn(harness);
     expect(await orders.ship([])).toBeUndefined();
-    expect([orders.done, rig.wire.sent]).toEqual([["ship "], []]);
+    expect([orders.done, harness.wire.sent]).toEqual([["ship "], []]);
   });
 
   it("of one, or of one several times, is a lock", async () => {
-    const rig = createRig();
-    await ordersOn(rig).ship([{ id: 1 }, { id: 1 }]);
-    expect([rig.wire.of("acquire").length, rig.wire.of("acquireSet").length]).toEqual([1, 0]);
+    const harness = createRig();
+    await ordersOn(harness).ship([{ id: 1 }, { id: 1 }]);
+    expect([harness.wire.of("acquire").length, harness.wire.of("acquireSet").length]).toEqual([1, 0]);
   });
 
   it.each([2, 25])("of %d is one set", async (count) => {
-    const rig = createRig();
-    const set = (await ordersOn(rig).ship(ids(count))) as LeaseSet;
+    const harness = createRig();
+    const set = (await ordersOn(harness).ship(ids(count))) as LeaseSet;
     expect(set.keys).toHaveLength(count);
-    expect([rig.wire.of("acquire").length, rig.wire.of("acquireSet").length]).toEqual([0, 1]);
+    expect([harness.wire.of("acquire").length, harness.wire.of("acquireSet").length]).toEqual([0, 1]);
   });
 
   it("of more than 25 is refused by name and number, and the method does not run", async () => {
-    const rig = createRig();
-    const orders = ordersOn(rig);
+    const harness = createRig();
+    const orders = ordersOn(harness);
     await expect(orders.ship(ids(26))).rejects.toThrow("Orders.ship: its arguments name 26 keys; a set has at most 25");
-    expect([orders.done, rig.wire.sent]).toEqual([[], []]);
+    expect([orders.done, harness.wire.sent]).toEqual([[], []]);
   });
 });
 
@@ -225,15 +225,15 @@ describe("a key that can't be made", () => {
     ["one of a list is undefined", () => ["ORDER_1", undefined], "its key is undefined; it must be text"],
     ["one of a list is a list", () => [["ORDER_1"]], "its key is a list; it must be text"],
   ])("because %s: InvalidRequestError names the function and the rule, and the function does not run", async (_what, make, message) => {
-    const rig = createRig();
+    const harness = createRig();
     let ran = 0;
-    const pay = locked({ locks: rig.locks, key: make as () => string }, async function settle() {
+    const pay = locked({ locks: harness.locks, key: make as () => string }, async function settle() {
       ran++;
     });
     const error = await pay().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(InvalidRequestError);
     expect((error as InvalidRequestError).message).toContain(`settle: ${message}`);
-    expect([(error as InvalidRequestError).field, ran, rig.wire.sent]).toEqual(["key", 0, []]);
+    expect([(error as InvalidRequestError).field, ran, harness.wire.sent]).toEqual(["key", 0, []]);
   });
 
   it("is named by class and method", async () => {
@@ -325,18 +325,18 @@ describe("a key that can't be made", () => {
 
 describe("locks that can't be reached", () => {
   const unreachable = (whenUnavailable: "throw" | "skip" | "proceed" | undefined) => {
-    const rig = createRig();
-    rig.wire.always("acquire", { lost: "request" });
-    rig.wire.always("release", { lost: "request" });
+    const harness = createRig();
+    harness.wire.always("acquire", { lost: "request" });
+    harness.wire.always("release", { lost: "request" });
     let ran = 0;
-    const pay = locked({ locks: rig.locks, key: () => "k", ...(whenUnavailable && { whenUnavailable }) }, async () => ++ran);
-    return { rig, pay, ran: () => ran };
+    const pay = locked({ locks: harness.locks, key: () => "k", ...(whenUnavailable && { whenUnavailable }) }, async () => ++ran);
+    return { harness, pay, ran: () => ran };
   };
 
   it.each(["throw", undefined] as const)("%s: LockUnavailableError, and the function does not run", async (whenUnavailable) => {
-    const { rig, pay, ran } = unreachable(whenUnavailable);
+    const { harness, pay, ran } = unreachable(whenUnavailable);
     const outcome = expect(pay()).rejects.toThrow(LockUnavailableError);
-    await rig.clock.advance(60_000);
+    await harness.clock.advance(60_000);
     await outcome;
     expect(ran()).toBe(0);
   });
@@ -345,11 +345,11 @@ describe("locks that can't be reached", () => {
     ["skip", "skipped", undefined, 0],
     ["proceed", "proceeded", 1, 1],
   ] as const)("%s: the call %s, and the client's listener is told", async (whenUnavailable, type, value, times) => {
-    const { rig, pay, ran } = unreachable(whenUnavailable);
+    const { harness, pay, ran } = unreachable(whenUnavailable);
     const outcome = pay();
-    await rig.clock.advance(60_000);
+    await harness.clock.advance(60_000);
     expect([await outcome, ran()]).toEqual([value, times]);
-    expect(rig.events).toMatchObject([{ type, key: "k", error: expect.any(LockUnavailableError) }]);
+    expect(harness.events).toMatchObject([{ type, key: "k", error: expect.any(LockUnavailableError) }]);
   });
 
   it("of a client with a prefix are told of by the keys that they have there, and so is a set that was held", async () => {

@@ -28,10 +28,10 @@ function refundsOn({ locks }: ReturnType<typeof createRig>) {
 
 describe("a method that runs once", () => {
   it("does its work at the first call, and every other returns what that did", async () => {
-    const rig = createRig();
-    const refunds = refundsOn(rig);
+    const harness = createRig();
+    const refunds = refundsOn(harness);
     const together = Promise.all([1, 2, 3].map(() => refunds.pay({ order: 7, amount: 5 })));
-    await rig.clock.advance(10_000);
+    await harness.clock.advance(10_000);
     const calls = await together;
     calls.push(await refunds.pay({ order: 7, amount: 5 }));
     expect(calls).toEqual(Array.from({ length: 4 }, () => ({ receipt: "R-7-5" })));
@@ -69,15 +69,15 @@ describe("a method that runs once", () => {
     [() => ["a", "b"], "its key is a list; it must be text"],
     [() => "", "its key is empty text; it must be text"],
   ])("does not run without a key", async (make, message) => {
-    const rig = createRig();
+    const harness = createRig();
     let ran = 0;
-    const pay = runOnce({ locks: rig.locks, key: make as () => string }, async function settle() {
+    const pay = runOnce({ locks: harness.locks, key: make as () => string }, async function settle() {
       ran++;
     });
     const error = await pay().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(InvalidRequestError);
     expect((error as Error).message).toContain(`settle: ${message}`);
-    expect([ran, rig.wire.sent]).toEqual([0, []]);
+    expect([ran, harness.wire.sent]).toEqual([0, []]);
   });
 
   it("keeps its type as a wrapper", async () => {

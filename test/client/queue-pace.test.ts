@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { LeaseIds } from "../../lib/client/acquire.js";
 import { createClient } from "../../lib/client/client.js";
 import { randomBytes } from "../../lib/client/world.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { ServiceApi } from "../../lib/core/run-api.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
@@ -29,7 +29,7 @@ async function contend({ clients, workMs }: Contention) {
   const clock = new VirtualClock();
   const random = new Random(7);
   const unit = (): number => random.unit();
-  const store = createMemoryStore({ rules: createRules(), clock });
+  const store = createMemoryStore({ policy: createPolicy(), clock });
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
   const idleMs: number[] = [];
   let requests = 0;

@@ -9,7 +9,7 @@ import { createClient } from "../../lib/client/client.js";
 import type { Lease } from "../../lib/client/lease.js";
 import { randomBytes } from "../../lib/client/world.js";
 import type { ServiceApi } from "../../lib/core/run-api.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { Clock } from "../../lib/core/time.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
@@ -20,7 +20,7 @@ import { createWire } from "./wire.js";
 import type { Wire } from "./wire.js";
 
 /** What a test turns. */
-export interface Rig {
+export interface Harness {
   readonly clock: VirtualClock;
   readonly store: LockStore;
   /** Between `locks` and the service; a rival has a wire of its own. */
@@ -40,10 +40,10 @@ export interface RigOptions extends Omit<ClientOptions, "onEvent"> {
 }
 
 /** A fresh service and two clients of it. */
-export function createRig({ random = () => 0.5, clientClock, ...options }: RigOptions = {}): Rig {
+export function createRig({ random = () => 0.5, clientClock, ...options }: RigOptions = {}): Harness {
   const clock = new VirtualClock();
   const service: Clock = { ...timersOf(clock), wallMs: () => clock.monotonicMs(), monotonicMs: () => clock.monotonicMs() };
-  const store = createMemoryStore({ rules: createRules(), clock: service });
+  const store = createMemoryStore({ policy: createPolicy(), clock: service });
   const wire = createWire(serviceOn(store, service), clock);
   const events: LockClientEvent[] = [];
   const own = clientClock?.(clock) ?? clock;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { createGate } from "../support/run-gate.js";
-import type { Site } from "./sites.js";
+import type { Backend } from "./sites.js";
 import { openHttp, openTable } from "./sites.js";
 
 const CALLERS = 200;
@@ -15,15 +15,15 @@ describe.each([
   ["over HTTP", openHttp],
   ["straight on the table", openTable],
 ])("two hundred callers %s", { timeout: PATIENCE_MS }, (_name, open) => {
-  let site: Site;
+  let backend: Backend;
   let clients: readonly LockClient[];
   beforeAll(async () => {
-    site = await open();
-    clients = Array.from({ length: PROCESSES }, () => site.client());
+    backend = await open();
+    clients = Array.from({ length: PROCESSES }, () => backend.client());
   });
   afterAll(async () => {
     await Promise.all(clients.map((locks) => locks.close()));
-    await site.close();
+    await backend.close();
   });
   const client = (index: number): LockClient => clients[index % PROCESSES]!;
 
@@ -48,8 +48,8 @@ describe.each([
     const value = { receipt: "r-1", cents: 250n, attempt: 1 };
     expect(results.filter(({ replayed }) => !replayed)).toEqual([{ value, replayed: false, attempt: 1 }]);
     expect(results.filter(({ replayed }) => replayed)).toEqual(Array(CALLERS - 1).fill({ value, replayed: true, attempt: 1 }));
-    expect(site.lines.filter(({ event, id }) => event === "granted" && id === KEY)).toHaveLength(1);
-    expect(site.lines.filter(({ event, id }) => event === "recorded" && id === KEY)).toHaveLength(1);
+    expect(backend.lines.filter(({ event, id }) => event === "granted" && id === KEY)).toHaveLength(1);
+    expect(backend.lines.filter(({ event, id }) => event === "recorded" && id === KEY)).toHaveLength(1);
   });
 
   it("control: with a key each, two hundred calls, and nothing replayed", async () => {
@@ -62,7 +62,7 @@ describe.each([
 
   /** How many callers were told that another runs it. */
   function toldToWait(): number {
-    const refused = site.lines.filter(({ event, reason }) => event === "refused" && reason === "run-in-progress");
+    const refused = backend.lines.filter(({ event, reason }) => event === "refused" && reason === "run-in-progress");
     return new Set(refused.map(({ owner }) => owner)).size;
   }
 });

@@ -105,7 +105,7 @@ describe("a run in an invocation", () => {
     expect(wire.sent).toHaveLength(sent);
     gate.open();
     await clock.settle(working);
-    expect(wire.sent.slice(sent).map(({ operation }) => operation)).toEqual(["conclude"]);
+    expect(wire.sent.slice(sent).map(({ operation }) => operation)).toEqual(["complete"]);
   });
 });
 

@@ -16,7 +16,7 @@ describe("an answer that was lost to an outcome", () => {
     ["reply", "large", "x".repeat(5000)],
   ] as const)("(%s, %s): recorded once, and replayed as it is", async (lost, _size, result) => {
     const { clock, locks, rival, wire } = createRig();
-    wire.next("conclude", { lost }, { lost, silently: true });
+    wire.next("complete", { lost }, { lost, silently: true });
     const versionNow = async () => (await rival.runs.get(KEY))!.version;
     let before = 0;
     const running = locks.runOnce(KEY, async () => {
@@ -24,14 +24,14 @@ describe("an answer that was lost to an outcome", () => {
       return result;
     });
     expect(await clock.settle(running)).toEqual({ value: result, replayed: false, attempt: 1 });
-    expect(wire.of("conclude")).toHaveLength(3);
+    expect(wire.of("complete")).toHaveLength(3);
     expect(await versionNow()).toBe(before + 1);
     expect(await rival.runOnce(KEY, () => "again")).toEqual({ value: result, replayed: true, attempt: 1 });
   });
 
   it.each(["request", "reply"] as const)("that was a failure (%s): its own error, and the next may start", async (lost) => {
     const { clock, locks, rival, wire } = createRig();
-    wire.next("conclude", { lost }, { lost, silently: true });
+    wire.next("complete", { lost }, { lost, silently: true });
     const error = new Error("no stock");
     const running = locks.runOnce(KEY, () => Promise.reject(error));
     await expect(clock.settle(running)).rejects.toBe(error);
@@ -40,7 +40,7 @@ describe("an answer that was lost to an outcome", () => {
 
   it("that was a failure, and another attempt began meanwhile: its own error, for that is what was recorded", async () => {
     const { clock, locks, rival, wire } = createRig();
-    wire.next("conclude", { lost: "reply", silently: true });
+    wire.next("complete", { lost: "reply", silently: true });
     const error = new Error("no stock");
     const running = thrownBy(locks.runOnce(KEY, () => Promise.reject(error)));
     await clock.advance(100);
@@ -54,16 +54,16 @@ describe("an answer that was lost to an outcome", () => {
 
   it("that was final (reply): recorded once, and replayed", async () => {
     const { clock, locks, rival, wire } = createRig();
-    wire.next("conclude", { lost: "reply" });
+    wire.next("complete", { lost: "reply" });
     const error = new FinalError("card refused");
     await expect(clock.settle(locks.runOnce(KEY, () => Promise.reject(error)))).rejects.toBe(error);
-    expect(wire.of("conclude")).toHaveLength(2);
+    expect(wire.of("complete")).toHaveLength(2);
     await expect(rival.runOnce(KEY, () => "again")).rejects.toMatchObject({ code: "run-failed" });
   });
 
   it("that nobody ever answers: LockUnavailableError, which says that the work is done and perhaps not recorded", async () => {
     const { clock, locks, rival, wire } = createRig();
-    wire.always("conclude", { lost: "reply" });
+    wire.always("complete", { lost: "reply" });
     const error = await clock.settle(thrownBy(locks.runOnce(KEY, () => "done")));
     expect(error).toBeInstanceOf(LockUnavailableError);
     expect(error).toMatchObject({ code: "unavailable", definite: false });
@@ -73,7 +73,7 @@ describe("an answer that was lost to an outcome", () => {
 
   it("that nobody ever got: the same error, and the next caller takes over after the lease", async () => {
     const { clock, locks, rival, wire } = createRig();
-    wire.always("conclude", { lost: "request" });
+    wire.always("complete", { lost: "request" });
     const running = thrownBy(locks.runOnce(KEY, { leaseMs: LEASE_MS }, () => "done"));
     expect(await clock.settle(running)).toMatchObject({ name: "LockUnavailableError", definite: false });
     const next = rival.runOnce(KEY, ({ attempt, takeover }) => ({ attempt, takeover }));
@@ -82,7 +82,7 @@ describe("an answer that was lost to an outcome", () => {
 
   it("that was refused for good each time: the same error, which says that it is certainly not recorded", async () => {
     const { clock, locks, wire } = createRig();
-    wire.always("conclude", { instead: refuse("throttled", { retryAfterMs: 400 }) });
+    wire.always("complete", { instead: refuse("throttled", { retryAfterMs: 400 }) });
     const error = await clock.settle(thrownBy(locks.runOnce(KEY, () => "done")));
     expect(error).toMatchObject({ name: "LockUnavailableError", code: "throttled", definite: true });
     expect((error as Error).message).toContain("the work is done, and not recorded");
@@ -90,7 +90,7 @@ describe("an answer that was lost to an outcome", () => {
 
   it("that was a failure and nobody ever answers: its own error, and the listener is told", async () => {
     const { clock, locks, events, wire } = createRig();
-    wire.always("conclude", { lost: "reply" });
+    wire.always("complete", { lost: "reply" });
     const error = new Error("no stock");
     await expect(clock.settle(locks.runOnce(KEY, () => Promise.reject(error)))).rejects.toBe(error);
     expect(events.map(({ type }) => type)).toEqual(["acquired", "released", "release-failed"]);
@@ -99,7 +99,7 @@ describe("an answer that was lost to an outcome", () => {
 
   it("sends no heartbeat after the work is done, whatever becomes of its outcome", async () => {
     const { clock, locks, wire } = createRig();
-    wire.always("conclude", { lost: "request" });
+    wire.always("complete", { lost: "request" });
     await clock.settle(thrownBy(locks.runOnce(KEY, { leaseMs: LEASE_MS }, () => "done")));
     await clock.advance(60_000);
     expect(wire.of("renew")).toEqual([]);

@@ -13,7 +13,7 @@ import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 
 /** One service and its clients. */
-export interface Site {
+export interface Backend {
   client(options?: ClientOptions): LockClient;
   /** Settles as `promise` does; the site's time passes until then. */
   passing<T>(promise: Promise<T>): Promise<T>;
@@ -25,13 +25,13 @@ export interface Site {
 }
 
 /** Every way to the locks, by the name that its tests have. */
-export const SITES: readonly (readonly [name: string, open: () => Promise<Site>])[] = [
+export const BACKENDS: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
   ["in memory", openMemory],
   ["over HTTP", openHttp],
   ["straight on the table", openTable],
 ];
 
-async function openMemory(): Promise<Site> {
+async function openMemory(): Promise<Backend> {
   const { clock, store } = createMemoryClient();
   const lines: LogLine[] = [];
   return {
@@ -44,7 +44,7 @@ async function openMemory(): Promise<Site> {
 }
 
 /** The service behind the gateway, on a table of its own. */
-export async function openHttp(): Promise<Site> {
+export async function openHttp(): Promise<Backend> {
   const table = await freshTable();
   const { client, tableName } = table;
   const lines: LogLine[] = [];
@@ -63,7 +63,7 @@ export async function openHttp(): Promise<Site> {
 }
 
 /** The service within the client, on a table of its own. */
-export async function openTable(): Promise<Site> {
+export async function openTable(): Promise<Backend> {
   const table = await freshTable();
   const { client, tableName } = table;
   const lines: LogLine[] = [];

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { systemClock } from "../../lib/core/time.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { LockClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
@@ -38,7 +38,7 @@ it.each<[what: string, ask: (locks: LockClient) => Promise<unknown>]>([
 
 it("control: a service does not say it to its callers, and logs it", async () => {
   const lines: LogLine[] = [];
-  const store = createDynamoStore({ client, tableName: NO_TABLE, rules: createRules(), clock: systemClock, random: Math.random });
+  const store = createDynamoStore({ client, tableName: NO_TABLE, policy: createPolicy(), clock: systemClock, random: Math.random });
   const caller = { principal: "one", namespace: "one", requestId: "1" };
   const service = lockService(
     { store, log: (line) => lines.push(line), clock: systemClock },

@@ -5,7 +5,7 @@
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseRef } from "../../lib/core/lock-api.js";
 import type { ServiceApi } from "../../lib/core/run-api.js";
-import { Unanswered } from "../../lib/core/lock-api.js";
+import { NoResponse } from "../../lib/core/lock-api.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Operation } from "../../lib/testing.js";
 
@@ -76,5 +76,5 @@ export function createWire(api: ServiceApi, clock: Clock): Wire {
 }
 
 function noAnswer(operation: Operation, silently = false): Promise<never> {
-  return silently ? new Promise(() => undefined) : Promise.reject(new Unanswered(`${operation}: the connection broke`));
+  return silently ? new Promise(() => undefined) : Promise.reject(new NoResponse(`${operation}: the connection broke`));
 }

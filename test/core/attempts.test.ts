@@ -1,10 +1,10 @@
 /** What one attempt hands to the next: its number, whether it said how it ended, what it was about and how far it got. */
 import { describe, expect, it } from "vitest";
-import type { Conclude, Start } from "../../lib/core/commands.js";
+import type { Complete, Start } from "../../lib/core/commands.js";
 import type { LockRecord, Payload } from "../../lib/core/record.js";
 import { isSameWork } from "../../lib/core/run.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import { after, at, conclude, DAY_MS, decided, LEASE_MS, MARGIN_MS, NOW_MS, said, start } from "./run-parts.js";
+import { after, at, complete, DAY_MS, decided, LEASE_MS, MARGIN_MS, NOW_MS, said, start } from "./run-parts.js";
 
 const CHECKPOINT: Payload = { digest: "c", bytes: 1, text: "1" };
 const TAKEABLE_MS = LEASE_MS + MARGIN_MS;
@@ -33,8 +33,8 @@ class Story {
     return this;
   }
 
-  ends(state: Conclude["state"]): this {
-    this.known = after(decided(this.known, conclude(state, { leaseId: this.#id }), at(this.#ms)));
+  ends(state: Complete["state"]): this {
+    this.known = after(decided(this.known, complete(state, { leaseId: this.#id }), at(this.#ms)));
     return this;
   }
 

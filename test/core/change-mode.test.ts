@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { endLease } from "../../lib/core/ending.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { LEASE_MS, MARGIN_MS } from "../store/scene.js";
-import { decide } from "./kinds-broken.js";
+import { compareAndSet } from "./kinds-broken.js";
 import { ID, IN_S, Key, permits, READER } from "./kinds-key.js";
 
 const TTL_MS = DEFAULTS.waiterTtlMs;
@@ -29,7 +29,7 @@ describe("a change of mode", () => {
     });
     expect(key.record?.fenceFloor).toBe(before.fencingToken + 1);
     const down = key.at(5).change("A", "shared");
-    expect(down).toMatchObject({ lease: { mode: "shared", fencingToken: key.reading.laterMs, fenceFloor: before.fencingToken + 1 } });
+    expect(down).toMatchObject({ lease: { mode: "shared", fencingToken: key.reading.latestMs, fenceFloor: before.fencingToken + 1 } });
     expect(key.record?.holds[ID("A")]?.expiresAtMs).toBe(before.serverTimeMs + LEASE_MS);
   });
 
@@ -63,7 +63,7 @@ describe("a change of mode", () => {
       ["lease-lost: released", (key) => key.record && (key.record = endLease(key.record, ID("A"), "released", key.reading))],
       ["forbidden", (key) => hold(key, { principal: "Q" })],
       ["lease-lost: broken", (key) => hold(key, { broken: "drain" })],
-      ["lease-lost: expired", (key) => hold(key, { expiresAtMs: key.reading.earlierMs })],
+      ["lease-lost: expired", (key) => hold(key, { expiresAtMs: key.reading.earliestMs })],
       ["limit-mismatch", (key) => key.record && (key.record = { ...key.record, limit: 2 })],
       ["token-mismatch", (key) => hold(key, { fencingToken: 2 })],
       ["upgrade-conflict", (key) => key.change("B", "exclusive")],
@@ -138,7 +138,7 @@ describe("two readers that ask to become the writer", () => {
       mode: "exclusive",
       fencingToken: forgetful.tokenOf("B"),
     } as const;
-    expect(decide(forgotten, command, forgetful.reading).answer).toMatchObject({ code: "locked" });
+    expect(compareAndSet(forgotten, command, forgetful.reading).answer).toMatchObject({ code: "locked" });
   });
 
   it("the first counts as asking until it has not asked for a while, by the clock that is behind", () => {

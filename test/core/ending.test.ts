@@ -1,17 +1,17 @@
 /** What is remembered of leases that ended: eight of them with how, the others by the floor. */
 import { describe, expect, it } from "vitest";
-import { BLANK, endingOf, endLease } from "../../lib/core/ending.js";
+import { EMPTY_RECORD, endingOf, endLease } from "../../lib/core/ending.js";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
 const NOW_MS = Date.UTC(2027, 0, 1);
-const READING = { earlierMs: NOW_MS, laterMs: NOW_MS };
+const READING = { earliestMs: NOW_MS, latestMs: NOW_MS };
 
-function after(leaseIds: readonly string[], from: LockRecord = BLANK): LockRecord {
+function after(leaseIds: readonly string[], from: LockRecord = EMPTY_RECORD): LockRecord {
   return leaseIds.reduce((record, leaseId) => endLease(record, leaseId, "released", READING), from);
 }
 
@@ -59,14 +59,14 @@ describe("an id that a wrong clock made in the future", () => {
         limit: 1,
         permits: 1,
         priority: 0,
-        params: "",
+        requestHash: "",
       },
       READING,
-      createRules(),
+      createPolicy(),
     ).answer;
 
   const cancelAt = (record: LockRecord | undefined, madeAtMs: number): LockRecord | undefined =>
-    transition(record, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createRules()).next;
+    transition(record, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createPolicy()).next;
 
   it("never shuts the key, however many of them are cancelled", () => {
     let record: LockRecord | undefined;
@@ -106,7 +106,7 @@ describe("an id that a wrong clock made in the future", () => {
 
   it("is not remembered when the key would have forgotten it before its time", () => {
     const cancel = (madeAtMs: number) =>
-      transition(undefined, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createRules());
+      transition(undefined, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createPolicy());
     expect(cancel(NOW_MS + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + 1)).toEqual({
       answer: { ok: true, state: "never" },
       events: [],

@@ -9,7 +9,7 @@ import { leaseIdAt } from "../support/lease-ids.js";
 import {
   after,
   at,
-  conclude,
+  complete,
   DAY_MS,
   decided,
   hold,
@@ -18,21 +18,21 @@ import {
   ME,
   NOW_MS,
   record,
-  RULES,
+  POLICY,
   run,
   said,
   start,
 } from "./run-parts.js";
 
 const NEXT = { leaseId: leaseIdAt(NOW_MS + DAY_MS) };
-const RETENTION_MS = RULES.retentionMs;
+const RETENTION_MS = POLICY.retentionMs;
 /** The last second that a table's TTL is given: the end of the year 9999. */
 const LAST_SEC = Date.UTC(10_000, 0, 1) / 1000 - 1;
 const toSec = (ms: number): number => Math.ceil((NOW_MS + ms) / 1000);
 
 /** Concluded `aheadMs` after now by the later clock, kept for a day. */
 const succeeded = (aheadMs = 0, keepResultMs = DAY_MS): LockRecord =>
-  after(decided(record({ holds: { [ME]: hold() }, run: run({ keepResultMs }) }), conclude("succeeded"), at(0, aheadMs)));
+  after(decided(record({ holds: { [ME]: hold() }, run: run({ keepResultMs }) }), complete("succeeded"), at(0, aheadMs)));
 
 describe("an outcome is forgotten", () => {
   it.each([
@@ -58,7 +58,7 @@ describe("an outcome is forgotten", () => {
 
   it("whole: what runs next is a first attempt, about whatever it says", () => {
     const known = record({ holds: { [ME]: hold() }, run: run({ attempt: 7, takeover: true, fingerprint: "old" }) });
-    const before = after(decided(known, conclude("failed")));
+    const before = after(decided(known, complete("failed")));
     const { next, answer } = decided(before, start({ ...NEXT, fingerprint: "new", maxAttempts: 1 }), at(DAY_MS));
     expect(answer).toMatchObject({ state: "running", attempt: 1, takeover: false });
     expect(next?.run).toEqual(run({ fingerprint: "new" }));
@@ -72,7 +72,7 @@ describe("an outcome is forgotten", () => {
   });
 
   it("only if it is final: one that may be tried again is known as long as the record", () => {
-    const retry = after(decided(record({ holds: { [ME]: hold() }, run: run({ fingerprint: "f" }) }), conclude("retry")));
+    const retry = after(decided(record({ holds: { [ME]: hold() }, run: run({ fingerprint: "f" }) }), complete("retry")));
     expect(retry.run?.outcome).toEqual({ recordedBy: ME, principal: "me" });
     const late = 400 * DAY_MS;
     expect(said(decided(retry, start({ leaseId: leaseIdAt(NOW_MS + late), fingerprint: "g" }), at(late)))).toBe("fingerprint-mismatch");
@@ -93,7 +93,7 @@ describe("garbage collection may take the record", () => {
     const before = started();
     const sameTtl = (ms: number): boolean => {
       const renewed = { ...before, holds: { [ME]: { ...before.holds[ME]!, expiresAtMs: NOW_MS + ms + LEASE_MS } } };
-      return after(decided(renewed, conclude("succeeded"), at(ms))).ttlAtSec === before.ttlAtSec;
+      return after(decided(renewed, complete("succeeded"), at(ms))).ttlAtSec === before.ttlAtSec;
     };
     expect([0, RETENTION_MS, RETENTION_MS + 300].map(sameTtl)).toEqual([true, true, true]);
     expect(sameTtl(RETENTION_MS + 300 + LEASE_AND_MARGIN_MS + 1_000)).toBe(false);
@@ -102,13 +102,13 @@ describe("garbage collection may take the record", () => {
   it("a retention after the outcome is forgotten, when it is recorded later", () => {
     const ms = 5 * DAY_MS;
     const late = record({ holds: { [ME]: hold({ expiresAtMs: NOW_MS + ms + LEASE_MS }) }, run: run(), ttlAtSec: 1 });
-    expect(after(decided(late, conclude("failed"), at(ms, 200))).ttlAtSec).toBe(toSec(ms + 200 + DAY_MS + RETENTION_MS));
-    expect(after(decided(late, conclude("retry"), at(ms, 200))).ttlAtSec).toBe(toSec(ms + 200 + RETENTION_MS));
+    expect(after(decided(late, complete("failed"), at(ms, 200))).ttlAtSec).toBe(toSec(ms + 200 + DAY_MS + RETENTION_MS));
+    expect(after(decided(late, complete("retry"), at(ms, 200))).ttlAtSec).toBe(toSec(ms + 200 + RETENTION_MS));
   });
 
   it("never earlier for an outcome, a heartbeat or a cancel than before", () => {
     const long = record({ holds: { [ME]: hold() }, run: run(), ttlAtSec: LAST_SEC });
-    for (const command of [conclude("succeeded"), conclude("retry"), renewal(), { ...renewal(), type: "release" } as const])
+    for (const command of [complete("succeeded"), complete("retry"), renewal(), { ...renewal(), type: "release" } as const])
       expect(after(decided(long, command)).ttlAtSec, command.type).toBe(LAST_SEC);
   });
 
@@ -139,7 +139,7 @@ describe("garbage collection may take the record", () => {
           if (!next) continue;
           known = next;
           const untilMs = [
-            reading.laterMs,
+            reading.latestMs,
             ...Object.values(next.holds).map(({ expiresAtMs, marginMs }) => expiresAtMs + marginMs),
             next.run?.outcome?.keptUntilMs ?? 0,
           ];
@@ -202,7 +202,7 @@ const lifeStep = fc.record({
   aheadMs: fc.constantFrom(0, 1, 9_999),
   command: fc
     .record({
-      type: fc.constantFrom("start", "start", "renew", "conclude", "release", "reset"),
+      type: fc.constantFrom("start", "start", "renew", "complete", "release", "reset"),
       keepResultMs: fc.constantFrom(LIMITS.keepResultMinMs, DAY_MS, LIMITS.keepResultMaxMs, FOREVER_MS),
       leaseMs: fc.constantFrom(LIMITS.leaseMinMs, LEASE_MS, LIMITS.leaseMaxMs),
       state: fc.constantFrom("succeeded" as const, "failed" as const, "retry" as const),
@@ -210,7 +210,7 @@ const lifeStep = fc.record({
     .map(({ type, keepResultMs, leaseMs, state }) => (fresh: string, holder: string | undefined): Command => {
       const leaseId = holder ?? fresh;
       if (type === "start" || holder === undefined) return start({ leaseId: fresh, keepResultMs, leaseMs });
-      if (type === "conclude") return conclude(state, { leaseId });
+      if (type === "complete") return complete(state, { leaseId });
       if (type === "reset") return { type, key: "k" };
       return type === "renew" ? { ...renewal(), leaseId, leaseMs } : { ...renewal(), type: "release", leaseId };
     }),

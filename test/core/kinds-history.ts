@@ -9,7 +9,7 @@ import type { LeaseId } from "../../lib/core/lease-id.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import { leaseId, RULES, START_MS } from "../store/scene.js";
+import { leaseId, POLICY, START_MS } from "../store/scene.js";
 
 /** What an acquire asks for. */
 export interface Kind {
@@ -27,7 +27,7 @@ const KINDS: readonly Kind[] = [
 ];
 /** The default among them, which a renewal guesses; the shortest often, since clocks may be further apart than it lasts. */
 const LENGTHS_MS = [1_000, 1_000, 10_000, DEFAULTS.leaseMs] as const;
-const EDGES_MS = [...LENGTHS_MS, ...LENGTHS_MS.map((ms) => ms - 1), ...LENGTHS_MS.map((ms) => RULES.marginMs(ms))];
+const EDGES_MS = [...LENGTHS_MS, ...LENGTHS_MS.map((ms) => ms - 1), ...LENGTHS_MS.map((ms) => POLICY.marginMs(ms))];
 
 type Act = "acquire" | "acquire again" | "renew" | "release" | "transfer" | "upgrade" | "downgrade" | "break" | "send again";
 
@@ -148,13 +148,13 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
           owner: "",
           priority: 0,
           ...asked,
-          params: JSON.stringify(asked),
+          requestHash: JSON.stringify(asked),
         };
       }
       case "acquire again": {
         const first = sent.find((command) => command.type === "acquire" && command.leaseId === id);
         if (first?.type !== "acquire") return { type: "renew", ...ref };
-        return { ...first, principal: ref.principal, ...(otherwise && { params: "others" }) };
+        return { ...first, principal: ref.principal, ...(otherwise && { requestHash: "others" }) };
       }
       case "renew":
         return { type: "renew", ...ref, ...(otherwise && { leaseMs }) };
@@ -179,6 +179,6 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
     if (record && record.fencingToken !== tokens.at(-1)) tokens.push(record.fencingToken);
     const command = resolve(draft, record);
     sent.push(command);
-    return { command, nowMs, reading: { earlierMs: Math.min(...clocksMs), laterMs: Math.max(...clocksMs) } };
+    return { command, nowMs, reading: { earliestMs: Math.min(...clocksMs), latestMs: Math.max(...clocksMs) } };
   };
 }

@@ -8,7 +8,7 @@ import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
-import { leaseId, LEASE_MS, outcomeOf, RULES, START_MS } from "../store/scene.js";
+import { leaseId, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/scene.js";
 
 /** A reader, a writer (with nothing said), permits of a semaphore; the scope S. */
 export const READER = { mode: "shared" } as const;
@@ -17,7 +17,7 @@ export const permits = (count: number, limit = 3) => ({ permits: count, limit })
 export const IN_S = { scope: "scope S" } as const;
 
 /** What an acquire may say beyond its leaseId. */
-export type AcquireOptions = Partial<Pick<Acquire, "principal" | "mode" | "limit" | "permits" | "scope" | "leaseMs" | "params">>;
+export type AcquireOptions = Partial<Pick<Acquire, "principal" | "mode" | "limit" | "permits" | "scope" | "leaseMs" | "requestHash">>;
 
 /** Leases by the letters of the tests, in the order of their ids. */
 export const ID = (letter: string): LeaseId => leaseId(letter.charCodeAt(0) - 64);
@@ -25,16 +25,16 @@ export const ID = (letter: string): LeaseId => leaseId(letter.charCodeAt(0) - 64
 /** One key, at {@link START_MS}, never used. */
 export class Key {
   record: LockRecord | undefined;
-  reading: ClockReading = { earlierMs: START_MS, laterMs: START_MS };
+  reading: ClockReading = { earliestMs: START_MS, latestMs: START_MS };
 
   /** Both clocks stand `ms` after the start, the later one `aheadMs` beyond. */
   at(ms: number, aheadMs = 0): this {
-    this.reading = { earlierMs: START_MS + ms, laterMs: START_MS + ms + aheadMs };
+    this.reading = { earliestMs: START_MS + ms, latestMs: START_MS + ms + aheadMs };
     return this;
   }
 
   send<C extends Command>(command: C): AnswerTo<C> {
-    const { answer, next } = transition(this.record, command, this.reading, RULES);
+    const { answer, next } = transition(this.record, command, this.reading, POLICY);
     this.record = next ?? this.record;
     return answer;
   }
@@ -48,7 +48,7 @@ export class Key {
       limit: 1,
       permits: 1,
       priority: 0,
-      params: "same",
+      requestHash: "same",
     } as const;
     return this.send<Acquire>({ type: "acquire", key: "k", leaseId: ID(letter), ...usual, ...options });
   }
@@ -108,8 +108,8 @@ export class Key {
     const byToken = new Map<number, string[]>();
     for (const [id, hold] of Object.entries(holds).sort(([a], [b]) => (a < b ? -1 : 1))) {
       const kind = limit > 1 ? `${hold.permits}/${limit}` : hold.mode === "shared" ? "s" : "x";
-      const over = hold.expiresAtMs <= this.reading.earlierMs ? "†" : "";
-      const waits = upgrading?.leaseId === id && upgrading.untilMs > this.reading.earlierMs ? "^" : "";
+      const over = hold.expiresAtMs <= this.reading.earliestMs ? "†" : "";
+      const waits = upgrading?.leaseId === id && upgrading.untilMs > this.reading.earliestMs ? "^" : "";
       const text = `${letterOf(id)}${kind}${over}${hold.broken ? "!" : ""}${waits}`;
       byToken.set(hold.fencingToken, [...(byToken.get(hold.fencingToken) ?? []), text]);
     }

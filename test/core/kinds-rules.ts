@@ -22,8 +22,8 @@ type Holds = readonly (readonly [LeaseId, Hold])[];
 
 const holdsOf = (record: LockRecord | undefined): Holds => Object.entries(record?.holds ?? {});
 const idOf = (command: Command): LeaseId | undefined => ("leaseId" in command ? command.leaseId : undefined);
-const lives = (hold: Hold, { reading }: Taken): boolean => hold.expiresAtMs > reading.earlierMs;
-const stands = (hold: Hold, { reading }: Taken): boolean => hold.expiresAtMs + hold.marginMs > reading.earlierMs;
+const lives = (hold: Hold, { reading }: Taken): boolean => hold.expiresAtMs > reading.earliestMs;
+const stands = (hold: Hold, { reading }: Taken): boolean => hold.expiresAtMs + hold.marginMs > reading.earliestMs;
 
 /** The answer, if it says that a lease is held. */
 function heldIn({ answer, command }: Taken): Held | undefined {
@@ -157,12 +157,12 @@ function firstUpgradeWaits(): Watch {
   return (taken) => {
     const { command, answer, before, reading } = taken;
     const its = first && before?.holds[first.id];
-    const isWaiting = its && stands(its, taken) && first && first.untilMs > reading.earlierMs ? first : undefined;
+    const isWaiting = its && stands(its, taken) && first && first.untilMs > reading.earliestMs ? first : undefined;
     const asks = command.type === "mode" && command.mode === "exclusive" && !answer.ok && answer.code === "locked";
     const conflicts = command.type === "mode" && !answer.ok && answer.code === "upgrade-conflict";
     if (asks) {
       if (isWaiting && isWaiting.id !== command.leaseId) return "two readers wait for each other";
-      first = { id: command.leaseId, untilMs: reading.laterMs + DEFAULTS.waiterTtlMs };
+      first = { id: command.leaseId, untilMs: reading.latestMs + DEFAULTS.waiterTtlMs };
     } else if (conflicts && !isWaiting) return "in conflict with nobody";
     else if (isWaiting && command.type === "acquire" && answer.ok && heldIn(taken)?.how === "granted" && outerOf(taken).length === 0)
       return "a reader came while one waited to become the writer";

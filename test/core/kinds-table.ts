@@ -16,7 +16,7 @@ export type Column = readonly [command: string, send: (key: QueueKey, asked: Que
 /** Commands of the lease A: five that any lease has, then those of modes and of operators. */
 export const SAME_LEASE: readonly Column[] = [
   ["acquire A", (key, asked) => key.acquire("A", asked)],
-  ["acquire A otherwise", (key, asked) => key.acquire("A", { ...asked, params: "others" })],
+  ["acquire A otherwise", (key, asked) => key.acquire("A", { ...asked, requestHash: "others" })],
   ["renew A", (key) => key.renew("A")],
   ["release A", (key) => key.release("A")],
   ["transfer A to D", (key) => key.transfer("A", "D")],

@@ -410,7 +410,7 @@ describe("what is told of a lease", () => {
       const key = new Key();
       for (const level of "ABC") key.acquire(level, { scope: "scope S" });
       for (const level of order) {
-        expect(key.acquire("E", { params: level })).toMatchObject({ code: "locked" });
+        expect(key.acquire("E", { requestHash: level })).toMatchObject({ code: "locked" });
         expect(key.release(level)).toMatchObject({ state: "released" });
       }
       expect(key.acquire("F")).toMatchObject({ how: "granted" });

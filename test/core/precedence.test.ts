@@ -1,16 +1,16 @@
 /** What an acquire finds first decides: each row of lib/core/acquire.ts's list, against every row below it. */
 import { describe, expect, it } from "vitest";
 import type { Acquire } from "../../lib/core/commands.js";
-import { BLANK } from "../../lib/core/ending.js";
+import { EMPTY_RECORD } from "../../lib/core/ending.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
-const RULES = createRules();
+const POLICY = createPolicy();
 const NOW_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
-const READING = { earlierMs: NOW_MS, laterMs: NOW_MS };
+const READING = { earliestMs: NOW_MS, latestMs: NOW_MS };
 const OTHER = leaseIdAt(NOW_MS - 5000);
 const LAPSED = leaseIdAt(NOW_MS - 60_000);
 
@@ -26,7 +26,7 @@ function acquire(leaseId: string, over: Partial<Acquire> = {}): Acquire {
     limit: 1,
     permits: 1,
     priority: 0,
-    params: "p",
+    requestHash: "p",
     ...over,
   };
 }
@@ -42,13 +42,13 @@ function hold(over: Partial<Hold> = {}): Hold {
     grantedAtMs: NOW_MS - 1000,
     expiresAtMs: NOW_MS + 29_000,
     marginMs: 1061,
-    params: "p",
+    requestHash: "p",
     ...over,
   };
 }
 
 function record(over: Partial<LockRecord> = {}): LockRecord {
-  return { ...BLANK, version: 3, fencingToken: 7, ttlAtSec: 1, ...over };
+  return { ...EMPTY_RECORD, version: 3, fencingToken: 7, ttlAtSec: 1, ...over };
 }
 
 interface Fact {
@@ -67,7 +67,7 @@ const ITS_HOLD: readonly Fact[] = [
   { fact: "holds no more", add: (to, me) => ({ ...to, holds: { [me]: hold({ expiresAtMs: NOW_MS }) } }), answer: "lease-over" },
   {
     fact: "holds with other parameters",
-    add: (to, me) => ({ ...to, holds: { [me]: hold({ params: "others" }) } }),
+    add: (to, me) => ({ ...to, holds: { [me]: hold({ requestHash: "others" }) } }),
     answer: "lease-reused",
   },
   { fact: "holds", add: (to, me) => ({ ...to, holds: { [me]: hold() } }), answer: "replayed" },
@@ -91,7 +91,7 @@ const OTHERWISE: readonly Fact[] = [
 ];
 
 function answerOf(before: LockRecord | undefined, command: Acquire): string {
-  const { answer } = transition(before, command, READING, RULES);
+  const { answer } = transition(before, command, READING, POLICY);
   return answer.ok ? ("how" in answer ? answer.how : answer.state) : answer.code;
 }
 
@@ -123,16 +123,16 @@ describe("an acquire", () => {
   });
 
   it("grants with a token above every earlier one, though the clock is behind it", () => {
-    const { next } = transition(record({ fencingToken: NOW_MS + 99 }), acquire(me), READING, RULES);
+    const { next } = transition(record({ fencingToken: NOW_MS + 99 }), acquire(me), READING, POLICY);
     expect(next?.fencingToken).toBe(NOW_MS + 100);
   });
 
   it("takes over by the earlier clock and grants by the later", () => {
     const lapsed = record({ holds: { [OTHER]: hold({ expiresAtMs: NOW_MS - 1061 }) } });
-    const skewed = { earlierMs: NOW_MS - 1, laterMs: NOW_MS + 400 };
-    const early = transition(lapsed, acquire(me), skewed, RULES);
+    const skewed = { earliestMs: NOW_MS - 1, latestMs: NOW_MS + 400 };
+    const early = transition(lapsed, acquire(me), skewed, POLICY);
     expect(early.answer).toMatchObject({ ok: false, code: "locked", retryAfterMs: 1 });
-    const { next } = transition(lapsed, acquire(me), { ...skewed, earlierMs: NOW_MS }, RULES);
+    const { next } = transition(lapsed, acquire(me), { ...skewed, earliestMs: NOW_MS }, POLICY);
     expect(next?.holds[me]?.expiresAtMs).toBe(NOW_MS + 400 + 30_000);
   });
 });

@@ -22,7 +22,7 @@ describe("a full queue", () => {
     expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
     const { record } = key;
     const refused = key.ask(nth(LIMITS.waitersMax + 2));
-    expect(refused).toMatchObject({ ok: false, code: "queue-full", retryAfterMs: LIMITS.visitMaxMs });
+    expect(refused).toMatchObject({ ok: false, code: "queue-full", retryAfterMs: LIMITS.pollMaxMs });
     expect(key.record).toBe(record);
   });
 

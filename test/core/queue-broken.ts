@@ -6,7 +6,7 @@ import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { LockRecord, Waiter } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Decide } from "./kinds-broken.js";
-import { decide } from "./kinds-broken.js";
+import { compareAndSet } from "./kinds-broken.js";
 import type { QueueRule } from "./queue-rules.js";
 
 interface Ref {
@@ -17,12 +17,12 @@ interface Ref {
 
 /** How a command is decided, and what a look is told. */
 export interface Core {
-  readonly decide: Decide;
+  readonly compareAndSet: Decide;
   readonly look: (record: LockRecord | undefined, ref: Ref, reading: ClockReading) => Held | Waiting | Refusal;
 }
 
 /** The core as it is. */
-export const CORE: Core = { decide, look: check };
+export const CORE: Core = { compareAndSet, look: check };
 
 /** What a history comes to, whatever rule is watched: it ends. */
 export const SERVED = "whoever visits as told is granted in the end";
@@ -39,9 +39,9 @@ type View = (record: LockRecord, reading: ClockReading, command?: Command) => Lo
 const seeing =
   (view: View, restored: (next: LockRecord, before: LockRecord, seen: LockRecord) => LockRecord = (next) => next): Decide =>
   (record, command, reading) => {
-    if (!record) return decide(record, command, reading);
+    if (!record) return compareAndSet(record, command, reading);
     const seen = view(record, reading, command);
-    const decision = decide(seen, command, reading);
+    const decision = compareAndSet(seen, command, reading);
     return decision.next ? { ...decision, next: restored(decision.next, record, seen) } : decision;
   };
 
@@ -49,7 +49,7 @@ const seeing =
 const writing =
   (change: (next: LockRecord, before: LockRecord, command: Command, reading: ClockReading) => LockRecord): Decide =>
   (record, command, reading) => {
-    const decision = decide(record, command, reading);
+    const decision = compareAndSet(record, command, reading);
     return decision.next && record ? { ...decision, next: change(decision.next, record, command, reading) } : decision;
   };
 
@@ -67,9 +67,13 @@ const withTheirTurns = (next: LockRecord, before: LockRecord): LockRecord => ({
 const hiding =
   (what: "offers" | "waiters", isHidden: (command: Command & { type: "acquire" }) => boolean): Decide =>
   (record, command, reading) => {
-    if (!record || command.type !== "acquire" || !isHidden(command)) return decide(record, command, reading);
+    if (!record || command.type !== "acquire" || !isHidden(command)) return compareAndSet(record, command, reading);
     const hidden = record[what].filter(({ leaseId }) => leaseId !== command.leaseId);
-    const decision = decide({ ...record, [what]: record[what].filter(({ leaseId }) => leaseId === command.leaseId) }, command, reading);
+    const decision = compareAndSet(
+      { ...record, [what]: record[what].filter(({ leaseId }) => leaseId === command.leaseId) },
+      command,
+      reading,
+    );
     return decision.next ? { ...decision, next: { ...decision.next, [what]: [...hidden, ...decision.next[what]] } } : decision;
   };
 
@@ -87,28 +91,28 @@ const behindAll = writing((next, before) => {
 });
 
 const neverHears: Decide = (record, command, reading) => {
-  const { heard: _lost, ...decision } = decide(record, command, reading);
+  const { touch: _lost, ...decision } = compareAndSet(record, command, reading);
   return decision;
 };
 
 const countsHearing: Decide = (record, command, reading) => {
-  const { heard, ...decision } = decide(record, command, reading);
-  if (!heard || !record) return decision;
-  return { ...decision, next: { ...record, version: record.version + 1, waiters: record.waiters.with(heard.index, heard.waiter) }, heard };
+  const { touch, ...decision } = compareAndSet(record, command, reading);
+  if (!touch || !record) return decision;
+  return { ...decision, next: { ...record, version: record.version + 1, waiters: record.waiters.with(touch.index, touch.waiter) }, touch };
 };
 
 const hearsAll: Decide = (record, command, reading) => {
-  const decision = decide(record, command, reading);
-  const { heard } = decision;
-  if (!heard || !record) return decision;
-  const next = { ...record, waiters: record.waiters.map((waiter) => ({ ...waiter, heardUntilMs: waiter.heardUntilMs + 1_000 })) };
-  return { ...decision, next, heard };
+  const decision = compareAndSet(record, command, reading);
+  const { touch } = decision;
+  if (!touch || !record) return decision;
+  const next = { ...record, waiters: record.waiters.map((waiter) => ({ ...waiter, aliveUntilMs: waiter.aliveUntilMs + 1_000 })) };
+  return { ...decision, next, touch };
 };
 
 /** Releases and leaves as ever, and lets the queue stand as it is. */
 const movesNobody: Decide = (record, command, reading) => {
-  if (!record || command.type === "acquire") return decide(record, command, reading);
-  const decision = decide(
+  if (!record || command.type === "acquire") return compareAndSet(record, command, reading);
+  const decision = compareAndSet(
     { ...record, waiters: record.waiters.filter((waiter) => "leaseId" in command && waiter.leaseId === command.leaseId) },
     command,
     reading,
@@ -138,7 +142,7 @@ const agedBy = (ms: (reading: ClockReading) => number) => ({
   waiters: seeing(
     (record, reading) => ({
       ...record,
-      waiters: record.waiters.map((waiter) => ({ ...waiter, heardUntilMs: waiter.heardUntilMs - ms(reading) })),
+      waiters: record.waiters.map((waiter) => ({ ...waiter, aliveUntilMs: waiter.aliveUntilMs - ms(reading) })),
     }),
     withTheirTimes,
   ),
@@ -150,10 +154,10 @@ const agedBy = (ms: (reading: ClockReading) => number) => ({
     withTheirTurns,
   ),
 });
-const byTheLater = agedBy(({ earlierMs, laterMs }) => laterMs - earlierMs);
+const byTheLater = agedBy(({ earliestMs, latestMs }) => latestMs - earliestMs);
 
 const keepsTurns = seeing(
-  (record, { laterMs }) => ({ ...record, offers: record.offers.map((offer) => ({ ...offer, offeredAtMs: laterMs })) }),
+  (record, { latestMs }) => ({ ...record, offers: record.offers.map((offer) => ({ ...offer, offeredAtMs: latestMs })) }),
   withTheirTurns,
 );
 
@@ -168,18 +172,18 @@ const skipsOneAtATime = seeing(
   }),
 );
 
-const neverTakesOver: Decide = seeing((record, { earlierMs }) => ({
+const neverTakesOver: Decide = seeing((record, { earliestMs }) => ({
   ...record,
   holds: Object.fromEntries(
     Object.entries(record.holds).map(([id, hold]) => [
       id,
-      { ...hold, marginMs: Math.max(hold.marginMs, earlierMs - hold.expiresAtMs + 1) },
+      { ...hold, marginMs: Math.max(hold.marginMs, earliestMs - hold.expiresAtMs + 1) },
     ]),
   ),
 }));
 
 const believesAnybody: Decide = (record, command, reading) =>
-  decide(record, "principal" in command ? { ...command, principal: "P" } : command, reading);
+  compareAndSet(record, "principal" in command ? { ...command, principal: "P" } : command, reading);
 
 const looks =
   (change: (seen: Waiting, ...rest: Parameters<Core["look"]>) => Waiting): Core["look"] =>
@@ -187,7 +191,7 @@ const looks =
     const seen = check(record, ref, reading);
     return seen.ok && "state" in seen ? change(seen, record, ref, reading) : seen;
   };
-const patiently = looks((seen) => ({ ...seen, retryAfterMs: Math.max(1_000, seen.retryAfterMs), comeWithinMs: 4_000 }));
+const patiently = looks((seen) => ({ ...seen, retryAfterMs: Math.max(1_000, seen.retryAfterMs), pollWithinMs: 4_000 }));
 /** Told when it is its turn, and of nothing else. */
 const ofItsTurn = looks((seen, record, { leaseId }) =>
   has(record?.offers ?? [], leaseId) ? seen : { ...seen, retryAfterMs: Math.max(1, seen.retryAfterMs) },
@@ -198,56 +202,64 @@ export const BROKEN: readonly Broken[] = [
   {
     does: "looks past whose turn it is",
     rule: "S12: never more holds and turns than may hold at once",
-    core: { decide: hiding("offers", ({ wait }) => !wait) },
+    core: { compareAndSet: hiding("offers", ({ wait }) => !wait) },
   },
   {
     does: "goes by the later clock alone for who is heard of",
     rule: "L2: nobody who visits as told is skipped",
-    core: { decide: byTheLater.waiters },
+    core: { compareAndSet: byTheLater.waiters },
   },
   {
     does: "goes by the later clock alone for turns",
     rule: "L2: nobody who visits as told is skipped",
-    core: { decide: byTheLater.offers },
+    core: { compareAndSet: byTheLater.offers },
   },
   {
     does: "keeps a place for a visit's time and no longer",
     rule: "L2: nobody who visits as told is skipped",
-    core: { decide: agedBy(() => 11_500).waiters },
+    core: { compareAndSet: agedBy(() => 11_500).waiters },
   },
   {
     does: "keeps a turn for less than a visit's time",
     rule: "L2: nobody who visits as told is skipped",
-    core: { decide: agedBy(() => 2_000).offers },
+    core: { compareAndSet: agedBy(() => 2_000).offers },
   },
-  { does: "writes nobody down who is heard of", rule: "L2: nobody who visits as told is skipped", core: { decide: neverHears } },
+  { does: "writes nobody down who is heard of", rule: "L2: nobody who visits as told is skipped", core: { compareAndSet: neverHears } },
   { does: "tells nobody to say that it is there", rule: "L2: nobody who visits as told is skipped", core: { look: ofItsTurn } },
   {
     does: "lets those in at once who don't wait",
     rule: "L2: nobody who visits as told is overtaken",
-    core: { decide: hiding("waiters", ({ wait }) => !wait) },
+    core: { compareAndSet: hiding("waiters", ({ wait }) => !wait) },
   },
-  { does: "queues at the head", rule: "L2: nobody who visits as told is overtaken", core: { decide: atTheHead } },
-  { does: "never withdraws a turn", rule: "L3: a turn that nobody comes for lasts its window and a visit", core: { decide: keepsTurns } },
+  { does: "queues at the head", rule: "L2: nobody who visits as told is overtaken", core: { compareAndSet: atTheHead } },
+  {
+    does: "never withdraws a turn",
+    rule: "L3: a turn that nobody comes for lasts its window and a visit",
+    core: { compareAndSet: keepsTurns },
+  },
   {
     does: "gives every one of the dead a turn",
     rule: "L3: a turn that nobody comes for lasts its window and a visit",
-    core: { decide: skipsOneAtATime },
+    core: { compareAndSet: skipsOneAtATime },
   },
   { does: "tells all to be patient", rule: "a look tells who has something to write", core: { look: patiently } },
   { does: "tells only whose turn it is", rule: "a look tells who has something to write", core: { look: ofItsTurn } },
-  { does: "moves nobody on", rule: "no write leaves the key to nobody while somebody waits who fits", core: { decide: movesNobody } },
+  {
+    does: "moves nobody on",
+    rule: "no write leaves the key to nobody while somebody waits who fits",
+    core: { compareAndSet: movesNobody },
+  },
   {
     does: "offers to one at a time",
     rule: "no write leaves the key to nobody while somebody waits who fits",
-    core: { decide: offersOneAtATime },
+    core: { compareAndSet: offersOneAtATime },
   },
-  { does: "queues at the head", rule: "the queue is in order", core: { decide: atTheHead } },
-  { does: "has no eye for priority", rule: "the queue is in order", core: { decide: behindAll } },
-  { does: "counts being heard of", rule: "S2: what is heard of leaves the version alone", core: { decide: countsHearing } },
-  { does: "hears of all when it hears of one", rule: "S2: what is heard of leaves the version alone", core: { decide: hearsAll } },
-  { does: "goes by the clock alone", rule: "S3: tokens rise with claims", core: { decide: repeatsTokens } },
-  { does: "forgets who left", rule: "S7: who left or held is gone", core: { decide: forgetsWhoLeft } },
-  { does: "believes whoever asks", rule: "S15: strangers change nothing", core: { decide: believesAnybody } },
-  { does: "never takes over", rule: SERVED, core: { decide: neverTakesOver } },
+  { does: "queues at the head", rule: "the queue is in order", core: { compareAndSet: atTheHead } },
+  { does: "has no eye for priority", rule: "the queue is in order", core: { compareAndSet: behindAll } },
+  { does: "counts being heard of", rule: "S2: what is heard of leaves the version alone", core: { compareAndSet: countsHearing } },
+  { does: "hears of all when it hears of one", rule: "S2: what is heard of leaves the version alone", core: { compareAndSet: hearsAll } },
+  { does: "goes by the clock alone", rule: "S3: tokens rise with claims", core: { compareAndSet: repeatsTokens } },
+  { does: "forgets who left", rule: "S7: who left or held is gone", core: { compareAndSet: forgetsWhoLeft } },
+  { does: "believes whoever asks", rule: "S15: strangers change nothing", core: { compareAndSet: believesAnybody } },
+  { does: "never takes over", rule: SERVED, core: { compareAndSet: neverTakesOver } },
 ];

@@ -144,7 +144,7 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
   const reading = (): ClockReading => {
     const { errorMs, apartMs } = clocks[steps++ % clocks.length] ?? { errorMs: 0, apartMs: 0 };
     const both = [START_MS + nowMs + errorMs, START_MS + nowMs + errorMs + apartMs];
-    return { earlierMs: Math.min(...both), laterMs: Math.max(...both) };
+    return { earliestMs: Math.min(...both), latestMs: Math.max(...both) };
   };
   const newId = (): LeaseId => leaseId(++order, nowMs);
 
@@ -156,11 +156,11 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
   ): string | undefined {
     const now = reading();
     const before = record;
-    const decision: Decision | undefined = command && core.decide(before, command, now);
+    const decision: Decision | undefined = command && core.compareAndSet(before, command, now);
     const answer = decision?.answer ?? core.look(before, { key: "k", leaseId: by?.leaseId ?? "", principal: "P" }, now);
     if (decision) record = writtenOver(before, decision);
     if (command && by) sent.push({ command, leaseId: by.leaseId });
-    const isHeard = decision?.heard !== undefined;
+    const isHeard = decision?.touch !== undefined;
     const broken = told({ nowMs: START_MS + nowMs, reading: now, by, command, answer, isHeard, before, after: record });
     return broken ?? then(answer);
   }
@@ -172,16 +172,16 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
     const by = { leaseId: id, isItself: true };
     const asks = { mode, limit, permits: count, leaseMs, priority, ...(scope !== undefined && { scope }) };
     const put: Acquire = {
-      ...{ type: "acquire", key: "k", leaseId: id, principal: "P", owner: "", params: JSON.stringify(asks), ...asks },
+      ...{ type: "acquire", key: "k", leaseId: id, principal: "P", owner: "", requestHash: JSON.stringify(asks), ...asks },
       ...(waits && { wait: true }),
     };
     let visits = 0;
     const asked = (answer: Decision["answer"]): string | undefined => {
       if (answer.ok && "lease" in answer) return void hold(put, rest);
-      if (!answer.ok || !("comeWithinMs" in answer)) return waits ? void leave() : undefined;
+      if (!answer.ok || !("pollWithinMs" in answer)) return waits ? void leave() : undefined;
       if (gives && visits++ >= gives.afterVisits) return gives.up === "dies" ? undefined : void leave();
       if (answer.retryAfterMs === 0) after(0, () => ask(by, put, asked));
-      else after(answer.retryAfterMs + (answer.comeWithinMs - answer.retryAfterMs) * visitsAt, () => ask(by, undefined, asked));
+      else after(answer.retryAfterMs + (answer.pollWithinMs - answer.retryAfterMs) * visitsAt, () => ask(by, undefined, asked));
       return undefined;
     };
     const leave = (): undefined => void after(0, () => ask(by, { type: "release", key: "k", leaseId: id, principal: "P" }, nothing));

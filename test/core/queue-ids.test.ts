@@ -37,9 +37,9 @@ describe("the same id", () => {
     const key = queueOf("BC");
     if (where !== "waits") key.release("A");
     const { record } = key;
-    expect(key.ask("B", { params: "others" })).toMatchObject({ ok: false, code: "lease-reused" });
-    expect(key.acquire("B", { params: "others" })).toMatchObject({ ok: false, code: "lease-reused" });
-    expect(key.ask("B", { params: "others", principal: "Q" })).toMatchObject({ ok: false, code: "forbidden" });
+    expect(key.ask("B", { requestHash: "others" })).toMatchObject({ ok: false, code: "lease-reused" });
+    expect(key.acquire("B", { requestHash: "others" })).toMatchObject({ ok: false, code: "lease-reused" });
+    expect(key.ask("B", { requestHash: "others", principal: "Q" })).toMatchObject({ ok: false, code: "forbidden" });
     expect(key.record).toBe(record);
   });
 
@@ -57,7 +57,7 @@ describe("the same id", () => {
   it("of a set neither queues nor gets past the queue", () => {
     // A set asks for each of its keys without a place in the queue, and with parameters that are no single key's.
     const key = queueOf("B");
-    const asOfASet = { params: "of two keys" } satisfies Partial<Acquire>;
+    const asOfASet = { requestHash: "of two keys" } satisfies Partial<Acquire>;
     expect(key.acquire("S", asOfASet)).toMatchObject({ code: "locked" });
     key.release("A");
     expect(key.acquire("S", asOfASet)).toMatchObject({ code: "locked" });

@@ -6,7 +6,7 @@ import { check } from "../../lib/core/check.js";
 import type { Acquire, AnswerTo, Command, Decision, Waiting } from "../../lib/core/commands.js";
 import type { LockRecord, Offer, Waiter } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
-import { LEASE_MS, outcomeOf, RULES } from "../store/scene.js";
+import { LEASE_MS, outcomeOf, POLICY } from "../store/scene.js";
 import type { AcquireOptions } from "./kinds-key.js";
 import { ID, Key } from "./kinds-key.js";
 
@@ -14,9 +14,9 @@ import { ID, Key } from "./kinds-key.js";
 export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait">>;
 
 /** The record after a decision was written: `next`, or the waiter that was heard of, at its place. */
-export function writtenOver(before: LockRecord | undefined, { next, heard }: Decision): LockRecord | undefined {
+export function writtenOver(before: LockRecord | undefined, { next, touch }: Decision): LockRecord | undefined {
   if (next) return next;
-  return heard && before ? { ...before, waiters: before.waiters.with(heard.index, heard.waiter) } : before;
+  return touch && before ? { ...before, waiters: before.waiters.with(touch.index, touch.waiter) } : before;
 }
 
 /** One key, at the start of the tests' time, never used. */
@@ -25,7 +25,7 @@ export class QueueKey extends Key {
   decision: Decision | undefined;
 
   override send<C extends Command>(command: C): AnswerTo<C> {
-    const decision = transition(this.record, command, this.reading, RULES);
+    const decision = transition(this.record, command, this.reading, POLICY);
     this.decision = decision;
     this.record = writtenOver(this.record, decision);
     return decision.answer;

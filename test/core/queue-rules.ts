@@ -9,7 +9,7 @@ import type { Asked } from "./queue-history.js";
 import {
   areTogether,
   has,
-  heardAtMs,
+  lastSeenMs,
   holdsOf,
   isGranted,
   isInQueue,
@@ -19,7 +19,7 @@ import {
   leftOut,
   offersOf,
   ofItsScope,
-  sharesOf,
+  occupantsOf,
   waitersOf,
 } from "./queue-shares.js";
 
@@ -30,7 +30,7 @@ export type Watch = (asked: Asked) => string | undefined;
 const sharesAreKept =
   (): Watch =>
   ({ after }) => {
-    const shares = sharesOf(after, { hold: () => true, offer: () => true });
+    const shares = occupantsOf(after, { hold: () => true, offer: () => true });
     return areTogether(shares, after?.limit ?? 1) ? undefined : "more shares than may be had at once";
   };
 
@@ -41,7 +41,7 @@ function whoComes(): { readonly note: (asked: Asked) => void; readonly isLiving:
     note(asked) {
       const id = itself(asked);
       const { answer, nowMs } = asked;
-      if (answer.ok && "comeWithinMs" in answer) dueMs.set(id, nowMs + (answer.retryAfterMs === 0 ? 0 : answer.comeWithinMs));
+      if (answer.ok && "pollWithinMs" in answer) dueMs.set(id, nowMs + (answer.retryAfterMs === 0 ? 0 : answer.pollWithinMs));
       else dueMs.delete(id);
     },
     isLiving: (id, { nowMs }) => (dueMs.get(id) ?? -1) >= nowMs,
@@ -96,7 +96,7 @@ function theDeadAreSkipped(slackMs: number): Watch {
     note(asked);
     for (const { leaseId } of offersOf(after)) if (!has(offersOf(before), leaseId)) offeredMs.set(leaseId, nowMs);
     const isWatched = waitersOf(before).some(({ leaseId }) => isLiving(leaseId, asked));
-    const longest = DEFAULTS.offerWindowMs + LIMITS.visitMaxMs + slackMs;
+    const longest = DEFAULTS.offerWindowMs + LIMITS.pollMaxMs + slackMs;
     const late = offersOf(after).find(({ leaseId }) => nowMs - (offeredMs.get(leaseId) ?? nowMs) > longest);
     if (isWatched && late) return "a turn that nobody comes for is kept past its window and a visit";
     const lapsed = offersOf(before).filter((offer) => !isPending(offer, asked));
@@ -113,7 +113,7 @@ function theDeadAreSkipped(slackMs: number): Watch {
     const place = waitersOf(before).findIndex(({ leaseId }) => leaseId === command.leaseId);
     const ahead = waitersOf(before)
       .slice(0, place < 0 ? undefined : place)
-      .filter((waiter) => heardAtMs(waiter) < sinceMs && waiter.priority >= command.priority);
+      .filter((waiter) => lastSeenMs(waiter) < sinceMs && waiter.priority >= command.priority);
     return ahead.some(({ leaseId }) => has(after.offers, leaseId)) ? "a turn for one who wasn't heard of during another's" : undefined;
   };
 }
@@ -121,7 +121,7 @@ function theDeadAreSkipped(slackMs: number): Watch {
 /** A look tells those to ask at once who have something to write: their turn, another's that lapsed, or a key that is theirs to take. */
 const looksTell = (): Watch => (asked) => {
   const { by, command, answer, before } = asked;
-  if (command || !by || !answer.ok || !("comeWithinMs" in answer) || answer.retryAfterMs === 0) return undefined;
+  if (command || !by || !answer.ok || !("pollWithinMs" in answer) || answer.retryAfterMs === 0) return undefined;
   if (has(offersOf(before), by.leaseId)) return "told to wait when it is its turn";
   if (offersOf(before).some((offer) => !isPending(offer, asked))) return "told to wait when another's turn is over";
   return leftOut(before, asked) ? "told to wait when nobody is in the way of the first" : undefined;

@@ -8,7 +8,7 @@ import type { Hold, LockRecord, Mode, Offer, Waiter } from "../../lib/core/recor
 import type { Asked } from "./queue-history.js";
 
 /** What somebody has of the key, or is offered. */
-export interface Share {
+export interface Occupant {
   readonly mode: Mode;
   readonly permits: number;
   /** Whose: the leases of one scope are one's. */
@@ -20,10 +20,10 @@ export const holdsOf = (record: LockRecord | undefined): readonly (readonly [Lea
 export const offersOf = (record: LockRecord | undefined): readonly Offer[] => record?.offers ?? [];
 export const waitersOf = (record: LockRecord | undefined): readonly Waiter[] => record?.waiters ?? [];
 /** When a waiter was heard of last. */
-export const heardAtMs = ({ heardUntilMs, ttlMs }: Waiter): number => heardUntilMs - ttlMs;
+export const lastSeenMs = ({ aliveUntilMs, ttlMs }: Waiter): number => aliveUntilMs - ttlMs;
 /** Whether an offer has not lapsed, and a waiter still counts, when this is asked. */
-export const isPending = ({ offeredAtMs }: Offer, { reading }: Asked): boolean => offeredAtMs + DEFAULTS.offerWindowMs > reading.earlierMs;
-export const isHeardOf = ({ heardUntilMs }: Waiter, { reading }: Asked): boolean => heardUntilMs > reading.earlierMs;
+export const isPending = ({ offeredAtMs }: Offer, { reading }: Asked): boolean => offeredAtMs + DEFAULTS.offerWindowMs > reading.earliestMs;
+export const isHeardOf = ({ aliveUntilMs }: Waiter, { reading }: Asked): boolean => aliveUntilMs > reading.earliestMs;
 /** Whether this id is among them. */
 export const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolean => all.some(({ leaseId }) => leaseId === id);
 
@@ -43,7 +43,7 @@ export const ofItsScope = ({ command, before }: Asked): readonly Hold[] =>
 /** Let in by its scope, past everybody, with the token that the scope has. */
 export function isNested(asked: Asked): boolean {
   const { answer, before, by, reading } = asked;
-  const levels = ofItsScope(asked).filter(({ expiresAtMs }) => expiresAtMs > reading.earlierMs);
+  const levels = ofItsScope(asked).filter(({ expiresAtMs }) => expiresAtMs > reading.earliestMs);
   if (!has(offersOf(before), by?.leaseId ?? "")) return levels.length > 0;
   return (
     answer.ok &&
@@ -53,10 +53,10 @@ export function isNested(asked: Asked): boolean {
 }
 
 /** What a record's leases and offers have of the key, of those that count. */
-export function sharesOf(
+export function occupantsOf(
   record: LockRecord | undefined,
   counts: { readonly hold: (hold: Hold) => boolean; readonly offer: (offer: Offer) => boolean },
-): readonly Share[] {
+): readonly Occupant[] {
   const held = holdsOf(record).filter(([, hold]) => counts.hold(hold));
   return [
     ...held.map(([id, { mode, permits, scope }]) => ({ mode, permits, of: scope ?? id })),
@@ -67,7 +67,7 @@ export function sharesOf(
 }
 
 /** Whether these may be had at once, where there are so many permits. */
-export function areTogether(shares: readonly Share[], limit: number): boolean {
+export function areTogether(shares: readonly Occupant[], limit: number): boolean {
   if (shares.every(({ mode }) => mode === "shared")) return true;
   if (shares.some(({ mode }) => mode === "shared")) return false;
   const byOwner = new Map<string, number>();
@@ -80,11 +80,11 @@ export function leftOut(record: LockRecord | undefined, asked: Asked): Waiter | 
   const { reading } = asked;
   const first = waitersOf(record).find((waiter) => isHeardOf(waiter, asked));
   if (!record || !first) return undefined;
-  const stands = ({ expiresAtMs, marginMs }: Hold): boolean => expiresAtMs + marginMs > reading.earlierMs;
-  const shares = sharesOf(record, { hold: stands, offer: (offer) => isPending(offer, asked) });
+  const stands = ({ expiresAtMs, marginMs }: Hold): boolean => expiresAtMs + marginMs > reading.earliestMs;
+  const shares = occupantsOf(record, { hold: stands, offer: (offer) => isPending(offer, asked) });
   const { upgrading } = record;
   const its = upgrading && record.holds[upgrading.leaseId];
-  const isUpgrading = its !== undefined && stands(its) && upgrading !== undefined && upgrading.untilMs > reading.earlierMs;
+  const isUpgrading = its !== undefined && stands(its) && upgrading !== undefined && upgrading.untilMs > reading.earliestMs;
   if (first.mode === "shared" && isUpgrading) return undefined;
   return areTogether([...shares, { ...first, of: first.leaseId }], record.limit) ? first : undefined;
 }

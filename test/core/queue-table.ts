@@ -11,7 +11,7 @@ const KINDS = { exclusive: {}, shared: READER, "a permit of 3": permits(1) } as 
 type Kind = keyof typeof KINDS;
 
 /** How A asks for it, in the scope S; the same parameters each time, or others. */
-const asA = (kind: Kind): QueueOptions => ({ ...KINDS[kind], ...IN_S, params: kind });
+const asA = (kind: Kind): QueueOptions => ({ ...KINDS[kind], ...IN_S, requestHash: kind });
 
 interface Found {
   readonly state: string;

@@ -1,12 +1,12 @@
 /** What those in the queue are told, how often they must say that they are there, and what they have when their turn has come. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { leaseId, LEASE_MS, MARGIN_MS, RULES, START_MS } from "../store/scene.js";
+import { leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/scene.js";
 import { ID, permits, READER } from "./kinds-key.js";
 import { QueueKey, queueOf } from "./queue-key.js";
 
 const { offerWindowMs: WINDOW_MS, waiterTtlMs: TTL_MS, waiterTtlStepMs: STEP_MS } = DEFAULTS;
-const { visitMaxMs: VISIT_MS, reportAfterMs: REPORT_MS } = LIMITS;
+const { pollMaxMs: VISIT_MS, keepAliveAfterMs: REPORT_MS } = LIMITS;
 
 describe("who waits is told", () => {
   it("its position, whose turn it is counted in", () => {
@@ -26,19 +26,19 @@ describe("who waits is told", () => {
     const key = queueOf("BCDEFGHIJKLMNOPQRSTUVWXYZ");
     const told = Array.from("BCDEFGHIJKLMNOPQRSTUVWXYZ").map((letter) => key.look(letter));
     expect(told.map(({ retryAfterMs }) => retryAfterMs)).toEqual(
-      told.map((_, place) => Math.min((place + 1) * LIMITS.visitStepMs, VISIT_MS)),
+      told.map((_, place) => Math.min((place + 1) * LIMITS.pollStepMs, VISIT_MS)),
     );
-    expect(new Set(told.map(({ comeWithinMs }) => comeWithinMs))).toEqual(new Set([VISIT_MS]));
+    expect(new Set(told.map(({ pollWithinMs }) => pollWithinMs))).toEqual(new Set([VISIT_MS]));
   });
 
   it("to ask at once when it is its turn, and nothing of a lease", () => {
     const key = queueOf("B");
     key.release("A");
-    expect(key.check("B")).toEqual({ ok: true, state: "waiting", position: 1, retryAfterMs: 0, comeWithinMs: VISIT_MS });
+    expect(key.check("B")).toEqual({ ok: true, state: "waiting", position: 1, retryAfterMs: 0, pollWithinMs: VISIT_MS });
   });
 
   it("to ask at once when there is something to write, by a look that writes nothing", () => {
-    const takeableMs = 1000 + RULES.marginMs(1000);
+    const takeableMs = 1000 + POLICY.marginMs(1000);
     const key = new QueueKey();
     key.acquire("A", { leaseMs: 1000 });
     key.ask("B");
@@ -52,11 +52,11 @@ describe("who waits is told", () => {
   it("to come back in time to say that it is still there, while an offer stands unclaimed", () => {
     const key = queueOf("BC").at(1000);
     key.release("A");
-    expect(key.at(1500).look("C")).toMatchObject({ retryAfterMs: LIMITS.visitStepMs, comeWithinMs: REPORT_MS - 500 });
-    expect(key.at(999 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: 1, comeWithinMs: 1 });
+    expect(key.at(1500).look("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: REPORT_MS - 500 });
+    expect(key.at(999 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: 1, pollWithinMs: 1 });
     expect(key.at(1000 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: 0 });
-    expect(key.ask("C")).toMatchObject({ retryAfterMs: LIMITS.visitStepMs, comeWithinMs: VISIT_MS });
-    expect(key.look("C")).toMatchObject({ retryAfterMs: LIMITS.visitStepMs, comeWithinMs: VISIT_MS });
+    expect(key.ask("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: VISIT_MS });
+    expect(key.look("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: VISIT_MS });
   });
 
   it("by the later clock, which comes first", () => {
@@ -77,10 +77,10 @@ describe("who waits is heard of", () => {
     expect(key.look("C").retryAfterMs).toBeGreaterThan(0);
     expect(key.at(ttlMs / 2).look("C").retryAfterMs).toBe(0);
     expect(key.ask("C")).toMatchObject({ state: "waiting", position: 2 });
-    expect(key.decision).toMatchObject({ heard: { index: 1 }, events: [] });
+    expect(key.decision).toMatchObject({ touch: { index: 1 }, events: [] });
     expect(key.decision).not.toHaveProperty("next");
     expect(key.record?.version).toBe(record?.version);
-    expect(key.waiter("C")).toMatchObject({ ttlMs: TTL_MS + STEP_MS, heardUntilMs: START_MS + ttlMs / 2 + TTL_MS + STEP_MS });
+    expect(key.waiter("C")).toMatchObject({ ttlMs: TTL_MS + STEP_MS, aliveUntilMs: START_MS + ttlMs / 2 + TTL_MS + STEP_MS });
     expect(key.waiter("B")).toBe(record?.waiters[0]);
   });
 
@@ -94,11 +94,11 @@ describe("who waits is heard of", () => {
     const key = queueOf("BC").at(1000);
     key.release("A");
     key.at(999 + REPORT_MS).ask("C");
-    expect(key.decision).not.toHaveProperty("heard");
+    expect(key.decision).not.toHaveProperty("touch");
     key.at(1000 + REPORT_MS).ask("C");
-    expect(key.decision).toHaveProperty("heard");
+    expect(key.decision).toHaveProperty("touch");
     key.at(999 + WINDOW_MS).ask("C");
-    expect(key.decision).not.toHaveProperty("heard");
+    expect(key.decision).not.toHaveProperty("touch");
   });
 
   it("by the earlier clock when it is over, the later when it was", () => {
@@ -116,7 +116,7 @@ describe("who waits is heard of", () => {
     key.at(1000 + REPORT_MS).ask("C");
     key.at(1000 + WINDOW_MS).ask("D");
     expect(key.all).toBe("Cx? Dx…");
-    expect(key.waiter("D").heardUntilMs).toBe(START_MS + 1000 + WINDOW_MS + TTL_MS + STEP_MS);
+    expect(key.waiter("D").aliveUntilMs).toBe(START_MS + 1000 + WINDOW_MS + TTL_MS + STEP_MS);
   });
 });
 

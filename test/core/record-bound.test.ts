@@ -1,12 +1,12 @@
 /** A record grows to its bound and no further; whatever makes it smaller is never refused, however large it is. */
 import { describe, expect, it } from "vitest";
 import type { Acquire, Command } from "../../lib/core/commands.js";
-import { BLANK } from "../../lib/core/ending.js";
+import { EMPTY_RECORD } from "../../lib/core/ending.js";
 import { LIMITS, renewAfterMs } from "../../lib/core/limits.js";
 import { recordBytes } from "../../lib/core/record-bytes.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
-import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, RULES, START_MS } from "../store/scene.js";
+import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../store/scene.js";
 
 const OWNER = "o".repeat(LIMITS.ownerChars);
 const META = { note: "m".repeat(LIMITS.metaBytes - '{"note":""}'.length) };
@@ -22,12 +22,12 @@ const hold: Hold = {
   grantedAtMs: START_MS,
   expiresAtMs: START_MS + LEASE_MS,
   marginMs: MARGIN_MS,
-  params: "same",
+  requestHash: "same",
   meta: META,
 };
 /** A semaphore's record with so many large holders, A and B among them, and C waiting for more than there is. */
 const held = (count: number): LockRecord => ({
-  ...BLANK,
+  ...EMPTY_RECORD,
   version: START_MS,
   fencingToken: START_MS,
   fenceFloor: START_MS,
@@ -39,11 +39,11 @@ const held = (count: number): LockRecord => ({
   },
   waiters: [
     {
-      ...{ leaseId: C, principal: "P", owner: "", mode: "exclusive", permits: LIMITS.leasesMax, params: "same", priority: 0 },
-      ...{ heardUntilMs: START_MS + LEASE_MS, ttlMs: LEASE_MS },
+      ...{ leaseId: C, principal: "P", owner: "", mode: "exclusive", permits: LIMITS.leasesMax, requestHash: "same", priority: 0 },
+      ...{ aliveUntilMs: START_MS + LEASE_MS, ttlMs: LEASE_MS },
     },
   ],
-  ttlAtSec: Math.ceil((START_MS + RULES.retentionMs) / 1000),
+  ttlAtSec: Math.ceil((START_MS + POLICY.retentionMs) / 1000),
 });
 /** As an earlier version left it. */
 const TOO_LARGE = held(150);
@@ -53,12 +53,12 @@ const FULL = held(22);
 const lease = { key: "seats", leaseId: A, principal: "P" } as const;
 const acquire = (id: string, said: Partial<Acquire> = {}): Acquire => ({
   ...{ ...lease, type: "acquire", leaseId: id, owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: LIMITS.leasesMax },
-  ...{ permits: 1, priority: 9, params: "same", ...said },
+  ...{ permits: 1, priority: 9, requestHash: "same", ...said },
 });
 
 const decided = (record: LockRecord, command: Command, ms = 1) => {
-  const reading = { earlierMs: START_MS + ms, laterMs: START_MS + ms };
-  return transition(record, command, reading, RULES);
+  const reading = { earliestMs: START_MS + ms, latestMs: START_MS + ms };
+  return transition(record, command, reading, POLICY);
 };
 
 const GROWS: readonly (readonly [string, Command])[] = [
@@ -84,7 +84,7 @@ describe.each([
 ])("a record %s", (_, record) => {
   it.each(GROWS)("refuses %s, says how much is taken, and stays as it is", (_what, command) => {
     const { answer, next, events } = decided(record, command);
-    expect(answer).toMatchObject({ ok: false, code: "key-full", definite: true, retry: "later", retryAfterMs: LIMITS.visitMaxMs });
+    expect(answer).toMatchObject({ ok: false, code: "key-full", definite: true, retry: "later", retryAfterMs: LIMITS.pollMaxMs });
     expect(answer).toHaveProperty("detail", expect.stringContaining(`seats take ${recordBytes(record)} of ${LIMITS.recordBytes} bytes`));
     expect([next, events]).toEqual([undefined, []]);
   });

@@ -1,14 +1,14 @@
 /** Records of runs and what is asked of them, ordinary in everything but what a test says. */
-import type { Command, Conclude, Decision, Start } from "../../lib/core/commands.js";
-import { BLANK } from "../../lib/core/ending.js";
+import type { Command, Complete, Decision, Start } from "../../lib/core/commands.js";
+import { EMPTY_RECORD } from "../../lib/core/ending.js";
 import type { Hold, LockRecord, Run } from "../../lib/core/record.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
 /** The rules of an ordinary deployment. */
-export const RULES = createRules();
+export const POLICY = createPolicy();
 /** Where time stands, as an epoch time in ms. */
 export const NOW_MS = Date.UTC(2027, 0, 1);
 /** A day in ms: what retention is, and for how long an outcome is kept unless a test says otherwise. */
@@ -16,7 +16,7 @@ export const DAY_MS = 86_400_000;
 /** The length of a lease. */
 export const LEASE_MS = 30_000;
 /** How long after its expiry it is left alone. */
-export const MARGIN_MS = RULES.marginMs(LEASE_MS);
+export const MARGIN_MS = POLICY.marginMs(LEASE_MS);
 /** The lease that asks. */
 export const ME = leaseIdAt(NOW_MS);
 /** One that asked before it. */
@@ -24,7 +24,7 @@ export const OTHER = leaseIdAt(NOW_MS - 5_000);
 
 /** Both clocks `ms` after {@link NOW_MS}, the later one `aheadMs` beyond. */
 export function at(ms: number, aheadMs = 0): ClockReading {
-  return { earlierMs: NOW_MS + ms, laterMs: NOW_MS + ms + aheadMs };
+  return { earliestMs: NOW_MS + ms, latestMs: NOW_MS + ms + aheadMs };
 }
 
 /** A lease granted now. */
@@ -39,7 +39,7 @@ export function hold(over: Partial<Hold> = {}): Hold {
     grantedAtMs: NOW_MS,
     expiresAtMs: NOW_MS + LEASE_MS,
     marginMs: MARGIN_MS,
-    params: "same",
+    requestHash: "same",
     ...over,
   };
 }
@@ -56,7 +56,7 @@ export function over(state: "succeeded" | "failed" = "succeeded", more: Partial<
 
 /** A record of a run's key. */
 export function record(parts: Partial<LockRecord> = {}): LockRecord {
-  return { ...BLANK, version: 3, fencingToken: NOW_MS - 7, ttlAtSec: NOW_MS / 1000, ...parts };
+  return { ...EMPTY_RECORD, version: 3, fencingToken: NOW_MS - 7, ttlAtSec: NOW_MS / 1000, ...parts };
 }
 
 /** A start by ME. */
@@ -71,19 +71,19 @@ export function start(parts: Partial<Start> = {}): Start {
     fingerprint: "",
     keepResultMs: DAY_MS,
     maxAttempts: 0,
-    params: "same",
+    requestHash: "same",
     ...parts,
   };
 }
 
 /** An outcome, said by ME. */
-export function conclude(state: Conclude["state"], parts: Partial<Conclude> = {}): Conclude {
-  return { type: "conclude", key: "k", leaseId: ME, principal: "me", state, ...parts };
+export function complete(state: Complete["state"], parts: Partial<Complete> = {}): Complete {
+  return { type: "complete", key: "k", leaseId: ME, principal: "me", state, ...parts };
 }
 
 /** What the core decides by the rules above. */
 export function decided<C extends Command>(before: LockRecord | undefined, command: C, reading: ClockReading = at(0)): Decision<C> {
-  return transition(before, command, reading, RULES);
+  return transition(before, command, reading, POLICY);
 }
 
 /** What an answer comes to, in a word or two. */

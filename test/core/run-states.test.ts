@@ -5,10 +5,10 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../lib/core/commands.js";
-import type { EndedLease, LockRecord, Run } from "../../lib/core/record.js";
+import type { Tombstone, LockRecord, Run } from "../../lib/core/record.js";
 import {
   at,
-  conclude,
+  complete,
   DAY_MS,
   decided,
   hold,
@@ -30,9 +30,9 @@ const RESULT = { digest: "r", bytes: 1, text: "2" };
 /** The columns of the tables. */
 const COMMANDS: readonly Command[] = [
   start(),
-  conclude("succeeded", { payload: RESULT }),
-  conclude("failed"),
-  conclude("retry"),
+  complete("succeeded", { payload: RESULT }),
+  complete("failed"),
+  complete("retry"),
   { type: "renew", key: "k", leaseId: ME, principal: "me" },
   { type: "release", key: "k", leaseId: ME, principal: "me" },
   { type: "reset", key: "k" },
@@ -42,7 +42,7 @@ const mine = (over: Parameters<typeof hold>[0] = {}): Pick<LockRecord, "holds"> 
 const others = (over: Parameters<typeof hold>[0] = {}): Pick<LockRecord, "holds"> => ({
   holds: { [OTHER]: hold({ principal: "someone", ...over }) },
 });
-const ended = (ending: EndedLease["ending"]): Pick<LockRecord, "ended"> => ({ ended: [{ leaseId: ME, ending }] });
+const ended = (ending: Tombstone["ending"]): Pick<LockRecord, "ended"> => ({ ended: [{ leaseId: ME, ending }] });
 const recordedByMe = (state: "succeeded" | "failed" | "retry", attempt = 1): Run => ({
   ...run({ state, attempt }),
   outcome: {
@@ -192,34 +192,34 @@ describe("what comes of a command, in every state of a run", () => {
 
 describe("an outcome", () => {
   it.each([
-    ["with the same result", conclude("succeeded", { payload: { ...RESULT, ttlAtSec: 99 } }), "replayed"],
-    ["with another result", conclude("succeeded", { payload: { ...RESULT, digest: "other" } }), "outcome-differs"],
-    ["without the result", conclude("succeeded"), "outcome-differs"],
-    ["with its result left out", conclude("succeeded", { omitted: true }), "outcome-differs"],
-    ["by another principal", conclude("succeeded", { payload: RESULT, principal: "someone" }), "forbidden"],
+    ["with the same result", complete("succeeded", { payload: { ...RESULT, ttlAtSec: 99 } }), "replayed"],
+    ["with another result", complete("succeeded", { payload: { ...RESULT, digest: "other" } }), "outcome-differs"],
+    ["without the result", complete("succeeded"), "outcome-differs"],
+    ["with its result left out", complete("succeeded", { omitted: true }), "outcome-differs"],
+    ["by another principal", complete("succeeded", { payload: RESULT, principal: "someone" }), "forbidden"],
   ])("sent again %s answers as it must", (_, command, answer) => {
     expect(cellOf(record({ ...ended("released"), run: recordedByMe("succeeded") }), command)).toBe(answer);
   });
 
   it("that was left out is told from another", () => {
-    const first = decided(record({ ...mine(), run: run() }), conclude("succeeded", { omitted: true }));
+    const first = decided(record({ ...mine(), run: run() }), complete("succeeded", { omitted: true }));
     expect(first.next?.run?.outcome).toEqual({ recordedBy: ME, principal: "me", omitted: true, keptUntilMs: NOW_MS + DAY_MS });
-    expect(cellOf(first.next, conclude("succeeded", { omitted: true }))).toBe("replayed");
-    expect(cellOf(first.next, conclude("succeeded"))).toBe("outcome-differs");
+    expect(cellOf(first.next, complete("succeeded", { omitted: true }))).toBe("replayed");
+    expect(cellOf(first.next, complete("succeeded"))).toBe("outcome-differs");
   });
 
   it.each([
     { earlier: LEASE_MS - 1, ahead: 9_999, ending: "released" },
     { earlier: LEASE_MS, ahead: 0, ending: "expired" },
   ])("says truthfully whether the lease lasted until then: at $earlier ms it was $ending", ({ earlier, ahead, ending }) => {
-    const { next, events } = decided(record({ ...mine(), run: run() }), conclude("succeeded"), at(earlier, ahead));
+    const { next, events } = decided(record({ ...mine(), run: run() }), complete("succeeded"), at(earlier, ahead));
     expect(next?.ended).toEqual([{ leaseId: ME, ending, outcome: expect.any(String) }]);
     expect(events[0]).toMatchObject({ event: "ended", leaseId: ME, reason: ending });
   });
 
   it("replaces that of the attempt before it, whole", () => {
     const failed = { recordedBy: OTHER, principal: "someone", payload: RESULT, omitted: true } as const;
-    const { next } = decided(record({ ...mine(), run: run({ attempt: 2, outcome: failed }) }), conclude("retry"));
+    const { next } = decided(record({ ...mine(), run: run({ attempt: 2, outcome: failed }) }), complete("retry"));
     expect(next?.run?.outcome).toEqual({ recordedBy: ME, principal: "me" });
   });
 
@@ -231,21 +231,21 @@ describe("an outcome", () => {
     ["by one who recorded it before", { ...ended("released"), run: recordedByMe("succeeded") }, "replayed"],
   ])("is not recorded %s while its text is kept nowhere", (_, known, answer) => {
     const unkept = { digest: RESULT.digest, bytes: 5_000 };
-    const decision = decided(record(known), conclude("succeeded", { payload: unkept }));
+    const decision = decided(record(known), complete("succeeded", { payload: unkept }));
     expect(said(decision)).toBe(answer);
     expect(decision.next).toBeUndefined();
     if (answer === "unavailable") expect(decision.answer).toMatchObject({ definite: true });
   });
 
   it("sent again is told once more, for a log that missed it; so is a reset", () => {
-    const again = decided(record({ ...ended("released"), run: recordedByMe("failed") }), conclude("failed"));
+    const again = decided(record({ ...ended("released"), run: recordedByMe("failed") }), complete("failed"));
     expect(again.events).toMatchObject([{ event: "recorded", leaseId: ME, principal: "me", outcome: "failed", repeated: true }]);
     expect(decided(record(), { type: "reset", key: "k" }).events).toMatchObject([{ event: "reset", repeated: true }]);
   });
 
   it("says in the log how the lease ended and what came of which attempt", () => {
     const known = record({ ...mine({ grantedAtMs: NOW_MS - 4_000 }), run: run({ attempt: 2 }) });
-    expect(decided(known, conclude("retry"), at(0, 500)).events).toMatchObject([
+    expect(decided(known, complete("retry"), at(0, 500)).events).toMatchObject([
       { event: "ended", leaseId: ME, reason: "released", heldMs: 4_500 },
       { event: "recorded", leaseId: ME, attempt: 2, outcome: "retry" },
     ]);

@@ -36,7 +36,7 @@ const FACTS: readonly Fact[] = [
   { row: 1, fact: "runs already", add: (to) => withMine(to, {}), answer: "replayed" },
   { row: 1, fact: "runs for another principal", add: (to) => withMine(to, { principal: "someone" }), answer: "forbidden" },
   { row: 1, fact: "ran out, and nobody took over", add: (to) => withMine(to, { expiresAtMs: NOW_MS }), answer: "lease-over" },
-  { row: 1, fact: "runs with other parameters", add: (to) => withMine(to, { params: "others" }), answer: "lease-reused" },
+  { row: 1, fact: "runs with other parameters", add: (to) => withMine(to, { requestHash: "others" }), answer: "lease-reused" },
   { row: 2, fact: "meets a success that is kept", add: (to) => overAndKept(to, "succeeded"), answer: "succeeded" },
   { row: 2, fact: "meets a failure that is kept", add: (to) => overAndKept(to, "failed"), answer: "failed" },
   {
@@ -104,10 +104,10 @@ describe("a start", () => {
   }
 
   it("by an id that runs is refused for its principal before its time, and for its time before its parameters", () => {
-    const all = { principal: "someone", expiresAtMs: NOW_MS, params: "others" };
+    const all = { principal: "someone", expiresAtMs: NOW_MS, requestHash: "others" };
     expect(answerTo(withMine(NOTHING, all))).toBe("forbidden");
     expect(answerTo(withMine(NOTHING, { ...all, principal: "me" }))).toBe("lease-over");
-    expect(answerTo(withMine(NOTHING, { params: "others" }))).toBe("lease-reused");
+    expect(answerTo(withMine(NOTHING, { requestHash: "others" }))).toBe("lease-reused");
   });
 
   it("looks at the id's time before it looks at who runs, and only at an id that is new", () => {
@@ -146,13 +146,13 @@ describe("somebody who runs", () => {
 
   it("who was taken over is remembered as taken, and the new lease runs by the later clock under a larger token", () => {
     const { next, events } = decided(runs, start(), at(LEASE_MS + MARGIN_MS, 400));
-    const laterMs = NOW_MS + LEASE_MS + MARGIN_MS + 400;
-    expect(next).toMatchObject({ ended: [{ leaseId: OTHER, ending: "taken" }], fencingToken: laterMs });
-    expect(next?.holds).toMatchObject({ [ME]: { expiresAtMs: laterMs + LEASE_MS, fencingToken: laterMs } });
+    const latestMs = NOW_MS + LEASE_MS + MARGIN_MS + 400;
+    expect(next).toMatchObject({ ended: [{ leaseId: OTHER, ending: "taken" }], fencingToken: latestMs });
+    expect(next?.holds).toMatchObject({ [ME]: { expiresAtMs: latestMs + LEASE_MS, fencingToken: latestMs } });
     expect(Object.keys(next?.holds ?? {})).toEqual([ME]);
     expect(events).toMatchObject([
-      { event: "ended", leaseId: OTHER, reason: "taken", heldMs: laterMs - NOW_MS },
-      { event: "granted", leaseId: ME, attempt: 2, fencingToken: laterMs },
+      { event: "ended", leaseId: OTHER, reason: "taken", heldMs: latestMs - NOW_MS },
+      { event: "granted", leaseId: ME, attempt: 2, fencingToken: latestMs },
     ]);
   });
 

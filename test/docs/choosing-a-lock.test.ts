@@ -90,7 +90,7 @@ describe("the page's figures", () => {
 
   it("say how often a waiter looks", async () => {
     expect(TEXT).toContain("at least one every 3.5 s");
-    expect(LIMITS.visitMaxMs).toBe(3500);
+    expect(LIMITS.pollMaxMs).toBe(3500);
   });
 });
 

@@ -40,10 +40,10 @@ beforeAll(async () => {
 
 /** What the page says was measured of the function, from which the rest is computed. */
 function footprint(): Footprint {
-  const [importMs, firstMs, laterMs, peakMb] = [...PAGE.matchAll(/\| ([\d.]+) (?:ms of CPU|MB) +\|$/gm)].map(([, figure]) =>
+  const [importMs, firstMs, latestMs, peakMb] = [...PAGE.matchAll(/\| ([\d.]+) (?:ms of CPU|MB) +\|$/gm)].map(([, figure]) =>
     Number(figure),
   );
-  return { importMs: importMs!, firstMs: firstMs!, laterMs: laterMs!, peakMb: peakMb! };
+  return { importMs: importMs!, firstMs: firstMs!, latestMs: latestMs!, peakMb: peakMb! };
 }
 
 const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>> => ({
@@ -182,8 +182,8 @@ describe("the page's figures", () => {
       () =>
         `${count((stack.throttles.other * everyMs) / SECOND_MS)} locks held over HTTP with single heartbeats each ${everyMs / SECOND_MS} s`,
     ],
-    ["the looks of who is next", () => `looks every ${LIMITS.visitStepMs} ms`],
-    ["the looks of the last", () => `down to each ${LIMITS.visitMaxMs / SECOND_MS} s`],
+    ["the looks of who is next", () => `looks every ${LIMITS.pollStepMs} ms`],
+    ["the looks of the last", () => `down to each ${LIMITS.pollMaxMs / SECOND_MS} s`],
     ["the writes of a long queue", () => `it is ${LIMITS.queueBytes / 1024} units a write`],
     ["what Lambda bills", () => `Lambda bills ${BILLED_MS} ms a request, with ${stack.memoryMb} MB`],
     [
@@ -200,11 +200,11 @@ describe("the page's figures", () => {
     ["the logs", () => `Logs are kept for ${stack.logRetentionDays} days`],
     ["a CPU", () => `a whole one at [${count(ONE_CPU_MB)} MB]`],
     ["the table's time", () => `with ${TABLE_MS} ms for the table`],
-    ["how long a key lies idle", () => paces()],
+    ["how long a key lies idle", () => waitEstimator()],
   ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence()));
 
   /** Grants a second, of 4 clients that hold for 50 ms. */
-  function paces(): string {
+  function waitEstimator(): string {
     const { http, direct } = rowOf("4 clients want one key all the time");
     const [overHttp, straight] = [http, direct].map(({ idleMs = 0 }) => Math.round(SECOND_MS / (50 + Math.round(idleMs / 10) * 10)));
     return `with 4 clients and holds of 50 ms, ${overHttp} a second over HTTP and ${straight} direct`;
@@ -214,7 +214,7 @@ describe("the page's figures", () => {
 describe("the memory", () => {
   it("is argued from four figures, which are there", () => {
     for (const figure of Object.values(footprint())) expect(figure).toBeGreaterThan(0);
-    expect(memoryTable({ ...footprint(), laterMs: 2 * footprint().laterMs })).not.toBe(memoryTable(footprint()));
+    expect(memoryTable({ ...footprint(), latestMs: 2 * footprint().latestMs })).not.toBe(memoryTable(footprint()));
   });
 });
 

@@ -78,7 +78,7 @@ describe("the page of guarantees", () => {
 
   it("says how many ids a key remembers", () => {
     expect(TEXT).toContain("remembers the last eight ids that ended");
-    expect(LIMITS.endedRemembered).toBe(8);
+    expect(LIMITS.tombstonesMax).toBe(8);
   });
 
   it("has links that lead somewhere", () => {

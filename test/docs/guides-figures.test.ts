@@ -29,7 +29,7 @@ describe("the guides' figures", () => {
     [WAITING, `not heard of for ${seconds(DEFAULTS.waiterTtlMs)} (longer further back)`],
     [WAITING, `0 (the default) to ${LIMITS.priorityMax}, higher before lower`],
     [WAITING, `A key has at most ${LIMITS.waitersMax} waiters`],
-    [WAITING, `at least one every ${seconds(LIMITS.visitMaxMs, 1)}`],
+    [WAITING, `at least one every ${seconds(LIMITS.pollMaxMs, 1)}`],
     [WAITING, `(${seconds(DEFAULTS.waitMs)} and ${seconds(crashMs(DEFAULTS.leaseMs), 1)})`],
     [
       LEASES,
@@ -72,7 +72,7 @@ describe("the guides' figures", () => {
   });
 
   it("of hand-overs in a row are the line's", () => {
-    const [, most] = /MOST_IN_A_ROW = (\d+)/.exec(readFileSync(join(ROOT, "lib/client/line.ts"), "utf8")) ?? [];
+    const [, most] = /LOCAL_HANDOFFS_MAX = (\d+)/.exec(readFileSync(join(ROOT, "lib/client/line.ts"), "utf8")) ?? [];
     expect(WAITING).toContain(`up to ${most} in a row`);
     expect(WAITING).toContain(`up to ${most} hand-overs within one process`);
   });

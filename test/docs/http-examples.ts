@@ -41,7 +41,7 @@ export const EXAMPLES: Readonly<Record<string, HttpExample>> = {
     status: 200,
   },
   start: { says: "you run", line: `curl -i -X PUT ${RUN} ${JSON_BODY} '{"fingerprint": "1500"}'`, status: 201 },
-  conclude: {
+  complete: {
     says: "recorded",
     line: `curl -i -X PUT ${RUN}/outcome ${JSON_BODY} '{"state": "succeeded", "result": {"refund": "re_1"}}'`,
     status: 200,

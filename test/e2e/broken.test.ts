@@ -7,7 +7,7 @@ import type { Mistake } from "./broken.js";
 import { broken, changed, remapped, withheld } from "./broken.js";
 import { callsOf } from "./calls.js";
 import { declareConformance } from "./conformance.js";
-import { openScene } from "./scene.js";
+import { openFixture } from "./scene.js";
 import { listed } from "./suite.js";
 import type { Target } from "./target.js";
 import type { WholeTarget } from "./two-accounts.js";
@@ -128,11 +128,11 @@ const MISTAKES: readonly (readonly [mistake: string, test: string, make: () => M
 
 /** The test with that in its name, ready to run: whatever is broken is good enough for a scene. */
 async function prepared(name: string, target: Target): Promise<() => Promise<void>> {
-  const scene = await openScene(target);
+  const fixture = await openFixture(target);
   const found = listed((suite) =>
     declareConformance(
       suite,
-      callsOf(() => scene),
+      callsOf(() => fixture),
     ),
   ).filter((test) => test.name.includes(name));
   expect(

@@ -1,7 +1,7 @@
 /** The requests that the tests make again and again, for short. Nothing is expected here but where a name says so. */
 import { expect } from "vitest";
 import type { Reply } from "../support/reply.js";
-import type { Parts, Scene } from "./scene.js";
+import type { Parts, Fixture } from "./scene.js";
 import type { Principal } from "./target.js";
 
 /** A PUT of a lease, and what it was of. */
@@ -25,7 +25,7 @@ export const KEEP_RESULT_MS = 60_000;
 
 /** The calls of a scene that may only be there when they are made. */
 export interface Calls {
-  scene(): Scene;
+  fixture(): Fixture;
   freshKey(): string;
   newId(fromNowMs?: number): string;
   send(method: string, path: string, parts?: Parts): Promise<Reply>;
@@ -43,14 +43,14 @@ export interface Calls {
   start(key: string, body?: object, parts?: PutParts): Promise<Put>;
   /** A start that must be a 201. */
   begin(key?: string, body?: object, parts?: PutParts): Promise<Put>;
-  conclude(run: { readonly url: string }, outcome: unknown, as?: Principal): Promise<Reply>;
+  complete(run: { readonly url: string }, outcome: unknown, as?: Principal): Promise<Reply>;
 }
 
 /** The calls of `scene()`. */
-export function callsOf(scene: () => Scene): Calls {
-  const put = async (kind: string, key: string, body: object, { leaseId = scene().newId(), as, prefer }: PutParts = {}): Promise<Put> => {
+export function callsOf(fixture: () => Fixture): Calls {
+  const put = async (kind: string, key: string, body: object, { leaseId = fixture().newId(), as, prefer }: PutParts = {}): Promise<Put> => {
     const url = `/v1/${kind}/${key}/leases/${leaseId}`;
-    const reply = await scene().send("PUT", url, { body, as, ...(prefer !== undefined && { headers: { prefer } }) });
+    const reply = await fixture().send("PUT", url, { body, as, ...(prefer !== undefined && { headers: { prefer } }) });
     return { ...reply, key, leaseId, url };
   };
   const granted = (reply: Put): Put => {
@@ -58,22 +58,22 @@ export function callsOf(scene: () => Scene): Calls {
     return reply;
   };
   const calls: Calls = {
-    scene,
-    freshKey: () => scene().freshKey(),
-    newId: (fromNowMs) => scene().newId(fromNowMs),
-    send: (method, path, parts) => scene().send(method, path, parts),
-    get: (path, headers = {}, as) => scene().send("GET", path, { headers, as }),
-    post: (path, body = {}, as) => scene().send("POST", path, { body, as }),
+    fixture,
+    freshKey: () => fixture().freshKey(),
+    newId: (fromNowMs) => fixture().newId(fromNowMs),
+    send: (method, path, parts) => fixture().send(method, path, parts),
+    get: (path, headers = {}, as) => fixture().send("GET", path, { headers, as }),
+    post: (path, body = {}, as) => fixture().send("POST", path, { body, as }),
     put: (key, body = {}, parts) => put("locks", key, body, parts),
     queue: (key, body = {}, parts) => put("locks", key, body, { prefer: "wait=0", ...parts }),
     hold: async (key = calls.freshKey(), body, parts) => granted(await calls.put(key, body, parts)),
     async release({ url }, as) {
-      const { status, headers } = await scene().send("DELETE", url, { as });
+      const { status, headers } = await fixture().send("DELETE", url, { as });
       return status === 204 ? (headers["lease-state"] ?? "") : status;
     },
     start: (key, body = {}, parts) => put("runs", key, { keepResultMs: KEEP_RESULT_MS, ...body }, parts),
     begin: async (key = calls.freshKey(), body, parts) => granted(await calls.start(key, body, parts)),
-    conclude: ({ url }, outcome, as) => scene().send("PUT", `${url}/outcome`, { body: outcome, as }),
+    complete: ({ url }, outcome, as) => fixture().send("PUT", `${url}/outcome`, { body: outcome, as }),
   };
   return calls;
 }

@@ -18,8 +18,8 @@ import { operatesRuns, outcomes, starts } from "./conformance/runs.js";
 import { scopes } from "./conformance/scopes.js";
 import { renewals, sets } from "./conformance/sets.js";
 import { transfers } from "./conformance/transfers.js";
-import type { Scene } from "./scene.js";
-import { openScene } from "./scene.js";
+import type { Fixture } from "./scene.js";
+import { openFixture } from "./scene.js";
 import type { Need, Suite } from "./suite.js";
 import type { Target } from "./target.js";
 
@@ -77,8 +77,8 @@ export function declareOn(
   declare: (suite: Suite, calls: Calls) => void,
   lacks?: (need: Need) => string | undefined,
 ): Declared {
-  let opened: Scene | undefined;
-  const scene = (): Scene => {
+  let opened: Fixture | undefined;
+  const fixture = (): Fixture => {
     if (!opened) throw new Error("The target is not there yet");
     return opened;
   };
@@ -86,14 +86,14 @@ export function declareOn(
     beforeAll(async () => {
       const target = await start();
       try {
-        opened = await openScene(target);
+        opened = await openFixture(target);
       } catch (error) {
         await target.close?.();
         throw error;
       }
     }, TIMEOUT_MS);
     afterAll(() => opened?.close(), TIMEOUT_MS);
-    declare(inVitest(lacks ?? ((need) => scene().lacks(need))), callsOf(scene));
+    declare(inVitest(lacks ?? ((need) => fixture().lacks(need))), callsOf(fixture));
   });
   return { sent: () => opened?.sent ?? 0 };
 }

@@ -16,7 +16,7 @@ import { lackOf, targetOf } from "./deployed.js";
 import { declareDeployed } from "./only-deployed.js";
 import type { ProxyMistakes } from "./proxy.js";
 import { startProxy } from "./proxy.js";
-import { openScene } from "./scene.js";
+import { openFixture } from "./scene.js";
 import type { StandIn } from "./stand-in.js";
 import { standIn } from "./stand-in.js";
 import type { DeployedNeed } from "./suite.js";
@@ -77,11 +77,11 @@ it("sends fewer requests than the README says", () => {
 
 /** The test of that name, ready to run: whatever is broken is good enough for a scene. */
 async function prepared(name: string, on: Deployed): Promise<() => Promise<void>> {
-  const scene = await openScene(targetOf(on));
+  const fixture = await openFixture(targetOf(on));
   const tests = listed((suite) =>
     declareDeployed(
       suite,
-      callsOf(() => scene),
+      callsOf(() => fixture),
       () => on,
     ),
   );

@@ -24,7 +24,7 @@ export interface Parts {
 }
 
 /** A target, in use. */
-export interface Scene {
+export interface Fixture {
   readonly target: Target;
   readonly document: Document;
   /** How many requests a race has. */
@@ -51,7 +51,7 @@ const LEASE = /^\/v1\/(?:locks|runs)\/[^/]+\/leases\/[^/]+/;
 const SET = /^\/v1\/lock-sets\/[^/]+/;
 
 /** Begins a run: two requests, for the clock and for the document. */
-export async function openScene(target: Target): Promise<Scene> {
+export async function openFixture(target: Target): Promise<Fixture> {
   const prefix = `e2e-${randomBytes(6).toString("hex")}`;
   const scopes = new Set<string>();
   const held = new Map<string, () => Promise<unknown>>();

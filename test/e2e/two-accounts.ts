@@ -5,7 +5,7 @@
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent } from "../../lambda/http.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Target } from "./target.js";
 import { withHeaders } from "./target.js";
@@ -18,7 +18,7 @@ const STRANGER = "stranger";
 
 /** Serves on a free port. */
 export async function twoAccounts(): Promise<WholeTarget> {
-  const handler = compose({ HOLDFAST_TENANT: "account" }, { store: createMemoryStore({ rules: createRules() }), log: () => undefined });
+  const handler = compose({ HOLDFAST_TENANT: "account" }, { store: createMemoryStore({ policy: createPolicy() }), log: () => undefined });
   const gateway = await startGateway({ handler: (event) => handler(fromItsAccount(event)), port: 0 });
   return {
     url: gateway.url,

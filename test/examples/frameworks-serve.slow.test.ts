@@ -43,7 +43,7 @@ async function stop(): Promise<void> {
 
 beforeAll(async () => {
   gateway = await startGateway({
-    handler: compose({}, { store: createMemoryStore({ rules: rulesOf({}) }), log: () => undefined }),
+    handler: compose({}, { store: createMemoryStore({ policy: rulesOf({}) }), log: () => undefined }),
     port: 0,
   });
   url = await serve();

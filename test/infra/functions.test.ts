@@ -9,7 +9,7 @@ import type { LockServiceProps } from "../../infra/lock-service.js";
 import { compose } from "../../lambda/compose.js";
 import type { Environment } from "../../lambda/compose.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { Timer } from "../../lib/core/time.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { TABLE_CALLS } from "../../lib/store/table.js";
@@ -95,7 +95,7 @@ describe("requests that would wait", () => {
   async function crowdBefore(made: Template) {
     const clock = new CountingClock();
     const { Variables } = functionOf(made, "acquire")[1].Properties.Environment as { Variables: Environment };
-    const handler = compose(Variables, { store: createMemoryStore({ rules: createRules(), clock }), clock, log: () => undefined });
+    const handler = compose(Variables, { store: createMemoryStore({ policy: createPolicy(), clock }), clock, log: () => undefined });
     const ask = (routeKey: string, key: string, headers: Readonly<Record<string, string>> = {}) =>
       handler(httpEvent(routeKey, { key, leaseId: leaseIdAt(clock.wallMs()), headers, timeEpoch: clock.wallMs() }));
     const keys = Array.from({ length: WAITERS }, (_, index) => `ORDER_${index}`);

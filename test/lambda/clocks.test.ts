@@ -30,38 +30,38 @@ function apart(ahead: (typeof AHEAD)[number][0]) {
   const service = directService();
   const { clock } = service;
   const gatewayMs = (): number => clock.wallMs() + (ahead === "the gateway's" ? OFF_MS : -OFF_MS);
-  const earlierMs = (): number => Math.min(clock.wallMs(), gatewayMs());
+  const earliestMs = (): number => Math.min(clock.wallMs(), gatewayMs());
   return {
     ...service,
-    earlierMs,
-    laterMs: () => earlierMs() + OFF_MS,
+    earliestMs,
+    latestMs: () => earliestMs() + OFF_MS,
     askBoth: (routeKey: string, leaseId: string, body?: object) => service.ask(routeKey, { leaseId, body, timeEpoch: gatewayMs() }),
   };
 }
 
 describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
   it("a lease is granted and renewed by the later clock", async () => {
-    const { askBoth, ask, newId, clock, laterMs } = apart(ahead);
+    const { askBoth, ask, newId, clock, latestMs } = apart(ahead);
     const leaseId = newId();
     const granted = await askBoth(ACQUIRE, leaseId, { leaseMs: LEASE_MS });
-    expect([granted.status, granted.body.serverTimeMs, granted.body.fencingToken]).toEqual([201, laterMs(), laterMs()]);
-    const untilMs = laterMs() + LEASE_MS;
+    expect([granted.status, granted.body.serverTimeMs, granted.body.fencingToken]).toEqual([201, latestMs(), latestMs()]);
+    const untilMs = latestMs() + LEASE_MS;
     const byTheLater = await ask(CHECK, { leaseId, timeEpoch: clock.wallMs() });
     expect(byTheLater.body.remainingMs).toBe(Math.min(untilMs - clock.wallMs(), LEASE_MS));
     await clock.advance(1_000);
     const renewed = await askBoth(RENEW, leaseId);
-    expect([renewed.body.remainingMs, renewed.body.serverTimeMs]).toEqual([LEASE_MS, laterMs()]);
+    expect([renewed.body.remainingMs, renewed.body.serverTimeMs]).toEqual([LEASE_MS, latestMs()]);
   });
 
   it("a lease is taken over, and refused as expired, by the earlier clock", async () => {
-    const { askBoth, newId, clock, laterMs } = apart(ahead);
+    const { askBoth, newId, clock, latestMs } = apart(ahead);
     const leaseId = newId();
     const first = await askBoth(ACQUIRE, leaseId, { leaseMs: LEASE_MS });
-    const untilMs = laterMs() + LEASE_MS;
+    const untilMs = latestMs() + LEASE_MS;
 
     // By the later clock it is over.
     await clock.advance(LEASE_MS);
-    expect(laterMs()).toBe(untilMs);
+    expect(latestMs()).toBe(untilMs);
     const still = await askBoth(CHECK, leaseId);
     expect([still.status, still.body.remainingMs]).toEqual([200, 0]);
     // By the earlier clock it is over, too; and by the later one its margin.

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { compose } from "../../lambda/compose.js";
 import type { Environment } from "../../lambda/compose.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
@@ -48,7 +48,7 @@ describe("refusals", () => {
   ])("are logged in the share HOLDFAST_LOG_REFUSALS=%s, grants always", async (HOLDFAST_LOG_REFUSALS, events) => {
     const clock = new VirtualClock();
     const lines: LogLine[] = [];
-    const store = createMemoryStore({ rules: createRules(), clock });
+    const store = createMemoryStore({ policy: createPolicy(), clock });
     const handler = compose({ HOLDFAST_LOG_REFUSALS }, { store, clock, log: (line) => void lines.push(line) });
     for (let attempt = 0; attempt < 3; attempt++)
       await handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() }));

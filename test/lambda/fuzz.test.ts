@@ -157,7 +157,7 @@ const nearlyRight = fc
       break: { reason: "stuck", fencingToken: token },
       start: run,
       renewRun: { checkpoint: outcome },
-      conclude: outcome,
+      complete: outcome,
       resetRun: { reason: "stuck" },
     };
     const own = bodies[ROUTES[routeKey as RouteKey]] ?? body;

@@ -27,8 +27,8 @@ describe("a place in the queue", () => {
     await put(key, {});
     const [first, second] = [await queue(key, { owner: "a" }), await queue(key, { owner: "b" })];
     expect([first, second].map(({ status, body }) => [status, body])).toEqual([
-      [202, { state: "waiting", position: 1, retryAfterMs: LIMITS.visitStepMs, comeWithinMs: LIMITS.visitMaxMs }],
-      [202, { state: "waiting", position: 2, retryAfterMs: 2 * LIMITS.visitStepMs, comeWithinMs: LIMITS.visitMaxMs }],
+      [202, { state: "waiting", position: 1, retryAfterMs: LIMITS.pollStepMs, pollWithinMs: LIMITS.pollMaxMs }],
+      [202, { state: "waiting", position: 2, retryAfterMs: 2 * LIMITS.pollStepMs, pollWithinMs: LIMITS.pollMaxMs }],
     ]);
     expect(second.headers["retry-after"]).toBe("1");
     expect((await queue(key, { owner: "b" }, second)).body).toMatchObject({ position: 2 });
@@ -89,7 +89,7 @@ describe("a place in the queue", () => {
     expect(new Set(all.map(({ body }) => body.position as number)).size).toBeGreaterThan(1);
     const refused = await queue(key, {});
     expect(told(refused)).toEqual([429, "queue-full"]);
-    expect(refused.body).toMatchObject({ definite: true, retry: "later", retryAfterMs: LIMITS.visitMaxMs });
+    expect(refused.body).toMatchObject({ definite: true, retry: "later", retryAfterMs: LIMITS.pollMaxMs });
     expect(await waitersOf(key)).toHaveLength(LIMITS.waitersMax);
   });
 });

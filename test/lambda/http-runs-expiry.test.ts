@@ -63,8 +63,8 @@ describe("a lease that ran out", () => {
     for (const outcome of [SUCCEEDED, { state: "succeeded", result: "large".repeat(1_000) }]) {
       const { key, url } = await crashed();
       await service.clock.advance(afterMs);
-      expect((await runs.conclude(url, outcome)).status).toBe(200);
-      expect((await runs.conclude(url, outcome)).headers["idempotent-replayed"]).toBe("true");
+      expect((await runs.complete(url, outcome)).status).toBe(200);
+      expect((await runs.complete(url, outcome)).headers["idempotent-replayed"]).toBe("true");
       expect((await runs.ask(key)).body).toEqual({ ...outcome, attempt: 1 });
       expect((await service.send("DELETE", url)).headers["lease-state"]).toBe("expired");
     }
@@ -123,7 +123,7 @@ describe("an outcome", () => {
   it("is kept by the length that its attempt said, from when it was recorded", async () => {
     const { key, url } = await runs.begin(undefined, { body: { keepResultMs: 60_000 } });
     await service.clock.advance(20_000);
-    await runs.conclude(url, SUCCEEDED);
+    await runs.complete(url, SUCCEEDED);
     // What a later caller would like changes nothing.
     await runs.ask(key, { body: { keepResultMs: 3_600_000 } });
     await service.clock.advance(59_999);

@@ -44,7 +44,7 @@ describe("a checkpoint", () => {
       const { key, url } = await runs.begin();
       expect((await renew(url, { checkpoint })).status).toBe(200);
       for (const reply of [await service.send("PUT", url), await runs.look(key)]) expect(reply.body.checkpoint).toEqual(checkpoint);
-      await runs.conclude(url, FAILED);
+      await runs.complete(url, FAILED);
       expect((await runs.begin(key)).reply.body).toMatchObject({ attempt: 2, checkpoint });
     },
   );
@@ -65,7 +65,7 @@ describe("a checkpoint", () => {
   it("is nobody's any more once the work is over", async () => {
     const { key, url } = await runs.begin();
     await renew(url, { checkpoint: 1 });
-    await runs.conclude(url, { state: "succeeded" });
+    await runs.complete(url, { state: "succeeded" });
     for (const reply of [await runs.ask(key), await runs.look(key)]) expect(reply.body).not.toHaveProperty("checkpoint");
   });
 
@@ -114,7 +114,7 @@ describe("still mine?", () => {
     const { state: _state, attempt: _attempt, takeover: _takeover, ...lease } = reply.body as Record<string, unknown>;
     expect([mine.status, mine.headers["etag"]]).toEqual([200, reply.headers["etag"]]);
     expect(mine.body).toEqual({ ...lease, remainingMs: 29_000, serverTimeMs: service.clock.wallMs() });
-    await runs.conclude(url, { state: "succeeded" });
+    await runs.complete(url, { state: "succeeded" });
     const over = await service.send("GET", url);
     expect([...told(over), over.body.reason, over.body.instance]).toEqual([410, "lease-lost", "released", url.replace(/\/leases.*/, "")]);
     expect((await service.send("GET", runs.url(runs.freshKey()))).body.reason).toBe("never");
@@ -162,7 +162,7 @@ describe("a start that is given up", () => {
 
   it("after its outcome changes nothing: 204 released, and the outcome is told", async () => {
     const { key, url } = await runs.begin();
-    await runs.conclude(url, { state: "succeeded", result: 1 });
+    await runs.complete(url, { state: "succeeded", result: 1 });
     expect(await giveUp(url)).toBe("released");
     expect((await runs.ask(key)).body.result).toBe(1);
   });

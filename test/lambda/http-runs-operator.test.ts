@@ -31,11 +31,11 @@ describe("a look at a run", () => {
     expect((await runs.look(key)).headers["etag"]).toBe(tags[0]);
     await service.send("POST", `${url}/renew`, { body: { checkpoint: 1 } });
     tags.push((await runs.look(key)).headers["etag"] ?? "");
-    await runs.conclude(url, FAILED);
+    await runs.complete(url, FAILED);
     tags.push((await runs.look(key)).headers["etag"] ?? "");
     const next = await runs.begin(key);
     tags.push((await runs.look(key)).headers["etag"] ?? "");
-    await runs.conclude(next.url, { state: "succeeded" });
+    await runs.complete(next.url, { state: "succeeded" });
     tags.push((await runs.look(key)).headers["etag"] ?? "");
     expect(new Set(tags).size).toBe(5);
   });
@@ -146,7 +146,7 @@ describe("a reset", () => {
   ])("of a run that %s: 200, again 200; it is forgotten, and the next start is a first attempt", async (_what, outcome) => {
     const { key, url, reply } = await runs.begin(undefined, { body: { fingerprint: "f" } });
     await service.send("POST", `${url}/renew`, { body: { checkpoint: 1 } });
-    await runs.conclude(url, outcome);
+    await runs.complete(url, outcome);
     for (const _time of [1, 2]) {
       const { status, body } = await runs.reset(key);
       expect([status, body]).toEqual([200, { reset: true }]);
@@ -170,7 +170,7 @@ describe("a reset", () => {
       expect([...told(reply), reply.body.retryAfterMs, reply.body.definite]).toEqual([409, "run-in-progress", retryAfterMs, true]);
       expect(reply.headers["retry-after"]).toBe(String(Math.ceil(retryAfterMs / 1_000)));
     }
-    expect((await runs.conclude(url, { state: "succeeded" })).status).toBe(200);
+    expect((await runs.complete(url, { state: "succeeded" })).status).toBe(200);
   });
 
   it("of one that was interrupted ends it: its runner records nothing any more, large or small", async () => {
@@ -178,7 +178,7 @@ describe("a reset", () => {
     await service.clock.advance(OVER_MS);
     expect((await runs.reset(key)).status).toBe(200);
     for (const result of [1, "large".repeat(1_000)]) {
-      const late = await runs.conclude(url, { state: "succeeded", result });
+      const late = await runs.complete(url, { state: "succeeded", result });
       expect([...told(late), late.body.reason]).toEqual([410, "lease-lost", "broken"]);
     }
     expect(told(await runs.look(key))).toEqual([404, "not-found"]);
@@ -187,11 +187,11 @@ describe("a reset", () => {
 
   it("of what came of it: sent again by the lease that recorded it, it is told that it was, and stays forgotten", async () => {
     const { key, url } = await runs.begin();
-    await runs.conclude(url, { state: "succeeded", result: 1 });
+    await runs.complete(url, { state: "succeeded", result: 1 });
     await runs.reset(key);
-    const late = await runs.conclude(url, { state: "succeeded", result: 1 });
+    const late = await runs.complete(url, { state: "succeeded", result: 1 });
     expect([late.status, late.headers["idempotent-replayed"]]).toEqual([200, "true"]);
-    expect(told(await runs.conclude(url, { state: "succeeded", result: 2 }))).toEqual([410, "lease-lost"]);
+    expect(told(await runs.complete(url, { state: "succeeded", result: 2 }))).toEqual([410, "lease-lost"]);
     expect(told(await runs.look(key))).toEqual([404, "not-found"]);
     expect(told(await service.send("PUT", url))).toEqual([410, "lease-over"]);
   });

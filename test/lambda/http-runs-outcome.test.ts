@@ -21,18 +21,18 @@ describe("an outcome", () => {
     ["a retryable failure", { state: "failed", error: "later", retryable: true }],
   ])("(%s) is recorded: 200; again: 200, and says that it is a replay", async (_what, outcome) => {
     const { url } = await runs.begin();
-    const first = await runs.conclude(url, outcome);
+    const first = await runs.complete(url, outcome);
     expect([first.status, first.body, first.headers["idempotent-replayed"]]).toEqual([200, { recorded: true }, undefined]);
     for (const _time of [1, 2]) {
-      const again = await runs.conclude(url, outcome);
+      const again = await runs.complete(url, outcome);
       expect([again.status, again.body, again.headers["idempotent-replayed"]]).toEqual([200, { recorded: true }, "true"]);
     }
   });
 
   it("is the same in whatever order its members come", async () => {
     const { url } = await runs.begin();
-    await runs.conclude(url, '{"state":"succeeded","result":{"a":1,"b":{"c":[2],"d":3}}}');
-    const again = await runs.conclude(url, '{ "result": {"b":{"d":3,"c":[2]},"a":1}, "state": "succeeded" }');
+    await runs.complete(url, '{"state":"succeeded","result":{"a":1,"b":{"c":[2],"d":3}}}');
+    const again = await runs.complete(url, '{ "result": {"b":{"d":3,"c":[2]},"a":1}, "state": "succeeded" }');
     expect([again.status, again.headers["idempotent-replayed"]]).toEqual([200, "true"]);
   });
 
@@ -46,15 +46,15 @@ describe("an outcome", () => {
     { state: "failed", error: SUCCEEDED.result, retryable: true },
   ])("that differs from the one recorded before (%j) is 409, and changes nothing", async (other) => {
     const { key, url } = await runs.begin();
-    await runs.conclude(url, SUCCEEDED);
-    const reply = await runs.conclude(url, other);
+    await runs.complete(url, SUCCEEDED);
+    const reply = await runs.complete(url, other);
     expect([...told(reply), reply.body.definite, reply.body.retry]).toEqual([409, "outcome-differs", true, "never"]);
     expect((await runs.ask(key)).body).toEqual({ ...SUCCEEDED, attempt: 1 });
   });
 
   it("ends the lease: it is renewed no more, and nobody has to wait for it", async () => {
     const { key, url } = await runs.begin();
-    await runs.conclude(url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(url, { state: "failed", error: "no", retryable: true });
     for (const reply of [await service.send("POST", `${url}/renew`), await service.send("GET", url)])
       expect([...told(reply), reply.body.reason]).toEqual([410, "lease-lost", "released"]);
     await runs.begin(key);
@@ -90,12 +90,12 @@ describe("a value", () => {
     const nested = (depth: number): string => `{"state":"succeeded","result":${"[".repeat(depth)}${"]".repeat(depth)}}`;
     for (const depth of [101, 100_000]) {
       const { key, url } = await runs.begin();
-      const reply = await runs.conclude(url, nested(depth));
+      const reply = await runs.complete(url, nested(depth));
       expect([...told(reply), reply.body.field]).toEqual([400, "invalid-request", "result"]);
       expect((await runs.look(key)).body.state).toBe("running");
     }
     const { key, url } = await runs.begin();
-    expect((await runs.conclude(url, nested(100))).status).toBe(200);
+    expect((await runs.complete(url, nested(100))).status).toBe(200);
     expect(JSON.stringify((await runs.ask(key)).body.result)).toBe("[".repeat(100) + "]".repeat(100));
   });
 });
@@ -120,8 +120,8 @@ describe("a large value", () => {
     expect(Buffer.byteLength(JSON.stringify(result))).toBe(bytes);
     const { key, url } = await runs.begin();
     const outcome = { state: "succeeded", result };
-    expect((await runs.conclude(url, outcome)).status).toBe(200);
-    expect((await runs.conclude(url, outcome)).headers["idempotent-replayed"]).toBe("true");
+    expect((await runs.complete(url, outcome)).status).toBe(200);
+    expect((await runs.complete(url, outcome)).headers["idempotent-replayed"]).toBe("true");
     for (const reply of [await runs.ask(key), await runs.ask(key, { as: "bob" }), await runs.look(key), await service.send("PUT", url)])
       expect(reply.body.result === result, "the same text").toBe(true);
   });
@@ -132,15 +132,15 @@ describe("a large value", () => {
     ["error", { state: "failed", error: textOf(MAX + 1), retryable: false }],
   ])("of one byte more is 413, naming %s; nothing is recorded, and a smaller one may follow", async (field, outcome) => {
     const { key, url } = await runs.begin();
-    const reply = await runs.conclude(url, outcome);
+    const reply = await runs.complete(url, outcome);
     expect([...told(reply), reply.body.field, reply.body.definite, reply.body.retry]).toEqual([413, "too-large", field, true, "never"]);
     expect([(await runs.look(key)).body.state, (await service.send("GET", url)).status]).toEqual(["running", 200]);
-    expect((await runs.conclude(url, { state: "succeeded", resultOmitted: true })).status).toBe(200);
+    expect((await runs.complete(url, { state: "succeeded", resultOmitted: true })).status).toBe(200);
   });
 
   it("in a body beyond all measure is 413", async () => {
     const { url } = await runs.begin();
-    expect(told(await runs.conclude(url, { state: "succeeded", result: textOf(1024 * 1024) }))).toEqual([413, "too-large"]);
+    expect(told(await runs.complete(url, { state: "succeeded", result: textOf(1024 * 1024) }))).toEqual([413, "too-large"]);
   });
 
   it("as an error is kept as well", async () => {
@@ -151,8 +151,8 @@ describe("a large value", () => {
 
   it("differs from another of its size", async () => {
     const { url } = await runs.begin();
-    await runs.conclude(url, { state: "succeeded", result: textOf(5_000) });
-    expect(told(await runs.conclude(url, { state: "succeeded", result: textOf(5_000, "y") }))).toEqual([409, "outcome-differs"]);
+    await runs.complete(url, { state: "succeeded", result: textOf(5_000) });
+    expect(told(await runs.complete(url, { state: "succeeded", result: textOf(5_000, "y") }))).toEqual([409, "outcome-differs"]);
   });
 });
 
@@ -171,27 +171,27 @@ describe("who holds the run no more", () => {
       await service.clock.advance(LEASE_MS + takeoverMarginMs(LEASE_MS));
       const next = await runs.begin(key);
       const attempt = async () => {
-        const reply = await runs.conclude(url, outcome);
+        const reply = await runs.complete(url, outcome);
         expect([...told(reply), reply.body.reason, reply.body.definite]).toEqual([410, "lease-lost", "taken", true]);
       };
       await attempt();
       expect((await runs.look(key)).body).toMatchObject({ state: "running", attempt: 2 });
       // Control: from the lease that holds the run, the very same outcome is recorded.
-      expect((await runs.conclude(next.url, SUCCEEDED)).status).toBe(200);
+      expect((await runs.complete(next.url, SUCCEEDED)).status).toBe(200);
       await attempt();
       expect((await runs.ask(key)).body).toEqual({ ...SUCCEEDED, attempt: 2 });
       const control = await runs.begin();
-      expect((await runs.conclude(control.url, outcome)).status).toBe(200);
+      expect((await runs.complete(control.url, outcome)).status).toBe(200);
     },
   );
 
   it.each(OUTCOMES)("because it never did, or gave up, is told so (%s)", async (_what, outcome) => {
-    const never = await runs.conclude(runs.url(runs.freshKey()), outcome);
+    const never = await runs.complete(runs.url(runs.freshKey()), outcome);
     expect([...told(never), never.body.reason]).toEqual([410, "lease-lost", "never"]);
     const { key, url } = await runs.begin();
-    expect((await runs.conclude(runs.url(key), outcome)).body.reason).toBe("never");
+    expect((await runs.complete(runs.url(key), outcome)).body.reason).toBe("never");
     await service.send("DELETE", url);
-    const gaveUp = await runs.conclude(url, outcome);
+    const gaveUp = await runs.complete(url, outcome);
     expect([...told(gaveUp), gaveUp.body.reason]).toEqual([410, "lease-lost", "released"]);
     expect((await runs.look(key)).status).toBe(404);
   });

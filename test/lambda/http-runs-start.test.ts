@@ -85,14 +85,14 @@ describe("the same PUT again", () => {
     ["final failure", { state: "failed", error: "no", retryable: false }, { state: "failed", attempt: 1, error: "no" }],
   ])("after its own %s is told that", async (_what, outcome, body) => {
     const { url } = await runs.begin();
-    await runs.conclude(url, outcome);
+    await runs.complete(url, outcome);
     const again = await service.send("PUT", url);
     expect([again.status, again.headers["idempotent-replayed"], again.body]).toEqual([200, "true", body]);
   });
 
   it("after its own retryable failure is 410 lease-over: another attempt needs another lease", async () => {
     const { url } = await runs.begin();
-    await runs.conclude(url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(url, { state: "failed", error: "no", retryable: true });
     const again = await service.send("PUT", url);
     expect([...told(again), again.body.retry, again.body.definite]).toEqual([410, "lease-over", "new-lease", true]);
   });
@@ -131,7 +131,7 @@ describe("another leaseId", () => {
       expect(reply.body).toMatchObject({ attempt, takeover: false });
       expect(reply.body.fencingToken).toBeGreaterThan(token);
       token = reply.body.fencingToken as number;
-      await runs.conclude(url, { state: "failed", error: attempt, retryable: true });
+      await runs.complete(url, { state: "failed", error: attempt, retryable: true });
     }
   });
 
@@ -216,7 +216,7 @@ describe("what a start is told first", () => {
     expect(told(await runs.ask(key, { body: { ...other, maxAttempts: 1 } }))).toEqual([422, "fingerprint-mismatch"]);
     expect(told(await runs.ask(key, { body: { maxAttempts: 1 } }))).toEqual([409, "run-in-progress"]);
 
-    await runs.conclude(url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(url, { state: "failed", error: "no", retryable: true });
     expect(told(await service.send("PUT", url, { body: other }))).toEqual([410, "lease-over"]);
     expect(told(await runs.ask(key, { body: { ...other, maxAttempts: 1 } }))).toEqual([422, "fingerprint-mismatch"]);
     expect(told(await runs.ask(key, { body: { maxAttempts: 1 } }))).toEqual([409, "attempts-exhausted"]);

@@ -24,7 +24,7 @@ describe("a PUT that waits", () => {
     const { key, url } = await runs.begin();
     const waiting = runs.ask(key, waits(5));
     await service.clock.passWaiting(2_000);
-    await runs.conclude(url, { state: "succeeded", result: { id: 7 } });
+    await runs.complete(url, { state: "succeeded", result: { id: 7 } });
     const { answer, passedMs } = await service.clock.passUntil(waiting);
     expect([answer.status, answer.headers["idempotent-replayed"]]).toEqual([200, "true"]);
     expect(answer.body).toEqual({ state: "succeeded", attempt: 1, result: { id: 7 } });
@@ -45,7 +45,7 @@ describe("a PUT that waits", () => {
       const { key, url } = await runs.begin();
       const waiting = runs.ask(key, waits(5));
       await service.clock.untilPaused();
-      await runs.conclude(url, outcome);
+      await runs.complete(url, outcome);
       expect((await service.clock.passUntil(waiting)).answer.body).toEqual(body);
     }
   });
@@ -79,7 +79,7 @@ describe("a PUT that waits", () => {
     expect(told(await service.send("PUT", run.url, { body: { fingerprint: "f" }, ...waits(5) }))).toEqual([200, undefined]);
     expect(told(await service.send("PUT", run.url, waits(5)))).toEqual([422, "lease-reused"]);
     expect(told(await runs.ask(run.key, { body: { fingerprint: "g" }, ...waits(5) }))).toEqual([422, "fingerprint-mismatch"]);
-    await runs.conclude(run.url, { state: "succeeded" });
+    await runs.complete(run.url, { state: "succeeded" });
     expect(told(await runs.ask(run.key, waits(5)))).toEqual([200, undefined]);
   });
 
@@ -87,7 +87,7 @@ describe("a PUT that waits", () => {
     const { key, url, reply } = await runs.begin();
     const waiting = runs.ask(key, { body: { leaseMs: 4_000 }, ...waits(5) });
     await service.clock.passWaiting(4_500);
-    await runs.conclude(url, { state: "failed", error: "e", retryable: true });
+    await runs.complete(url, { state: "failed", error: "e", retryable: true });
     const { answer } = await service.clock.passUntil(waiting);
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({ attempt: 2, takeover: false, leaseMs: 4_000, remainingMs: 4_000 });
@@ -118,7 +118,7 @@ describe("a PUT that waits", () => {
     const { key, url } = await runs.begin();
     const waiting = runs.ask(key, { body: { maxAttempts: 1 }, ...waits(5) });
     await service.clock.untilPaused();
-    await runs.conclude(url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(url, { state: "failed", error: "no", retryable: true });
     expect(told((await service.clock.passUntil(waiting)).answer)).toEqual([409, "attempts-exhausted"]);
   });
 
@@ -127,12 +127,12 @@ describe("a PUT that waits", () => {
     const urls = Array.from({ length: 4 }, () => runs.url(first.key));
     const waiting = urls.map((url) => service.send("PUT", url, waits(5)));
     await service.clock.passWaiting(1_000, 4);
-    await runs.conclude(first.url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(first.url, { state: "failed", error: "no", retryable: true });
     // One of them is next; the others go on waiting, for that one.
     const next = await service.clock.passUntil(Promise.race(waiting));
     expect([next.answer.status, next.answer.body.attempt]).toEqual([201, 2]);
     await service.clock.untilPaused(3);
-    await runs.conclude(runs.url(first.key, next.answer.body.leaseId as string), { state: "succeeded", result: "once" });
+    await runs.complete(runs.url(first.key, next.answer.body.leaseId as string), { state: "succeeded", result: "once" });
     const { answer: all, passedMs } = await service.clock.passUntil(Promise.all(waiting));
     expect(passedMs).toBeLessThanOrEqual(NOTICED_MS);
     expect(all.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201]);
@@ -143,7 +143,7 @@ describe("a PUT that waits", () => {
     const first = await runs.begin();
     const waiting = runs.ask(first.key, waits(3));
     await service.clock.passWaiting(1_500);
-    await runs.conclude(first.url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(first.url, { state: "failed", error: "no", retryable: true });
     await runs.begin(first.key);
     const { answer, passedMs } = await service.clock.passUntil(waiting);
     expect([...told(answer), passedMs]).toEqual([409, "run-in-progress", 1_500]);
@@ -152,7 +152,7 @@ describe("a PUT that waits", () => {
   it("leaves nothing behind: nobody is queued, and who waited in vain never comes to run", async () => {
     const { key, url } = await runs.begin();
     await service.clock.passUntil(runs.ask(key, waits(1)));
-    await runs.conclude(url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(url, { state: "failed", error: "no", retryable: true });
     expect((await runs.look(key)).body).toMatchObject({ state: "failed", attempt: 1 });
     expect((await runs.begin(key)).reply.body.attempt).toBe(2);
   });
@@ -170,7 +170,7 @@ describe("a GET that waits", () => {
     const { url, tag, wait } = await seen();
     const waiting = wait(5);
     await service.clock.passWaiting(2_000);
-    await runs.conclude(url, { state: "succeeded", result: 1 });
+    await runs.complete(url, { state: "succeeded", result: 1 });
     const { answer, passedMs } = await service.clock.passUntil(waiting);
     expect(answer.body).toMatchObject({ state: "succeeded", attempt: 1, result: 1, keptForMs: 86_400_000 - passedMs });
     expect([answer.status, answer.headers["etag"] === tag]).toEqual([200, false]);
@@ -201,7 +201,7 @@ describe("a GET that waits", () => {
     const tried = await seen();
     const next = tried.wait(5);
     await service.clock.untilPaused();
-    await runs.conclude(tried.url, { state: "failed", error: "no", retryable: true });
+    await runs.complete(tried.url, { state: "failed", error: "no", retryable: true });
     await runs.begin(tried.key);
     expect((await service.clock.passUntil(next)).answer.body).toMatchObject({ state: "running", attempt: 2 });
 
@@ -237,7 +237,7 @@ it("control: a clock that is not turned keeps a request that waits where it is",
   const { key, url } = await runs.begin();
   const waiting = runs.ask(key, waits(1));
   await service.clock.untilPaused();
-  await runs.conclude(url, { state: "succeeded" });
+  await runs.complete(url, { state: "succeeded" });
   const first = await Promise.race([waiting, runs.look(key).then(() => "not answered")]);
   expect(first).toBe("not answered");
   await service.clock.passUntil(waiting);

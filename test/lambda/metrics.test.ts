@@ -4,7 +4,7 @@ import { compose } from "../../lambda/compose.js";
 import type { MetricName } from "../../lambda/metrics.js";
 import { counted, METRICS, metricsOf } from "../../lambda/metrics.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { StoreUnavailable } from "../../lib/store/lock-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
@@ -77,7 +77,7 @@ describe("what counts", () => {
   });
 
   it("a table that throttles", async () => {
-    const store = createMemoryStore({ rules: createRules() });
+    const store = createMemoryStore({ policy: createPolicy() });
     const apply = () => Promise.reject(new StoreUnavailable("throttled", true, true));
     const { ask, newId, totals } = counting({ store: { ...store, apply } });
     await ask(ACQUIRE, { leaseId: newId() });
@@ -158,7 +158,7 @@ describe("a function", () => {
   const acquireTwice = async (env: Readonly<Record<string, string>>): Promise<object[]> => {
     const clock = new VirtualClock();
     const lines: object[] = [];
-    const store = createMemoryStore({ rules: createRules(), clock });
+    const store = createMemoryStore({ policy: createPolicy(), clock });
     const handler = compose(env, { store, clock, log: (line) => void lines.push(line) });
     for (let attempt = 0; attempt < 2; attempt++)
       await handler(httpEvent(ACQUIRE, { key: "ORDER_1", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() }));

@@ -18,21 +18,21 @@ async function running(ahead: (typeof AHEAD)[number][0]) {
   const service = directService();
   const { clock } = service;
   const gatewayMs = (): number => clock.wallMs() + (ahead === "the gateway's" ? OFF_MS : -OFF_MS);
-  const laterMs = (): number => Math.max(clock.wallMs(), gatewayMs());
+  const latestMs = (): number => Math.max(clock.wallMs(), gatewayMs());
   const askBoth = (routeKey: string, leaseId: string, body?: object, headers = {}) =>
     service.ask(routeKey, { leaseId, body, headers, timeEpoch: gatewayMs() });
   const leaseId = service.newId();
   const started = await askBoth(START, leaseId, { leaseMs: LEASE_MS, keepResultMs: 60_000 });
-  return { ...service, laterMs, askBoth, leaseId, started };
+  return { ...service, latestMs, askBoth, leaseId, started };
 }
 
 describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
   it("a run's lease is granted and renewed by the later clock", async () => {
-    const { started, laterMs, askBoth, leaseId, clock } = await running(ahead);
-    expect([started.status, started.body.serverTimeMs, started.body.fencingToken]).toEqual([201, laterMs(), laterMs()]);
+    const { started, latestMs, askBoth, leaseId, clock } = await running(ahead);
+    expect([started.status, started.body.serverTimeMs, started.body.fencingToken]).toEqual([201, latestMs(), latestMs()]);
     await clock.advance(1_000);
     const renewed = await askBoth(RENEW_RUN, leaseId);
-    expect([renewed.body.remainingMs, renewed.body.serverTimeMs]).toEqual([LEASE_MS, laterMs()]);
+    expect([renewed.body.remainingMs, renewed.body.serverTimeMs]).toEqual([LEASE_MS, latestMs()]);
   });
 
   it("a run is taken over, reset and shown as interrupted by the earlier clock", async () => {
@@ -63,12 +63,12 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
   });
 
   it("a lease that is granted after a wait runs from its grant, by the later clock, and is of full length", async () => {
-    const { askBoth, leaseId, newId, clock, laterMs } = await running(ahead);
+    const { askBoth, leaseId, newId, clock, latestMs } = await running(ahead);
     const waiting = askBoth(START, newId(), { leaseMs: 3_000 }, WAIT.headers);
     await clock.advance(4_000);
     await askBoth(CONCLUDE, leaseId, { state: "failed", error: "no", retryable: true });
     const { status, body } = await clock.settle(waiting);
-    expect([status, body.remainingMs, body.serverTimeMs]).toEqual([201, 3_000, laterMs()]);
+    expect([status, body.remainingMs, body.serverTimeMs]).toEqual([201, 3_000, latestMs()]);
     // By the clocks as they stood when it was asked for, it would be over by now: for others it is not.
     const refused = await askBoth(START, newId());
     expect([refused.status, refused.body.retryAfterMs]).toEqual([409, 3_000 + OFF_MS + takeoverMarginMs(3_000)]);

@@ -25,7 +25,7 @@ export interface RunCalls {
   ask(key: string, parts?: StartParts): Promise<Reply>;
   /** A start that must be a 201. */
   begin(key?: string, parts?: StartParts): Promise<Begun>;
-  conclude(url: string, outcome: unknown, as?: string): Promise<Reply>;
+  complete(url: string, outcome: unknown, as?: string): Promise<Reply>;
   /** Starts and concludes: the key. */
   finished(outcome: object, parts?: StartParts, key?: string): Promise<string>;
   look(key: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
@@ -47,10 +47,10 @@ export function runsOf(service: () => HttpService, prefix: string): RunCalls {
       expect([reply.status, reply.body.state]).toEqual([201, "running"]);
       return { key, leaseId, url, reply };
     },
-    conclude: (url, outcome, as) => service().send("PUT", `${url}/outcome`, { body: outcome, ...(as !== undefined && { as }) }),
+    complete: (url, outcome, as) => service().send("PUT", `${url}/outcome`, { body: outcome, ...(as !== undefined && { as }) }),
     async finished(outcome, parts, key) {
       const run = await calls.begin(key, parts);
-      expect((await calls.conclude(run.url, outcome)).status).toBe(200);
+      expect((await calls.complete(run.url, outcome)).status).toBe(200);
       return run.key;
     },
     look: (key, headers = {}) => service().send("GET", `/v1/runs/${key}`, { headers }),

@@ -37,10 +37,10 @@ const errors = {
 };
 
 /** Calls as many times, one after the other. */
-async function calls(handler: (event: never, context: Context) => Promise<unknown>, rig: ReturnType<typeof createRig>, times: number) {
+async function calls(handler: (event: never, context: Context) => Promise<unknown>, harness: ReturnType<typeof createRig>, times: number) {
   const answers: unknown[] = [];
   for (let call = 0; call < times; call++) {
-    answers.push(await rig.clock.settle(thrownBy(handler(REQUEST as never, invocation(rig.clock) as Context))));
+    answers.push(await harness.clock.settle(thrownBy(handler(REQUEST as never, invocation(harness.clock) as Context))));
   }
   return answers;
 }
@@ -61,10 +61,10 @@ const PLACES = [
 
 describe.each(PLACES)("%s", (_name, deploy) => {
   it("records what the caller was told: serialized, and with all headers", async () => {
-    const rig = createRig();
+    const harness = createRig();
     const [first, second] = await calls(
-      deploy(rig.locks, async () => ({ statusCode: 201, body: { order: 1 } })),
-      rig,
+      deploy(harness.locks, async () => ({ statusCode: 201, body: { order: 1 } })),
+      harness,
       2,
     );
     expect(first).toEqual({ statusCode: 201, headers: { "access-control-allow-origin": "*" }, body: '{"order":1}' });
@@ -73,19 +73,19 @@ describe.each(PLACES)("%s", (_name, deploy) => {
   });
 
   it("records the answer that an error handler made of an error, if that one is final", async () => {
-    const rig = createRig();
+    const harness = createRig();
     let ran = 0;
     const work = async (): Promise<unknown> => Promise.reject(Object.assign(new Error(`no such order (${++ran})`), { statusCode: 404 }));
-    const [first, second] = await calls(deploy(rig.locks, work), rig, 2);
+    const [first, second] = await calls(deploy(harness.locks, work), harness, 2);
     expect(first).toMatchObject({ statusCode: 404, body: "no such order (1)" });
     expect(second).toMatchObject({ statusCode: 404, body: "no such order (1)", headers: { "Idempotent-Replayed": "true" } });
   });
 
   it("records nothing of one that is not, and gives it", async () => {
-    const rig = createRig();
+    const harness = createRig();
     let ran = 0;
     const work = async (): Promise<unknown> => Promise.reject(new Error(`the bank is closed (${++ran})`));
-    const answers = await calls(deploy(rig.locks, work), rig, 2);
+    const answers = await calls(deploy(harness.locks, work), harness, 2);
     expect(answers).toMatchObject([
       { statusCode: 500, body: "the bank is closed (1)" },
       { statusCode: 500, body: "the bank is closed (2)" },
@@ -95,14 +95,14 @@ describe.each(PLACES)("%s", (_name, deploy) => {
 
 describe("idempotencyMiddleware", () => {
   it("answers a refusal over the error handler's answer, and keeps the headers that others added", async () => {
-    const rig = createRig();
-    const work = async (): Promise<unknown> => rig.clock.advance(1).then(() => ({ statusCode: 200 }));
+    const harness = createRig();
+    const work = async (): Promise<unknown> => harness.clock.advance(1).then(() => ({ statusCode: 200 }));
     const handler = middy()
-      .use(idempotencyMiddleware({ locks: rig.locks, payload: () => rig.clock.monotonicMs() }))
+      .use(idempotencyMiddleware({ locks: harness.locks, payload: () => harness.clock.monotonicMs() }))
       .use(cors)
       .use(errors)
       .handler(work);
-    const [, second] = await calls(handler, rig, 2);
+    const [, second] = await calls(handler, harness, 2);
     expect(problemOf(second)).toMatchObject({ statusCode: 422, contentType: "application/problem+json" });
     const { headers } = second as HttpAnswer;
     expect(headers["access-control-allow-origin"]).toBe("*");
@@ -110,41 +110,41 @@ describe("idempotencyMiddleware", () => {
   });
 
   it("control: used after others, it replays what is not what the caller was told", async () => {
-    const rig = createRig();
+    const harness = createRig();
     const handler = middy()
       .use(cors)
       .use(serializer)
-      .use(idempotencyMiddleware({ locks: rig.locks }))
+      .use(idempotencyMiddleware({ locks: harness.locks }))
       .handler(async () => ({ statusCode: 201, body: { order: 1 } }));
-    const [first, second] = await calls(handler, rig, 2);
+    const [first, second] = await calls(handler, harness, 2);
     expect(first).toMatchObject({ body: '{"order":1}', headers: { "access-control-allow-origin": "*" } });
     expect(second).toEqual({ statusCode: 201, body: { order: 1 }, headers: { "Idempotent-Replayed": "true" } });
   });
 
   it("before a middleware that answers early records nothing, for Middy tells nobody, until the lease is over", async () => {
-    const rig = createRig();
+    const harness = createRig();
     const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
     const handler = middy()
-      .use(idempotencyMiddleware({ locks: rig.locks, waitMs: 0 }))
+      .use(idempotencyMiddleware({ locks: harness.locks, waitMs: 0 }))
       .use(early)
       .handler(async () => "worked");
-    const [first, second] = await calls(handler, rig, 2);
+    const [first, second] = await calls(handler, harness, 2);
     expect(first).toMatchObject({ body: "from the cache" });
     expect(problemOf(second)).toMatchObject({ statusCode: 409, code: "run-in-progress" });
-    await rig.clock.advance(120_000);
-    expect(await rig.rival.runOnce(RUN, ({ takeover }) => takeover)).toMatchObject({ value: true, replayed: false });
+    await harness.clock.advance(120_000);
+    expect(await harness.rival.runOnce(RUN, ({ takeover }) => takeover)).toMatchObject({ value: true, replayed: false });
   });
 
   it("control: idempotencyHandler around Middy does record it", async () => {
-    const rig = createRig();
+    const harness = createRig();
     const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
     const handler = idempotencyHandler(
-      { locks: rig.locks, waitMs: 0 },
+      { locks: harness.locks, waitMs: 0 },
       middy()
         .use(early)
         .handler(async () => "worked"),
     );
-    const [, second] = await calls(handler, rig, 2);
+    const [, second] = await calls(handler, harness, 2);
     expect(second).toMatchObject({ body: "from the cache", headers: { "Idempotent-Replayed": "true" } });
   });
 });
@@ -168,15 +168,15 @@ const TOGETHER = [
 
 describe.each(TOGETHER)("a run with a lock inside, %s", (_name, deploy) => {
   it("doesn't take a key that was held for what came of the work", async () => {
-    const rig = createRig();
-    const lease = await rig.rival.acquire("ORDER_1");
-    const handler = deploy(rig.locks, async () => ({ statusCode: 200, body: "paid" }));
-    const [held] = await calls(handler, rig, 1);
+    const harness = createRig();
+    const lease = await harness.rival.acquire("ORDER_1");
+    const handler = deploy(harness.locks, async () => ({ statusCode: 200, body: "paid" }));
+    const [held] = await calls(handler, harness, 1);
     expect(problemOf(held)).toMatchObject({ statusCode: 423, code: "locked" });
     await lease.release();
-    const [paid, replayed] = await calls(handler, rig, 2);
+    const [paid, replayed] = await calls(handler, harness, 2);
     expect([paid, replayed]).toMatchObject([{ body: "paid" }, { body: "paid", headers: { "Idempotent-Replayed": "true" } }]);
-    expect((await rig.locks.inspect("ORDER_1")).holders).toEqual([]);
+    expect((await harness.locks.inspect("ORDER_1")).holders).toEqual([]);
   });
 });
 

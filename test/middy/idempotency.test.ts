@@ -23,16 +23,16 @@ const KINDS = [...GATEWAYS, ["VPC Lattice's", requestOfLattice], ["a made", requ
 describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
   /** A handler on a service of its own, its calls counted. */
   function deployed(work: Work<Run>, options: Partial<IdempotencyOptions<unknown, unknown>> = {}) {
-    const rig = createRig();
+    const harness = createRig();
     const calls: unknown[] = [];
     const counted: Work<Run> = (run, event, context) => {
       calls.push(run?.attempt);
       return work(run, event, context);
     };
-    const handler = deploy({ locks: rig.locks, ...options }, counted);
+    const handler = deploy({ locks: harness.locks, ...options }, counted);
     const call = (event: unknown, leftMs?: number): Promise<unknown> =>
-      rig.clock.settle(thrownBy(handler(event, invocation(rig.clock, leftMs))));
-    return { ...rig, calls, handler, call };
+      harness.clock.settle(thrownBy(handler(event, invocation(harness.clock, leftMs))));
+    return { ...harness, calls, handler, call };
   }
 
   describe.each(KINDS)("for %s request", (_kind, request) => {
@@ -264,7 +264,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
         definite: true,
       });
       const after = deployed(async () => ({ statusCode: 200 }));
-      after.wire.always("conclude", { lost: "request" });
+      after.wire.always("complete", { lost: "request" });
       expect(problemOf(await after.call(request({ headers: HEADERS })))).toMatchObject({
         statusCode: 503,
         code: "not-recorded",

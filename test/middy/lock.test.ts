@@ -22,8 +22,8 @@ const KINDS = [
 describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
   /** A handler on a service of its own. */
   function deployed(work: Work<Lease | LeaseSet>, options: Partial<LockHandlerOptions<unknown, unknown>> = {}) {
-    const rig = createRig();
-    return { ...rig, handler: deploy({ locks: rig.locks, key: () => KEY, ...options }, work) };
+    const harness = createRig();
+    return { ...harness, handler: deploy({ locks: harness.locks, key: () => KEY, ...options }, work) };
   }
 
   describe.each(KINDS)("for %s", (_kind, event) => {
@@ -51,15 +51,15 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
       let [inside, most] = [0, 0];
       const work = async (): Promise<string> => {
         most = Math.max(most, ++inside);
-        await new Promise<void>((resolve) => void rig.clock.after(300, resolve));
+        await new Promise<void>((resolve) => void harness.clock.after(300, resolve));
         inside--;
         return "done";
       };
-      const { handler, ...rig } = deployed(work);
+      const { handler, ...harness } = deployed(work);
       const three = async (call: () => Promise<unknown>): Promise<void> => {
-        await rig.clock.settle(Promise.all([call(), call(), call()]));
+        await harness.clock.settle(Promise.all([call(), call(), call()]));
       };
-      await three(() => handler(event, invocation(rig.clock)));
+      await three(() => handler(event, invocation(harness.clock)));
       expect(most).toBe(1);
       await three(work);
       expect(most).toBe(3);

@@ -37,16 +37,16 @@ describe("options that are undefined", () => {
 describe("sqsHandler", () => {
   /** A queue's handler whose work fails for these. */
   function deployed(...failing: readonly string[]) {
-    const rig = createRig();
+    const harness = createRig();
     const done: string[] = [];
-    const handler = sqsHandler({ locks: rig.locks }, async ({ body }) => {
+    const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
       if (failing.includes(body)) throw new Error(`${body} fails`);
       done.push(body);
-      await new Promise<void>((resolve) => void rig.clock.after(10, resolve));
+      await new Promise<void>((resolve) => void harness.clock.after(10, resolve));
     });
     const deliver = (Records: readonly SqsMessage[], leftMs?: number) =>
-      rig.clock.settle(handler({ Records }, invocation(rig.clock, leftMs)));
-    return { ...rig, done, deliver };
+      harness.clock.settle(handler({ Records }, invocation(harness.clock, leftMs)));
+    return { ...harness, done, deliver };
   }
 
   it("works once on each message, however often it is delivered", async () => {
@@ -86,10 +86,10 @@ describe("sqsHandler", () => {
     const FIFO = `${QUEUE}.fifo`;
 
     it("works on a group one after the other, and on groups side by side", async () => {
-      const rig = createRig();
+      const harness = createRig();
       const inside = new Map<string, number>();
       const most = { ofOneGroup: 0, ofAll: 0 };
-      const handler = sqsHandler({ locks: rig.locks }, async ({ body }) => {
+      const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
         const group = body.slice(0, 1);
         inside.set(group, (inside.get(group) ?? 0) + 1);
         most.ofOneGroup = Math.max(most.ofOneGroup, inside.get(group)!);
@@ -97,11 +97,11 @@ describe("sqsHandler", () => {
           most.ofAll,
           [...inside.values()].reduce((sum, now) => sum + now, 0),
         );
-        await new Promise<void>((resolve) => void rig.clock.after(10, resolve));
+        await new Promise<void>((resolve) => void harness.clock.after(10, resolve));
         inside.set(group, inside.get(group)! - 1);
       });
       const deliver = (arn: string) =>
-        rig.clock.settle(handler({ Records: messages(arn, "a1", "b1", "a2", "b2", "a3") }, invocation(rig.clock)));
+        harness.clock.settle(handler({ Records: messages(arn, "a1", "b1", "a2", "b2", "a3") }, invocation(harness.clock)));
       await deliver(FIFO);
       expect(most).toEqual({ ofOneGroup: 1, ofAll: 2 });
     });

@@ -23,10 +23,10 @@ const ASK_ONCE_MS = 3000;
 const CANCEL_MS = 2000;
 
 /** A rig whose service never answers from now on, and how long an acquire waits for it. */
-function silence(rig = createRig()) {
-  const { clock, wire } = rig;
+function silence(harness = createRig()) {
+  const { clock, wire } = harness;
   for (const operation of Object.keys(wire.api) as Operation[]) wire.always(operation, { lost: "request", silently: true });
-  return async (ask: (locks: LockClient) => Promise<unknown>, locks: LockClient = rig.locks): Promise<number> => {
+  return async (ask: (locks: LockClient) => Promise<unknown>, locks: LockClient = harness.locks): Promise<number> => {
     const beganMs = clock.monotonicMs();
     const asked = expect(clock.settle(ask(locks), 2 * HOUR_MS)).rejects.toBeInstanceOf(LockUnavailableError);
     await asked;
@@ -41,17 +41,17 @@ describe("an acquire that asks once, of a service that never answers, gives up",
     [30_000, ASK_ONCE_MS],
     [HOUR_MS, ASK_ONCE_MS],
   ])("with a lease of %d ms after %d ms, and closing waits for its cancel", async (leaseMs, boundMs) => {
-    const rig = createRig();
-    const waits = silence(rig);
+    const harness = createRig();
+    const waits = silence(harness);
     expect(await waits((locks) => locks.tryAcquire(KEY, { leaseMs }))).toBeLessThanOrEqual(boundMs);
-    const asked = rig.wire.of("acquire")[0]?.request.leaseId;
-    expect(rig.wire.of("release").map(({ request }) => request.leaseId)).toContain(asked);
-    const beganMs = rig.clock.monotonicMs();
-    await rig.clock.settle(rig.locks.close());
-    expect(rig.clock.monotonicMs() - beganMs).toBeLessThanOrEqual(CANCEL_MS);
-    const sent = rig.wire.sent.length;
-    await rig.clock.advance(HOUR_MS);
-    expect(rig.wire.sent).toHaveLength(sent);
+    const asked = harness.wire.of("acquire")[0]?.request.leaseId;
+    expect(harness.wire.of("release").map(({ request }) => request.leaseId)).toContain(asked);
+    const beganMs = harness.clock.monotonicMs();
+    await harness.clock.settle(harness.locks.close());
+    expect(harness.clock.monotonicMs() - beganMs).toBeLessThanOrEqual(CANCEL_MS);
+    const sent = harness.wire.sent.length;
+    await harness.clock.advance(HOUR_MS);
+    expect(harness.wire.sent).toHaveLength(sent);
   });
 
   it("as one of a set does, and one with waitMs 0", async () => {
@@ -65,24 +65,24 @@ describe("an acquire that asks once, of a service that never answers, gives up",
   });
 
   it("in an attach too, whatever the detached lease's length", async () => {
-    const rig = createRig();
-    const handle = await (await rig.rival.acquire(KEY)).detach({ leaseMs: HOUR_MS });
-    const waitedMs = await silence(rig)((locks) => locks.attach(handle));
+    const harness = createRig();
+    const handle = await (await harness.rival.acquire(KEY)).detach({ leaseMs: HOUR_MS });
+    const waitedMs = await silence(harness)((locks) => locks.attach(handle));
     expect(waitedMs).toBeLessThanOrEqual(10_000);
   });
 
   it.each([30_000, 8000, 4000])(
     "with %d ms left of an invocation: settles before its last second, when its cancel has left",
     async (leftMs) => {
-      const rig = createRig();
-      const handle = await (await rig.rival.acquire("handed")).detach({ leaseMs: HOUR_MS });
-      const waits = silence(rig);
+      const harness = createRig();
+      const handle = await (await harness.rival.acquire("handed")).detach({ leaseMs: HOUR_MS });
+      const waits = silence(harness);
       for (const ask of [(locks: LockClient) => locks.tryAcquire(KEY), (locks: LockClient) => locks.attach(handle)]) {
-        const beganMs = rig.clock.monotonicMs();
-        const [before, boundMs] = [rig.wire.sent.length, Math.min(10_000, leftMs - 1000)];
-        const view = rig.locks.forInvocation({ getRemainingTimeInMillis: () => beganMs + leftMs - rig.clock.monotonicMs() });
+        const beganMs = harness.clock.monotonicMs();
+        const [before, boundMs] = [harness.wire.sent.length, Math.min(10_000, leftMs - 1000)];
+        const view = harness.locks.forInvocation({ getRemainingTimeInMillis: () => beganMs + leftMs - harness.clock.monotonicMs() });
         expect(await waits(ask, view)).toBeLessThanOrEqual(boundMs);
-        const sent = rig.wire.sent.slice(before);
+        const sent = harness.wire.sent.slice(before);
         const cancelled = sent.find(({ operation }) => operation === "release");
         expect((cancelled?.atMs ?? Number.POSITIVE_INFINITY) - beganMs).toBeLessThanOrEqual(boundMs);
         for (const { operation, atMs } of sent) if (operation !== "release") expect(atMs - beganMs).toBeLessThan(boundMs);
@@ -117,34 +117,34 @@ describe("a wait for a service that never answers ends when its time does", () =
   });
 
   it.each([500, 2000, 20_000])("upgrade, within %d ms", async (waitMs) => {
-    const rig = createRig();
-    const lease = await rig.locks.acquire(KEY, { mode: "shared", leaseMs: 60_000 });
-    expect(await silence(rig)(() => lease.upgrade({ waitMs }))).toBeLessThanOrEqual(waitMs);
+    const harness = createRig();
+    const lease = await harness.locks.acquire(KEY, { mode: "shared", leaseMs: 60_000 });
+    expect(await silence(harness)(() => lease.upgrade({ waitMs }))).toBeLessThanOrEqual(waitMs);
     expect(lease.isHeld()).toBe(true);
   });
 
   it.each(WAITS)("%s, and begun when the key was held", async (_name, ask) => {
-    const rig = createRig();
-    await rig.rival.acquireAll([KEY, "a"]);
-    void rig.rival.runOnce(KEY, () => new Promise(() => undefined));
-    await rig.clock.advance(0);
-    const beganMs = rig.clock.monotonicMs();
-    const asked = ask(rig.locks, 8000).catch((error: unknown) => error);
-    await rig.clock.advance(1000);
-    silence(rig);
-    expect(await rig.clock.settle(asked)).toBeInstanceOf(LockUnavailableError);
-    expect(rig.clock.monotonicMs() - beganMs).toBe(8000);
+    const harness = createRig();
+    await harness.rival.acquireAll([KEY, "a"]);
+    void harness.rival.runOnce(KEY, () => new Promise(() => undefined));
+    await harness.clock.advance(0);
+    const beganMs = harness.clock.monotonicMs();
+    const asked = ask(harness.locks, 8000).catch((error: unknown) => error);
+    await harness.clock.advance(1000);
+    silence(harness);
+    expect(await harness.clock.settle(asked)).toBeInstanceOf(LockUnavailableError);
+    expect(harness.clock.monotonicMs() - beganMs).toBe(8000);
   });
 
   it.each(WAITS)("%s, and a second before its invocation does", async (_name, ask) => {
     for (const leftMs of [3000, 1800, 1200, 600, 100]) {
-      const rig = createRig();
-      const endsMs = rig.clock.monotonicMs() + leftMs;
-      const view = rig.locks.forInvocation({ getRemainingTimeInMillis: () => endsMs - rig.clock.monotonicMs() });
-      const waitedMs = await silence(rig)((locks) => ask(locks, 30_000), view);
+      const harness = createRig();
+      const endsMs = harness.clock.monotonicMs() + leftMs;
+      const view = harness.locks.forInvocation({ getRemainingTimeInMillis: () => endsMs - harness.clock.monotonicMs() });
+      const waitedMs = await silence(harness)((locks) => ask(locks, 30_000), view);
       expect(waitedMs).toBeLessThanOrEqual(leftMs >= 1500 ? leftMs - 1000 : Math.min(500, leftMs - 50));
-      await rig.clock.settle(view.close());
-      expect(rig.clock.monotonicMs()).toBeLessThan(endsMs);
+      await harness.clock.settle(view.close());
+      expect(harness.clock.monotonicMs()).toBeLessThan(endsMs);
     }
   });
 });
@@ -167,27 +167,27 @@ describe("every call in an invocation settles before it ends, of a service that 
 
   it.each([6000, 3000, 1500])("a wrapped handler, with %d ms left: the 503 is answered in time", async (leftMs) => {
     for (const wrap of [idempotencyHandler, lockHandler]) {
-      const rig = createRig();
-      const endsMs = rig.clock.monotonicMs() + leftMs;
-      silence(rig);
-      const handler = wrap({ locks: rig.locks, key: () => KEY }, async () => expect.unreachable("nobody answered"));
-      const context = { getRemainingTimeInMillis: () => endsMs - rig.clock.monotonicMs() };
-      const answer = await rig.clock.settle(handler({ headers: {}, httpMethod: "POST" }, context));
+      const harness = createRig();
+      const endsMs = harness.clock.monotonicMs() + leftMs;
+      silence(harness);
+      const handler = wrap({ locks: harness.locks, key: () => KEY }, async () => expect.unreachable("nobody answered"));
+      const context = { getRemainingTimeInMillis: () => endsMs - harness.clock.monotonicMs() };
+      const answer = await harness.clock.settle(handler({ headers: {}, httpMethod: "POST" }, context));
       expect(answer).toMatchObject({ statusCode: 503 });
-      expect(rig.clock.monotonicMs()).toBeLessThanOrEqual(endsMs - Math.min(1000, leftMs / 2));
+      expect(harness.clock.monotonicMs()).toBeLessThanOrEqual(endsMs - Math.min(1000, leftMs / 2));
     }
   });
 
   it.each(CALLS)("%s", async (_name, ask) => {
     for (const leftMs of [3000, 900, 300]) {
-      const rig = createRig();
-      const endsMs = rig.clock.monotonicMs() + leftMs + 600;
-      const view = rig.locks.forInvocation({ getRemainingTimeInMillis: () => endsMs - rig.clock.monotonicMs() });
+      const harness = createRig();
+      const endsMs = harness.clock.monotonicMs() + leftMs + 600;
+      const view = harness.locks.forInvocation({ getRemainingTimeInMillis: () => endsMs - harness.clock.monotonicMs() });
       const lease = await view.acquire("held", { mode: "shared" });
-      await rig.clock.advance(600);
-      silence(rig);
-      await rig.clock.settle(ask(view, lease).catch(() => undefined));
-      expect(rig.clock.monotonicMs()).toBeLessThan(endsMs);
+      await harness.clock.advance(600);
+      silence(harness);
+      await harness.clock.settle(ask(view, lease).catch(() => undefined));
+      expect(harness.clock.monotonicMs()).toBeLessThan(endsMs);
     }
   });
 });

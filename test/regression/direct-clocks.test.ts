@@ -5,7 +5,7 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { Clock } from "../../lib/core/time.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
@@ -39,7 +39,7 @@ function directMode({ wallBy = 0 } = {}) {
   const told = { looks: 0, writes: 0 };
   const table = createMemoryTable();
   const counted = createMemoryStore({
-    rules: createRules(),
+    policy: createPolicy(),
     clock,
     table: { ...table, replace: (...write) => (told.writes++, table.replace(...write)) },
   });

@@ -7,18 +7,18 @@ import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { QueueScene } from "../store/queue-scene.js";
-import { A, B, C, D, RULES, START_MS } from "../store/scene.js";
+import { A, B, C, D, POLICY, START_MS } from "../store/scene.js";
 import { freshTable } from "../support/engine.js";
 
 /** Two processes of one table. */
 type Processes = readonly [here: LockStore, there: LockStore];
 
-const SITES: readonly (readonly [name: string, processes: () => Promise<Processes>])[] = [
+const BACKENDS: readonly (readonly [name: string, processes: () => Promise<Processes>])[] = [
   [
     "the table",
     async () => {
       const { client, tableName } = await freshTable();
-      const process = (): LockStore => createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+      const process = (): LockStore => createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
       return [process(), process()];
     },
   ],
@@ -26,13 +26,13 @@ const SITES: readonly (readonly [name: string, processes: () => Promise<Processe
     "memory",
     async () => {
       const table = createMemoryTable();
-      const process = (): LockStore => createMemoryStore({ rules: RULES, table });
+      const process = (): LockStore => createMemoryStore({ policy: POLICY, table });
       return [process(), process()];
     },
   ],
 ];
 
-describe.each(SITES)("in %s", (_name, processes) => {
+describe.each(BACKENDS)("in %s", (_name, processes) => {
   it.each(["another process", "the same process"])(
     "a lapsed turn passes to it, noticed in %s that looked before it spoke",
     async (where) => {
@@ -43,8 +43,8 @@ describe.each(SITES)("in %s", (_name, processes) => {
       await here.at(10).release(A); // B's turn; B is dead.
       const there = where === "the same process" ? here : new QueueScene(other, here.address);
       await there.read();
-      if (here === there) await here.at(10 + LIMITS.reportAfterMs).queue(D);
-      expect(await here.at(10 + LIMITS.reportAfterMs + 100).queue(C)).toMatchObject({ state: "waiting" });
+      if (here === there) await here.at(10 + LIMITS.keepAliveAfterMs).queue(D);
+      expect(await here.at(10 + LIMITS.keepAliveAfterMs + 100).queue(C)).toMatchObject({ state: "waiting" });
       await there.at(10 + DEFAULTS.offerWindowMs).queue(D);
       expect(await here.standing()).toEqual({ holds: [], offers: [C], waiters: [D] });
     },
@@ -61,7 +61,7 @@ describe.each(SITES)("in %s", (_name, processes) => {
   });
 });
 
-describe.each(SITES)("a holder's heartbeat in %s", (_name, processes) => {
+describe.each(BACKENDS)("a holder's heartbeat in %s", (_name, processes) => {
   it("takes dead waiters out of the queue, by another process's clock and without having seen them", async () => {
     const [one, other] = await processes();
     const there = new QueueScene(other);
@@ -89,14 +89,17 @@ describe("a keep-alive whose write stalls", () => {
   /** A store whose keep-alives wait at the gate, and one beside it on the same records. */
   const STALLING: readonly (readonly [
     name: string,
-    site: (pass: () => Promise<void>) => Promise<readonly [stalls: LockStore, beside: LockStore]>,
+    backend: (pass: () => Promise<void>) => Promise<readonly [stalls: LockStore, beside: LockStore]>,
   ])[] = [
     [
       "memory",
       async (pass) => {
         const table = createMemoryTable();
-        const slow = { ...table, hear: (...args: Parameters<typeof table.hear>) => pass().then(() => table.hear(...args)) };
-        return [createMemoryStore({ rules: RULES, table: slow }), createMemoryStore({ rules: RULES, table })];
+        const slow = {
+          ...table,
+          touchWaiter: (...args: Parameters<typeof table.touchWaiter>) => pass().then(() => table.touchWaiter(...args)),
+        };
+        return [createMemoryStore({ policy: POLICY, table: slow }), createMemoryStore({ policy: POLICY, table })];
       },
     ],
     [
@@ -113,15 +116,15 @@ describe("a keep-alive whose write stalls", () => {
           { step: "initialize" },
         );
         const store = (of: typeof client): LockStore =>
-          createDynamoStore({ client: of, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+          createDynamoStore({ client: of, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
         return [store(slow), store(client)];
       },
     ],
   ];
 
-  it.each(STALLING)("in %s does not take a later one back", async (_name, site) => {
+  it.each(STALLING)("in %s does not take a later one back", async (_name, backend) => {
     const { open, reached, pass } = gate();
-    const [stalls, beside] = await site(pass);
+    const [stalls, beside] = await backend(pass);
     const key = new QueueScene(beside);
     await key.acquire(A);
     await key.queue(B);
@@ -129,10 +132,10 @@ describe("a keep-alive whose write stalls", () => {
     const late = new QueueScene(stalls, key.address).at(halfMs).queue(B);
     await reached;
     await key.at(halfMs + 3000).queue(B);
-    const untilMs = (await key.read())?.waiters[0]?.heardUntilMs;
+    const untilMs = (await key.read())?.waiters[0]?.aliveUntilMs;
     open();
     expect(await late).toMatchObject({ state: "waiting" });
-    expect((await key.read())?.waiters[0]?.heardUntilMs).toBe(untilMs);
+    expect((await key.read())?.waiters[0]?.aliveUntilMs).toBe(untilMs);
     expect(untilMs).toBe(START_MS + halfMs + 3000 + DEFAULTS.waiterTtlMs);
   });
 });

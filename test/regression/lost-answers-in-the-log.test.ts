@@ -4,7 +4,7 @@
  * a hold began or ended without a word in the log.
  */
 import { describe, expect, it } from "vitest";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
@@ -21,7 +21,7 @@ const HOLDER = "app/holder";
 /** A service whose table's answers can be lost, and a lease of it. */
 async function losingAnswers() {
   const clock = new VirtualClock();
-  const kept = createMemoryStore({ rules: createRules(), clock });
+  const kept = createMemoryStore({ policy: createPolicy(), clock });
   let losing = 0;
   const store: LockStore = {
     ...kept,

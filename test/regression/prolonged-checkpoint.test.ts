@@ -8,14 +8,14 @@ import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { RunCaller } from "../store/run-caller.js";
-import { A, RULES } from "../store/scene.js";
+import { A, POLICY } from "../store/scene.js";
 import { freshTable } from "../support/engine.js";
 
 const DAY_MS = 86_400_000;
 const OLD = "old".padEnd(2000);
 const STORES: readonly (readonly [name: string, open: () => Promise<LockStore>])[] = [
-  ["memory-store", async () => createMemoryStore({ rules: RULES })],
-  ["dynamo-store", async () => createDynamoStore({ ...(await freshTable()), rules: RULES, clock: systemClock, random: () => 0.5 })],
+  ["memory-store", async () => createMemoryStore({ policy: POLICY })],
+  ["dynamo-store", async () => createDynamoStore({ ...(await freshTable()), policy: POLICY, clock: systemClock, random: () => 0.5 })],
 ];
 
 /** A run of days with a large checkpoint, just before the heartbeat that keeps the record for longer than the checkpoint's item. */

@@ -14,8 +14,8 @@ import { itemKey, toItem } from "../../lib/store/item.js";
 import type { Address, LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { QueueScene } from "../store/queue-scene.js";
-import { A, freshNamespace, leaseId, leaseIn, LEASE_MS, outcomeOf, RULES, START_MS } from "../store/scene.js";
-import { weaken } from "../store/weaken.js";
+import { A, freshNamespace, leaseId, leaseIn, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/scene.js";
+import { mutate } from "../store/weaken.js";
 import { freshTable } from "../support/engine.js";
 import { itemBytes } from "../support/item-bytes.js";
 
@@ -29,7 +29,7 @@ const SEATS = { key: KEY, limit: LIMITS.leasesMax, owner: OWNER };
 async function freshStore(prepare: (client: DynamoDBClient) => unknown = () => undefined) {
   const { client, tableName } = await freshTable();
   prepare(client);
-  const store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   const bytesAt = async (address: Address): Promise<number> => {
     const get = new GetCommand({ TableName: tableName, Key: itemKey(address), ConsistentRead: true });
     return itemBytes((await DynamoDBDocumentClient.from(client).send(get)).Item ?? {});
@@ -39,7 +39,7 @@ async function freshStore(prepare: (client: DynamoDBClient) => unknown = () => u
 
 /** A store in memory, where 150 acquires are quick, and the size that an item would have. */
 function inMemory() {
-  const store = createMemoryStore({ rules: RULES });
+  const store = createMemoryStore({ policy: POLICY });
   const bytesAt = async (address: Address): Promise<number> => itemBytes({ ...itemKey(address), ...toItem((await store.read(address))!) });
   return { store, bytesAt };
 }
@@ -49,8 +49,8 @@ async function seats({ store, bytesAt }: Awaited<ReturnType<typeof freshStore>>,
   const namespace = freshNamespace();
   const caller = { principal: `111122223333/${"p".repeat(principalChars)}`, namespace, requestId: "r" };
   const service = lockService({ store, log: () => undefined, clock: systemClock }, caller, () => ({
-    earlierMs: START_MS,
-    laterMs: START_MS,
+    earliestMs: START_MS,
+    latestMs: START_MS,
   }));
   return { service, bytes: () => bytesAt({ namespace, kind: "locks", key: KEY }) };
 }
@@ -106,7 +106,7 @@ describe("a queue", () => {
   });
 
   it("control: grows it beyond by a table that takes every one more for right", async () => {
-    const { store, bytesAt } = await freshStore((client) => weaken(client, "attribute_not_exists(qb)"));
+    const { store, bytesAt } = await freshStore((client) => mutate(client, "attribute_not_exists(qb)"));
     const lock = await crowded(store, 20);
     expect(new Set(await queueOn(lock))).toEqual(new Set(["waiting"]));
     expect(await bytesAt(lock.address)).toBeGreaterThan(LIMITS.recordBytes);

@@ -8,18 +8,18 @@ import { describe, expect, it } from "vitest";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
 import { LIMITS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
 const NOW_MS = Date.UTC(2027, 0, 1);
 const HOUR_MS = 3_600_000;
 const REACH_MS = LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs;
-const RULES = createRules({ retentionMs: RETENTION_MIN_MS });
-const at = (ms: number) => ({ earlierMs: ms, laterMs: ms });
+const POLICY = createPolicy({ retentionMs: RETENTION_MIN_MS });
+const at = (ms: number) => ({ earliestMs: ms, latestMs: ms });
 
 const cancel = (record: LockRecord | undefined, leaseId: string, atMs: number) =>
-  transition(record, { type: "release", key: "k", leaseId, principal: "me" }, at(atMs), RULES);
+  transition(record, { type: "release", key: "k", leaseId, principal: "me" }, at(atMs), POLICY);
 const acquire = (record: LockRecord | undefined, leaseId: string, atMs: number) =>
   transition(
     record,
@@ -34,10 +34,10 @@ const acquire = (record: LockRecord | undefined, leaseId: string, atMs: number) 
       limit: 1,
       permits: 1,
       priority: 0,
-      params: "",
+      requestHash: "",
     },
     at(atMs),
-    RULES,
+    POLICY,
   );
 
 /** From hours behind to hours ahead, and the bounds themselves. */

@@ -1,6 +1,6 @@
 /** What was wrong of runs over HTTP, each seen failing before it was put right. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { StoreUnavailable } from "../../lib/store/lock-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
@@ -20,7 +20,7 @@ const LARGE = "x".repeat(5_000);
 /** A service whose store fails where the test says. */
 function failing() {
   const clock = new VirtualClock();
-  const kept = createMemoryStore({ rules: createRules(), clock });
+  const kept = createMemoryStore({ policy: createPolicy(), clock });
   const at = { payloads: false, afterApply: false };
   let stored = 0;
   const store: typeof kept = {
@@ -99,9 +99,9 @@ it.each(["weak", "list", "any"])("a look waits by a tag that is %s", async (how)
 it("a retryable outcome that was recorded is told so when it is sent again, also once the next attempt runs", async () => {
   const { key, url } = await runs.begin();
   const outcome = { state: "failed", error: "e", retryable: true };
-  await runs.conclude(url, outcome);
+  await runs.complete(url, outcome);
   await runs.begin(key);
-  expect(told(await runs.conclude(url, outcome))).toEqual([200, undefined]);
+  expect(told(await runs.complete(url, outcome))).toEqual([200, undefined]);
 });
 
 it("a start that waited and was answered leaves no refusal in the log", async () => {
@@ -126,7 +126,7 @@ it("another principal learns nothing of an outcome by the lease that recorded it
 it("a result under 256 KB is recorded, however its text is escaped", async () => {
   const { url } = await runs.begin();
   const escaped = "\\u0436".repeat(60_000); // 120 KB as UTF-8, 360 KB as Python's json.dumps writes it.
-  expect(told(await runs.conclude(url, `{"state":"succeeded","result":"${escaped}"}`))).toEqual([200, undefined]);
+  expect(told(await runs.complete(url, `{"state":"succeeded","result":"${escaped}"}`))).toEqual([200, undefined]);
 });
 
 it("what another principal would record is not stored before it is refused", async () => {
@@ -139,7 +139,7 @@ it("what another principal would record is not stored before it is refused", asy
 
 it("a look says that a result is gone, as a start does", async () => {
   const clock = new VirtualClock();
-  const kept = createMemoryStore({ rules: createRules(), clock });
+  const kept = createMemoryStore({ policy: createPolicy(), clock });
   const { ask, newId } = directService({ clock, store: { ...kept, readPayload: async () => undefined } });
   const leaseId = newId();
   await ask(START, { leaseId });
@@ -155,7 +155,7 @@ it.each(["wait=5x", "wait=1.5", "wait=5 s"])("the malformed preference %s is ign
 
 it.each(['{"state":"failed","retryable":false}', '{"state":"succeeded","result":1,"resultOmitted":true}'])("%s is 400", async (body) => {
   const { url } = await runs.begin();
-  expect((await runs.conclude(url, body)).status).toBe(400);
+  expect((await runs.complete(url, body)).status).toBe(400);
 });
 
 it("a second attempt that is given up leaves the error of the first", async () => {

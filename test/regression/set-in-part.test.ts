@@ -8,7 +8,7 @@ import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { A, B, LEASE_MS, MARGIN_MS, RULES } from "../store/scene.js";
+import { A, B, LEASE_MS, MARGIN_MS, POLICY } from "../store/scene.js";
 import { setOutcome, SetScene } from "../store/sets-scene.js";
 import { freshTable } from "../support/engine.js";
 
@@ -23,7 +23,7 @@ interface Hooks {
 function memoryStore(hooks: Hooks): LockStore {
   const table = createMemoryTable();
   return createMemoryStore({
-    rules: RULES,
+    policy: POLICY,
     table: {
       ...table,
       async replaceAll(changes) {
@@ -37,7 +37,7 @@ function memoryStore(hooks: Hooks): LockStore {
 async function dynamoStore(hooks: Hooks): Promise<LockStore> {
   const { client, tableName } = await freshTable();
   beforeTransactions(client, hooks);
-  return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 }
 
 /** Meets the transactions that were decided on what was read. */

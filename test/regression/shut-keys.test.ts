@@ -11,19 +11,19 @@ import { QueueScene } from "../store/queue-scene.js";
 import { freshTable } from "../support/engine.js";
 import { inspection } from "../../lib/core/views.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { LEASE_MS, leaseId, MARGIN_MS, RULES, START_MS } from "../store/scene.js";
+import { LEASE_MS, leaseId, MARGIN_MS, POLICY, START_MS } from "../store/scene.js";
 import { QueueKey } from "../core/queue-key.js";
 import { ID } from "../core/kinds-key.js";
 
-const SITES: readonly (readonly [name: string, store: () => Promise<LockStore>])[] = [
+const BACKENDS: readonly (readonly [name: string, store: () => Promise<LockStore>])[] = [
   [
     "the table",
     async () => {
       const { client, tableName } = await freshTable();
-      return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+      return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
     },
   ],
-  ["memory", async () => createMemoryStore({ rules: RULES })],
+  ["memory", async () => createMemoryStore({ policy: POLICY })],
 ];
 
 const DAY_MS = 86_400_000;
@@ -169,7 +169,7 @@ describe("ids that are cancelled by callers that hold nothing", () => {
         limit: 1,
         permits: 1,
         priority: 0,
-        params: "",
+        requestHash: "",
       });
     expect(acquire(key)).toMatchObject({ how: "granted" });
     expect(acquire(new QueueKey())).toMatchObject({ how: "granted" });
@@ -200,7 +200,7 @@ describe("the floor that readers' resources compare", () => {
   });
 });
 
-describe.each(SITES)("a set with a key whose holder and waiters died together, in %s", (_name, makeStore) => {
+describe.each(BACKENDS)("a set with a key whose holder and waiters died together, in %s", (_name, makeStore) => {
   it("is granted to a caller that only tries, two windows after the lease at the latest", { timeout: 120_000 }, async () => {
     const store = await makeStore();
     const key = new QueueScene(store);
@@ -224,10 +224,10 @@ describe.each(SITES)("a set with a key whose holder and waiters died together, i
           limit: 1,
           permits: 1,
           priority: 0,
-          params: "",
+          requestHash: "",
         }) as const;
       const parts = [key.address, other].map((address) => ({ address, command: command(address.key) }));
-      const answers = await store.applyAll(parts, () => ({ earlierMs: START_MS + ms, laterMs: START_MS + ms }));
+      const answers = await store.applyAll(parts, () => ({ earliestMs: START_MS + ms, latestMs: START_MS + ms }));
       if (answers.every((one) => one?.answer.ok)) grantedMs = ms;
     }
     expect((grantedMs ?? Infinity) - overMs).toBeLessThanOrEqual(2 * DEFAULTS.offerWindowMs);

@@ -1,7 +1,7 @@
 /** The guard on the clocks holds for the very reading that a decision rests on, not for one before it. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { lockService } from "../../lib/service/service.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
@@ -15,9 +15,9 @@ const KEY = "ORDER_1231";
 
 /** A service whose clocks agree for so many readings, and are too far apart afterwards. */
 function agreeingFor(readings: number) {
-  const store = createMemoryStore({ rules: createRules() });
+  const store = createMemoryStore({ policy: createPolicy() });
   let read = 0;
-  const clocks = (): ClockReading => ({ earlierMs: NOW_MS, laterMs: NOW_MS + (read++ < readings ? 0 : FAR_MS) });
+  const clocks = (): ClockReading => ({ earliestMs: NOW_MS, latestMs: NOW_MS + (read++ < readings ? 0 : FAR_MS) });
   const service = lockService({ store, log: () => undefined, clock: new VirtualClock() }, CALLER, clocks);
   return { store, service };
 }

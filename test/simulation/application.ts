@@ -13,7 +13,7 @@ export type Life = (stage: Stage, actor: Actor, again: () => void) => Promise<vo
 /** Starts the client `index`: its sessions until the spell ends, through pauses, jumps and crashes. */
 export function live(stage: Stage, index: number, life: Life): void {
   const { world, random } = stage;
-  const { mix } = stage.weather;
+  const { mix } = stage.faultProfile;
   const actor = stage.actor(index);
   const again = (): void => void world.in(random.between(0, 5000), () => live(stage, index, life));
   void life(stage, actor, again);
@@ -51,12 +51,12 @@ export async function withLocks(stage: Stage, actor: Actor): Promise<void> {
 }
 
 async function obtain(stage: Stage, actor: Actor): Promise<Lease | null> {
-  const { random, weather, keys, handles } = stage;
+  const { random, faultProfile, keys, handles } = stage;
   const handle = random.chance(0.5) ? handles.pop() : undefined;
   if (handle !== undefined) return actor.client.attach(handle);
   const key = random.pick(keys);
   const leaseMs = random.pick(LEASES_MS);
-  const heartbeat = random.chance(weather.mix.heartbeats);
+  const heartbeat = random.chance(faultProfile.mix.heartbeats);
   if (random.chance(0.4)) return actor.client.tryAcquire(key, { leaseMs, heartbeat });
   const giveUp = new AbortController();
   if (random.chance(0.1)) actor.process.after(random.between(0, 5000), () => giveUp.abort());
@@ -74,14 +74,14 @@ export async function wait({ oracle }: Stage, client: LockClient, key: string, o
 }
 
 async function use(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
-  const { world, random, weather, oracle } = stage;
+  const { world, random, faultProfile, oracle } = stage;
   const steps = random.whole(0, 5);
   for (let step = 0; step < steps; step++) {
     const isShort = random.chance(0.6);
     await sleep(actor, isShort ? random.between(0, 300) : random.between(0, 25_000));
     if (lease.isHeld()) {
       const { key, leaseId, fencingToken } = lease;
-      const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
+      const slowMs = random.chance(0.3) ? faultProfile.mix.slowMs + faultProfile.mix.pauseMs : 20;
       world.in(random.between(1, slowMs), () => oracle.resourceWrite("locks", key, { leaseId, fencingToken }));
     }
     if (random.chance(0.15)) await lease.renew({ leaseMs: random.pick(LEASES_MS) });

@@ -4,18 +4,18 @@
  */
 import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { Address, LockStore } from "../../lib/store/lock-store.js";
 import type { MemoryTable } from "../../lib/store/memory-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import type { Weather } from "./faults.js";
+import type { FaultProfile } from "./faults.js";
 import type { Oracle } from "./oracle.js";
 import type { Random } from "./random.js";
 import type { Written } from "./run-oracle.js";
 import type { Process, World } from "./world.js";
 
 /** The rules of every history. */
-export const RULES = createRules({ retentionMs: RETENTION_MIN_MS });
+export const POLICY = createPolicy({ retentionMs: RETENTION_MIN_MS });
 
 /** The namespace that all clients of the simulation share. */
 export const NAMESPACE = SHARED_NAMESPACE;
@@ -24,7 +24,7 @@ export const NAMESPACE = SHARED_NAMESPACE;
 export interface Surroundings {
   readonly world: World;
   readonly random: Random;
-  readonly weather: Weather;
+  readonly faultProfile: FaultProfile;
   readonly oracle: Oracle;
 }
 
@@ -37,8 +37,8 @@ export interface Backend {
 }
 
 /** How long one access takes: mostly little, now and then as long as a write may stall. */
-function stallMs({ weather, random }: Surroundings): number {
-  return weather.isFoul && random.chance(0.1) ? random.between(0, weather.mix.stallMs) : random.between(0, 4);
+function stallMs({ faultProfile, random }: Surroundings): number {
+  return faultProfile.isFoul && random.chance(0.1) ? random.between(0, faultProfile.mix.stallMs) : random.between(0, 4);
 }
 
 /** The memory store, over a table whose reads and writes may stall. */
@@ -67,9 +67,9 @@ export function memoryBackend(around: Surroundings): Backend {
       await world.sleep(stallMs(around));
       return records.read(address);
     },
-    async hear(address, heard) {
+    async touchWaiter(address, heard) {
       await world.sleep(stallMs(around));
-      const result = await records.hear(address, heard);
+      const result = await records.touchWaiter(address, heard);
       oracle.tried(address);
       if (result.written) oracle.queues.heard(heard.waiter);
       return result;
@@ -87,7 +87,7 @@ export function memoryBackend(around: Surroundings): Backend {
     },
   };
   return {
-    storeFor: (process) => createMemoryStore({ rules: RULES, table, clock: process, random: () => random.unit() }),
+    storeFor: (process) => createMemoryStore({ policy: POLICY, table, clock: process, random: () => random.unit() }),
     collect() {
       for (const [address, record] of [...records.entries()]) {
         if (record.ttlAtSec * 1000 > world.nowMs || random.chance(0.3)) continue;

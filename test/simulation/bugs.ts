@@ -35,7 +35,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "token-from-a-counter",
     why: "a counter kept in the item starts again when garbage collection removes it",
     file: "lib/core/grant.ts",
-    edits: [["return Math.max(record.fencingToken + 1, reading.laterMs);", "return record.fencingToken + 1;"]],
+    edits: [["return Math.max(record.fencingToken + 1, reading.latestMs);", "return record.fencingToken + 1;"]],
   },
   {
     name: "margin-of-e",
@@ -47,7 +47,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "deadline-from-receipt",
     why: "the lease counted from when its reply arrived: a slow reply stretches it",
     file: "lib/client/call.ts",
-    edits: [["honest(outcome, doubted), sentAt, doubted", "honest(outcome, doubted), sentAt: instantOf(clock), doubted"]],
+    edits: [["honest(outcome, ambiguous), sentAt, ambiguous", "honest(outcome, ambiguous), sentAt: instantOf(clock), ambiguous"]],
   },
   {
     name: "lease-ms-for-remaining-ms",
@@ -61,8 +61,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     file: "lib/core/views.ts",
     edits: [
       [
-        "remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.laterMs, hold.leaseMs)),\n    renewAfterMs",
-        "remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.earlierMs, hold.leaseMs)),\n    renewAfterMs",
+        "remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.latestMs, hold.leaseMs)),\n    renewAfterMs",
+        "remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.earliestMs, hold.leaseMs)),\n    renewAfterMs",
       ],
     ],
   },
@@ -99,7 +99,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "takeover-by-the-later-clock",
     why: "a server clock that is fast takes over from a holder who still believes",
     file: "lib/core/expiry.ts",
-    edits: [["hold.expiresAtMs + hold.marginMs <= reading.earlierMs;", "hold.expiresAtMs + hold.marginMs <= reading.laterMs;"]],
+    edits: [["hold.expiresAtMs + hold.marginMs <= reading.earliestMs;", "hold.expiresAtMs + hold.marginMs <= reading.latestMs;"]],
   },
   {
     name: "monotonic-clock-alone",
@@ -122,7 +122,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     edits: [
       [
         'hold.principal === "" ? change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal } } }) : undefined;',
-        "change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal, expiresAtMs: reading.laterMs + hold.leaseMs } } });",
+        "change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal, expiresAtMs: reading.latestMs + hold.leaseMs } } });",
       ],
     ],
   },
@@ -130,7 +130,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "version-from-nothing",
     why: "a collected item starts its versions again, and a write that saw the old one finds it",
     file: "lib/core/change.ts",
-    edits: [["(record.version === 0 ? reading.laterMs : record.version) + 1", "record.version + 1"]],
+    edits: [["(record.version === 0 ? reading.latestMs : record.version) + 1", "record.version + 1"]],
   },
 ];
 

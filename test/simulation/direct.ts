@@ -24,7 +24,7 @@ export function directClient(backend: DynamoBackend, process: Process, random: R
   const { client, store } = backend.clientFor(process);
   const caller = { principal: `${NAMESPACE}/direct`, namespace: NAMESPACE, requestId: "direct" };
   const clocks = tableClocks(process, watchTableClock(client, process));
-  const api = heard(lockService({ store, log: () => undefined, clock: process, tellsCause: true }, caller, clocks), oracle);
+  const api = heard(lockService({ store, log: () => undefined, clock: process, exposeCause: true }, caller, clocks), oracle);
   return createClient({ api, clock: process, random: () => random.unit(), ids: new LeaseIds(process, (count) => random.bytes(count)) });
 }
 
@@ -97,11 +97,11 @@ function heard(api: ServiceApi, oracle: Oracle): ServiceApi {
       runs.answeredStart(key, leaseId, { atMs, statusCode: answer.ok ? 200 : ERRORS[answer.code].status, answer: flat(answer) });
       return answer;
     },
-    async conclude(request, options) {
+    async complete(request, options) {
       const { key, leaseId, outcome } = request;
       asked.add("release", leaseId);
       const said = runs.asked.outcome(leaseId, { ...outcome });
-      const answer = await api.conclude(request, options);
+      const answer = await api.complete(request, options);
       runs.answeredOutcome(key, leaseId, said, answer.ok ? 200 : ERRORS[answer.code].status, false);
       return answer;
     },

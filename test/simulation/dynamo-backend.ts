@@ -9,7 +9,7 @@ import { fromItem } from "../../lib/store/item.js";
 import type { Address, LockStore } from "../../lib/store/lock-store.js";
 import { TABLE } from "../../lib/store/table.js";
 import type { Backend, Surroundings } from "./backend.js";
-import { NAMESPACE, RULES } from "./backend.js";
+import { NAMESPACE, POLICY } from "./backend.js";
 import { DynamoTable } from "./dynamo/table.js";
 import type { TableWorld } from "./dynamo/table-client.js";
 import { TableClient } from "./dynamo/table-client.js";
@@ -30,7 +30,7 @@ export interface DynamoBackend extends Backend {
 }
 
 /** One table, for the processes of a history. */
-export function dynamoBackend({ world, random, weather, oracle }: Surroundings): DynamoBackend {
+export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundings): DynamoBackend {
   const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
   const records = new WeakMap<ValueMap, LockRecord>();
   const texts = new Map<string, string>();
@@ -54,9 +54,9 @@ export function dynamoBackend({ world, random, weather, oracle }: Surroundings):
   const shared: TableWorld = {
     world,
     random,
-    weather,
+    faultProfile,
     table,
-    clockErrorMs: drawClockError(random, weather.mix.tableErrorMs, weather.mix.clocksAtExtremes),
+    clockErrorMs: drawClockError(random, faultProfile.mix.tableErrorMs, faultProfile.mix.clocksAtExtremes),
     inTransaction: new Set(),
     deciding: (atMs) => void (decidedAtMs = atMs),
     onMisuse: (what) => oracle.fail("internal", what),
@@ -70,7 +70,7 @@ export function dynamoBackend({ world, random, weather, oracle }: Surroundings):
     createDynamoStore({
       client: client as unknown as DynamoDBClient,
       tableName: TABLE_NAME,
-      rules: RULES,
+      policy: POLICY,
       clock: process,
       random: () => random.unit(),
     });

@@ -40,7 +40,7 @@ export interface FaultMix {
 }
 
 /** A history's faults, and whether they strike: in the end everything heals, and liveness is judged. */
-export interface Weather {
+export interface FaultProfile {
   readonly mix: FaultMix;
   isFoul: boolean;
 }

@@ -15,8 +15,8 @@ import { memoryBackend } from "./backend.js";
 import { directClient } from "./direct.js";
 import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults } from "./faults.js";
-import type { FaultMix, Weather } from "./faults.js";
-import { judge } from "./judge.js";
+import type { FaultMix, FaultProfile } from "./faults.js";
+import { check } from "./judge.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
 import type { Kinds } from "./kinds.js";
 import { drawKinds, withKinds } from "./kinds.js";
@@ -79,7 +79,7 @@ export interface Actor {
 export interface Stage {
   readonly world: World;
   readonly random: Random;
-  readonly weather: Weather;
+  readonly faultProfile: FaultProfile;
   readonly oracle: Oracle;
   readonly network: Network;
   readonly keys: readonly string[];
@@ -98,11 +98,11 @@ export async function simulate(seed: number): Promise<History> {
   const random = new Random(seed);
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
-  const weather: Weather = { mix, isFoul: true };
+  const faultProfile: FaultProfile = { mix, isFoul: true };
   const isOnTable = random.chance(ON_DYNAMO);
   const direct = isOnTable ? random.pick([0, 0.3, 0.3, 1]) : 0;
   const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix, direct > 0), isAnyClockFarOff(mix));
-  const around = { world, random, weather, oracle };
+  const around = { world, random, faultProfile, oracle };
   const dynamo = isOnTable ? dynamoBackend(around) : undefined;
   const backend = dynamo ?? memoryBackend(around);
   const gateways = Array.from(
@@ -114,8 +114,8 @@ export async function simulate(seed: number): Promise<History> {
   const handlers = Array.from({ length: HANDLERS }, (_, index) => makeHandler(around, index === 1 ? newer : backend));
   const [stray] = handlers;
   if (stray && mix.strayErrorMs > 0) stray.process.wallErrorMs = drawClockError(random, mix.strayErrorMs);
-  const network = new Network(world, random, weather, gateways, handlers);
-  network.onDelivered = (request) => judge(oracle, request);
+  const network = new Network(world, random, faultProfile, gateways, handlers);
+  network.onDelivered = (request) => check(oracle, request);
   world.atRest = () => oracle.believers.atRest();
 
   const processes: Process[] = [];
@@ -124,13 +124,13 @@ export async function simulate(seed: number): Promise<History> {
     processes.push(made.process);
     if (!dynamo || !random.chance(direct)) return made;
     // Liveness is judged by clocks that are as they should be, and this one decides.
-    if (!weather.isFoul) made.process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
+    if (!faultProfile.isFoul) made.process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
     return { ...made, client: directClient(dynamo, made.process, random, oracle) };
   };
   const stage: Stage = {
     world,
     random,
-    weather,
+    faultProfile,
     oracle,
     network,
     keys: KEYS.slice(0, random.whole(1, 2)),
@@ -145,7 +145,7 @@ export async function simulate(seed: number): Promise<History> {
   const others = random.whole(2, 4);
   const isMischievous = random.chance(0.3);
   const jump = (): void => {
-    if (mix.handlerJumps && weather.isFoul)
+    if (mix.handlerJumps && faultProfile.isFoul)
       for (const handler of handlers)
         if (random.chance(0.3)) handler.process.wallErrorMs = drawHandlerError(random, mix, handler === stray);
     world.in(random.between(5_000, 30_000), jump);
@@ -162,7 +162,7 @@ export async function simulate(seed: number): Promise<History> {
     if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
   }
 
-  weather.isFoul = false;
+  faultProfile.isFoul = false;
   for (const process of processes) process.crash();
   for (const process of [...gateways, ...handlers.map((handler) => handler.process)])
     process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);

@@ -23,7 +23,7 @@ export interface Delivered {
 }
 
 /** Tells the oracle of a request; what it returns is to be told the answer. */
-export function judge(oracle: Oracle, request: Delivered): (result: HttpResult) => void {
+export function check(oracle: Oracle, request: Delivered): (result: HttpResult) => void {
   const [, , kind, key = "", what, leaseId = "", verb] = request.path.split("/");
   const { asked } = oracle;
   if (kind === "renewals") return heartbeats(oracle, request);

@@ -28,8 +28,8 @@ export const KIND_BUGS: readonly Bug[] = [
     file: "lib/core/release.ts",
     edits: [
       [
-        "const now = movedOn(ended, reading);",
-        `const now = movedOn(hold.scope === undefined ? ended : Object.keys(ended.holds).reduce((rest, level) => endLease(rest, level, ending), ended), reading);`,
+        "const now = advanceIfQueued(ended, reading);",
+        `const now = advanceIfQueued(hold.scope === undefined ? ended : Object.keys(ended.holds).reduce((rest, level) => endLease(rest, level, ending), ended), reading);`,
       ],
     ],
   },
@@ -37,7 +37,7 @@ export const KIND_BUGS: readonly Bug[] = [
     name: "upgrade-beside-readers",
     why: "a reader becomes the writer without a look at the other readers",
     file: "lib/core/change-mode.ts",
-    edits: [["if (sharesOf(record, reading).length > 1)", "if (mode === 'shared' && sharesOf(record, reading).length > 1)"]],
+    edits: [["if (occupantsOf(record, reading).length > 1)", "if (mode === 'shared' && occupantsOf(record, reading).length > 1)"]],
   },
   {
     name: "mode-without-its-token",
@@ -51,8 +51,8 @@ export const KIND_BUGS: readonly Bug[] = [
     file: "lib/core/grant.ts",
     edits: [
       [
-        "if (!isTakeable(hold, reading)) continue;",
-        "if (!isTakeable({ ...hold, marginMs: record.limit > 1 ? 0 : hold.marginMs }, reading)) continue;",
+        "if (!isReclaimable(hold, reading)) continue;",
+        "if (!isReclaimable({ ...hold, marginMs: record.limit > 1 ? 0 : hold.marginMs }, reading)) continue;",
       ],
     ],
   },

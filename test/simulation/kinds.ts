@@ -123,12 +123,12 @@ async function runErrand(stage: Stage, actor: Actor): Promise<void> {
 }
 
 async function takeSet(stage: Stage, actor: Actor): Promise<void> {
-  const { random, weather, oracle } = stage;
+  const { random, faultProfile, oracle } = stage;
   const keys: SetKey[] = ITEMS.filter(() => random.chance(0.7)).map((key) => (random.chance(0.8) ? key : { key, mode: "shared" as const }));
   if (keys.length === 0) return;
   // A key whose name an object has already.
   if (random.chance(0.1)) keys.push("__proto__");
-  const options = { leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(weather.mix.heartbeats) };
+  const options = { leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(faultProfile.mix.heartbeats) };
   const set = random.chance(0.5)
     ? await actor.client.tryAcquireAll(keys, options)
     : await actor.client.acquireAll(keys, { ...options, waitMs: random.whole(0, 15_000) });
@@ -179,8 +179,8 @@ async function obtain(
   key: string,
   kind: { readonly mode?: Mode; readonly limit?: number; readonly permits?: number },
 ): Promise<Lease | null> {
-  const { random, weather } = stage;
-  const options = { ...kind, leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(weather.mix.heartbeats) };
+  const { random, faultProfile } = stage;
+  const options = { ...kind, leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(faultProfile.mix.heartbeats) };
   if (random.chance(0.3)) return client.tryAcquire(key, options);
   const giveUp = new AbortController();
   if (random.chance(0.1)) process.after(random.between(0, 5000), () => giveUp.abort());
@@ -189,11 +189,11 @@ async function obtain(
 
 /** Some work under a lease: fenced writes, by what a resource compares for it. */
 async function work(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
-  const { world, random, weather, oracle } = stage;
+  const { world, random, faultProfile, oracle } = stage;
   await pass(stage, actor);
   if (!lease.isHeld()) return;
   const { key, leaseId, fencingToken, fenceFloor } = lease;
-  const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
+  const slowMs = random.chance(0.3) ? faultProfile.mix.slowMs + faultProfile.mix.pauseMs : 20;
   world.in(random.between(1, slowMs), () => oracle.resourceWrite("locks", key, { leaseId, fencingToken, fenceFloor }));
 }
 

@@ -2,8 +2,8 @@
  * Somebody who waits for its turn over plain HTTP, and does as it is told: it asks by PUT, looks by GET when it is
  * worth it or at the last moment, asks again when told to, and holds. It leaves, dies and freezes on the way.
  */
-import type { Belief } from "../../lib/client/belief.js";
-import { believe, beliefLeftMs } from "../../lib/client/belief.js";
+import type { LeaseDeadline } from "../../lib/client/belief.js";
+import { deadlineFrom, deadlineLeftMs } from "../../lib/client/belief.js";
 import type { LeaseState, LeaseView, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
@@ -27,7 +27,7 @@ export interface Place {
 }
 
 /** An answer, and the request's own time. */
-interface Heard {
+interface Touch {
   readonly status: number;
   readonly body: unknown;
   readonly leaseState: string | null;
@@ -36,7 +36,7 @@ interface Heard {
 /** A place in a line, or the lease that has come of it. */
 export class Customer {
   leaseId: string;
-  #belief: Belief | undefined;
+  #deadline: LeaseDeadline | undefined;
   #isOver = false;
   readonly #lost = new AbortController();
   fencingToken = 0;
@@ -61,7 +61,7 @@ export class Customer {
   }
 
   remainingMs(): number {
-    return this.#belief && !this.#isOver ? Math.max(0, beliefLeftMs(this.#belief, this.actor.process)) : 0;
+    return this.#deadline && !this.#isOver ? Math.max(0, deadlineLeftMs(this.#deadline, this.actor.process)) : 0;
   }
 
   /** Asks; what it is told of its place, or `held`, or why not. */
@@ -73,7 +73,7 @@ export class Customer {
     if (status === 410 || status === 422) this.#takeAnotherId(body as Partial<Refusal>);
     if (status !== 200 && status !== 201) return status;
     const lease = body as LeaseView;
-    this.#belief = believe(lease, sentAt);
+    this.#deadline = deadlineFrom(lease, sentAt);
     this.fencingToken = lease.fencingToken;
     if (this.isHeld()) stage.oracle.handedRaw(key, this);
     return "held";
@@ -107,7 +107,7 @@ export class Customer {
   }
 
   /** 0 when nobody answers. */
-  async #send(method: string, body?: object): Promise<Heard> {
+  async #send(method: string, body?: object): Promise<Touch> {
     const { actor, key, leaseId, patienceSec } = this;
     const headers = { "content-type": "application/json", ...(method === "PUT" && { prefer: `wait=${patienceSec}` }) };
     const sent = actor.send(`http://simulated/v1/locks/${key}/leases/${leaseId}`, {
@@ -115,11 +115,11 @@ export class Customer {
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
-    const heard = sent.then(async (response): Promise<Heard> => {
+    const heard = sent.then(async (response): Promise<Touch> => {
       const text = await response.text();
       return { status: response.status, body: text === "" ? undefined : JSON.parse(text), leaseState: response.headers.get("lease-state") };
     });
-    const unanswered = sleep(actor, UNANSWERED_MS + 1000 * patienceSec).then((): Heard => ({
+    const unanswered = sleep(actor, UNANSWERED_MS + 1000 * patienceSec).then((): Touch => ({
       status: 0,
       body: undefined,
       leaseState: null,
@@ -169,7 +169,7 @@ export async function untilHeld(
     if (falters && random.chance(0.02)) process.crash();
     if (falters && random.chance(0.03)) process.pause(random.between(0, 15_000));
     if (falters && random.chance(0.03)) return "gaveUp";
-    if (!mustAsk) await sleep(actor, isEager ? told.retryAfterMs : told.comeWithinMs);
+    if (!mustAsk) await sleep(actor, isEager ? told.retryAfterMs : told.pollWithinMs);
   }
   return "gaveUp";
 }

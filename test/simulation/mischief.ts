@@ -24,8 +24,14 @@ export async function withMischief(stage: Stage, actor: Actor): Promise<void> {
 }
 
 /** Cancels an id of its own making: of now, about as far ahead as is remembered, or of another day. */
-async function cancel({ random, weather }: Stage, actor: Actor, key: string): Promise<void> {
-  const ahead = [0, random.between(0, 10_000), random.between(30, 41) * MINUTE, random.between(0, 70) * MINUTE, weather.mix.strayErrorMs];
+async function cancel({ random, faultProfile }: Stage, actor: Actor, key: string): Promise<void> {
+  const ahead = [
+    0,
+    random.between(0, 10_000),
+    random.between(30, 41) * MINUTE,
+    random.between(0, 70) * MINUTE,
+    faultProfile.mix.strayErrorMs,
+  ];
   const leaseId = leaseIdFrom(actor.process.wallMs() + random.pick(ahead), random.bytes(10));
   const sent = actor.send(`http://simulated/v1/locks/${key}/leases/${leaseId}`, { method: "DELETE", headers: {} });
   await Promise.race([sent, sleep(actor, ANSWERED_MS)]);

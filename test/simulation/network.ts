@@ -4,7 +4,7 @@
  */
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
-import type { Weather } from "./faults.js";
+import type { FaultProfile } from "./faults.js";
 import type { Delivered } from "./judge.js";
 import type { Random } from "./random.js";
 import type { Process, World } from "./world.js";
@@ -25,7 +25,7 @@ export class Network {
   constructor(
     private readonly world: World,
     private readonly random: Random,
-    private readonly weather: Weather,
+    private readonly faultProfile: FaultProfile,
     private readonly gateways: readonly Process[],
     private readonly handlers: readonly HandlerProcess[],
   ) {}
@@ -35,18 +35,18 @@ export class Network {
     return ((url: string, init: { method: string; body?: string; headers: Record<string, string> }) =>
       new Promise((resolve) => {
         this.requests++;
-        const sentInTrouble = this.weather.isFoul;
+        const sentInTrouble = this.faultProfile.isFoul;
         const send = (delayMs: number, reply: (result: HttpResult) => void, isDuplicate: boolean): void => {
           this.world.in(delayMs, () => {
             // What was under way when the network healed is gone: liveness is judged without its ghosts.
-            if (sentInTrouble === this.weather.isFoul) void this.#deliver(url, init, principal, isDuplicate).then(reply);
+            if (sentInTrouble === this.faultProfile.isFoul) void this.#deliver(url, init, principal, isDuplicate).then(reply);
           });
         };
-        if (!this.#strikes(this.weather.mix.loseRequest)) {
+        if (!this.#strikes(this.faultProfile.mix.loseRequest)) {
           send(this.#legMs(), (result) => this.#reply(client, result, resolve), false);
         }
-        if (this.#strikes(this.weather.mix.duplicate)) {
-          const lateMs = this.random.chance(0.5) ? this.random.between(0, this.weather.mix.lateMs) : this.#legMs();
+        if (this.#strikes(this.faultProfile.mix.duplicate)) {
+          const lateMs = this.random.chance(0.5) ? this.random.between(0, this.faultProfile.mix.lateMs) : this.#legMs();
           send(lateMs, () => undefined, true);
         }
       })) as unknown as typeof fetch;
@@ -69,7 +69,7 @@ export class Network {
   }
 
   #reply(client: Process, result: HttpResult, resolve: (response: unknown) => void): void {
-    if (this.#strikes(this.weather.mix.loseReply)) return;
+    if (this.#strikes(this.faultProfile.mix.loseReply)) return;
     const headers = new Map(Object.entries(result.headers ?? {}).map(([name, value]) => [name, String(value)]));
     const response = {
       status: result.statusCode,
@@ -80,12 +80,14 @@ export class Network {
   }
 
   #strikes(probability: number): boolean {
-    return this.weather.isFoul && this.random.chance(probability);
+    return this.faultProfile.isFoul && this.random.chance(probability);
   }
 
   /** One way: mostly quick, sometimes slower than any timeout. */
   #legMs(): number {
-    return this.weather.isFoul && this.random.chance(0.15) ? this.random.between(1, this.weather.mix.slowMs) : this.random.between(1, 20);
+    return this.faultProfile.isFoul && this.random.chance(0.15)
+      ? this.random.between(1, this.faultProfile.mix.slowMs)
+      : this.random.between(1, 20);
   }
 }
 

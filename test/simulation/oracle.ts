@@ -26,7 +26,7 @@ import { noCoverage } from "./verdict.js";
 /** The largest item of a lock, in bytes. */
 const ITEM_BYTES = 32 * 1024;
 /** So many of the leases that ended last are remembered with how, at least: ids that were only cancelled may take the other places. */
-const REMEMBERED = LIMITS.endedRemembered / 2;
+const REMEMBERED = LIMITS.tombstonesMax / 2;
 /** Times in a record are whole. */
 const ROUNDING_MS = 2;
 
@@ -104,7 +104,7 @@ export class Oracle implements Bench {
     const { before, next } = write;
     if (before?.version !== next.version) return this.written(address, write);
     for (const [place, waiter] of next.waiters.entries())
-      if (before.waiters[place]?.heardUntilMs !== waiter.heardUntilMs) this.queues.heard(waiter);
+      if (before.waiters[place]?.aliveUntilMs !== waiter.aliveUntilMs) this.queues.heard(waiter);
     const rest = ({ holds, offers, ended, floor, fencingToken, run }: LockRecord): string =>
       JSON.stringify([holds, offers, ended, floor, fencingToken, run]);
     if (rest(before) !== rest(next)) this.fail("S2", `${address.key}: changed at version ${next.version}, which it had before`);

@@ -7,7 +7,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "heard-of-as-a-change",
     why: "a waiter that says it is there raises the version, and all who write then have lost their races",
     file: "lib/core/acquire.ts",
-    edits: [["...(reports && { heard: { waiter: heard, index } }),", "...(reports && { next: change(now.record, reading, {}) }),"]],
+    edits: [["...(reports && { touch: { waiter: touch, index } }),", "...(reports && { next: change(now.record, reading, {}) }),"]],
   },
   {
     name: "heard-of-in-vain",
@@ -22,34 +22,36 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "every-visit-a-write",
     why: "a waiter says at every visit that it is there: each costs a write of the whole queue",
     file: "lib/core/queue.ts",
-    edits: [["if (waiter.heardUntilMs - waiter.ttlMs / 2 <= laterMs) return true;", "if (laterMs > 0) return true;"]],
+    edits: [["if (waiter.aliveUntilMs - waiter.ttlMs / 2 <= latestMs) return true;", "if (latestMs > 0) return true;"]],
   },
   {
     name: "offer-shorter-than-a-visit",
     why: "the key is offered for a shorter time than the one it is offered to may stay away",
     file: "lib/core/expiry.ts",
-    edits: [["return offeredAtMs + DEFAULTS.offerWindowMs <= earlierMs;", "return offeredAtMs + DEFAULTS.offerWindowMs / 3 <= earlierMs;"]],
+    edits: [
+      ["return offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs;", "return offeredAtMs + DEFAULTS.offerWindowMs / 3 <= earliestMs;"],
+    ],
   },
   {
     name: "offer-withdrawn-by-the-later-clock",
     why: "a server clock that is fast takes the turn away from somebody who is on its way",
     file: "lib/core/expiry.ts",
     edits: [
-      ["{ offeredAtMs }: Offer, { earlierMs }: ClockReading", "{ offeredAtMs }: Offer, { laterMs }: ClockReading"],
-      ["DEFAULTS.offerWindowMs <= earlierMs;", "DEFAULTS.offerWindowMs <= laterMs;"],
+      ["{ offeredAtMs }: Offer, { earliestMs }: ClockReading", "{ offeredAtMs }: Offer, { latestMs }: ClockReading"],
+      ["DEFAULTS.offerWindowMs <= earliestMs;", "DEFAULTS.offerWindowMs <= latestMs;"],
     ],
   },
   {
     name: "the-living-skipped",
     why: "with an offer that lapsed everybody ahead goes, whether or not they were heard of since",
     file: "lib/core/queue.ts",
-    edits: [["&& heardAtMs(waiter) < lapsedAtMs;", "&& lapsed.length > 0;"]],
+    edits: [["&& lastSeenMs(waiter) < lapsedAtMs;", "&& lapsed.length > 0;"]],
   },
   {
     name: "the-dead-one-by-one",
     why: "each of the dead is offered the key in its turn, and keeps it for a whole window",
     file: "lib/core/queue.ts",
-    edits: [["&& heardAtMs(waiter) < lapsedAtMs;", "&& lapsedAtMs === 0;"]],
+    edits: [["&& lastSeenMs(waiter) < lapsedAtMs;", "&& lapsedAtMs === 0;"]],
   },
   {
     name: "claimed-after-withdrawal",
@@ -61,7 +63,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "hand-over-forgets-the-head",
     why: "the first in the queue is taken out of it, and never offered the key",
     file: "lib/core/queue.ts",
-    edits: [["offers.push({ ...offered, offeredAtMs: reading.laterMs });", "void offered;"]],
+    edits: [["offers.push({ ...offered, offeredAtMs: reading.latestMs });", "void offered;"]],
   },
   {
     name: "offered-key-to-a-newcomer",
@@ -81,8 +83,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
     file: "lib/core/acquire.ts",
     edits: [
       [
-        "settled({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);",
-        "settled({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, leaseId, true);",
+        "advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);",
+        "advanceQueue({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, leaseId, true);",
       ],
     ],
   },

@@ -19,7 +19,7 @@ const BUSY = 0.4;
 /** The network, the table, and a turn to ask after a look. */
 const ON_THE_WAY_MS = 500;
 /** From one who is gone to the next who lives: an offer's window, and when that one comes. */
-const NEXT_MS = DEFAULTS.offerWindowMs + 2 * DEFAULTS.clockErrorMs + LIMITS.visitMaxMs + ON_THE_WAY_MS;
+const NEXT_MS = DEFAULTS.offerWindowMs + 2 * DEFAULTS.clockErrorMs + LIMITS.pollMaxMs + ON_THE_WAY_MS;
 const LOST_LEASE_MS = 1000;
 /** Writes that reach the table for each grant: who comes, whose turn it is, who takes it, who goes; what they say meanwhile, and writes without a read that were refused. */
 const WRITES_PER_GRANT = 5;

@@ -11,7 +11,7 @@ import type { Bench } from "./verdict.js";
 export interface Told {
   /** 0: ask by an acquire, now. */
   readonly retryAfterMs: number;
-  readonly comeWithinMs: number;
+  readonly pollWithinMs: number;
   /** It was told so by a look, which writes nothing. */
   readonly byLook: boolean;
 }
@@ -58,16 +58,16 @@ export class QueueOracle {
       const nowMs = this.bench.now();
       visits.underWay.delete(untilMs);
       if (nowMs > untilMs) visits.excusedUntilMs = nowMs + EXCUSED_MS;
-      if (told) visits.dueMs = nowMs + ON_THE_WAY_MS + (told.byLook && told.retryAfterMs === 0 ? 0 : told.comeWithinMs);
+      if (told) visits.dueMs = nowMs + ON_THE_WAY_MS + (told.byLook && told.retryAfterMs === 0 ? 0 : told.pollWithinMs);
     };
   }
 
   /** A waiter is heard of: nothing may undo that. */
-  heard({ leaseId, heardUntilMs }: Waiter): void {
+  heard({ leaseId, aliveUntilMs }: Waiter): void {
     this.bench.coverage.reports++;
-    if (this.#heardUntil.get(leaseId)?.before.has(heardUntilMs))
+    if (this.#heardUntil.get(leaseId)?.before.has(aliveUntilMs))
       this.bench.fail("L2", "a waiter was heard of, and by an earlier report of its own it was not");
-    this.#heardOf(leaseId, heardUntilMs);
+    this.#heardOf(leaseId, aliveUntilMs);
   }
 
   /** `asked`: what reached the service about locks. */
@@ -75,11 +75,11 @@ export class QueueOracle {
     const { waiters: waited = [], offers: offered = [], holds: held = {} } = before ?? {};
     if (waited.length + offered.length + next.waiters.length + next.offers.length === 0) return;
     const wasQueued = new Set(waited.map(({ leaseId }) => leaseId));
-    for (const { leaseId, heardUntilMs } of next.waiters) {
+    for (const { leaseId, aliveUntilMs } of next.waiters) {
       if (!wasQueued.has(leaseId)) this.#arrive(leaseId);
-      if (this.#heardUntil.get(leaseId)?.before.has(heardUntilMs))
+      if (this.#heardUntil.get(leaseId)?.before.has(aliveUntilMs))
         this.bench.fail("L2", `${key}: a waiter was heard of, and by this write it was not`);
-      this.#heardOf(leaseId, heardUntilMs);
+      this.#heardOf(leaseId, aliveUntilMs);
     }
 
     const wasOffered = new Set(offered.map(({ leaseId }) => leaseId));
@@ -148,7 +148,7 @@ function isHeardOf(before: LockRecord, next: LockRecord): boolean {
     isEqual(before.upgrading, next.upgrading) &&
     isSame(before.offers, next.offers) &&
     isSame(before.waiters, next.waiters) &&
-    before.waiters.some(({ heardUntilMs }, place) => heardUntilMs !== next.waiters[place]?.heardUntilMs)
+    before.waiters.some(({ aliveUntilMs }, place) => aliveUntilMs !== next.waiters[place]?.aliveUntilMs)
   );
 }
 

@@ -13,7 +13,7 @@ export const RULE_BUGS: readonly Bug[] = [
     name: "broken-holder-renews",
     why: "a hold that an operator is ending goes on for as long as its holder likes",
     file: "lib/core/renew.ts",
-    edits: [["if (hold.broken) return", "if (reading.laterMs < 0) return"]],
+    edits: [["if (hold.broken) return", "if (reading.latestMs < 0) return"]],
   },
   {
     name: "priority-ignored",
@@ -37,6 +37,6 @@ export const RULE_BUGS: readonly Bug[] = [
     name: "held-after-expiry",
     why: "a check says held for as long as nobody has taken the key over",
     file: "lib/core/check.ts",
-    edits: [["if (!isLive(hold, reading))", "if (reading.laterMs < 0)"]],
+    edits: [["if (!isLive(hold, reading))", "if (reading.latestMs < 0)"]],
   },
 ];

@@ -9,9 +9,9 @@ export const RUN_BUGS: readonly Bug[] = [
     file: "lib/core/conclude.ts",
     edits: [
       [
-        "if (!record?.run || !hold) return concludeWithoutHold(record, command, reading);",
-        `if (!record?.run) return concludeWithoutHold(record, command, reading);
-        if (!hold) return { answer: { ok: true, how: "recorded" }, next: change(record, reading, { run: concluded(record.run, command, reading) }), events: [] };`,
+        "if (!record?.run || !hold) return completeWithoutHold(record, command, reading);",
+        `if (!record?.run) return completeWithoutHold(record, command, reading);
+        if (!hold) return { answer: { ok: true, how: "recorded" }, next: change(record, reading, { run: completed(record.run, command, reading) }), events: [] };`,
       ],
     ],
   },
@@ -34,17 +34,17 @@ export const RUN_BUGS: readonly Bug[] = [
     name: "forgotten-by-the-later-clock",
     why: "a server clock that is fast forgets an outcome early, and the work is done again",
     file: "lib/core/run.ts",
-    edits: [["keptUntilMs <= reading.earlierMs ?", "keptUntilMs <= reading.laterMs ?"]],
+    edits: [["keptUntilMs <= reading.earliestMs ?", "keptUntilMs <= reading.latestMs ?"]],
   },
   {
     name: "collected-while-kept",
     why: "the record of a run is collected like a lock's, a retention after its last use, with the outcome that it should keep",
     file: "lib/core/run.ts",
     edits: [
-      ["retentionMs: 2 * rules.retentionMs + keepResultMs }", "retentionMs: 2 * rules.retentionMs }"],
+      ["retentionMs: 2 * policy.retentionMs + keepResultMs }", "retentionMs: 2 * policy.retentionMs }"],
       [
-        "return Math.max(touchedTtlAtSec(record, reading, rules), keptTtlAtSec(keptUntilMs, rules));",
-        "return touchedTtlAtSec(record, reading, rules);",
+        "return Math.max(touchedTtlAtSec(record, reading, policy), keptTtlAtSec(keptUntilMs, policy));",
+        "return touchedTtlAtSec(record, reading, policy);",
       ],
     ],
   },
@@ -52,13 +52,13 @@ export const RUN_BUGS: readonly Bug[] = [
     name: "run-over-at-its-expiry",
     why: "a run counts as over when its lease does, without the margin for a runner who still believes",
     file: "lib/core/run.ts",
-    edits: [["some((hold) => !isTakeable(hold, reading))", "some((hold) => hold.expiresAtMs > reading.earlierMs)"]],
+    edits: [["some((hold) => !isReclaimable(hold, reading))", "some((hold) => hold.expiresAtMs > reading.earliestMs)"]],
   },
   {
     name: "reset-without-looking",
     why: "an operator's reset ends whatever runs: two run it then",
     file: "lib/core/reset.ts",
-    edits: [["if (isRunning(record, reading))", "if (reading.laterMs < 0 && isRunning(record, reading))"]],
+    edits: [["if (isRunning(record, reading))", "if (reading.latestMs < 0 && isRunning(record, reading))"]],
   },
   {
     name: "given-up-takeover-forgotten",
@@ -82,8 +82,8 @@ export const RUN_BUGS: readonly Bug[] = [
         "Promise<Recorded | Refusal> {",
       ],
       [
-        "this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);",
-        `this.#deps.api.conclude({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
+        "this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);",
+        `this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
     this.#end("released", new LockLostError(\`\${this.key}: released\`, "released"));`,
       ],
     ],

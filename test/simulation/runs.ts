@@ -54,7 +54,7 @@ export async function withRuns(stage: Stage, actor: Actor, again: () => void): P
 
 /** One call; whether it came to an outcome of its own that will be forgotten soon. */
 async function call(stage: Stage, actor: Actor, key: string, again: () => void): Promise<boolean> {
-  const { world, random, weather, oracle } = stage;
+  const { world, random, faultProfile, oracle } = stage;
   const about = random.pick(PAYLOADS);
   const sinceMs = world.nowMs;
   const giveUp = new AbortController();
@@ -65,7 +65,7 @@ async function call(stage: Stage, actor: Actor, key: string, again: () => void):
     keepResultMs: random.pick(KEPT_MS),
     maxAttempts: random.pick([0, 0, 0, 8]),
     waitMs: random.chance(0.4) ? 0 : random.whole(0, 20_000),
-    heartbeat: random.chance(weather.mix.heartbeats),
+    heartbeat: random.chance(faultProfile.mix.heartbeats),
     signal: giveUp.signal,
   };
   const own: OwnAttempt = {};
@@ -99,14 +99,14 @@ function clientFor({ random }: Stage, { client, process }: Actor): LockClient {
 }
 
 async function work(stage: Stage, actor: Actor, run: Run, about: string, again: () => void): Promise<Value> {
-  const { world, random, weather, oracle } = stage;
+  const { world, random, faultProfile, oracle } = stage;
   oracle.begun(run);
   const steps = random.whole(0, 3);
   for (let step = 0; step < steps; step++) {
     await sleep(actor, random.chance(0.6) ? random.between(0, 300) : random.between(0, 8000));
     if (run.isHeld()) {
       const { idempotencyKey, fencingToken } = run;
-      const slowMs = random.chance(0.3) ? weather.mix.slowMs + weather.mix.pauseMs : 20;
+      const slowMs = random.chance(0.3) ? faultProfile.mix.slowMs + faultProfile.mix.pauseMs : 20;
       world.in(random.between(1, slowMs), () => oracle.resourceWrite("runs", idempotencyKey, { fencingToken }));
     }
     if (random.chance(0.5)) {

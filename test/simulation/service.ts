@@ -9,8 +9,10 @@ import type { HandlerProcess } from "./network.js";
 import { Process } from "./world.js";
 
 /** A function instance: the production handler, with a clock of its own. */
-export function makeHandler({ world, random, weather, oracle }: Surroundings, backend: Backend): HandlerProcess {
-  const process = new Process(world, { wallErrorMs: drawClockError(random, weather.mix.handlerErrorMs, weather.mix.clocksAtExtremes) });
+export function makeHandler({ world, random, faultProfile, oracle }: Surroundings, backend: Backend): HandlerProcess {
+  const process = new Process(world, {
+    wallErrorMs: drawClockError(random, faultProfile.mix.handlerErrorMs, faultProfile.mix.clocksAtExtremes),
+  });
   const store = backend.storeFor(process);
   return {
     process,

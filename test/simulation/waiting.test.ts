@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { memoryBackend } from "./backend.js";
-import type { FaultMix, Weather } from "./faults.js";
+import type { FaultMix, FaultProfile } from "./faults.js";
 import { makeActor } from "./history.js";
 import type { Delivered } from "./judge.js";
-import { judge } from "./judge.js";
+import { check } from "./judge.js";
 import { Network } from "./network.js";
 import { Oracle } from "./oracle.js";
 import { Random } from "./random.js";
@@ -33,16 +33,16 @@ const KEY = "ORDER_1";
 function calmWorld() {
   const world = new World(Date.UTC(2027, 0, 1));
   const random = new Random(1);
-  const weather: Weather = { mix: CALM, isFoul: false };
+  const faultProfile: FaultProfile = { mix: CALM, isFoul: false };
   const oracle = new Oracle(() => world.nowMs);
-  const around = { world, random, weather, oracle };
+  const around = { world, random, faultProfile, oracle };
   const handler = makeHandler(around, memoryBackend(around));
-  const network = new Network(world, random, weather, [new Process(world)], [handler]);
+  const network = new Network(world, random, faultProfile, [new Process(world)], [handler]);
   const starts: { readonly request: Delivered; readonly status: number; readonly tookMs: number }[] = [];
   network.onDelivered = (request) => {
-    const judged = judge(oracle, request);
+    const checked = check(oracle, request);
     return (result) => {
-      judged(result);
+      checked(result);
       if (request.method === "PUT" && !request.path.endsWith("/outcome"))
         starts.push({ request, status: result.statusCode, tookMs: world.nowMs - request.atMs });
     };

@@ -11,20 +11,20 @@ import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
 import { RunScene } from "./run-scene.js";
 import { fiftyStart } from "./running.js";
-import { RULES, Scene } from "./scene.js";
-import { weaken } from "./weaken.js";
+import { POLICY, Fixture } from "./scene.js";
+import { mutate } from "./weaken.js";
 
-lockStoreConformance("memory-store", () => createMemoryStore({ rules: RULES }));
+lockStoreConformance("memory-store", () => createMemoryStore({ policy: POLICY }));
 
 lockStoreConformance("dynamo-store", async () => {
   const { client, tableName } = await freshTable();
-  return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 });
 
 lockStoreConformance("dynamo-store, on the simulation's table", () => {
   const tableName = "simulated";
   const client = sdkClientOf(new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs()));
-  return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 });
 
 describe("control: of fifty at once", () => {
@@ -37,25 +37,25 @@ describe("control: of fifty at once", () => {
         return table.replace(address, next, undefined);
       },
     };
-    const store = createMemoryStore({ rules: RULES, table: careless });
-    for (const outcomes of [await fiftyAcquire(new Scene(store)), await fiftyStart(new RunScene(store))])
+    const store = createMemoryStore({ policy: POLICY, table: careless });
+    for (const outcomes of [await fiftyAcquire(new Fixture(store)), await fiftyStart(new RunScene(store))])
       expect(outcomes.filter((outcome) => outcome === "granted").length).toBeGreaterThan(1);
   });
 
   it("many replace the one before by a table that takes every guess for right", async () => {
     const { client, tableName } = await freshTable();
-    weaken(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)");
-    const store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
-    const lock = new Scene(store);
+    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)");
+    const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const lock = new Fixture(store);
     await fiftyAcquire(lock);
-    expect((await lock.read())?.version).toBeGreaterThan(lock.clocks.laterMs + 1);
+    expect((await lock.read())?.version).toBeGreaterThan(lock.clocks.latestMs + 1);
   });
   it("many run one after the other by a table that takes every guess for right", async () => {
     const { client, tableName } = await freshTable();
-    weaken(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
-    const store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
+    const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     const run = new RunScene(store);
     await fiftyStart(run);
-    expect((await run.read())?.version).toBeGreaterThan(run.clocks.laterMs + 1);
+    expect((await run.read())?.version).toBeGreaterThan(run.clocks.latestMs + 1);
   });
 });

@@ -14,7 +14,7 @@ import { apart, keeps, listsRuns } from "./run-listing.js";
 import { RunScene } from "./run-scene.js";
 import { expectedOfRun, playRun, RUN_STATES } from "./run-states.js";
 import { runs } from "./running.js";
-import { A, Scene } from "./scene.js";
+import { A, Fixture } from "./scene.js";
 import { expected, play, STATES } from "./states.js";
 import { lapses, ordersTurns } from "./turns.js";
 
@@ -29,7 +29,7 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
 
     describe("in every state, every command, and each sent again", () => {
       it.each(STATES)("$state", async (state) => {
-        expect(await play(state, () => new Scene(made))).toEqual(expected(state));
+        expect(await play(state, () => new Fixture(made))).toEqual(expected(state));
       });
     });
     describe("acquire", () => acquires(store));
@@ -54,13 +54,13 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
     describe("a lock and a run of the same key", () => apart(store));
 
     it("reads what was written last, and nothing where nothing was", async () => {
-      const lock = new Scene(made);
+      const lock = new Fixture(made);
       expect(await lock.read()).toBeUndefined();
       for (let ms = 0; ms < 20; ms++) {
         const answer = await lock.at(ms).acquire(A);
         expect((await lock.read())?.version).toBe(answer.ok && answer.lease.version);
         await lock.renew(A);
-        expect((await lock.read())?.holds[A]?.expiresAtMs).toBe(lock.clocks.laterMs + 10_000);
+        expect((await lock.read())?.holds[A]?.expiresAtMs).toBe(lock.clocks.latestMs + 10_000);
       }
     });
   });

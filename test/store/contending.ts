@@ -2,14 +2,14 @@
 import { expect, it } from "vitest";
 import type { LeaseView } from "../../lib/core/commands.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, Scene } from "./scene.js";
+import { A, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, Fixture } from "./scene.js";
 
 const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, order) => ask(order + 1)));
 
 /** Fifty acquires of the key at once, each by an id of its own; what came of each. */
-export function fiftyAcquire(lock: Scene): Promise<readonly string[]> {
+export function fiftyAcquire(lock: Fixture): Promise<readonly string[]> {
   return many(async (order) => outcomeOf(await lock.acquire(leaseId(order))));
 }
 
@@ -17,10 +17,10 @@ export function fiftyAcquire(lock: Scene): Promise<readonly string[]> {
 export function contends(store: () => LockStore): void {
   it.each([
     ["free", async () => undefined],
-    ["used before", async (lock: Scene) => void (await lock.acquire(leaseId(0)), await lock.release(leaseId(0)))],
-    ["to be taken over", async (lock: Scene) => void (await lock.acquire(leaseId(0)), lock.at(LEASE_MS + MARGIN_MS))],
+    ["used before", async (lock: Fixture) => void (await lock.acquire(leaseId(0)), await lock.release(leaseId(0)))],
+    ["to be taken over", async (lock: Fixture) => void (await lock.acquire(leaseId(0)), lock.at(LEASE_MS + MARGIN_MS))],
   ])("grants a key that is %s to exactly one of fifty", async (_, prepare) => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await prepare(lock);
     const before = (await lock.read())?.version;
     const outcomes = await fiftyAcquire(lock);
@@ -32,14 +32,14 @@ export function contends(store: () => LockStore): void {
   });
 
   it("grants the same id once, however often it asks at once", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const answers = await many(() => lock.acquire(A));
     expect(answers.filter((answer) => outcomeOf(answer) === "granted")).toHaveLength(1);
     expect(new Set(answers.map((answer) => leaseIn(answer).fencingToken)).size).toBe(1);
   });
 
   it("strictly increases tokens and versions over the grants of a key that eight fight for", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const grants: LeaseView[] = [];
     const fight = async (fighter: number): Promise<void> => {
       for (let round = 0, won = 0; won < 3 && round < 1_000; round++) {
@@ -62,7 +62,7 @@ export function contends(store: () => LockStore): void {
   });
 
   it("ends a lease once, when it is released, renewed and handed over at once", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     const outcomes = await many(
       async (order) =>

@@ -5,16 +5,16 @@ import type { History as KindHistory } from "../core/kinds-history.js";
 import type { Mistake, Row } from "./differential.js";
 import { row } from "./differential.js";
 import { commandsOf, histories } from "./histories.js";
-import { distort, kindsTwins } from "./kinds-twins.js";
+import { distort, kindsStorePair } from "./kinds-twins.js";
 import { queueHistories, writerHistories } from "./queue-histories.js";
-import { GUESSES, queueTwins, weakenWhere } from "./queue-twins.js";
+import { FAST_PATHS, queueStorePair, mutateWhere } from "./queue-twins.js";
 import { runCommandsOf, runHistories } from "./run-histories.js";
-import { twins } from "./twins.js";
-import { weaken } from "./weaken.js";
+import { storePair } from "./twins.js";
+import { mutate } from "./weaken.js";
 
 const without = <H>(predicate: string, played: Mistake<H>["histories"]): Mistake<H> => ({
   when: `without ${predicate}`,
-  change: ({ client }) => weaken(client, predicate),
+  change: ({ client }) => mutate(client, predicate),
   histories: played,
 });
 
@@ -27,7 +27,7 @@ const LOCKS = row({
   name: "the store that guesses",
   seed: 20_270_101,
   atOnce: 3,
-  play: (table) => twins(table, { kind: "locks", commandsOf }),
+  play: (table) => storePair(table, { kind: "locks", commandsOf }),
   parts: [{ histories, runs: 300 }],
   reached: outcomes({
     acquire: ["granted", "replayed", "locked", "forbidden", "lease-over", "lease-reused", "lease-id-time"],
@@ -59,7 +59,7 @@ const RUNS = row({
   name: "the store that guesses about runs",
   seed: 20_270_101,
   atOnce: 4,
-  play: (table) => twins(table, { kind: "runs", commandsOf: runCommandsOf }),
+  play: (table) => storePair(table, { kind: "runs", commandsOf: runCommandsOf }),
   parts: [{ histories: runHistories, runs: 300 }],
   reached: outcomes({
     start: [
@@ -67,7 +67,7 @@ const RUNS = row({
       ...["forbidden", "lease-over", "lease-reused", "lease-id-time"],
     ],
     renew: ["renewed", "forbidden", "unavailable", ...lost("expired", "taken", "broken", "released", "never")],
-    conclude: [
+    complete: [
       ...["recorded", "replayed", "outcome-differs", "forbidden", "unavailable"],
       ...lost("expired", "taken", "broken", "released", "never"),
     ],
@@ -109,7 +109,7 @@ const KINDS = row({
   name: "the store that guesses, in every kind",
   seed: 20_270_402,
   atOnce: 3,
-  play: kindsTwins,
+  play: kindsStorePair,
   parts: [{ histories: kindHistories, runs: 120 }],
   reached: outcomes({
     acquire: ["granted", "nested", "replayed", "locked", "limit-mismatch", "lease-over", "lease-reused", "forbidden"],
@@ -140,7 +140,7 @@ const QUEUE = row({
   name: "a queue that several processes see",
   seed: 20_270_701,
   atOnce: 3,
-  play: queueTwins,
+  play: queueStorePair,
   parts: [
     { histories: queueHistories, runs: 75 },
     { histories: writerHistories, runs: 75 },
@@ -152,7 +152,7 @@ const QUEUE = row({
       event: ["queued", "offered", "skipped", "granted", "ended", "changed", "transferred"],
       break: ["broken"],
     }),
-    ...Object.keys(GUESSES).map((write) => `by ${write}`),
+    ...Object.keys(FAST_PATHS).map((write) => `by ${write}`),
   ],
   searchRuns: 75,
   mistakes: (
@@ -163,7 +163,7 @@ const QUEUE = row({
     ] as const
   ).map(([write, predicate]) => ({
     when: `when the ${write} goes without ${predicate}`,
-    change: ({ client }) => weakenWhere(client, GUESSES[write], predicate),
+    change: ({ client }) => mutateWhere(client, FAST_PATHS[write], predicate),
     histories: writerHistories,
   })),
 });

@@ -14,8 +14,8 @@ import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { large, RunScene, small } from "./run-scene.js";
-import { A, B, LEASE_MS, MARGIN_MS, outcomeOf, RULES } from "./scene.js";
-import { weaken } from "./weaken.js";
+import { A, B, LEASE_MS, MARGIN_MS, outcomeOf, POLICY } from "./scene.js";
+import { mutate } from "./weaken.js";
 
 let table: FreshTable;
 let store: LockStore;
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 
 function storeOn(client: FreshTable["client"], tableName = table.tableName): LockStore {
-  return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 }
 
 /** An item as it lies in the table. */
@@ -96,7 +96,7 @@ describe("a run's item", () => {
     await run.release(A);
     expect(await itemAt(itemKey(run.address))).not.toHaveProperty("rn");
     await run.at(1).start(B);
-    await run.conclude(B);
+    await run.complete(B);
     await run.reset();
     expect(await itemAt(itemKey(run.address))).not.toHaveProperty("rn");
   });
@@ -118,7 +118,7 @@ describe("a run of a newer format", () => {
     ["start again", (run) => run.start(A)],
     ["renew", (run) => run.renew(A, { leaseMs: 60_000 })],
     ["renew with a checkpoint", (run) => run.save(A, small("1"), { leaseMs: 60_000 })],
-    ["conclude", (run) => run.conclude(A)],
+    ["complete", (run) => run.complete(A)],
     ["release", (run) => run.release(A)],
     ["reset", (run) => run.reset()],
     ["read", (run) => run.read()],
@@ -164,7 +164,7 @@ describe("the item of a payload", () => {
 
   it("control: is kept for shorter by a table that takes every later time for right", async () => {
     const other = await freshTable();
-    weaken(other.client, "#x < :x");
+    mutate(other.client, "#x < :x");
     expect(await ttlsAfter(TIMES, storeOn(other.client, other.tableName), other)).toEqual(TIMES);
   });
 
@@ -199,7 +199,7 @@ describe("an engine that answers late, or not", () => {
     const onItsWay = plan();
     const takeover = late.at(LEASE_MS + MARGIN_MS).start(B);
     await onItsWay;
-    expect(outcomeOf(await rival.at(LEASE_MS + MARGIN_MS).conclude(A, "succeeded", { payload: small('"paid"') }))).toBe("recorded");
+    expect(outcomeOf(await rival.at(LEASE_MS + MARGIN_MS).complete(A, "succeeded", { payload: small('"paid"') }))).toBe("recorded");
     go();
     expect(await takeover).toEqual({ ok: true, state: "succeeded", attempt: 1, payload: small('"paid"') });
   });
@@ -208,7 +208,7 @@ describe("an engine that answers late, or not", () => {
     const { late, rival, plan, go } = delayed((condition) => condition.includes("h.#me.a >= :lately"));
     await rival.start(A);
     const onItsWay = plan();
-    const outcome = late.at(LEASE_MS - 1).conclude(A, "succeeded", { payload: small('"of a zombie"') });
+    const outcome = late.at(LEASE_MS - 1).complete(A, "succeeded", { payload: small('"of a zombie"') });
     await onItsWay;
     expect(outcomeOf(await rival.at(LEASE_MS + MARGIN_MS).start(B))).toBe("granted");
     go();
@@ -219,12 +219,12 @@ describe("an engine that answers late, or not", () => {
 
   it("control: such an outcome is recorded over the newer run by a table that takes it on trust", async () => {
     const client = engineClient(proxy.endpoint, { maxAttempts: 3 });
-    weaken(client, "h.#me.p = :principal", "h.#me.e > :earlier", "attribute_not_exists(h.#me.b)", "h.#me.a >= :lately");
+    mutate(client, "h.#me.p = :principal", "h.#me.e > :earlier", "attribute_not_exists(h.#me.b)", "h.#me.a >= :lately");
     const run = new RunScene(store);
     const zombie = new RunScene(storeOn(client), run.address).at(LEASE_MS - 1);
     await run.start(A);
     await run.at(LEASE_MS + MARGIN_MS).start(B);
-    await zombie.conclude(A, "succeeded", { payload: small('"of a zombie"') });
+    await zombie.complete(A, "succeeded", { payload: small('"of a zombie"') });
     expect((await run.read())?.run).toMatchObject({ state: "succeeded", attempt: 2, outcome: { recordedBy: A } });
   });
 

@@ -13,7 +13,7 @@ import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./listing.js";
-import { A, B, freshNamespace, LEASE_MS, leaseId, leaseIn, MARGIN_MS, outcomeOf, RULES, Scene } from "./scene.js";
+import { A, B, freshNamespace, LEASE_MS, leaseId, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./scene.js";
 
 let table: FreshTable;
 let store: LockStore;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 function storeOn(endpoint: string, maxAttempts = 3): LockStore {
   const client = engineClient(endpoint, { maxAttempts });
-  return createDynamoStore({ client, tableName: table.tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  return createDynamoStore({ client, tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 }
 
 describe("a list over the shards", () => {
@@ -38,8 +38,8 @@ describe("a list over the shards", () => {
       .sort()
       .slice(0, 250);
     const others = everywhere.slice(0, 40).filter((key) => !crowded.includes(key));
-    await Promise.all([...crowded.slice(130), ...others].map((key) => new Scene(store, { namespace, key }).acquire(A)));
-    await Promise.all(crowded.slice(0, 130).map((key) => new Scene(store, { namespace, key }).release(A)));
+    await Promise.all([...crowded.slice(130), ...others].map((key) => new Fixture(store, { namespace, key }).acquire(A)));
+    await Promise.all(crowded.slice(0, 130).map((key) => new Fixture(store, { namespace, key }).release(A)));
 
     const held = [...crowded.slice(130), ...others].sort();
     for (const max of [10, 1000]) {
@@ -66,13 +66,13 @@ describe("a key's shard", () => {
 });
 
 describe("a record of a newer format", () => {
-  const newer = async (lock: Scene): Promise<void> => {
+  const newer = async (lock: Fixture): Promise<void> => {
     const documents = DynamoDBDocumentClient.from(table.client);
     const format = { UpdateExpression: "SET fv = :fv", ExpressionAttributeValues: { ":fv": FORMAT_VERSION + 1 } };
     await documents.send(new UpdateCommand({ TableName: table.tableName, Key: itemKey(lock.address), ...format }));
   };
 
-  it.each<[string, (lock: Scene) => Promise<unknown>]>([
+  it.each<[string, (lock: Fixture) => Promise<unknown>]>([
     ["acquire", (lock) => lock.acquire(B)],
     ["acquire, free", async (lock) => (await lock.release(A), await newer(lock), lock.at(1).acquire(B))],
     ["renew", (lock) => lock.renew(A, { leaseMs: 60_000 })],
@@ -82,7 +82,7 @@ describe("a record of a newer format", () => {
     ["read", (lock) => lock.read()],
     ["list", (lock) => lock.store.list({ ...lock.address, prefix: "", after: "", max: 10 })],
   ])("is refused and left as it is: %s", async (operation, act) => {
-    const lock = new Scene(store);
+    const lock = new Fixture(store);
     await lock.acquire(A);
     if (operation !== "acquire, free") await newer(lock);
     await expect(act(lock)).rejects.toBeInstanceOf(NewerFormat);
@@ -106,9 +106,9 @@ describe("a record and its item", () => {
       grantedAtMs: 2,
       expiresAtMs: 3,
       marginMs: 0,
-      params: "",
+      requestHash: "",
     };
-    const inLine = { principal: "digest", owner: "checkout-8", permits: 2, params: "same", priority: 9 };
+    const inLine = { principal: "digest", owner: "checkout-8", permits: 2, requestHash: "same", priority: 9 };
     const record = {
       version: 7,
       fencingToken: 9_007_199_254_740_991,
@@ -121,8 +121,8 @@ describe("a record and its item", () => {
       },
       offers: [{ leaseId: leaseId(3), ...inLine, mode: "exclusive" as const, offeredAtMs: 5 }],
       waiters: [
-        { leaseId: leaseId(4), ...inLine, mode: "shared" as const, permits: 1, priority: 0, heardUntilMs: 9, ttlMs: 15_000 },
-        { leaseId: leaseId(5), ...inLine, mode: "exclusive" as const, owner: "é".repeat(100), heardUntilMs: 8, ttlMs: 16_000 },
+        { leaseId: leaseId(4), ...inLine, mode: "shared" as const, permits: 1, priority: 0, aliveUntilMs: 9, ttlMs: 15_000 },
+        { leaseId: leaseId(5), ...inLine, mode: "exclusive" as const, owner: "é".repeat(100), aliveUntilMs: 8, ttlMs: 16_000 },
       ],
       ended: [
         { leaseId: "c", ending: "broken" as const, fencingToken: 5 },
@@ -162,7 +162,7 @@ describe("an engine that says something else", () => {
   const answers = (errorName: string, status: number, times: number) => proxy.plan({ kind: "answer", errorName, status }, { times });
 
   it("is asked again when a transaction is on the item, which the SDK does not do", async () => {
-    const lock = new Scene(storeOn(proxy.endpoint));
+    const lock = new Fixture(storeOn(proxy.endpoint));
     const conflict = answers("TransactionConflictException", 400, 4);
     expect(await lock.acquire(A)).toMatchObject({ how: "granted" });
     expect(conflict.struck).toBe(4);
@@ -181,7 +181,7 @@ describe("an engine that says something else", () => {
     { errorName: "ThrottlingException", status: 400, times: 2, attempts: 2, definite: false, throttled: true },
   ])("is unavailable, definitely: $definite, throttled: $throttled, after $errorName × $times in $attempts attempts", async (row) => {
     const { errorName, status, times, attempts, definite, throttled } = row;
-    const lock = new Scene(storeOn(proxy.endpoint, attempts));
+    const lock = new Fixture(storeOn(proxy.endpoint, attempts));
     const plan = answers(errorName, status, times);
     const error: unknown = await lock.acquire(A).catch((reason: unknown) => reason);
     expect(plan.struck).toBe(times);
@@ -191,7 +191,7 @@ describe("an engine that says something else", () => {
   });
 
   it("is no success when a lost reply was followed by a refusal that is none: a throttled second sending", async () => {
-    const lock = new Scene(storeOn(proxy.endpoint, 2));
+    const lock = new Fixture(storeOn(proxy.endpoint, 2));
     proxy.plan({ kind: "lose-reply" });
     answers("ThrottlingException", 400, 1);
     await expect(lock.acquire(A)).rejects.toMatchObject({ definite: false });
@@ -199,10 +199,10 @@ describe("an engine that says something else", () => {
   });
 
   it("decides on what it lost to, when a write came first", async () => {
-    const lock = new Scene(storeOn(proxy.endpoint));
+    const lock = new Fixture(storeOn(proxy.endpoint));
     const { fencingToken } = leaseIn(await lock.acquire(A));
     lock.at(LEASE_MS + MARGIN_MS);
-    const rival = new Scene(store, lock.address).at(LEASE_MS + MARGIN_MS);
+    const rival = new Fixture(store, lock.address).at(LEASE_MS + MARGIN_MS);
     let go = (): void => undefined;
     const held = proxy.plan(
       { kind: "hold-request", until: new Promise<void>((resolve) => (go = resolve)) },

@@ -2,12 +2,12 @@
 import { expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, RULES, Scene, START_MS } from "./scene.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, POLICY, Fixture, START_MS } from "./scene.js";
 
 /** The tests of releasing. */
 export function releases(store: () => LockStore): void {
   it("frees the key and remembers how the lease ended", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const { version } = leaseIn(await lock.acquire(A));
     expect(await lock.at(500).release(A)).toEqual({ ok: true, state: "released" });
     expect(await lock.read()).toMatchObject({
@@ -20,7 +20,7 @@ export function releases(store: () => LockStore): void {
   });
 
   it("refuses another principal, and the holder keeps the key", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     const before = await lock.read();
     expect(await lock.release(A, { by: "Q" })).toMatchObject({ code: "forbidden" });
@@ -28,7 +28,7 @@ export function releases(store: () => LockStore): void {
   });
 
   it("remembers the last eight that ended, and of all before the highest", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const ids = [5, 3, 9, 1, 8, 2, 7, 4, 6, 10, 11].map((order) => leaseId(order));
     for (const [index, id] of ids.entries()) {
       // By turns a release that is guessed, one that is decided, and a cancel.
@@ -43,31 +43,31 @@ export function releases(store: () => LockStore): void {
   });
 
   it("keeps the acquire out that it cancelled, however late it comes", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     expect(await lock.release(A)).toEqual({ ok: true, state: "never" });
     expect(await lock.read()).toMatchObject({ fencingToken: 0, holds: {}, ended: [{ leaseId: A, ending: "cancelled" }] });
     expect(await lock.at(LIMITS.leaseIdBehindMs).acquire(A)).toMatchObject({ code: "lease-over" });
   });
 
   it("does not remember an id that is too old to be granted", async () => {
-    const lock = new Scene(store()).at(LIMITS.leaseIdBehindMs + LIMITS.leaseIdAheadMs + 1);
+    const lock = new Fixture(store()).at(LIMITS.leaseIdBehindMs + LIMITS.leaseIdAheadMs + 1);
     expect(await lock.release(A)).toEqual({ ok: true, state: "unknown" });
     expect(await lock.read()).toBeUndefined();
   });
 
   it("lets no garbage collection forget the end too early", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A, { leaseMs: 1_000 });
     lock.at(60_000);
     await lock.release(A);
-    expect((await lock.read())?.ttlAtSec).toBe(Math.ceil((START_MS + 60_000 + RULES.retentionMs) / 1000));
+    expect((await lock.read())?.ttlAtSec).toBe(Math.ceil((START_MS + 60_000 + POLICY.retentionMs) / 1000));
   });
 }
 
 /** The tests of handing over. */
 export function transfers(store: () => LockStore): void {
   it("hands the hold to the new id with a larger token and its own length, in one change", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const from = leaseIn(await lock.acquire(A, { owner: "checkout-7", meta: { step: 1 } }));
     const answer = await lock.transfer(A, B, { leaseMs: 60_000, toOwner: "shipping-2" });
     expect(answer).toMatchObject({
@@ -86,18 +86,18 @@ export function transfers(store: () => LockStore): void {
   });
 
   it("gives the same token when it is sent again, to whoever was handed the hold too", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     const { fencingToken } = leaseIn(await lock.transfer(A, B));
     expect(await lock.at(1_000).transfer(A, B)).toMatchObject({ how: "replayed", lease: { leaseId: B, fencingToken } });
     expect(await lock.acquire(B, { by: "Q" })).toMatchObject({ how: "replayed", lease: { fencingToken } });
   });
 
-  it.each<[string, (lock: Scene) => Promise<unknown>, string]>([
+  it.each<[string, (lock: Fixture) => Promise<unknown>, string]>([
     ["renews it", (lock) => lock.renew(B, { by: "Q" }), "renewed"],
     ["asks for it", (lock) => lock.acquire(B, { by: "Q" }), "replayed"],
   ])("binds the hold to the first principal that %s", async (_, first, how) => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     await lock.transfer(A, B);
     expect(await first(lock)).toMatchObject({ how });
@@ -112,7 +112,7 @@ export function transfers(store: () => LockStore): void {
     ["to an id that ended", {}, B, "lease-over"],
     ["to an id from the future", {}, leaseId(1, LIMITS.leaseIdAheadMs + 1), "lease-id-time"],
   ])("refuses to hand over %s, and changes nothing", async (_, options, to, code) => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.release(B);
     await lock.acquire(A);
     const before = await lock.read();
@@ -124,7 +124,7 @@ export function transfers(store: () => LockStore): void {
 /** The tests of breaking. */
 export function breaks(store: () => LockStore): void {
   it("leaves the holder its lease, which can't be renewed, when no force is asked for", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     expect(await lock.at(4_000, 300).breakHold()).toEqual({ ok: true, breakInMs: LEASE_MS + MARGIN_MS - 4_000 });
     expect(await lock.renew(A)).toMatchObject({ code: "lease-lost", reason: "broken" });
@@ -134,7 +134,7 @@ export function breaks(store: () => LockStore): void {
   });
 
   it("keeps no margin when force is asked for", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     expect(await lock.breakHold(undefined, 2_000)).toEqual({ ok: true, breakInMs: 2_000 });
     expect((await lock.read())?.holds[A]).toMatchObject({ broken: "forced", expiresAtMs: START_MS + 2_000, marginMs: 0 });
@@ -143,14 +143,14 @@ export function breaks(store: () => LockStore): void {
   });
 
   it("is no force when the holder would have had less time anyway", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     expect(await lock.breakHold(undefined, LEASE_MS)).toEqual({ ok: true, breakInMs: LEASE_MS + MARGIN_MS });
     expect((await lock.read())?.holds[A]).toMatchObject({ broken: "drain", expiresAtMs: START_MS + LEASE_MS, marginMs: MARGIN_MS });
   });
 
   it.each([undefined, 0])("spares the next holder when it is sent again (drainMs %s)", async (drainMs) => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const { fencingToken } = leaseIn(await lock.acquire(A));
     await lock.breakHold(fencingToken, drainMs);
     lock.at(LEASE_MS + MARGIN_MS);
@@ -161,7 +161,7 @@ export function breaks(store: () => LockStore): void {
   });
 
   it("names the hold by its token: another's is not touched, and a key that was never used has none", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     expect(await lock.breakHold(START_MS, 0)).toMatchObject({ code: "not-found" });
     const { fencingToken } = leaseIn(await lock.acquire(D));
     const before = await lock.read();

@@ -2,14 +2,14 @@
 import { expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, RULES, Scene, START_MS } from "./scene.js";
+import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture, START_MS } from "./scene.js";
 
 const SECOND_MS = 1000;
 
 /** The tests of acquiring. */
 export function acquires(store: () => LockStore): void {
   it("grants a key that nobody used, with a token no lower than the later clock", async () => {
-    const lock = new Scene(store()).at(0, 400);
+    const lock = new Fixture(store()).at(0, 400);
     const answer = await lock.acquire(A, { owner: "checkout-7", meta: { cart: [1, "two", null, { deep: true }] } });
     expect(answer).toEqual({
       ok: true,
@@ -33,7 +33,7 @@ export function acquires(store: () => LockStore): void {
   });
 
   it("keeps what the next decision needs, and for how long", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A, { owner: "checkout-7", meta: { cart: 1 } });
     expect(await lock.read()).toEqual({
       version: START_MS + 1,
@@ -51,7 +51,7 @@ export function acquires(store: () => LockStore): void {
           grantedAtMs: START_MS,
           expiresAtMs: START_MS + LEASE_MS,
           marginMs: MARGIN_MS,
-          params: "same",
+          requestHash: "same",
           meta: { cart: 1 },
         },
       },
@@ -59,12 +59,12 @@ export function acquires(store: () => LockStore): void {
       waiters: [],
       ended: [],
       floor: "",
-      ttlAtSec: Math.ceil((START_MS + LEASE_MS + MARGIN_MS + RULES.retentionMs) / SECOND_MS),
+      ttlAtSec: Math.ceil((START_MS + LEASE_MS + MARGIN_MS + POLICY.retentionMs) / SECOND_MS),
     });
   });
 
   it("gives every grant a larger token and a larger version, whether time goes on, stands still or steps back", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const grants = [];
     for (const [order, ms] of [0, 0, 1, 1, -5_000, 60_000, 60_000].entries()) {
       lock.at(ms);
@@ -77,7 +77,7 @@ export function acquires(store: () => LockStore): void {
   });
 
   it("gives the same lease to the same id, without extending it", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const first = leaseIn(await lock.acquire(A));
     const before = await lock.read();
     const again = await lock.at(4_000, 500).acquire(A);
@@ -92,7 +92,7 @@ export function acquires(store: () => LockStore): void {
   it("keeps whatever JSON a note is, to the last digit", async () => {
     const nested = Array.from({ length: 40 }).reduce<unknown>((inner) => [inner], "deep");
     const meta = { "": "", "a.b #c": [null, true, 1e300, -1e-300, 0.1, 2 ** 53, {}, []], nested, text: "é \u0000 \ud83d\ude00" };
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     expect(leaseIn(await lock.acquire(A, { meta })).meta).toEqual(meta);
     expect(leaseIn(await lock.acquire(A, { meta })).meta).toEqual(meta);
     expect(leaseIn(await lock.renew(A, { meta: { renewed: meta } })).meta).toEqual({ renewed: meta });
@@ -100,10 +100,10 @@ export function acquires(store: () => LockStore): void {
   });
 
   it.each([
-    ["with other parameters", { params: "other" }, "lease-reused"],
+    ["with other parameters", { requestHash: "other" }, "lease-reused"],
     ["by another principal", { by: "Q" }, "forbidden"],
   ])("refuses the same id %s, and changes nothing", async (_, options, code) => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     const before = await lock.read();
     expect(await lock.acquire(A, options)).toMatchObject({ ok: false, code });
@@ -111,7 +111,7 @@ export function acquires(store: () => LockStore): void {
   });
 
   it("says who holds the key and when to come back, and no more of them", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const { fencingToken } = leaseIn(await lock.acquire(A, { owner: "checkout-7", by: "account/AROASECRET" }));
     const refusal = await lock.at(4_000, 200).acquire(B);
     expect(refusal).toMatchObject({
@@ -130,7 +130,7 @@ export function acquires(store: () => LockStore): void {
     { earlier: LEASE_MS + MARGIN_MS, ahead: 0, comes: "granted" },
     { earlier: LEASE_MS + MARGIN_MS, ahead: 9_999, comes: "granted" },
   ])("takes over by the earlier clock alone: at $earlier ms, the later $ahead ms ahead: $comes", async ({ earlier, ahead, comes }) => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const { fencingToken } = leaseIn(await lock.acquire(A));
     const answer = await lock.at(earlier, ahead).acquire(B, { by: "Q" });
     expect(outcomeOf(answer)).toBe(comes);
@@ -150,7 +150,7 @@ export function acquires(store: () => LockStore): void {
       [LIMITS.leaseIdAheadMs, undefined],
       [-LIMITS.leaseIdBehindMs, undefined],
     ] as const) {
-      const lock = new Scene(store());
+      const lock = new Fixture(store());
       if (used) await lock.acquire(A).then(() => lock.release(A));
       const before = await lock.read();
       const answer = await lock.acquire(leaseId(9, ms));
@@ -163,26 +163,26 @@ export function acquires(store: () => LockStore): void {
   });
 
   it("still knows a lease whose id has become too old for a first acquire", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const { fencingToken } = leaseIn(await lock.acquire(A, { leaseMs: 4 * LIMITS.leaseIdBehindMs }));
     lock.at(3 * LIMITS.leaseIdBehindMs);
     expect(await lock.acquire(A, { leaseMs: 4 * LIMITS.leaseIdBehindMs })).toMatchObject({ how: "replayed", lease: { fencingToken } });
   });
 
   it("grants no id at or below the highest that it has forgotten, and says above which", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     // The highest of all ends first, so it is the first to be forgotten.
     const highest = leaseId(500, 3);
-    for (const id of [highest, ...Array.from({ length: LIMITS.endedRemembered }, (_, order) => leaseId(order + 1))]) await lock.release(id);
+    for (const id of [highest, ...Array.from({ length: LIMITS.tombstonesMax }, (_, order) => leaseId(order + 1))]) await lock.release(id);
     expect(await lock.acquire(leaseId(499, 3))).toMatchObject({ code: "lease-over", leaseIdAboveMs: START_MS + 3 });
     expect(await lock.acquire(highest)).toMatchObject({ code: "lease-over" });
     expect(await lock.acquire(leaseId(501, 3))).toMatchObject({ how: "granted" });
   });
 
   it("keeps namespaces and keys apart", async () => {
-    const here = new Scene(store());
-    const elsewhere = new Scene(store());
-    const besides = new Scene(store(), { namespace: here.address.namespace, key: "ORDER_2" });
+    const here = new Fixture(store());
+    const elsewhere = new Fixture(store());
+    const besides = new Fixture(store(), { namespace: here.address.namespace, key: "ORDER_2" });
     for (const lock of [here, elsewhere, besides]) expect(await lock.acquire(A)).toMatchObject({ how: "granted" });
     await here.release(A);
     expect(await here.acquire(B)).toMatchObject({ how: "granted" });
@@ -199,7 +199,7 @@ export function renews(store: () => LockStore): void {
     { was: 60_000, given: 59_500, length: 59_500 },
     { was: 60_000, given: 59_000, length: 59_000 },
   ])("extends a lease of $was ms, asked for $given: $length ms from then", async ({ was, given, length }) => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const granted = leaseIn(await lock.acquire(A, { leaseMs: was }));
     const renewed = await lock.at(1_000, 100).renew(A, typeof given === "string" ? {} : { leaseMs: given });
     const { version, ...rest } = granted;
@@ -212,11 +212,11 @@ export function renews(store: () => LockStore): void {
     expect(record?.version).toBe(version + 1);
     expect(record?.holds[A]).toMatchObject({ expiresAtMs: START_MS + 1_100 + length, leaseMs: length });
     // The margin that was promised for a longer lease stays.
-    expect(record?.holds[A]?.marginMs).toBe(RULES.marginMs(Math.max(was, length)));
+    expect(record?.holds[A]?.marginMs).toBe(POLICY.marginMs(Math.max(was, length)));
   });
 
   it("never shortens", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A, { leaseMs: 60_000 });
     const answer = await lock.at(1_000).renew(A, { leaseMs: 30_000 });
     expect(answer).toMatchObject({ how: "renewed", lease: { leaseMs: 60_000, remainingMs: 59_000 } });
@@ -224,14 +224,14 @@ export function renews(store: () => LockStore): void {
   });
 
   it("never promises more than its length, however far the clocks are apart", async () => {
-    const lock = new Scene(store()).at(0, 5_000);
+    const lock = new Fixture(store()).at(0, 5_000);
     await lock.acquire(A);
     expect(await lock.at(1_000).renew(A)).toMatchObject({ lease: { remainingMs: LEASE_MS } });
     expect((await lock.read())?.holds[A]?.expiresAtMs).toBe(START_MS + 5_000 + LEASE_MS);
   });
 
   it("keeps the note that came with the acquire until a renewal brings another", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A, { meta: { step: 1 } });
     expect(await lock.renew(A)).toMatchObject({ lease: { meta: { step: 1 } } });
     expect(await lock.renew(A, { meta: { step: 2 } })).toMatchObject({ lease: { meta: { step: 2 } } });
@@ -239,7 +239,7 @@ export function renews(store: () => LockStore): void {
   });
 
   it("refuses another principal, and changes nothing", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     const before = await lock.read();
     expect(await lock.renew(A, { by: "Q" })).toMatchObject({ code: "forbidden" });
@@ -247,10 +247,10 @@ export function renews(store: () => LockStore): void {
   });
 
   it("keeps the item from garbage collection for as long as the lease it extends", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A, { leaseMs: 1_000 });
     await lock.renew(A, { leaseMs: 3_600_000 });
-    const endMs = START_MS + 3_600_000 + RULES.marginMs(3_600_000) + RULES.retentionMs;
+    const endMs = START_MS + 3_600_000 + POLICY.marginMs(3_600_000) + POLICY.retentionMs;
     expect((await lock.read())?.ttlAtSec).toBe(Math.ceil(endMs / SECOND_MS));
   });
 }

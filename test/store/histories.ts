@@ -10,7 +10,7 @@ import { LIMITS } from "../../lib/core/limits.js";
 import type { Ending, Hold, LockRecord } from "../../lib/core/record.js";
 import { toSecondsUp } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import { leaseId, RULES, START_MS } from "./scene.js";
+import { leaseId, POLICY, START_MS } from "./scene.js";
 
 const MINUTE_MS = 60_000;
 
@@ -23,7 +23,7 @@ const IDS: readonly LeaseId[] = [
 const PRINCIPALS = ["P", "Q"] as const;
 /** The default among them, which a renewal guesses; the shortest often, since clocks may be further apart than it lasts. */
 const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
-const MARGINS_MS = LENGTHS_MS.map((leaseMs) => RULES.marginMs(leaseMs));
+const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
 
 /** What may be asked of a lock; runs have histories of their own. */
 type LockCommand = Acquire | Renew | Release | Transfer | Break;
@@ -38,7 +38,7 @@ interface Draft {
   /** Whether another principal asks than the one whose lease it is. */
   readonly intruder: boolean;
   readonly leaseMs: number | undefined;
-  readonly params: string;
+  readonly requestHash: string;
   readonly meta: string | undefined;
   /** How many grants ago the hold to break was granted; the present one is 0. */
   readonly grantsAgo: number;
@@ -76,7 +76,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     to: fc.nat(IDS.length - 1),
     intruder: rarely,
     leaseMs: perhaps(fc.constantFrom(...LENGTHS_MS)),
-    params: rarely.map((other) => (other ? "other" : "same")),
+    requestHash: rarely.map((other) => (other ? "other" : "same")),
     meta: perhaps(fc.constantFrom("one", "two")),
     grantsAgo: fc.constantFrom(0, 0, 0, 1, 2),
     drainMs: perhaps(fc.constantFrom(0, 0, 500, 20_000, 600_000)),
@@ -86,7 +86,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 /** What the key has been through when the history begins: many leases that ended, perhaps a token of tomorrow, perhaps a holder. */
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
-    ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.endedRemembered + 1 }),
+    ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.tombstonesMax + 1 }),
     ending: fc.constantFrom<Ending[]>("released", "expired", "taken", "broken", "transferred", "cancelled"),
     floor: fc.constantFrom(...IDS.slice(0, 6)),
     fencingToken: fc.constantFrom(1, START_MS - 1, START_MS, START_MS + 5_000),
@@ -97,7 +97,7 @@ const remembered: fc.Arbitrary<LockRecord> = fc
   })
   .map(({ ids: [id = "", ...ended], ending, floor, fencingToken, held, leaseMs, broken, longerUsed }) => {
     const expiresAtMs = START_MS + leaseMs;
-    const marginMs = RULES.marginMs(leaseMs);
+    const marginMs = POLICY.marginMs(leaseMs);
     const times = { fencingToken, leaseMs, grantedAtMs: START_MS, expiresAtMs, marginMs };
     const hold: Hold = {
       principal: ownerOf(id),
@@ -105,7 +105,7 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       mode: "exclusive",
       permits: 1,
       ...times,
-      params: "same",
+      requestHash: "same",
       ...(broken && { broken }),
     };
     return {
@@ -117,8 +117,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       offers: [],
       waiters: [],
       ended: ended.map((leaseId) => ({ leaseId, ending })),
-      floor: ended.length === LIMITS.endedRemembered ? floor : "",
-      ttlAtSec: toSecondsUp(expiresAtMs + marginMs + RULES.retentionMs) + longerUsed,
+      floor: ended.length === LIMITS.tombstonesMax ? floor : "",
+      ttlAtSec: toSecondsUp(expiresAtMs + marginMs + POLICY.retentionMs) + longerUsed,
     };
   });
 
@@ -149,7 +149,7 @@ export async function* commandsOf(
     const record = await read();
     if (record && record.fencingToken !== tokens[0]) tokens.unshift(record.fencingToken);
     if (!again || !command) command = resolve(draft, key, record, tokens, leaseId(++unheard));
-    yield { command, reading: { earlierMs: nowMs, laterMs: nowMs + aheadMs } };
+    yield { command, reading: { earliestMs: nowMs, latestMs: nowMs + aheadMs } };
   }
 }
 
@@ -159,7 +159,7 @@ function ownerOf(id: LeaseId): string {
 }
 
 function resolve(draft: Draft, key: string, record: LockRecord | undefined, tokens: readonly number[], unheard: LeaseId): Command {
-  const { which, intruder, leaseMs, params, meta, grantsAgo, drainMs } = draft;
+  const { which, intruder, leaseMs, requestHash, meta, grantsAgo, drainMs } = draft;
   const [held] = Object.keys(record?.holds ?? {});
   // Where nobody holds, most commands would only be told so.
   const type = held === undefined && which !== "holder" ? "acquire" : draft.type;
@@ -181,7 +181,7 @@ function resolve(draft: Draft, key: string, record: LockRecord | undefined, toke
         limit: 1,
         permits: 1,
         priority: 0,
-        params,
+        requestHash,
         ...note,
       };
     case "renew":

@@ -8,17 +8,22 @@ import type { LockStore } from "../../lib/store/lock-store.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { A, B, C, leaseId, outcomeOf, RULES, Scene, START_MS } from "./scene.js";
+import { A, B, C, leaseId, outcomeOf, POLICY, Fixture, START_MS } from "./scene.js";
 import type { AcquireOptions } from "./scene.js";
 
-type Act = (lock: Scene) => Promise<Parameters<typeof outcomeOf>[0]>;
+type Act = (lock: Fixture) => Promise<Parameters<typeof outcomeOf>[0]>;
 
 /** A caller as IAM describes it. */
-const ORDINARY = { by: "111122223333/AROAEXAMPLEEXAMPLEEXA", owner: "checkout-7", leaseMs: DEFAULTS.leaseMs, params: "0123456789abcdef" };
+const ORDINARY = {
+  by: "111122223333/AROAEXAMPLEEXAMPLEEXA",
+  owner: "checkout-7",
+  leaseMs: DEFAULTS.leaseMs,
+  requestHash: "0123456789abcdef",
+};
 const READER = { mode: "shared" } as const;
 const IN_SCOPE = { scope: "fedcba9876543210" } as const;
 const permits = (count: number) => ({ permits: count, limit: 3 }) as const;
-const TAKEABLE_MS = DEFAULTS.leaseMs + RULES.marginMs(DEFAULTS.leaseMs);
+const TAKEABLE_MS = DEFAULTS.leaseMs + POLICY.marginMs(DEFAULTS.leaseMs);
 
 const acquire =
   (id: string, options: AcquireOptions = {}): Act =>
@@ -166,14 +171,14 @@ describe("counted at the engine", () => {
   beforeAll(async () => {
     proxy = await startFaultProxy();
     const { client, tableName } = await freshTable(proxy.endpoint);
-    store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   });
   afterAll(() => proxy.close());
 
   it.each(ROWS)(
     "$what costs $writes writes of $writeUnits units",
     async ({ before, act, atMs, outcome, writes, reads = 0, writeUnits }) => {
-      const lock = new Scene(store, { key: "checkout-service_ORDER_1231" });
+      const lock = new Fixture(store, { key: "checkout-service_ORDER_1231" });
       for (const [ms, each] of before.entries()) await each(lock.at(ms));
       lock.at(atMs ?? before.length);
       proxy.ledger.clear();

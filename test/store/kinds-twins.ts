@@ -12,18 +12,18 @@ import type { Address } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { resolver } from "../core/kinds-history.js";
 import type { History } from "../core/kinds-history.js";
-import { freshNamespace, outcomeOf, RULES } from "./scene.js";
+import { freshNamespace, outcomeOf, POLICY } from "./scene.js";
 import type { EngineTable, Play } from "./twins.js";
 
 /** The two of them, on this table of an engine. */
-export function kindsTwins({ client, tableName }: EngineTable): Play<History> {
+export function kindsStorePair({ client, tableName }: EngineTable): Play<History> {
   const table = createMemoryTable();
   const memory = createMemoryStore({
-    rules: RULES,
+    policy: POLICY,
     table: { ...table, replace: (address, next, seenVersion) => table.replace(address, { ...next, holds: byId(next.holds) }, seenVersion) },
   });
   tellHoldsById(client);
-  const dynamo = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  const dynamo = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
   return async (history, told) => {
     const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };

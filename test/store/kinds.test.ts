@@ -9,10 +9,10 @@ import { StoreUnavailable } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
 import { distort } from "./kinds-twins.js";
-import { A, B, C, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, RULES, Scene } from "./scene.js";
+import { A, B, C, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./scene.js";
 import type { AcquireOptions } from "./scene.js";
 import type { EngineTable } from "./twins.js";
-import { weaken } from "./weaken.js";
+import { mutate } from "./weaken.js";
 
 const READER = { mode: "shared" } as const;
 const PERMIT = { limit: 3 } as const;
@@ -22,18 +22,18 @@ const TRIES = 30;
 
 const random = (): number => Math.random();
 const STORES = [
-  { name: "memory-store", makeStore: async (): Promise<LockStore> => createMemoryStore({ rules: RULES, random }) },
+  { name: "memory-store", makeStore: async (): Promise<LockStore> => createMemoryStore({ policy: POLICY, random }) },
   {
     name: "dynamo-store",
     makeStore: async (): Promise<LockStore> => {
       const { client, tableName } = await freshTable();
-      return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random });
+      return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random });
     },
   },
 ];
 
 /** All at once. Who is told that the key kept changing, and that nothing was written, asks again by the same id. */
-function together(lock: Scene, count: number, options: AcquireOptions): Promise<readonly (Held | Refusal)[]> {
+function together(lock: Fixture, count: number, options: AcquireOptions): Promise<readonly (Held | Refusal)[]> {
   const ask = async (order: number): Promise<Held | Refusal> => {
     for (let tries = 1; ; tries++) {
       try {
@@ -52,7 +52,7 @@ const tokens = (answers: readonly (Held | Refusal)[]) =>
 
 describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
   it("lets fifty readers in, each with a token of its own, and then no writer", { timeout: LONG_MS }, async () => {
-    const lock = new Scene(await makeStore());
+    const lock = new Fixture(await makeStore());
     const answers = await together(lock, 50, READER);
     expect(granted(answers)).toHaveLength(50);
     expect(tokens(answers).size).toBe(50);
@@ -62,7 +62,7 @@ describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
 
   it("lets either readers in or one writer, never both", { timeout: LONG_MS }, async () => {
     for (let round = 0; round < 5; round++) {
-      const lock = new Scene(await makeStore());
+      const lock = new Fixture(await makeStore());
       const [readers, writer] = await Promise.all([together(lock, 5, READER), lock.acquire(leaseId(100))]);
       expect([0, 5]).toContain(granted(readers).length);
       expect(writer.ok).toBe(granted(readers).length === 0);
@@ -70,7 +70,7 @@ describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
   });
 
   it("gives three of twenty a permit, and none to the others", { timeout: LONG_MS }, async () => {
-    const lock = new Scene(await makeStore());
+    const lock = new Fixture(await makeStore());
     const answers = await together(lock, 20, PERMIT);
     expect(granted(answers)).toHaveLength(3);
     expect(answers.filter((answer) => outcomeOf(answer) === "locked")).toHaveLength(17);
@@ -78,10 +78,10 @@ describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
   });
 
   it("gives the permits of the dead to as many others when their margin is over, and not before", { timeout: LONG_MS }, async () => {
-    const lock = new Scene(await makeStore());
+    const lock = new Fixture(await makeStore());
     await lock.acquire(A, { ...PERMIT, permits: 2 });
     await lock.acquire(leaseId(99), { ...PERMIT, leaseMs: 10 * LEASE_MS });
-    const early = await together(lock.at(LEASE_MS + MARGIN_MS - 1, 9_000), 20, { ...PERMIT, params: "early" });
+    const early = await together(lock.at(LEASE_MS + MARGIN_MS - 1, 9_000), 20, { ...PERMIT, requestHash: "early" });
     expect(granted(early)).toHaveLength(0);
     const late = await Promise.all(
       Array.from({ length: 20 }, (_, order) => lock.at(LEASE_MS + MARGIN_MS).acquire(leaseId(order + 200), PERMIT)),
@@ -90,7 +90,7 @@ describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
   });
 
   it("counts a scope's levels once each, however often each of them asks at once", async () => {
-    const lock = new Scene(await makeStore());
+    const lock = new Fixture(await makeStore());
     await lock.acquire(leaseId(9), { scope: "scope S" });
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, order) => lock.acquire(leaseId(1 + (order % 3)), { scope: "scope S" })),
@@ -111,14 +111,14 @@ describe("control: of twenty that take permits at once", () => {
         return table.replace(address, next, undefined);
       },
     };
-    const lock = new Scene(createMemoryStore({ rules: RULES, table: careless, random }));
+    const lock = new Fixture(createMemoryStore({ policy: POLICY, table: careless, random }));
     expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
   });
 
   it("more than three are told so by a table that doesn't compare the version", async () => {
     const { client, tableName } = await freshTable();
-    const weakened = weaken(client, "v = :seen");
-    const lock = new Scene(createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random }));
+    const weakened = mutate(client, "v = :seen");
+    const lock = new Fixture(createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random }));
     expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
     expect(weakened()).toBeGreaterThan(0);
   });
@@ -127,7 +127,7 @@ describe("control: of twenty that take permits at once", () => {
 describe("a fast path that grants a free key", () => {
   it("forgets who waited to upgrade; control: not if it doesn't write so", async () => {
     const left = async (table: EngineTable) => {
-      const lock = new Scene(createDynamoStore({ ...table, rules: RULES, clock: systemClock, random: () => 0.5 }));
+      const lock = new Fixture(createDynamoStore({ ...table, policy: POLICY, clock: systemClock, random: () => 0.5 }));
       for (const id of [A, B]) await lock.acquire(id, { mode: "shared" });
       const fencingToken = (await lock.read())?.holds[A]?.fencingToken ?? 0;
       await lock.apply({ type: "mode", key: lock.address.key, leaseId: A, principal: "P", mode: "exclusive", fencingToken });

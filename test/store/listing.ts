@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Kind } from "../../lib/core/lock-api.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, freshNamespace, Scene } from "./scene.js";
+import { A, freshNamespace, Fixture } from "./scene.js";
 
 const KEYS = 120;
 
@@ -22,7 +22,7 @@ export function lists(store: () => LockStore): void {
     const fill = (): Promise<unknown> =>
       (filled ??= Promise.all(
         names.map(async (key, index) => {
-          const lock = new Scene(store(), { namespace, key });
+          const lock = new Fixture(store(), { namespace, key });
           if (index % 8 !== 7) await lock.acquire(A);
           if (index % 4 === 3) await lock.release(A);
         }),
@@ -57,7 +57,7 @@ export function lists(store: () => LockStore): void {
   });
 
   it("lists nothing of a namespace that has nothing, or whose name another's begins with", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     await lock.acquire(A);
     for (const namespace of [freshNamespace(), lock.address.namespace.slice(0, -1), `${lock.address.namespace}0`]) {
       expect(await store().list({ namespace, kind: "locks", prefix: "", after: "", max: 10 })).toEqual({ items: [] });
@@ -65,7 +65,7 @@ export function lists(store: () => LockStore): void {
   });
 
   it("lists a key from its first grant until its release, also past its expiry", async () => {
-    const lock = new Scene(store());
+    const lock = new Fixture(store());
     const list = async (): Promise<readonly string[]> =>
       (await pagesOf(store(), { namespace: lock.address.namespace, prefix: "", max: 10 })).flat();
     expect(await list()).toEqual([]);

@@ -1,19 +1,19 @@
 /** Operations on locks whose answers are lost. */
-import { decided, guessed, rowsOn } from "./lost-rows.js";
-import { A, B, C, LEASE_MS, MARGIN_MS, Scene } from "./scene.js";
+import { decided, fast, rowsOn } from "./lost-rows.js";
+import { A, B, C, LEASE_MS, MARGIN_MS, Fixture } from "./scene.js";
 
-const held = (lock: Scene): Promise<unknown> => lock.acquire(A, { leaseMs: 30_000 });
-const used = async (lock: Scene): Promise<unknown> => (await lock.acquire(A), await lock.release(A), lock.at(1));
-const at = (ms: number) => async (lock: Scene): Promise<unknown> => (await lock.acquire(A), lock.at(ms)); // prettier-ignore
+const held = (lock: Fixture): Promise<unknown> => lock.acquire(A, { leaseMs: 30_000 });
+const used = async (lock: Fixture): Promise<unknown> => (await lock.acquire(A), await lock.release(A), lock.at(1));
+const at = (ms: number) => async (lock: Fixture): Promise<unknown> => (await lock.acquire(A), lock.at(ms)); // prettier-ignore
 
 /** What is asked of locks. */
-export const ROWS = rowsOn<Scene>(Scene, [
-  { operation: "acquire a new key", act: (lock) => lock.acquire(A), write: guessed, outcome: "replayed", otherwise: "granted" },
+export const ROWS = rowsOn<Fixture>(Fixture, [
+  { operation: "acquire a new key", act: (lock) => lock.acquire(A), write: fast, outcome: "replayed", otherwise: "granted" },
   {
     operation: "acquire a used key",
     before: used,
     act: (lock) => lock.acquire(B),
-    write: guessed,
+    write: fast,
     outcome: "replayed",
     otherwise: "granted",
   },
@@ -37,7 +37,7 @@ export const ROWS = rowsOn<Scene>(Scene, [
     operation: "renew as guessed",
     before: held,
     act: (lock) => lock.at(9).renew(A),
-    write: guessed,
+    write: fast,
     outcome: "renewed",
     extends: "each time",
   },
@@ -50,7 +50,7 @@ export const ROWS = rowsOn<Scene>(Scene, [
     outcome: "renewed",
     extends: "once more",
   },
-  { operation: "release", before: held, act: (lock) => lock.release(A), write: guessed, outcome: "released" },
+  { operation: "release", before: held, act: (lock) => lock.release(A), write: fast, outcome: "released" },
   { operation: "release after expiry", before: at(LEASE_MS), act: (lock) => lock.release(A), write: decided, outcome: "expired" },
   { operation: "cancel on no item", act: (lock) => lock.release(A), write: decided, outcome: "never" },
   { operation: "cancel on an item", before: used, act: (lock) => lock.release(C), write: decided, outcome: "never" },

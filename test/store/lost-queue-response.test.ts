@@ -17,8 +17,8 @@ import type { LateFailures } from "./late-failure.js";
 import { HEARD, ROWS } from "./lost-queue-responses.js";
 import type { AnyRow } from "./lost-rows.js";
 import { QueueScene } from "./queue-scene.js";
-import { A, B, C, outcomeOf, RULES } from "./scene.js";
-import { weaken } from "./weaken.js";
+import { A, B, C, outcomeOf, POLICY } from "./scene.js";
+import { mutate } from "./weaken.js";
 
 /** The SDK's attempts of one request. */
 const ATTEMPTS = 3;
@@ -43,7 +43,7 @@ describe("an answer that is lost after a write of the queue", () => {
   }
 
   function storeVia(via: FaultProxy | LateFailures, client = clientVia(via)): LockStore {
-    return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
 
   /** Plays the row on a key of its own; the answer, the record and what reached the engine. */
@@ -133,7 +133,7 @@ describe("an answer that is lost after a write of the queue", () => {
 
   it("control: queues twice by a table that doesn't see who is there already", async () => {
     const client = clientVia(proxy);
-    const weakened = weaken(client, "NOT contains(qi, :me)");
+    const weakened = mutate(client, "NOT contains(qi, :me)");
     const lock = new QueueScene(storeVia(proxy, client));
     await lock.acquire(A);
     await lock.queue(B);

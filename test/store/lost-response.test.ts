@@ -18,7 +18,7 @@ import type { LateFailures } from "./late-failure.js";
 import { ROWS as LOCK_ROWS } from "./lost-lock-responses.js";
 import { ROWS as RUN_ROWS } from "./lost-run-responses.js";
 import type { AnyRow } from "./lost-rows.js";
-import { A, leaseIn, outcomeOf, RULES, Scene } from "./scene.js";
+import { A, leaseIn, outcomeOf, POLICY, Fixture } from "./scene.js";
 
 const ROWS: readonly AnyRow[] = [...LOCK_ROWS, ...RUN_ROWS];
 
@@ -39,7 +39,7 @@ describe("an answer that is lost after the write", () => {
   /** With a client of its own: one that had to retry often stops retrying. */
   function storeVia({ endpoint }: FaultProxy | LateFailures): LockStore {
     const client = engineClient(endpoint, { maxAttempts: 3 });
-    return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
 
   /** Plays the row on a key of its own; the answer, the record and what reached the engine. */
@@ -94,7 +94,7 @@ describe("an answer that is lost after the write", () => {
   });
 
   it("of a request that never arrived either: it is simply sent again", async () => {
-    const lock = new Scene(storeVia(proxy));
+    const lock = new Fixture(storeVia(proxy));
     const lost = proxy.plan({ kind: "lose-request" });
     const granted = await lock.acquire(A);
     expect(lost.struck).toBe(1);

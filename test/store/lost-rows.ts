@@ -2,18 +2,18 @@
 import type { AnswerTo, Command } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import type { Scene } from "./scene.js";
+import type { Fixture } from "./scene.js";
 
 /** A write that was decided carries the version that was seen, or says that there was no record. */
 export const decided = (condition: string): boolean => condition.startsWith("v = :seen") || condition.startsWith("attribute_not_exists(v)");
 /** One that was sent without looking. */
-export const guessed = (condition: string): boolean => !decided(condition);
+export const fast = (condition: string): boolean => !decided(condition);
 
 /** A row, on scenes of this kind. */
-export interface Row<S extends Scene> {
+export interface Row<S extends Fixture> {
   readonly operation: string;
-  readonly before?: (scene: S) => Promise<unknown>;
-  readonly act: (scene: S) => Promise<AnswerTo<Command>>;
+  readonly before?: (fixture: S) => Promise<unknown>;
+  readonly act: (fixture: S) => Promise<AnswerTo<Command>>;
   /** Whose answer is lost. */
   readonly write: (condition: string) => boolean;
   readonly outcome: string;
@@ -24,18 +24,18 @@ export interface Row<S extends Scene> {
 }
 
 /** A row whatever its scene is. */
-export interface AnyRow extends Omit<Row<Scene>, "before" | "act"> {
+export interface AnyRow extends Omit<Row<Fixture>, "before" | "act"> {
   /** A key of its own to play it on. */
   open(store: LockStore): { before(): Promise<unknown>; act(): Promise<AnswerTo<Command>>; read(): Promise<LockRecord | undefined> };
 }
 
 /** Rows that are played on scenes like `make`'s. */
-export function rowsOn<S extends Scene>(make: new (store: LockStore) => S, rows: readonly Row<S>[]): readonly AnyRow[] {
+export function rowsOn<S extends Fixture>(make: new (store: LockStore) => S, rows: readonly Row<S>[]): readonly AnyRow[] {
   return rows.map(({ before, act, ...row }) => ({
     ...row,
     open(store) {
-      const scene = new make(store);
-      return { before: async () => before?.(scene), act: () => act(scene), read: () => scene.read() };
+      const fixture = new make(store);
+      return { before: async () => before?.(fixture), act: () => act(fixture), read: () => fixture.read() };
     },
   }));
 }

@@ -1,17 +1,17 @@
 /** Operations on runs whose answers are lost: a start must be told that it runs, an outcome that it is recorded. */
-import { decided, guessed, rowsOn } from "./lost-rows.js";
+import { decided, fast, rowsOn } from "./lost-rows.js";
 import { RunScene, small } from "./run-scene.js";
 import { A, B, C, LEASE_MS, MARGIN_MS } from "./scene.js";
 
 /** A lease of the default length, which a heartbeat guesses. */
 const runs = (run: RunScene): Promise<unknown> => run.start(A, { leaseMs: 30_000 });
-const failed = async (run: RunScene): Promise<unknown> => (await run.start(A), await run.conclude(A, "retry"), run.at(1));
+const failed = async (run: RunScene): Promise<unknown> => (await run.start(A), await run.complete(A, "retry"), run.at(1));
 const at = (ms: number) => async (run: RunScene): Promise<unknown> => (await run.start(A), run.at(ms)); // prettier-ignore
 const RESULT = { payload: small('"paid"') };
 
 /** What is asked of runs. */
 export const ROWS = rowsOn(RunScene, [
-  { operation: "start a new run", act: (run) => run.start(A), write: guessed, outcome: "replayed", otherwise: "granted" },
+  { operation: "start a new run", act: (run) => run.start(A), write: fast, outcome: "replayed", otherwise: "granted" },
   {
     operation: "start again after a failure",
     before: failed,
@@ -32,7 +32,7 @@ export const ROWS = rowsOn(RunScene, [
     operation: "a heartbeat",
     before: runs,
     act: (run) => run.at(9).renew(A),
-    write: guessed,
+    write: fast,
     outcome: "renewed",
     extends: "each time",
   },
@@ -40,7 +40,7 @@ export const ROWS = rowsOn(RunScene, [
     operation: "a heartbeat with a checkpoint",
     before: runs,
     act: (run) => run.at(9).save(A, small("2")),
-    write: guessed,
+    write: fast,
     outcome: "renewed",
     extends: "each time",
   },
@@ -55,23 +55,23 @@ export const ROWS = rowsOn(RunScene, [
   ...(["succeeded", "failed", "retry"] as const).map((state) => ({
     operation: `record that it ${state}`,
     before: runs,
-    act: (run: RunScene) => run.at(9).conclude(A, state, RESULT),
-    write: guessed,
+    act: (run: RunScene) => run.at(9).complete(A, state, RESULT),
+    write: fast,
     outcome: "replayed",
     otherwise: "recorded",
   })),
   {
     operation: "record that its result is left out",
     before: runs,
-    act: (run) => run.conclude(A, "succeeded", { omitted: true }),
-    write: guessed,
+    act: (run) => run.complete(A, "succeeded", { omitted: true }),
+    write: fast,
     outcome: "replayed",
     otherwise: "recorded",
   },
   {
     operation: "record past its lease",
     before: at(LEASE_MS + MARGIN_MS),
-    act: (run) => run.conclude(A, "succeeded", RESULT),
+    act: (run) => run.complete(A, "succeeded", RESULT),
     write: decided,
     outcome: "replayed",
     otherwise: "recorded",

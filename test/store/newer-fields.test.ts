@@ -11,7 +11,7 @@ import type { Item } from "../../lib/store/item.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/item.js";
 import { freshTable } from "../support/engine.js";
 import { QueueScene } from "./queue-scene.js";
-import { A, B, C, D, LEASE_MS, MARGIN_MS, RULES } from "./scene.js";
+import { A, B, C, D, LEASE_MS, MARGIN_MS, POLICY } from "./scene.js";
 
 const NEWER = { zz: "of a newer version" };
 
@@ -37,7 +37,7 @@ function withNewerFields(item: Item): Item {
 /** A table, a key on it that A holds and these wait for, and its item with newer fields in it. */
 async function newer(...waiters: readonly string[]) {
   const { client, tableName } = await freshTable();
-  const store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+  const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
   const documents = DynamoDBDocumentClient.from(client);
   const key = new QueueScene(store);
   const at = { TableName: tableName, Key: itemKey(key.address) };
@@ -48,11 +48,14 @@ async function newer(...waiters: readonly string[]) {
   for (const id of waiters) await key.at(3).queue(id);
   await documents.send(new PutCommand({ TableName: tableName, Item: withNewerFields(await item()) }));
   // Another process, which has not seen the key before.
-  const scene = new QueueScene(createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 }), key.address);
-  return { key: scene, item };
+  const fixture = new QueueScene(
+    createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 }),
+    key.address,
+  );
+  return { key: fixture, item };
 }
 
-const isKept = (part: unknown): boolean => (part as Item | undefined)?.["zz"] === NEWER.zz;
+const isStored = (part: unknown): boolean => (part as Item | undefined)?.["zz"] === NEWER.zz;
 const member = (of: unknown, name: string): unknown => (of as Item)[name];
 
 describe("a record with fields of a newer version in all its parts", () => {
@@ -61,24 +64,24 @@ describe("a record with fields of a newer version in all its parts", () => {
     expect(await key.at(10).release(B)).toMatchObject({ state: "never" });
     const { h, q, zz } = await item();
     expect(zz).toBe(NEWER.zz);
-    expect(isKept(member(h, A))).toBe(true);
+    expect(isStored(member(h, A))).toBe(true);
     const [first] = q as readonly Item[];
-    expect([isKept(first), isKept(member(first?.["g"], C))]).toEqual([true, true]);
+    expect([isStored(first), isStored(member(first?.["g"], C))]).toEqual([true, true]);
   });
 
   it("is taken over, and what an offer was made of keeps its fields", async () => {
     const { key, item } = await newer(B, C);
     expect(await key.at(2 + LEASE_MS + MARGIN_MS).queue(C)).toMatchObject({ state: "waiting" });
     const { h, q } = await item();
-    expect(isKept(member(h, B))).toBe(true);
-    expect(isKept((q as readonly unknown[])[0])).toBe(true);
+    expect(isStored(member(h, B))).toBe(true);
+    expect(isStored((q as readonly unknown[])[0])).toBe(true);
   });
 
   it("keeps the fields of a hold that is renewed, and of a lease that ended", async () => {
     const { key, item } = await newer();
     await key.at(10).renew(A, { leaseMs: 2 * LEASE_MS });
     const { h, r0 } = await item();
-    expect([isKept(member(h, A)), isKept(r0)]).toEqual([true, true]);
+    expect([isStored(member(h, A)), isStored(r0)]).toEqual([true, true]);
   });
 
   it("is read and written back as it was", async () => {

@@ -10,7 +10,7 @@ import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode, Waiter } from "../../lib/core/record.js";
 import { toSecondsUp } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import { leaseId, RULES, START_MS } from "./scene.js";
+import { leaseId, POLICY, START_MS } from "./scene.js";
 
 /** What an acquire asks for. */
 interface Kind {
@@ -27,7 +27,7 @@ const PERMITS: Kind = { mode: "exclusive", limit: 3, permits: 2 };
 /** The longest makes a record outlive the leases that come after it. */
 const LENGTHS_MS = [1_000, 10_000, DEFAULTS.leaseMs, 600_000] as const;
 const { offerWindowMs, waiterTtlMs } = DEFAULTS;
-const EDGES_MS = [1_000, RULES.marginMs(1_000), offerWindowMs, offerWindowMs - 1, waiterTtlMs, waiterTtlMs / 2, LIMITS.visitMaxMs];
+const EDGES_MS = [1_000, POLICY.marginMs(1_000), offerWindowMs, offerWindowMs - 1, waiterTtlMs, waiterTtlMs / 2, LIMITS.pollMaxMs];
 /** Long enough to be counted by its bytes. */
 const LONG_OWNER = "x".repeat(LIMITS.ownerChars);
 
@@ -77,7 +77,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   passMs: fc.oneof(
     { weight: 16, arbitrary: fc.constantFrom(0, 1, 1) },
     { weight: 3, arbitrary: fc.constantFrom(...EDGES_MS) },
-    { weight: 3, arbitrary: fc.constantFrom(LIMITS.reportAfterMs, LIMITS.reportAfterMs - 1) },
+    { weight: 3, arbitrary: fc.constantFrom(LIMITS.keepAliveAfterMs, LIMITS.keepAliveAfterMs - 1) },
     { weight: 2, arbitrary: fc.integer({ min: 0, max: 3_000 }) },
   ),
   aheadMs: fc.constantFrom(0, 0, 0, 0, 1, 900, 4_000, 9_999),
@@ -106,7 +106,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
     waiting: fc.constantFrom(1, 1, 2, 2, 3, 3, 8, LIMITS.waitersMax - 1),
-    ended: fc.shuffledSubarray([1, 2, 3, 4, 5, 6, 7, 8, 9], { minLength: LIMITS.endedRemembered, maxLength: LIMITS.endedRemembered }),
+    ended: fc.shuffledSubarray([1, 2, 3, 4, 5, 6, 7, 8, 9], { minLength: LIMITS.tombstonesMax, maxLength: LIMITS.tombstonesMax }),
     fencingToken: fc.constantFrom(1, START_MS - 1, START_MS + 5_000),
     leaseMs: fc.constantFrom(...LENGTHS_MS),
     broken: fc.constantFrom(undefined, undefined, undefined, "drain" as const),
@@ -114,14 +114,14 @@ const remembered: fc.Arbitrary<LockRecord> = fc
   })
   .map(({ waiting, ended, fencingToken, leaseMs, broken, longerUsed }) => {
     const expiresAtMs = START_MS + leaseMs;
-    const marginMs = RULES.marginMs(leaseMs);
+    const marginMs = POLICY.marginMs(leaseMs);
     const hold: Hold = {
-      ...{ principal: "P", owner: "first", mode: "exclusive", permits: 1, params: "{}", leaseMs, fencingToken },
+      ...{ principal: "P", owner: "first", mode: "exclusive", permits: 1, requestHash: "{}", leaseMs, fencingToken },
       ...{ grantedAtMs: START_MS, expiresAtMs, marginMs, ...(broken && { broken }) },
     };
     const waiters = Array.from({ length: waiting }, (_, place): Waiter => {
-      const common = { principal: "P", owner: "", mode: "exclusive", permits: 1, params: "{}", priority: 0 } as const;
-      return { leaseId: leaseId(100 + place), ...common, ttlMs: waiterTtlMs, heardUntilMs: START_MS + waiterTtlMs - place };
+      const common = { principal: "P", owner: "", mode: "exclusive", permits: 1, requestHash: "{}", priority: 0 } as const;
+      return { leaseId: leaseId(100 + place), ...common, ttlMs: waiterTtlMs, aliveUntilMs: START_MS + waiterTtlMs - place };
     });
     return {
       ...{ version: START_MS - 7, fencingToken, fenceFloor: fencingToken, limit: 1 },
@@ -130,7 +130,7 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       waiters,
       ended: ended.map((order) => ({ leaseId: leaseId(order), ending: "released" })),
       floor: leaseId(0),
-      ttlAtSec: toSecondsUp(expiresAtMs + marginMs + RULES.retentionMs) + longerUsed,
+      ttlAtSec: toSecondsUp(expiresAtMs + marginMs + POLICY.retentionMs) + longerUsed,
     };
   });
 
@@ -167,15 +167,23 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
     const waits = (draft.act === "queue") !== otherwise;
     // Some ids are those that ended before.
     const id = draft.who < 12 ? leaseId(draft.who) : leaseId(++order, nowMs - START_MS);
-    return { type: "acquire", key, leaseId: id, principal: "P", ...asked, params: JSON.stringify(asked), ...(waits && { wait: true }) };
+    return {
+      type: "acquire",
+      key,
+      leaseId: id,
+      principal: "P",
+      ...asked,
+      requestHash: JSON.stringify(asked),
+      ...(waits && { wait: true }),
+    };
   }
 
   function askAgain(id: LeaseId, { otherwise, intruder }: Draft): Command {
     const first = sent.find((command) => command.type === "acquire" && command.leaseId === id);
     const usual = { owner: "", leaseMs: DEFAULTS.leaseMs, priority: 0, ...WRITER };
     const again: Command =
-      first?.type === "acquire" ? first : { type: "acquire", key, leaseId: id, principal: "P", ...usual, params: "{}", wait: true };
-    return { ...again, ...(intruder && { principal: "Q" }), ...(otherwise && { params: "other" }) };
+      first?.type === "acquire" ? first : { type: "acquire", key, leaseId: id, principal: "P", ...usual, requestHash: "{}", wait: true };
+    return { ...again, ...(intruder && { principal: "Q" }), ...(otherwise && { requestHash: "other" }) };
   }
 
   function resolve(draft: Draft, record: LockRecord | undefined): Command {
@@ -215,6 +223,6 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
     nowMs += passMs;
     const command = resolve(draft, record);
     sent.push(command);
-    return { command, nowMs, reading: { earlierMs: nowMs, laterMs: nowMs + aheadMs } };
+    return { command, nowMs, reading: { earliestMs: nowMs, latestMs: nowMs + aheadMs } };
   };
 }

@@ -11,8 +11,8 @@ import { freshTable } from "../support/engine.js";
 import { EXAMPLES } from "./queue-predicates.js";
 import type { Example, Stage } from "./queue-predicates.js";
 import { QueueScene } from "./queue-scene.js";
-import { GUESSES, weakenWhere } from "./queue-twins.js";
-import { A, B, C, RULES } from "./scene.js";
+import { FAST_PATHS, mutateWhere } from "./queue-twins.js";
+import { A, B, C, POLICY } from "./scene.js";
 import type { EngineTable } from "./twins.js";
 
 describe("each predicate is needed", () => {
@@ -21,12 +21,12 @@ describe("each predicate is needed", () => {
     expect(await onTable(await freshTable(), play)).toEqual(wanted);
 
     const table = await freshTable();
-    const weakened = weakenWhere(table.client, GUESSES[write], predicate);
+    const weakened = mutateWhere(table.client, FAST_PATHS[write], predicate);
     expect(await onTable(table, play)).not.toEqual(wanted);
     expect(weakened(), "conditions that had it").toBeGreaterThan(0);
   });
 
-  it.each(["enqueue", "claim", "handOver", "leave", "hear", "decided"] as const)(
+  it.each(["enqueue", "claim", "handOver", "leave", "touchWaiter", "decided"] as const)(
     "for the %s when a newer version has written the record meanwhile: KNOWN_FORMAT",
     async (write) => {
       const items = async (table: EngineTable) => {
@@ -49,7 +49,7 @@ describe("each predicate is needed", () => {
       const untouched = await items(await freshTable());
       expect(untouched.after).toEqual(untouched.before);
       const table = await freshTable();
-      weakenWhere(table.client, GUESSES[write], "(attribute_not_exists(fv) OR fv <= :format)");
+      mutateWhere(table.client, FAST_PATHS[write], "(attribute_not_exists(fv) OR fv <= :format)");
       const touched = await items(table);
       expect(touched.after).not.toEqual(touched.before);
     },
@@ -61,7 +61,7 @@ const inUse: Act = (here) => here.acquire(A);
 const inLine: Act = async (here) => (await inUse(here), await here.queue(B), here.at(1));
 
 /** What brings each kind of write about. */
-const NEWER: Readonly<Record<keyof typeof GUESSES, { readonly prepare: Act; readonly act: Act }>> = {
+const NEWER: Readonly<Record<keyof typeof FAST_PATHS, { readonly prepare: Act; readonly act: Act }>> = {
   enqueue: { prepare: inUse, act: (here) => here.queue(B) },
   claim: { prepare: async (here) => (await inLine(here), here.release(A)), act: (here) => here.at(2).queue(B) },
   handOver: { prepare: inLine, act: (here) => here.release(A) },
@@ -69,14 +69,14 @@ const NEWER: Readonly<Record<keyof typeof GUESSES, { readonly prepare: Act; read
     prepare: async (here) => (await here.acquire(A, { mode: "shared" }), here.acquire(B, { mode: "shared" })),
     act: (here) => here.release(A),
   },
-  hear: { prepare: inLine, act: (here) => here.at(9_000).queue(B) },
+  touchWaiter: { prepare: inLine, act: (here) => here.at(9_000).queue(B) },
   decided: { prepare: inLine, act: (here) => here.queue(C, { priority: 5 }) },
 };
 
 /** What an example comes to by the core alone. */
 async function inMemory(play: Example["play"]) {
   const table = createMemoryTable();
-  const here = new QueueScene(createMemoryStore({ rules: RULES, table }));
+  const here = new QueueScene(createMemoryStore({ policy: POLICY, table }));
   const put: Stage["put"] = async (record) => (table.remove(here.address), table.replace(here.address, record, undefined));
   return played({ here, there: new QueueScene(here.store, here.address), put, before: (_, act) => act() }, play);
 }
@@ -92,12 +92,12 @@ async function played(stage: Stage, play: Example["play"]) {
 }
 
 function stageOn({ client, tableName }: EngineTable): Stage {
-  const process = () => createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 });
+  const process = () => createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
   const here = new QueueScene(process());
   const documents = DynamoDBDocumentClient.from(client);
   const put: Stage["put"] = (record) =>
     documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(here.address), ...toItem(record) } }));
-  return { here, there: new QueueScene(process(), here.address), put, before: (write, act) => beforeNext(client, GUESSES[write], act) };
+  return { here, there: new QueueScene(process(), here.address), put, before: (write, act) => beforeNext(client, FAST_PATHS[write], act) };
 }
 
 /** Does something just before the next write that updates this. */

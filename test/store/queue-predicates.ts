@@ -6,7 +6,7 @@ import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import type { QueueScene } from "./queue-scene.js";
 import { permits, READER } from "./queue-scene.js";
-import type { GUESSES } from "./queue-twins.js";
+import type { FAST_PATHS } from "./queue-twins.js";
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, START_MS } from "./scene.js";
 import type { outcomeOf } from "./scene.js";
 
@@ -19,12 +19,12 @@ export interface Stage {
   /** Makes the key's record this one, which no store would leave. */
   readonly put: (record: LockRecord) => Promise<unknown>;
   /** Does something just before the next write of this kind arrives. */
-  readonly before: (write: keyof typeof GUESSES, act: () => Promise<unknown>) => Promise<unknown>;
+  readonly before: (write: keyof typeof FAST_PATHS, act: () => Promise<unknown>) => Promise<unknown>;
 }
 
 /** A predicate, in the writes that are known by this, and the example for it. */
 export interface Example {
-  readonly write: keyof typeof GUESSES;
+  readonly write: keyof typeof FAST_PATHS;
   readonly predicate: string;
   readonly why: string;
   readonly play: (stage: Stage) => Promise<Answer>;
@@ -144,7 +144,7 @@ const CLAIM: readonly Omit<Example, "write">[] = [
     async play({ here, put }) {
       await here.acquire(A, READER);
       const record = (await here.read())!;
-      const by = { principal: "P", owner: "", mode: "exclusive", permits: 1, params: "same", priority: 0 } as const;
+      const by = { principal: "P", owner: "", mode: "exclusive", permits: 1, requestHash: "same", priority: 0 } as const;
       await put({ ...record, offers: [{ leaseId: B, ...by, offeredAtMs: START_MS }], upgrading: { leaseId: A, untilMs: START_MS + 1 } });
       await here.read();
       return here.at(1).queue(B);
@@ -167,7 +167,7 @@ const CLAIM: readonly Omit<Example, "write">[] = [
   {
     predicate: "h.#me.ph = :params",
     why: "it asks for something else",
-    play: async (stage) => (await turn(stage, B), stage.here.queue(B, { params: "other" })),
+    play: async (stage) => (await turn(stage, B), stage.here.queue(B, { requestHash: "other" })),
   },
   {
     predicate: "(attribute_not_exists(f) OR f < :now)",
@@ -300,18 +300,18 @@ const of = (write: Example["write"], examples: readonly Omit<Example, "write">[]
 /** An example for each predicate of each write. */
 export const EXAMPLES: readonly Example[] = [
   ...of("enqueue", ENQUEUE),
-  ...Array.from({ length: LIMITS.endedRemembered }, (_, slot) => ended(slot)),
+  ...Array.from({ length: LIMITS.tombstonesMax }, (_, slot) => ended(slot)),
   ...of("claim", CLAIM),
   ...of("handOver", HAND_OVER),
   ...of("leave", LEAVE),
   {
-    write: "hear",
+    write: "touchWaiter",
     predicate: "qi[1] = :me",
     why: "who was ahead of it has left meanwhile",
     async play(stage) {
       await line(stage, B, C, D);
       pass(stage, DEFAULTS.waiterTtlMs / 2 + 3);
-      await stage.before("hear", () => stage.there.release(B));
+      await stage.before("touchWaiter", () => stage.there.release(B));
       return stage.here.queue(C);
     },
   },
@@ -332,7 +332,7 @@ export const EXAMPLES: readonly Example[] = [
     async play(stage) {
       const { here, there } = stage;
       await turn(stage, B, C, D);
-      pass(stage, 4 + LIMITS.reportAfterMs);
+      pass(stage, 4 + LIMITS.keepAliveAfterMs);
       await there.queue(C);
       pass(stage, 4 + DEFAULTS.offerWindowMs);
       return here.queue(D);

@@ -5,23 +5,23 @@ import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, Scene } from "./scene.js";
+import { A, Fixture } from "./scene.js";
 
 /** Acquires one of the readers' way, and of so many permits of three. */
 export const READER = { mode: "shared" } as const;
 export const permits = (count: number) => ({ limit: 3, permits: count }) as const;
 
 /** What who waits is told. */
-export const waiting = (position: number, retryAfterMs: number, comeWithinMs: number = LIMITS.visitMaxMs): Waiting => ({
+export const waiting = (position: number, retryAfterMs: number, pollWithinMs: number = LIMITS.pollMaxMs): Waiting => ({
   ok: true,
   state: "waiting",
   position,
   retryAfterMs,
-  comeWithinMs,
+  pollWithinMs,
 });
 
 /** A scene with a queue. */
-export class QueueScene extends Scene {
+export class QueueScene extends Fixture {
   /** A look from a place in the queue, which writes nothing: the record is read, as the service reads it. */
   async look(id: LeaseId, by = "P"): Promise<Held | Waiting | Refusal> {
     return check(await this.read(), { key: this.address.key, leaseId: id, principal: by }, this.clocks);

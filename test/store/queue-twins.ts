@@ -13,7 +13,7 @@ import { expect } from "vitest";
 import { queueBehind } from "../../lib/core/acquire.js";
 import { check } from "../../lib/core/check.js";
 import type { Acquire, LeaseEvent } from "../../lib/core/commands.js";
-import { settled, waiterFor, withWaiter } from "../../lib/core/queue.js";
+import { advanceQueue, waiterFor, withWaiter } from "../../lib/core/queue.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
@@ -24,22 +24,22 @@ import type { Address, LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { PROCESSES, resolver } from "./queue-histories.js";
 import type { History } from "./queue-histories.js";
-import { freshNamespace, outcomeOf, RULES, START_MS } from "./scene.js";
+import { freshNamespace, outcomeOf, POLICY, START_MS } from "./scene.js";
 import type { EngineTable, Play } from "./twins.js";
-import { weaken } from "./weaken.js";
+import { mutate } from "./weaken.js";
 
 /** By what each guess is known among the writes: a part of what it updates. */
-export const GUESSES = {
+export const FAST_PATHS = {
   enqueue: "q = list_append(q, :waiters)",
   claim: "SET h.#me = :hold",
   handOver: "h = if_not_exists(q[0].g, :nobody)",
   leave: "REMOVE h.#me",
-  hear: "].u = :until",
+  touchWaiter: "].u = :until",
   decided: "qi = :qi",
 } as const;
 
 /** The two of them, on this table of an engine. */
-export function queueTwins({ client, tableName }: EngineTable): Play<History> {
+export function queueStorePair({ client, tableName }: EngineTable): Play<History> {
   const writtenBy = watchWrites(client);
   tellHoldsById(client);
   const documents = DynamoDBDocumentClient.from(client);
@@ -48,12 +48,12 @@ export function queueTwins({ client, tableName }: EngineTable): Play<History> {
     const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };
     const table = createMemoryTable();
     const memory = createMemoryStore({
-      rules: RULES,
+      policy: POLICY,
       table: { ...table, replace: (at, next, seenVersion) => table.replace(at, { ...next, holds: byId(next.holds) }, seenVersion) },
     });
     let monotonicMs = START_MS;
     const clock = { ...systemClock, monotonicMs: () => monotonicMs };
-    const startProcess = (): LockStore => createDynamoStore({ client, tableName, rules: RULES, clock, random: () => 0 });
+    const startProcess = (): LockStore => createDynamoStore({ client, tableName, policy: POLICY, clock, random: () => 0 });
     const startAll = (): LockStore[] => Array.from({ length: PROCESSES - 1 }, startProcess);
     let processes = startAll();
 
@@ -77,10 +77,10 @@ export function queueTwins({ client, tableName }: EngineTable): Play<History> {
         expect(seen(await process.read(address)), JSON.stringify(asked)).toEqual(seen(before));
       }
       const { result: came, updates } = await writtenBy(() => process.apply(address, command, () => reading));
-      const guesses = Object.entries(GUESSES).filter(([, part]) => updates.some((update) => update.includes(part)));
+      const guesses = Object.entries(FAST_PATHS).filter(([, part]) => updates.some((update) => update.includes(part)));
       for (const [name] of guesses) told(`by ${name}`);
 
-      const isBlind = updates.some((update) => update.includes(GUESSES.enqueue));
+      const isBlind = updates.some((update) => update.includes(FAST_PATHS.enqueue));
       const wanted =
         isBlind && before && command.type === "acquire"
           ? await queuedBlind(before, command, reading, (next) => table.replace(address, next, before))
@@ -118,11 +118,11 @@ async function queuedBlind(
   reading: ClockReading,
   replace: (next: LockRecord) => Promise<unknown>,
 ): Promise<Pick<ReturnType<typeof queueBehind>, "answer" | "events">> {
-  const { next, ...blind } = queueBehind(before, command, reading, RULES);
-  const { behind: _behind, ...looked } = transition(before, command, reading, RULES);
+  const { next, ...blind } = queueBehind(before, command, reading, POLICY);
+  const { behind: _behind, ...looked } = transition(before, command, reading, POLICY);
   expect(looked.answer).toMatchObject({ ok: true });
   const waiters = withWaiter(before.waiters, waiterFor(command, reading));
-  if (!settled({ ...before, waiters }, reading, command.leaseId, true).moved) expect({ next, ...blind }).toEqual(looked);
+  if (!advanceQueue({ ...before, waiters }, reading, command.leaseId, true).moved) expect({ next, ...blind }).toEqual(looked);
   if (next) await replace(next);
   return blind;
 }
@@ -146,7 +146,7 @@ function watchWrites(client: DynamoDBClient): <T>(act: () => Promise<T>) => Prom
 }
 
 /** {@link weaken} for the writes alone that update this. */
-export function weakenWhere(client: DynamoDBClient, updates: string, ...predicates: readonly string[]): () => number {
+export function mutateWhere(client: DynamoDBClient, updates: string, ...predicates: readonly string[]): () => number {
   type Send = (args: { readonly input: object }) => Promise<never>;
   const add = (weakening: (next: Send) => Send): void =>
     client.middlewareStack.add(
@@ -157,7 +157,7 @@ export function weakenWhere(client: DynamoDBClient, updates: string, ...predicat
       },
       { step: "initialize" },
     );
-  return weaken({ middlewareStack: { add } } as unknown as DynamoDBClient, ...predicates);
+  return mutate({ middlewareStack: { add } } as unknown as DynamoDBClient, ...predicates);
 }
 
 function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {

@@ -19,7 +19,7 @@ import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { QueueScene } from "./queue-scene.js";
 import { replacingStore } from "./replacing-store.js";
-import { A, B, C, D, leaseId, outcomeOf, RULES, START_MS } from "./scene.js";
+import { A, B, C, D, leaseId, outcomeOf, POLICY, START_MS } from "./scene.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
 type Act = (lock: QueueScene) => Promise<Answer>;
@@ -30,7 +30,7 @@ const ORDINARY = {
   by: digestOfPrincipal("123456789012/AROAEXAMPLEEXAMPLEEX1"),
   owner: "checkout-7",
   leaseMs: DEFAULTS.leaseMs,
-  params: "0123456789abcdef",
+  requestHash: "0123456789abcdef",
 };
 const LONG_MS = 120_000;
 const MOST = LIMITS.waitersMax;
@@ -40,7 +40,7 @@ const acquire = (id: string): Act => (lock) => lock.acquire(id, ORDINARY); // pr
 const queue = (id: string, priority = 0): Act => (lock) => lock.queue(id, { ...ORDINARY, priority }); // prettier-ignore
 const release = (id: string): Act => (lock) => lock.release(id, ORDINARY); // prettier-ignore
 const look = (id: string): Act => (lock) => lock.look(id, ORDINARY.by); // prettier-ignore
-const pass = (ms: number): Prepare => async (lock) => void lock.at(lock.clocks.laterMs - START_MS + ms); // prettier-ignore
+const pass = (ms: number): Prepare => async (lock) => void lock.at(lock.clocks.latestMs - START_MS + ms); // prettier-ignore
 const HELD = [acquire(A)];
 /** A holds, these wait. */
 const line = (...ids: readonly string[]): readonly Prepare[] => [...HELD, ...ids.map((id) => queue(id))];
@@ -112,7 +112,7 @@ const ROWS: readonly Row[] = [
 let proxy: FaultProxy;
 let table: FreshTable;
 const storeOf = ({ client, tableName }: FreshTable): LockStore =>
-  createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
 /** The same key, in a process that has seen nothing of it. */
 function elsewhereOf(lock: QueueScene): QueueScene {
@@ -148,7 +148,7 @@ describe("counted at the engine", () => {
     const version = (await lock.read())?.version;
     await queue(C)(lock.at(HALF_MS));
     const record = await lock.read();
-    expect(record?.waiters[1]?.heardUntilMs).toBeGreaterThan(record?.waiters[0]?.heardUntilMs ?? 0);
+    expect(record?.waiters[1]?.aliveUntilMs).toBeGreaterThan(record?.waiters[0]?.aliveUntilMs ?? 0);
     expect(record?.version).toBe(version);
     await queue(D)(lock);
     expect((await lock.read())?.version).toBe((version ?? 0) + 1);
@@ -271,7 +271,7 @@ describe("a queue that is as long as it may be", () => {
     const lock = await full();
     await lock.renew(A, { by: ORDINARY.by, leaseMs: 600_000 });
     const minute = await cost(1, async () => {
-      for (let ms: number = LIMITS.visitMaxMs; ms <= 60_000; ms += LIMITS.visitMaxMs) {
+      for (let ms: number = LIMITS.pollMaxMs; ms <= 60_000; ms += LIMITS.pollMaxMs) {
         const record = await lock.at(ms).read();
         for (const leaseId of IDS.slice(1, MOST + 1)) {
           const seen = check(record, { key: lock.address.key, leaseId, principal: ORDINARY.by }, lock.clocks);

@@ -24,8 +24,8 @@ export function queues(store: () => LockStore): void {
   it("queues in the order of arrival, says the place and when to come, and keeps what the turn needs", async () => {
     const lock = new QueueScene(store());
     const { version } = leaseIn(await lock.acquire(A));
-    expect(await lock.at(1, 400).queue(B, { by: "Q", owner: "checkout-7" })).toEqual(waiting(1, LIMITS.visitStepMs));
-    expect(await lock.at(2).queue(C)).toEqual(waiting(2, 2 * LIMITS.visitStepMs));
+    expect(await lock.at(1, 400).queue(B, { by: "Q", owner: "checkout-7" })).toEqual(waiting(1, LIMITS.pollStepMs));
+    expect(await lock.at(2).queue(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
     const record = await lock.read();
     expect(record).toMatchObject({ version: version + 2, offers: [], ended: [] });
     expect(record?.waiters[0]).toEqual({
@@ -34,9 +34,9 @@ export function queues(store: () => LockStore): void {
       owner: "checkout-7",
       mode: "exclusive",
       permits: 1,
-      params: "same",
+      requestHash: "same",
       priority: 0,
-      heardUntilMs: START_MS + 401 + TTL_MS,
+      aliveUntilMs: START_MS + 401 + TTL_MS,
       ttlMs: TTL_MS,
     });
     expect(await lock.standing()).toEqual({ holds: [A], offers: [], waiters: [B, C] });
@@ -45,15 +45,15 @@ export function queues(store: () => LockStore): void {
   it("tells the same to who asks again or only looks, and writes nothing", async () => {
     const lock = await inLine(store(), B, C);
     const before = await lock.read();
-    expect(await lock.at(3).queue(C)).toEqual(waiting(2, 2 * LIMITS.visitStepMs));
-    expect(await lock.look(C)).toEqual(waiting(2, 2 * LIMITS.visitStepMs));
+    expect(await lock.at(3).queue(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
+    expect(await lock.look(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
     expect(await lock.read()).toEqual(before);
   });
 
   it("refuses who will not wait, while others hold, are offered the key or wait; who is queued keeps its place", async () => {
     const lock = await inLine(store(), B, C);
     expect(await lock.at(5).acquire(D)).toMatchObject({ code: "locked", retryAfterMs: LEASE_MS + MARGIN_MS - 5 });
-    expect(await lock.ask(C, {})).toEqual(waiting(2, 2 * LIMITS.visitStepMs));
+    expect(await lock.ask(C, {})).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
     await lock.release(A);
     expect(await lock.acquire(D)).toMatchObject({ code: "locked", holders: [], retryAfterMs: OFFER_MS });
     expect(await lock.standing()).toEqual({ holds: [], offers: [B], waiters: [C] });
@@ -66,12 +66,12 @@ export function queues(store: () => LockStore): void {
       expect(await lock.queue(id, { by: "Q" })).toMatchObject({ code: "forbidden" });
       expect(await lock.release(id, { by: "Q" })).toMatchObject({ code: "forbidden" });
       expect(await lock.look(id, "Q")).toMatchObject({ code: "forbidden" });
-      expect(await lock.queue(id, { params: "other" })).toMatchObject({ code: "lease-reused" });
+      expect(await lock.queue(id, { requestHash: "other" })).toMatchObject({ code: "lease-reused" });
     }
     expect(await lock.read()).toEqual(before);
     await lock.release(A);
     expect(await lock.queue(B, { by: "Q" })).toMatchObject({ code: "forbidden" });
-    expect(await lock.queue(B, { params: "other" })).toMatchObject({ code: "lease-reused" });
+    expect(await lock.queue(B, { requestHash: "other" })).toMatchObject({ code: "lease-reused" });
     expect(await lock.standing()).toEqual({ holds: [], offers: [B], waiters: [C] });
   });
 
@@ -83,12 +83,12 @@ export function queues(store: () => LockStore): void {
     expect(offered).toMatchObject({ version: version + 1, holds: {}, offers: [{ leaseId: B, offeredAtMs: START_MS + 100 }] });
     expect(await lock.look(B)).toEqual(waiting(1, 0));
     // The others come in time to say that they live, should B not come.
-    expect(await lock.look(C)).toEqual(waiting(2, LIMITS.visitStepMs, LIMITS.reportAfterMs));
+    expect(await lock.look(C)).toEqual(waiting(2, LIMITS.pollStepMs, LIMITS.keepAliveAfterMs));
 
     const lease = leaseIn(await lock.at(700, 50).queue(B));
     expect(lease).toMatchObject({ fencingToken: START_MS + 750, remainingMs: LEASE_MS, version: version + 2 });
     expect(await lock.standing()).toEqual({ holds: [B], offers: [], waiters: [C] });
-    expect(await lock.look(C)).toEqual(waiting(1, LIMITS.visitStepMs));
+    expect(await lock.look(C)).toEqual(waiting(1, LIMITS.pollStepMs));
   });
 
   it("gives a claim in the millisecond of the last grant a larger token", async () => {
@@ -119,7 +119,7 @@ export function queues(store: () => LockStore): void {
   it("lets who leaves go for good: the others move up, and its turn is the next one's", async () => {
     const lock = await inLine(store(), B, C, D);
     expect(await lock.at(10).release(C)).toEqual({ ok: true, state: "never" });
-    expect(await lock.look(D)).toEqual(waiting(2, 2 * LIMITS.visitStepMs));
+    expect(await lock.look(D)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
     expect(await lock.queue(C)).toMatchObject({ code: "lease-over" });
     await lock.at(20).release(A);
     expect(await lock.at(30).release(B)).toEqual({ ok: true, state: "never" });
@@ -137,13 +137,13 @@ export function queues(store: () => LockStore): void {
     const lock = await inLine(store(), B, C);
     const before = await lock.read();
     const halfMs = 2 + TTL_MS / 2;
-    expect(await lock.at(halfMs - 1).look(C)).toMatchObject({ retryAfterMs: 2 * LIMITS.visitStepMs });
+    expect(await lock.at(halfMs - 1).look(C)).toMatchObject({ retryAfterMs: 2 * LIMITS.pollStepMs });
     expect(await lock.at(halfMs).look(C)).toMatchObject({ position: 2, retryAfterMs: 0 });
-    expect(await lock.queue(C)).toEqual(waiting(2, 2 * LIMITS.visitStepMs));
+    expect(await lock.queue(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
     const ttlMs = TTL_MS + DEFAULTS.waiterTtlStepMs;
-    const heard = { ...before?.waiters[1], ttlMs, heardUntilMs: START_MS + halfMs + ttlMs };
+    const heard = { ...before?.waiters[1], ttlMs, aliveUntilMs: START_MS + halfMs + ttlMs };
     expect(await lock.read()).toEqual({ ...before, touches: 1, waiters: [before?.waiters[0], heard] });
-    expect(await lock.look(C)).toMatchObject({ retryAfterMs: 2 * LIMITS.visitStepMs });
+    expect(await lock.look(C)).toMatchObject({ retryAfterMs: 2 * LIMITS.pollStepMs });
   });
 
   it("takes over from a dead holder when its margin is over, for who is first and no earlier", async () => {
@@ -170,10 +170,10 @@ export function queues(store: () => LockStore): void {
     await lock.acquire(A);
     for (let order = 1; order <= LIMITS.waitersMax; order++) await lock.queue(leaseId(order + 100));
     const before = await lock.read();
-    const full = { code: "queue-full", definite: true, retry: "later", retryAfterMs: LIMITS.visitMaxMs };
+    const full = { code: "queue-full", definite: true, retry: "later", retryAfterMs: LIMITS.pollMaxMs };
     expect(await lock.queue(D)).toMatchObject(full);
     expect(await lock.read()).toEqual(before);
-    expect(await lock.queue(leaseId(200))).toMatchObject({ position: LIMITS.waitersMax, retryAfterMs: LIMITS.visitMaxMs });
+    expect(await lock.queue(leaseId(200))).toMatchObject({ position: LIMITS.waitersMax, retryAfterMs: LIMITS.pollMaxMs });
     await lock.release(leaseId(150));
     expect(await lock.queue(D)).toMatchObject({ position: LIMITS.waitersMax });
     expect(await lock.queue(C)).toMatchObject(full);

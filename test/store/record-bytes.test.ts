@@ -1,10 +1,10 @@
 /** The bytes that the core counts of a record, against the item that a store writes of it: never fewer, and few more. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BLANK } from "../../lib/core/ending.js";
+import { EMPTY_RECORD } from "../../lib/core/ending.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import { isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
-import type { Checkpoint, EndedLease, Hold, LockRecord, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
+import type { Checkpoint, Tombstone, Hold, LockRecord, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/lock-store.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/item.js";
 import { itemBytes } from "../support/item-bytes.js";
@@ -38,22 +38,33 @@ const hold: fc.Arbitrary<Hold> = fc.record(
     grantedAtMs: time,
     expiresAtMs: time,
     marginMs: fc.constantFrom(0, 1021, 173_801),
-    params: fc.constantFrom("", PARAMS),
+    requestHash: fc.constantFrom("", PARAMS),
     broken: fc.constantFrom("drain" as const, "forced" as const),
     meta: fc.dictionary(text, fc.oneof(text, fc.double(), fc.constant(null))),
   },
   {
-    requiredKeys: ["principal", "owner", "mode", "permits", "fencingToken", "leaseMs", "grantedAtMs", "expiresAtMs", "marginMs", "params"],
+    requiredKeys: [
+      "principal",
+      "owner",
+      "mode",
+      "permits",
+      "fencingToken",
+      "leaseMs",
+      "grantedAtMs",
+      "expiresAtMs",
+      "marginMs",
+      "requestHash",
+    ],
   },
 );
-const asking = { principal: fc.constant(PRINCIPAL), owner, mode, permits, params: fc.constant(PARAMS), priority: fc.nat(9) };
+const asking = { principal: fc.constant(PRINCIPAL), owner, mode, permits, requestHash: fc.constant(PARAMS), priority: fc.nat(9) };
 const waiter: fc.Arbitrary<Omit<Waiter, "leaseId">> = fc.record({
   ...asking,
-  heardUntilMs: fc.constant(START_MS),
+  aliveUntilMs: fc.constant(START_MS),
   ttlMs: fc.constantFrom(15_000, 114_000, 15_001),
 });
 const offer: fc.Arbitrary<Omit<Offer, "leaseId">> = fc.record({ ...asking, offeredAtMs: fc.constant(START_MS) });
-const ended: fc.Arbitrary<EndedLease> = fc.record(
+const ended: fc.Arbitrary<Tombstone> = fc.record(
   {
     leaseId: fc.constant(leaseId(1)),
     ending: fc.constantFrom("released" as const, "transferred" as const),
@@ -95,13 +106,13 @@ const records: fc.Arbitrary<LockRecord> = fc
     holds: fc.array(hold, { maxLength: 8 }),
     offers: fc.array(offer, { maxLength: 4 }),
     waiters: fc.array(waiter, { maxLength: 8 }),
-    ended: fc.array(ended, { maxLength: LIMITS.endedRemembered }),
+    ended: fc.array(ended, { maxLength: LIMITS.tombstonesMax }),
     run: fc.option(run, { nil: undefined }),
     upgrading: fc.option(fc.record({ leaseId: fc.constant(leaseId(1)), untilMs: time }), { nil: undefined }),
     numbers: time,
   })
   .map(({ holds, offers, waiters, run: ran, upgrading, numbers, ...rest }) => ({
-    ...BLANK,
+    ...EMPTY_RECORD,
     version: numbers,
     fencingToken: numbers,
     fenceFloor: numbers,
@@ -143,20 +154,20 @@ const LONGEST = (() => {
   const payloadOfAll: Checkpoint = { digest: DIGEST, bytes: MOST, text: "t", ttlAtSec: MOST, sequence: MOST };
   const outcome = { recordedBy: leaseId(1), principal: PRINCIPAL, omitted: true, keptUntilMs: MOST } as const;
   const times = { fencingToken: MOST, leaseMs: MOST, grantedAtMs: MOST, expiresAtMs: MOST, marginMs: MOST };
-  const large: Hold = { principal: PRINCIPAL, owner: "", mode: "shared", permits: 999, params: PARAMS, broken: "forced", ...times };
+  const large: Hold = { principal: PRINCIPAL, owner: "", mode: "shared", permits: 999, requestHash: PARAMS, broken: "forced", ...times };
   const ran: Run = { state: "interrupted", attempt: MOST, takeover: true, fingerprint: "", keepResultMs: MOST, outcome };
-  const waits = { principal: PRINCIPAL, owner: "", params: PARAMS, mode: "shared", permits: 999, priority: 9 } as const;
+  const waits = { principal: PRINCIPAL, owner: "", requestHash: PARAMS, mode: "shared", permits: 999, priority: 9 } as const;
   return {
     hold: { holds: { [A]: large } },
     "hold with a scope and a meta": { holds: { [A]: { ...large, scope: SCOPE, meta: { a: 1 } } } },
-    waiter: { waiters: [{ leaseId: A, ...waits, heardUntilMs: START_MS, ttlMs: 114_000 }] },
+    waiter: { waiters: [{ leaseId: A, ...waits, aliveUntilMs: START_MS, ttlMs: 114_000 }] },
     run: { run: ran },
     "run with a checkpoint": { run: { ...ran, checkpoint: payloadOfAll } },
   } satisfies Readonly<Record<string, Partial<LockRecord>>>;
 })();
 const EMPTY: LockRecord = {
-  ...{ ...BLANK, version: MOST, fencingToken: MOST, fenceFloor: MOST, limit: 999, floor: leaseId(1), ttlAtSec: MOST },
-  ended: Array.from({ length: LIMITS.endedRemembered }, () => ({
+  ...{ ...EMPTY_RECORD, version: MOST, fencingToken: MOST, fenceFloor: MOST, limit: 999, floor: leaseId(1), ttlAtSec: MOST },
+  ended: Array.from({ length: LIMITS.tombstonesMax }, () => ({
     ...({ leaseId: leaseId(1), ending: "transferred", fencingToken: MOST, outcome: "o".repeat(11) } as const),
   })),
   upgrading: { leaseId: leaseId(1), untilMs: MOST },
@@ -173,7 +184,7 @@ describe("an item is marked as one that nobody is queued for without a look", ()
   const holders = (count: number, owned: string): LockRecord => {
     const { scope: _scope, meta: _meta, ...small } = member;
     return {
-      ...BLANK,
+      ...EMPTY_RECORD,
       holds: Object.fromEntries(Array.from({ length: count }, (_, index) => [leaseId(index), { ...small, owner: owned }])),
     };
   };

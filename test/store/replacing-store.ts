@@ -2,17 +2,17 @@
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { systemClock } from "../../lib/core/time.js";
-import { decide } from "../../lib/store/decide.js";
+import { compareAndSet } from "../../lib/store/decide.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import { itemKey, toItem } from "../../lib/store/item.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
-import { RULES } from "./scene.js";
+import { POLICY } from "./scene.js";
 import type { EngineTable } from "./twins.js";
 
 /** A store on this table. It hears nobody. */
 export function replacingStore({ client, tableName }: EngineTable): LockStore {
   const documents = DynamoDBDocumentClient.from(client);
-  const deps = { rules: RULES, clock: systemClock, random: () => Math.random() };
+  const deps = { policy: POLICY, clock: systemClock, random: () => Math.random() };
   const store = createDynamoStore({ client, tableName, ...deps });
   return {
     ...store,
@@ -29,8 +29,8 @@ export function replacingStore({ client, tableName }: EngineTable): LockStore {
           return { written: false, seen: await store.read(address) } as const;
         }
       };
-      const writes = { replace, hear: () => Promise.reject(new Error("nobody is heard of here")) };
-      return decide(await store.read(address), command, clocks, writes, deps);
+      const writes = { replace, touchWaiter: () => Promise.reject(new Error("nobody is heard of here")) };
+      return compareAndSet(await store.read(address), command, clocks, writes, deps);
     },
   };
 }

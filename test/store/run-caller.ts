@@ -21,7 +21,7 @@ export class RunCaller {
   constructor(store: LockStore) {
     const { namespace } = this.address;
     const caller = { principal: "111122223333/AROAEXAMPLEEXAMPLEEXA", namespace, requestId: "r" };
-    const clocks = () => ({ earlierMs: this.#clock.wallMs(), laterMs: this.#clock.wallMs() });
+    const clocks = () => ({ earliestMs: this.#clock.wallMs(), latestMs: this.#clock.wallMs() });
     this.#api = lockService({ store, log: () => undefined, clock: systemClock }, caller, clocks);
   }
 
@@ -38,8 +38,8 @@ export class RunCaller {
     return await this.#api.renew({ kind: "runs", key: KEY, leaseId, ...parts });
   }
 
-  async conclude(leaseId: string, outcome: OutcomeSaid = { state: "succeeded" }) {
-    return await this.#api.conclude({ key: KEY, leaseId, outcome });
+  async complete(leaseId: string, outcome: OutcomeSaid = { state: "succeeded" }) {
+    return await this.#api.complete({ key: KEY, leaseId, outcome });
   }
 
   async giveUp(leaseId: string) {

@@ -4,18 +4,18 @@
  * here, and so that every predicate of a guess decides something.
  */
 import * as fc from "fast-check";
-import type { Command, Conclude, Release, Renew, Reset, Start } from "../../lib/core/commands.js";
+import type { Command, Complete, Release, Renew, Reset, Start } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import type { Ending, Hold, LockRecord, Payload, Run } from "../../lib/core/record.js";
 import { startedTtlAtSec } from "../../lib/core/run.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { large, small } from "./run-scene.js";
-import { leaseId, RULES, START_MS } from "./scene.js";
+import { leaseId, POLICY, START_MS } from "./scene.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-const { retentionMs: RETENTION_MS } = RULES;
+const { retentionMs: RETENTION_MS } = POLICY;
 
 /** Twelve ids that may run, one that is too new for it and one that is too old. */
 const IDS: readonly LeaseId[] = [
@@ -27,12 +27,12 @@ const IDS: readonly LeaseId[] = [
 const BESIDE = leaseId(9_999);
 const PRINCIPALS = ["P", "Q"] as const;
 const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
-const MARGINS_MS = LENGTHS_MS.map((leaseMs) => RULES.marginMs(leaseMs));
+const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
 const KEEPS_MS = [LIMITS.keepResultMinMs, LIMITS.keepResultMinMs, DAY_MS, FOREVER_MS] as const;
 /** A hold granted so long ago is at the edge of what an outcome's guess may rest on. */
 const GRANTED_AGO_MS = [0, 0, RETENTION_MS - 1, RETENTION_MS, RETENTION_MS + 200_000, 4 * RETENTION_MS] as const;
 
-type RunCommand = Start | Renew | Release | Conclude | Reset;
+type RunCommand = Start | Renew | Release | Complete | Reset;
 
 interface Draft {
   readonly type: RunCommand["type"];
@@ -41,11 +41,11 @@ interface Draft {
   readonly to: number;
   readonly intruder: boolean;
   readonly leaseMs: number | undefined;
-  readonly params: string;
+  readonly requestHash: string;
   readonly fingerprint: string;
   readonly keepResultMs: number;
   readonly maxAttempts: number;
-  readonly state: Conclude["state"];
+  readonly state: Complete["state"];
   readonly payload: Payload | undefined;
   readonly omitted: boolean;
 }
@@ -82,7 +82,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   aheadMs: fc.constantFrom(0, 0, 0, 1, 500, 1_500, 5_000, 9_999),
   again: rarely,
   draft: fc.record<Draft>({
-    type: fc.constantFrom("start", "start", "renew", "renew", "conclude", "conclude", "conclude", "release", "reset"),
+    type: fc.constantFrom("start", "start", "renew", "renew", "complete", "complete", "complete", "release", "reset"),
     which: fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom<Draft["which"][]>("runner", "runner", "new") },
       { weight: 1, arbitrary: fc.nat(IDS.length - 1) },
@@ -90,7 +90,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     to: fc.nat(IDS.length - 1),
     intruder: rarely,
     leaseMs: perhaps(fc.constantFrom(...LENGTHS_MS)),
-    params: rarely.map((other) => (other ? "other" : "same")),
+    requestHash: rarely.map((other) => (other ? "other" : "same")),
     fingerprint: fc.constantFrom("", "", "one", "one", "other"),
     keepResultMs: fc.constantFrom(...KEEPS_MS),
     maxAttempts: fc.constantFrom(0, 0, 1, 3),
@@ -103,7 +103,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 /** What the key has been through when the history begins. */
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
-    ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.endedRemembered + 1 }),
+    ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.tombstonesMax + 1 }),
     ending: fc.constantFrom<Ending[]>("released", "expired", "taken", "broken", "cancelled"),
     floor: fc.constantFrom(...IDS.slice(0, 6)),
     fencingToken: fc.constantFrom(1, START_MS - 1, START_MS, START_MS + 5_000),
@@ -119,12 +119,12 @@ const remembered: fc.Arbitrary<LockRecord> = fc
     ({ ids: [id = "", ...ended], ending, floor, fencingToken, life, grantedAgoMs, leaseMs, keepResultMs, checkpoint, odd, longerKept }) => {
       const grantedAtMs = START_MS - grantedAgoMs;
       const made = { principal: ownerOf(id), owner: "first", mode: "exclusive", permits: 1, fencingToken, leaseMs, grantedAtMs } as const;
-      const marginMs = RULES.marginMs(leaseMs);
+      const marginMs = POLICY.marginMs(leaseMs);
       const hold: Hold = {
         ...made,
         expiresAtMs: START_MS + leaseMs,
         marginMs,
-        params: "same",
+        requestHash: "same",
         ...(odd === "broken" && { broken: "drain" }),
       };
       const begun = { attempt: 2, takeover: false, fingerprint: "one", keepResultMs, ...(checkpoint && { checkpoint }) };
@@ -151,10 +151,10 @@ const remembered: fc.Arbitrary<LockRecord> = fc
         waiters: [],
         holds,
         ended: ended.map((leaseId) => ({ leaseId, ending })),
-        floor: ended.length === LIMITS.endedRemembered ? floor : "",
+        floor: ended.length === LIMITS.tombstonesMax ? floor : "",
         ...(run && { run }),
         // As its start made it; heartbeats only ever made it later.
-        ttlAtSec: startedTtlAtSec({ ...hold, expiresAtMs: grantedAtMs + leaseMs }, keepResultMs, RULES) + longerKept,
+        ttlAtSec: startedTtlAtSec({ ...hold, expiresAtMs: grantedAtMs + leaseMs }, keepResultMs, POLICY) + longerKept,
       };
     },
   );
@@ -177,7 +177,7 @@ export async function* runCommandsOf(
   for (const { passMs, aheadMs, again, draft } of steps) {
     nowMs += passMs;
     if (!again || !command) command = resolve(draft, key, await read(), leaseId(++unheard, nowMs - START_MS));
-    yield { command, reading: { earlierMs: nowMs, laterMs: nowMs + aheadMs } };
+    yield { command, reading: { earliestMs: nowMs, latestMs: nowMs + aheadMs } };
   }
 }
 
@@ -188,7 +188,7 @@ function ownerOf(id: LeaseId): string {
 
 function resolve(draft: Draft, key: string, record: LockRecord | undefined, unheard: LeaseId): RunCommand {
   const runner = Object.keys(record?.holds ?? {}).find((id) => id !== BESIDE);
-  const { which, intruder, params, fingerprint, keepResultMs, maxAttempts, state, payload: said } = draft;
+  const { which, intruder, requestHash, fingerprint, keepResultMs, maxAttempts, state, payload: said } = draft;
   // Where nobody runs, most commands would only be told so.
   const type = runner === undefined && which !== "runner" && draft.type !== "reset" ? "start" : draft.type;
   const leaseId = typeof which === "number" ? IDS[which]! : which === "new" && type === "start" ? unheard : (runner ?? IDS[draft.to]!);
@@ -197,7 +197,7 @@ function resolve(draft: Draft, key: string, record: LockRecord | undefined, unhe
   const lease = { key, leaseId, principal };
   switch (type) {
     case "start":
-      return { type, ...lease, owner: "", leaseMs: draft.leaseMs ?? 30_000, fingerprint, keepResultMs, maxAttempts, params };
+      return { type, ...lease, owner: "", leaseMs: draft.leaseMs ?? 30_000, fingerprint, keepResultMs, maxAttempts, requestHash };
     case "renew": {
       const length = draft.leaseMs !== undefined && { leaseMs: draft.leaseMs };
       const { digest = "", ttlAtSec } = said ?? {};
@@ -206,7 +206,7 @@ function resolve(draft: Draft, key: string, record: LockRecord | undefined, unhe
     }
     case "release":
       return { type, ...lease };
-    case "conclude":
+    case "complete":
       if (draft.omitted) return { type, ...lease, state, omitted: true };
       return { type, ...lease, state, ...(said && { payload: said }) };
     case "reset":

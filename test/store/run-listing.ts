@@ -5,18 +5,18 @@ import type { Kind } from "../../lib/core/lock-api.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { pagesOf } from "./listing.js";
 import { RunScene, small } from "./run-scene.js";
-import { A, B, freshNamespace, leaseIn, LEASE_MS, MARGIN_MS, Scene } from "./scene.js";
+import { A, B, freshNamespace, leaseIn, LEASE_MS, MARGIN_MS, Fixture } from "./scene.js";
 
 /** Lives of a run by the letter that its key begins with; whether it is known afterwards. */
 const LIVES: readonly (readonly [letter: string, known: boolean, live: (run: RunScene) => Promise<unknown>])[] = [
   ["a", true, (run) => run.start(A)],
-  ["b", true, async (run) => (await run.start(A), await run.conclude(A))],
-  ["c", true, async (run) => (await run.start(A), await run.conclude(A, "failed"))],
-  ["d", true, async (run) => (await run.start(A), await run.conclude(A, "retry"))],
+  ["b", true, async (run) => (await run.start(A), await run.complete(A))],
+  ["c", true, async (run) => (await run.start(A), await run.complete(A, "failed"))],
+  ["d", true, async (run) => (await run.start(A), await run.complete(A, "retry"))],
   ["e", true, async (run) => (await run.start(A), await run.at(LEASE_MS + MARGIN_MS).start(B), await run.release(B))],
   ["f", false, async (run) => (await run.start(A), await run.release(A))],
   ["g", false, (run) => run.release(A)],
-  ["h", false, async (run) => (await run.start(A), await run.conclude(A), await run.reset())],
+  ["h", false, async (run) => (await run.start(A), await run.complete(A), await run.reset())],
 ];
 
 const keysOf = async (store: LockStore, kind: Kind, namespace: string): Promise<readonly string[]> =>
@@ -88,9 +88,9 @@ export function keeps(store: () => LockStore): void {
 
 /** The tests that a lock and a run of the same key never meet. */
 export function apart(store: () => LockStore): void {
-  const both = (): readonly [Scene, RunScene] => {
+  const both = (): readonly [Fixture, RunScene] => {
     const run = new RunScene(store());
-    return [new Scene(store(), { ...run.address, kind: "locks" }), run];
+    return [new Fixture(store(), { ...run.address, kind: "locks" }), run];
   };
 
   it("grants both to the same id, and neither by the other", async () => {
@@ -108,7 +108,7 @@ export function apart(store: () => LockStore): void {
     await run.start(A);
     const [lockBefore, runBefore] = [await lock.read(), await run.read()];
     await run.save(A, small("1"));
-    await run.conclude(A);
+    await run.complete(A);
     await run.reset();
     expect(await lock.read()).toEqual(lockBefore);
     await run.start(B);

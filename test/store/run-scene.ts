@@ -1,10 +1,10 @@
 /** One run's key of a store and a time to turn: the scene of a lock, and what is asked of runs alone. */
-import type { Conclude, Finished, Recorded, Running, WasReset } from "../../lib/core/commands.js";
+import type { Complete, Finished, Recorded, Running, WasReset } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { Payload } from "../../lib/core/record.js";
 import type { Address, LockStore } from "../../lib/store/lock-store.js";
-import { LEASE_MS, Scene } from "./scene.js";
+import { LEASE_MS, Fixture } from "./scene.js";
 
 /** A minute in ms: for how long outcomes are kept that don't say. The default is another, so this is never guessed. */
 export const KEEP_MS = 60_000;
@@ -17,7 +17,7 @@ export interface StartOptions {
   readonly fingerprint?: string;
   readonly keepResultMs?: number;
   readonly maxAttempts?: number;
-  readonly params?: string;
+  readonly requestHash?: string;
 }
 
 /** What an outcome may say beyond its state. */
@@ -38,7 +38,7 @@ export function large(name: string, ttlAtSec: number): Payload {
 }
 
 /** A run's key that no other test uses. */
-export class RunScene extends Scene {
+export class RunScene extends Fixture {
   constructor(store: LockStore, where: Partial<Address> = {}) {
     super(store, { ...where, kind: "runs" });
   }
@@ -52,20 +52,20 @@ export class RunScene extends Scene {
       fingerprint = "",
       keepResultMs = KEEP_MS,
       maxAttempts = 0,
-      params = "same",
+      requestHash = "same",
     }: StartOptions = {},
   ): Promise<Running | Finished | Refusal> {
     const { key } = this.address;
-    const said = { owner, leaseMs, fingerprint, keepResultMs, maxAttempts, params };
+    const said = { owner, leaseMs, fingerprint, keepResultMs, maxAttempts, requestHash };
     return (await this.apply({ type: "start", key, leaseId: id, principal: by, ...said })).answer;
   }
 
-  async conclude(
+  async complete(
     id: LeaseId,
-    state: Conclude["state"] = "succeeded",
+    state: Complete["state"] = "succeeded",
     { by = "P", ...said }: OutcomeOptions = {},
   ): Promise<Recorded | Refusal> {
-    return (await this.apply({ type: "conclude", key: this.address.key, leaseId: id, principal: by, state, ...said })).answer;
+    return (await this.apply({ type: "complete", key: this.address.key, leaseId: id, principal: by, state, ...said })).answer;
   }
 
   /** A heartbeat that says how far it got. */

@@ -22,9 +22,9 @@ const COMMANDS: readonly Column<RunScene, void>[] = [
   ["start C", (run) => run.start(C)],
   ["renew A", (run) => run.renew(A)],
   ["renew A with a checkpoint", (run) => run.save(A, CHECKPOINT)],
-  ["A succeeded", (run) => run.conclude(A, "succeeded", RESULT)],
-  ["A failed", (run) => run.conclude(A, "failed", { payload: small('"no"') })],
-  ["A to be tried again", (run) => run.conclude(A, "retry", { payload: small('"not yet"') })],
+  ["A succeeded", (run) => run.complete(A, "succeeded", RESULT)],
+  ["A failed", (run) => run.complete(A, "failed", { payload: small('"no"') })],
+  ["A to be tried again", (run) => run.complete(A, "retry", { payload: small('"not yet"') })],
   ["release A", (run) => run.release(A)],
   ["reset", (run) => run.reset()],
 ];
@@ -35,9 +35,9 @@ const startB: Step = (run) => run.start(B);
 const saveA: Step = (run) => run.save(A, CHECKPOINT);
 const releaseA: Step = (run) => run.release(A);
 const releaseB: Step = (run) => run.release(B);
-const succeed = (id: string): Step => (run) => run.conclude(id, "succeeded", RESULT); // prettier-ignore
-const fail = (id: string): Step => (run) => run.conclude(id, "failed", { payload: small('"no"') }); // prettier-ignore
-const retry = (id: string): Step => (run) => run.conclude(id, "retry", { payload: small('"not yet"') }); // prettier-ignore
+const succeed = (id: string): Step => (run) => run.complete(id, "succeeded", RESULT); // prettier-ignore
+const fail = (id: string): Step => (run) => run.complete(id, "failed", { payload: small('"no"') }); // prettier-ignore
+const retry = (id: string): Step => (run) => run.complete(id, "retry", { payload: small('"not yet"') }); // prettier-ignore
 const reset: Step = (run) => run.reset();
 /** Eight others end, after which A is known by the floor alone. */
 const eightEnd: Step = async (run) => {

@@ -15,7 +15,7 @@ import type { FreshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { RunCaller } from "./run-caller.js";
-import { A, B, leaseId, RULES, START_MS } from "./scene.js";
+import { A, B, leaseId, POLICY, START_MS } from "./scene.js";
 
 type Act = (run: RunCaller) => Promise<unknown>;
 
@@ -37,12 +37,12 @@ const sized = (bytes: number): string => "x".repeat(bytes - 2);
 const LARGE = sized(20 * KB - 200);
 
 const start = (id: string): Act => (run) => run.start(id); // prettier-ignore
-const conclude = (id: string, result?: unknown): Act => (run) => run.conclude(id, { state: "succeeded", ...(result !== undefined && { result }) }); // prettier-ignore
-const retry = (id: string): Act => (run) => run.conclude(id, { state: "failed", error: { message: "not yet" }, retryable: true }); // prettier-ignore
+const complete = (id: string, result?: unknown): Act => (run) => run.complete(id, { state: "succeeded", ...(result !== undefined && { result }) }); // prettier-ignore
+const retry = (id: string): Act => (run) => run.complete(id, { state: "failed", error: { message: "not yet" }, retryable: true }); // prettier-ignore
 const beat = (id: string, checkpoint?: unknown): Act => (run) => run.renew(id, checkpoint === undefined ? {} : { checkpoint }); // prettier-ignore
 const pass = (ms: number): Act => (run) => run.pass(ms); // prettier-ignore
 const all = (...acts: readonly Act[]): Act => async (run) => { for (const act of acts) await act(run); }; // prettier-ignore
-const TAKEABLE_MS = DEFAULTS.leaseMs + RULES.marginMs(DEFAULTS.leaseMs);
+const TAKEABLE_MS = DEFAULTS.leaseMs + POLICY.marginMs(DEFAULTS.leaseMs);
 const RUNS = all(start(A), pass(1));
 const TAKEN_OVER = all(RUNS, pass(TAKEABLE_MS), start(B));
 /** As full of the past as a key can be: eight leases remembered, and a floor. */
@@ -58,44 +58,44 @@ const row = (what: string, before: Act | undefined, act: Act, says: string, unit
 // prettier-ignore
 /** What is done · before it · the answer · reads, writes, read units, write units. */
 const ROWS: readonly Row[] = [
-  row("a run that nobody ran, from its start to its outcome", undefined, async (run) => (await run.start(A), await run.pass(1), await run.conclude(A)), "recorded", [0, 2, 0, 2]),
+  row("a run that nobody ran, from its start to its outcome", undefined, async (run) => (await run.start(A), await run.pass(1), await run.complete(A)), "recorded", [0, 2, 0, 2]),
   row("a start", undefined, start(A), "granted", [0, 1, 0, 1]),
   row("a heartbeat", RUNS, beat(A), "renewed", [0, 1, 0, 1]),
   row("a heartbeat with a small checkpoint", RUNS, beat(A, SMALL), "renewed", [0, 1, 0, 1]),
   row("a heartbeat with another small checkpoint", all(RUNS, beat(A, 1), pass(1)), beat(A, SMALL), "renewed", [0, 1, 0, 1]),
   row("a heartbeat of another length that doesn't say which", all((run) => run.start(A, { leaseMs: 10_000 }), pass(1)), beat(A), "renewed", [0, 2, 0, 2]),
-  row("an outcome without a result", RUNS, conclude(A), "recorded", [0, 1, 0, 1]),
-  row("an outcome with a small result", RUNS, conclude(A, SMALL), "recorded", [0, 1, 0, 1]),
+  row("an outcome without a result", RUNS, complete(A), "recorded", [0, 1, 0, 1]),
+  row("an outcome with a small result", RUNS, complete(A, SMALL), "recorded", [0, 1, 0, 1]),
   row("an outcome that may be tried again", RUNS, retry(A), "recorded", [0, 1, 0, 1]),
-  row("an outcome sent again", all(RUNS, conclude(A, SMALL)), conclude(A, SMALL), "replayed", [0, 1, 0, 1]),
-  row("an outcome past its lease", all(RUNS, pass(TAKEABLE_MS)), conclude(A), "recorded", [0, 2, 0, 2]),
-  row("an outcome after a takeover", TAKEN_OVER, conclude(A, SMALL), "lease-lost", [0, 1, 0, 1]),
+  row("an outcome sent again", all(RUNS, complete(A, SMALL)), complete(A, SMALL), "replayed", [0, 1, 0, 1]),
+  row("an outcome past its lease", all(RUNS, pass(TAKEABLE_MS)), complete(A), "recorded", [0, 2, 0, 2]),
+  row("an outcome after a takeover", TAKEN_OVER, complete(A, SMALL), "lease-lost", [0, 1, 0, 1]),
 
-  row("a replay", all(RUNS, conclude(A, SMALL)), start(B), "succeeded", [0, 1, 0, 1]),
+  row("a replay", all(RUNS, complete(A, SMALL)), start(B), "succeeded", [0, 1, 0, 1]),
   row("a start while another runs", RUNS, start(B), "run-in-progress", [0, 1, 0, 1]),
   row("a start sent again", RUNS, start(A), "granted again", [0, 1, 0, 1]),
   row("a start that takes over", all(RUNS, pass(TAKEABLE_MS)), start(B), "granted", [0, 2, 0, 2]),
   row("a start after a failure", all(RUNS, retry(A), pass(1)), start(B), "granted", [0, 2, 0, 2]),
-  row("a start of what is forgotten", all(RUNS, conclude(A), pass(DEFAULTS.keepResultMs)), start(leaseId(3, DEFAULTS.keepResultMs)), "granted", [0, 2, 0, 2]),
+  row("a start of what is forgotten", all(RUNS, complete(A), pass(DEFAULTS.keepResultMs)), start(leaseId(3, DEFAULTS.keepResultMs)), "granted", [0, 2, 0, 2]),
   row("a start after a first one was given up", all(RUNS, (run) => run.giveUp(A), pass(1)), start(B), "granted", [0, 1, 0, 1]),
-  row("a start after a reset", all(RUNS, conclude(A), (run) => run.reset(), pass(1)), start(B), "granted", [0, 1, 0, 1]),
+  row("a start after a reset", all(RUNS, complete(A), (run) => run.reset(), pass(1)), start(B), "granted", [0, 1, 0, 1]),
 
   row("giving up", RUNS, (run) => run.giveUp(A), "released", [0, 1, 0, 1]),
   row("giving up what never came", undefined, (run) => run.giveUp(A), "never", [1, 1, 1, 1]),
-  row("a reset", all(RUNS, conclude(A)), (run) => run.reset(), "done", [1, 1, 1, 1]),
+  row("a reset", all(RUNS, complete(A)), (run) => run.reset(), "done", [1, 1, 1, 1]),
   row("a look", RUNS, (run) => run.look(), "done", [1, 0, 1, 0]),
 
   // Of the writes one is the payload's, of its size; the read is whether it is worth it.
-  row("an outcome with a large result of 20 KB", RUNS, conclude(A, LARGE), "recorded", [1, 2, 1, 21]),
+  row("an outcome with a large result of 20 KB", RUNS, complete(A, LARGE), "recorded", [1, 2, 1, 21]),
   row("a heartbeat with a large checkpoint of 5 KB", RUNS, beat(A, sized(5 * KB - 200)), "renewed", [1, 2, 1, 6]),
-  row("a replay of a large result of 20 KB", all(RUNS, conclude(A, LARGE)), start(B), "succeeded", [1, 1, 5, 1]),
+  row("a replay of a large result of 20 KB", all(RUNS, complete(A, LARGE)), start(B), "succeeded", [1, 1, 5, 1]),
   row("a takeover with a large checkpoint of 5 KB", all(RUNS, beat(A, sized(5 * KB - 200)), pass(TAKEABLE_MS)), start(B), "granted", [1, 3, 2, 7]),
-  row("an outcome with a large result after a takeover, which is not kept", TAKEN_OVER, conclude(A, LARGE), "lease-lost", [2, 0, 2, 0]),
-  row("an outcome with a large result sent again", all(RUNS, conclude(A, LARGE)), conclude(A, LARGE), "replayed", [2, 0, 2, 0]),
-  row("a result too large to keep", RUNS, conclude(A, sized(LIMITS.resultBytes + 1)), "too-large", [0, 0, 0, 0]),
+  row("an outcome with a large result after a takeover, which is not kept", TAKEN_OVER, complete(A, LARGE), "lease-lost", [2, 0, 2, 0]),
+  row("an outcome with a large result sent again", all(RUNS, complete(A, LARGE)), complete(A, LARGE), "replayed", [2, 0, 2, 0]),
+  row("a result too large to keep", RUNS, complete(A, sized(LIMITS.resultBytes + 1)), "too-large", [0, 0, 0, 0]),
 
   // The record carries what is small, so each of its writes may cost a unit more.
-  row("an outcome with the largest result that the record keeps", RUNS, conclude(A, sized(LIMITS.inlineBytes)), "recorded", [0, 1, 0, 2]),
+  row("an outcome with the largest result that the record keeps", RUNS, complete(A, sized(LIMITS.inlineBytes)), "recorded", [0, 1, 0, 2]),
   row("a heartbeat after the largest checkpoint that the record keeps", all(RUNS, beat(A, sized(LIMITS.inlineBytes)), pass(1)), beat(A), "renewed", [0, 1, 0, 2]),
   row("a start after ten failures", WELL_USED, (run) => run.start(leaseId(11), { maxAttempts: 0 }), "granted", [0, 2, 0, 2]),
 ];
@@ -114,7 +114,7 @@ describe("counted at the engine", () => {
     proxy = await startFaultProxy();
     table = await freshTable(proxy.endpoint);
     const { client, tableName } = table;
-    store = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     // A process reads once whether its table has tenants.
     await new RunCaller(store).start(A);
   });
@@ -141,7 +141,7 @@ describe("counted at the engine", () => {
 
   it("a replay asks with one write that is refused", async () => {
     const run = new RunCaller(store);
-    await all(RUNS, conclude(A, SMALL))(run);
+    await all(RUNS, complete(A, SMALL))(run);
     await costs(() => run.start(B));
     expect(proxy.ledger.refusedWrites).toBe(1);
   });
@@ -189,7 +189,7 @@ describe("counted at the engine", () => {
       await run.start(A, { leaseMs: LEASE_MS });
       for (let ms = 0; ms < hours * 3_600_000; ms += BEAT_MS)
         await all(pass(BEAT_MS), (caller) => caller.renew(A, { leaseMs: LEASE_MS }))(run);
-      expect(await costs(() => run.conclude(A))).toMatchObject({ says: "recorded", writes, reads: 0 });
+      expect(await costs(() => run.complete(A))).toMatchObject({ says: "recorded", writes, reads: 0 });
     });
 
     it("a large checkpoint costs three writes more when the record is kept for longer, so that it is, too", async () => {
@@ -209,7 +209,7 @@ describe("counted at the engine", () => {
   it("control: a heartbeat costs two when the start kept the record no longer than a lock's", async () => {
     const run = new RunCaller(store);
     await RUNS(run);
-    const ttlAtSec = Math.ceil((START_MS + TAKEABLE_MS + RULES.retentionMs) / 1000);
+    const ttlAtSec = Math.ceil((START_MS + TAKEABLE_MS + POLICY.retentionMs) / 1000);
     const shorter = { UpdateExpression: "SET #x = :x", ExpressionAttributeNames: { "#x": TABLE.ttlAttribute } };
     const values = { ExpressionAttributeValues: { ":x": ttlAtSec - 1 } };
     await DynamoDBDocumentClient.from(table.client).send(

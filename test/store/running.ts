@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { FOREVER_MS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { KEEP_MS, large, runningIn, RunScene, small } from "./run-scene.js";
-import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, RULES, START_MS } from "./scene.js";
+import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "./scene.js";
 
 const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>
@@ -20,7 +20,7 @@ export function runs(store: () => LockStore): void {
   it("starts what nobody ran, and keeps what the next decision needs", async () => {
     const run = new RunScene(store()).at(0, 400);
     const started = await run.start(A, { owner: "checkout-7", fingerprint: "f", keepResultMs: 3_600_000 });
-    const laterMs = START_MS + 400;
+    const latestMs = START_MS + 400;
     expect(started).toEqual({
       ok: true,
       state: "running",
@@ -34,18 +34,18 @@ export function runs(store: () => LockStore): void {
         mode: "exclusive",
         permits: 1,
         holdCount: 1,
-        fencingToken: laterMs,
+        fencingToken: latestMs,
         leaseMs: LEASE_MS,
         remainingMs: LEASE_MS,
         renewAfterMs: Math.floor(LEASE_MS / 3),
-        version: laterMs + 1,
-        serverTimeMs: laterMs,
+        version: latestMs + 1,
+        serverTimeMs: latestMs,
       },
     });
     expect(await run.read()).toEqual({
-      version: laterMs + 1,
-      fencingToken: laterMs,
-      fenceFloor: laterMs,
+      version: latestMs + 1,
+      fencingToken: latestMs,
+      fenceFloor: latestMs,
       limit: 1,
       holds: {
         [A]: {
@@ -53,12 +53,12 @@ export function runs(store: () => LockStore): void {
           owner: "checkout-7",
           mode: "exclusive",
           permits: 1,
-          fencingToken: laterMs,
+          fencingToken: latestMs,
           leaseMs: LEASE_MS,
-          grantedAtMs: laterMs,
-          expiresAtMs: laterMs + LEASE_MS,
+          grantedAtMs: latestMs,
+          expiresAtMs: latestMs + LEASE_MS,
           marginMs: MARGIN_MS,
-          params: "same",
+          requestHash: "same",
         },
       },
       offers: [],
@@ -66,7 +66,7 @@ export function runs(store: () => LockStore): void {
       ended: [],
       floor: "",
       run: { state: "running", attempt: 1, takeover: false, fingerprint: "f", keepResultMs: 3_600_000 },
-      ttlAtSec: toSec(400 + LEASE_MS + MARGIN_MS + 2 * RULES.retentionMs + 3_600_000),
+      ttlAtSec: toSec(400 + LEASE_MS + MARGIN_MS + 2 * POLICY.retentionMs + 3_600_000),
     });
   });
 
@@ -81,7 +81,7 @@ export function runs(store: () => LockStore): void {
     await run.start(A, { fingerprint: "f" });
     await run.save(A, small("1"));
     const before = await run.read();
-    expect(await run.at(2_000, 100).conclude(A, state, said)).toEqual({ ok: true, how: "recorded" });
+    expect(await run.at(2_000, 100).complete(A, state, said)).toEqual({ ok: true, how: "recorded" });
     expect(await run.read()).toEqual({
       ...before,
       version: (before?.version ?? 0) + 1,
@@ -104,19 +104,19 @@ export function runs(store: () => LockStore): void {
   it("keeps the error of an attempt that may be tried again, until the next one ends", async () => {
     const run = new RunScene(store());
     await run.start(A);
-    await run.conclude(A, "retry", { payload: small('"not yet"') });
+    await run.complete(A, "retry", { payload: small('"not yet"') });
     const failed = { recordedBy: A, principal: "P", payload: small('"not yet"') };
     expect((await run.read())?.run?.outcome).toEqual(failed);
     await run.at(1).start(B);
     expect((await run.read())?.run).toMatchObject({ state: "running", attempt: 2, outcome: failed });
-    await run.conclude(B, "succeeded");
+    await run.complete(B, "succeeded");
     expect((await run.read())?.run?.outcome).toEqual({ recordedBy: B, principal: "P", keptUntilMs: START_MS + 1 + KEEP_MS });
   });
 
   it("keeps a result for ever, where that is wanted", async () => {
     const run = new RunScene(store());
     await run.start(A, { keepResultMs: FOREVER_MS });
-    await run.conclude(A);
+    await run.complete(A);
     expect(await run.at(Date.UTC(9998, 0, 1) - START_MS).start(B)).toEqual({ ok: true, state: "succeeded", attempt: 1 });
   });
 
@@ -129,7 +129,7 @@ export function runs(store: () => LockStore): void {
       seen.push((await run.read())?.run?.checkpoint?.digest);
     }
     expect(seen).toEqual(["small 1", "small 1", "large page", "large page", "small 3"]);
-    expect(await run.at(30_000 + RULES.marginMs(30_000)).start(B)).toMatchObject({ attempt: 2, takeover: true, checkpoint: small("3") });
+    expect(await run.at(30_000 + POLICY.marginMs(30_000)).start(B)).toMatchObject({ attempt: 2, takeover: true, checkpoint: small("3") });
   });
 
   it("speaks of no payload whose text is kept nowhere", async () => {
@@ -138,7 +138,7 @@ export function runs(store: () => LockStore): void {
     const before = await run.read();
     const unkept = { digest: "nowhere", bytes: 5_000 };
     expect(await run.save(A, unkept)).toMatchObject({ code: "unavailable", definite: true });
-    expect(await run.conclude(A, "succeeded", { payload: unkept })).toMatchObject({ code: "unavailable", definite: true });
+    expect(await run.complete(A, "succeeded", { payload: unkept })).toMatchObject({ code: "unavailable", definite: true });
     expect(await run.read()).toEqual(before);
   });
 
@@ -160,7 +160,7 @@ export function runs(store: () => LockStore): void {
     for (const [order, ms] of [0, 0, 1, 1, -5_000, 60_000, 60_000].entries()) {
       run.at(ms);
       leases.push(runningIn(await run.start(leaseId(order))).lease);
-      await run.conclude(leaseId(order), "retry");
+      await run.complete(leaseId(order), "retry");
     }
     expect(leases.map(({ fencingToken }) => fencingToken - START_MS)).toEqual([0, 1, 2, 3, 4, 60_000, 60_001]);
     const versions = leases.map(({ version }) => version);
@@ -170,9 +170,9 @@ export function runs(store: () => LockStore): void {
   it.each<[string, number, (run: RunScene) => Promise<unknown>]>([
     ["nobody ran", 1, async () => undefined],
     ["was given up", 1, async (run) => (await run.start(leaseId(0)), await run.release(leaseId(0)))],
-    ["is to be tried again", 2, async (run) => (await run.start(leaseId(0)), await run.conclude(leaseId(0), "retry"))],
+    ["is to be tried again", 2, async (run) => (await run.start(leaseId(0)), await run.complete(leaseId(0), "retry"))],
     ["is to be taken over", 2, async (run) => (await run.start(leaseId(0)), run.at(LEASE_MS + MARGIN_MS))],
-    ["is forgotten", 1, async (run) => (await run.start(leaseId(0)), await run.conclude(leaseId(0)), run.at(KEEP_MS))],
+    ["is forgotten", 1, async (run) => (await run.start(leaseId(0)), await run.complete(leaseId(0)), run.at(KEEP_MS))],
   ])("lets exactly one of fifty run what %s", async (_, attempt, prepare) => {
     const run = new RunScene(store());
     await prepare(run);
@@ -197,7 +197,7 @@ export function runs(store: () => LockStore): void {
     const run = new RunScene(store());
     await run.start(A);
     const states = ["succeeded", "failed", "retry"] as const;
-    const said = await many(async (order) => [states[order % 3], outcomeOf(await run.conclude(A, states[order % 3]))] as const, 12);
+    const said = await many(async (order) => [states[order % 3], outcomeOf(await run.complete(A, states[order % 3]))] as const, 12);
     const kept = (await run.read())?.run?.state;
     for (const [state, outcome] of said) {
       if (state === kept) expect(["recorded", "replayed"]).toContain(outcome);
@@ -211,7 +211,7 @@ export function runs(store: () => LockStore): void {
       const run = new RunScene(store());
       await run.start(A);
       run.at(LEASE_MS + MARGIN_MS);
-      const asked = [() => run.conclude(A), () => run.start(B)];
+      const asked = [() => run.complete(A), () => run.start(B)];
       const answers = (order % 2 === 0 ? asked : asked.reverse()).map((ask) => ask());
       const [recorded, started] = (await Promise.all(order % 2 === 0 ? answers : answers.reverse())).map(outcomeOf);
       return `${recorded}, ${started}`;
@@ -223,7 +223,7 @@ export function runs(store: () => LockStore): void {
     const run = new RunScene(store());
     await run.start(A);
     const outcomes = await many(
-      async (order) => outcomeOf(await (order % 3 === 0 ? run.release(A) : order % 3 === 1 ? run.renew(A) : run.conclude(A))),
+      async (order) => outcomeOf(await (order % 3 === 0 ? run.release(A) : order % 3 === 1 ? run.renew(A) : run.complete(A))),
       12,
     );
     const record = await run.read();

@@ -7,18 +7,18 @@ import type { Refusal } from "../../lib/core/errors.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { LockRecord, Meta, Mode } from "../../lib/core/record.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Address, Applied, LockStore } from "../../lib/store/lock-store.js";
 
 /** The rules that every store under test is made with. */
-export const RULES = createRules();
+export const POLICY = createPolicy();
 /** Where each test's time begins: an epoch time, in ms. */
 export const START_MS = Date.UTC(2027, 0, 1);
 /** The length of a lease that doesn't matter, in ms. Not the default: that one is guessed. */
 export const LEASE_MS = 10_000;
 /** How long after its expiry a lease of {@link LEASE_MS} is left alone, in ms. */
-export const MARGIN_MS = RULES.marginMs(LEASE_MS);
+export const MARGIN_MS = POLICY.marginMs(LEASE_MS);
 
 /** The leaseId that says it was made `ms` after {@link START_MS}; of the same time, `order` decides. */
 export function leaseId(order: number, ms = 0): LeaseId {
@@ -33,7 +33,7 @@ export interface AcquireOptions {
   readonly by?: string;
   readonly owner?: string;
   readonly leaseMs?: number;
-  readonly params?: string;
+  readonly requestHash?: string;
   readonly mode?: Mode;
   readonly limit?: number;
   readonly permits?: number;
@@ -52,9 +52,9 @@ export interface Options {
 let scenes = 0;
 
 /** A key that no other test uses, at {@link START_MS}. */
-export class Scene {
+export class Fixture {
   /** What the two server clocks say. */
-  clocks: ClockReading = { earlierMs: START_MS, laterMs: START_MS };
+  clocks: ClockReading = { earliestMs: START_MS, latestMs: START_MS };
   readonly address: Address;
 
   constructor(
@@ -66,7 +66,7 @@ export class Scene {
 
   /** Both clocks stand `ms` after the start, the later one `aheadMs` beyond. */
   at(ms: number, aheadMs = 0): this {
-    this.clocks = { earlierMs: START_MS + ms, laterMs: START_MS + ms + aheadMs };
+    this.clocks = { earliestMs: START_MS + ms, latestMs: START_MS + ms + aheadMs };
     return this;
   }
 
@@ -89,11 +89,11 @@ export class Scene {
 
   async ask(
     id: LeaseId,
-    { by = "P", params = "same", ...given }: AcquireOptions & { readonly wait?: true },
+    { by = "P", requestHash = "same", ...given }: AcquireOptions & { readonly wait?: true },
   ): Promise<Held | Waiting | Refusal> {
     const { key } = this.address;
     const usual = { owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: 1, permits: 1, priority: 0 } as const;
-    return (await this.apply({ type: "acquire", key, leaseId: id, principal: by, params, ...usual, ...given })).answer;
+    return (await this.apply({ type: "acquire", key, leaseId: id, principal: by, requestHash, ...usual, ...given })).answer;
   }
 
   async renew(id: LeaseId, { by = "P", ...given }: Options = {}): Promise<Held | Refusal> {

@@ -11,7 +11,7 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { A, B, leaseIn, LEASE_MS, MARGIN_MS, RULES } from "./scene.js";
+import { A, B, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./scene.js";
 import { setOutcome, SetScene } from "./sets-scene.js";
 import { startTransactionConflicts } from "./transaction-conflicts.js";
 import type { TransactionConflicts } from "./transaction-conflicts.js";
@@ -31,7 +31,7 @@ afterAll(() => proxy.close());
 function storeVia(endpoint: string, maxAttempts = 3, prepareClient: (client: DynamoDBClient) => void = () => undefined): LockStore {
   const client = engineClient(endpoint, { maxAttempts });
   prepareClient(client);
-  return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.1 });
+  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.1 });
 }
 
 /** Sends every attempt without the token by which an engine knows that it carried this out before: AWS forgets it, too, in time. */
@@ -188,7 +188,7 @@ function unitsOf(keys: number): unknown {
 
 describe.each([2, 25])("counted at the engine, a set of %i keys", (count) => {
   const keys = Array.from({ length: count }, (_, index) => `checkout-service_ORDER_${index}`);
-  const ORDINARY = { by: "111122223333/AROAEXAMPLEEXAMPLEEXA", owner: "checkout-7", leaseMs: 30_000, params: "0123456789abcdef" };
+  const ORDINARY = { by: "111122223333/AROAEXAMPLEEXAMPLEEXA", owner: "checkout-7", leaseMs: 30_000, requestHash: "0123456789abcdef" };
   const counted = async (sets: SetScene, id: string) => {
     proxy.ledger.clear();
     const outcome = setOutcome(keys.slice(0, 1), (await sets.acquire(id, keys, ORDINARY)).slice(0, 1));

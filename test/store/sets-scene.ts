@@ -4,7 +4,7 @@ import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { Applied, LockStore } from "../../lib/store/lock-store.js";
 import type { AcquireOptions } from "./scene.js";
-import { freshNamespace, outcomeOf, Scene } from "./scene.js";
+import { freshNamespace, outcomeOf, Fixture } from "./scene.js";
 
 /** The keys of one namespace, at the same time. */
 export class SetScene {
@@ -19,8 +19,8 @@ export class SetScene {
   }
 
   /** One of the keys, alone. */
-  key(name: string): Scene {
-    return new Scene(this.store, { namespace: this.namespace, key: name }).at(this.ms);
+  key(name: string): Fixture {
+    return new Fixture(this.store, { namespace: this.namespace, key: name }).at(this.ms);
   }
 
   /** Asks for all of these keys, or none; what came of each. */
@@ -34,7 +34,7 @@ export class SetScene {
       limit: 1,
       permits: 1,
       priority: 0,
-      params: "same",
+      requestHash: "same",
     } as const;
     const parts = keys.map((key) => ({
       address: { namespace: this.namespace, kind: "locks" as const, key },

@@ -5,17 +5,17 @@ import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
-import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, RULES } from "./scene.js";
+import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./scene.js";
 import { setOutcome, SetScene } from "./sets-scene.js";
 
 const ROUNDS = 30;
 const STORES = [
-  { name: "memory-store", makeStore: async (): Promise<LockStore> => createMemoryStore({ rules: RULES }) },
+  { name: "memory-store", makeStore: async (): Promise<LockStore> => createMemoryStore({ policy: POLICY }) },
   {
     name: "dynamo-store",
     makeStore: async (): Promise<LockStore> => {
       const { client, tableName } = await freshTable();
-      return createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => Math.random() });
+      return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => Math.random() });
     },
   },
 ];
@@ -77,7 +77,7 @@ describe.each(STORES)("$name, sets", ({ makeStore }) => {
       first.map((one) => one && leaseIn(one.answer).fencingToken),
     );
     expect(await sets.records(KEYS)).toEqual(before);
-    expect(setOutcome(KEYS, await sets.acquire(A, KEYS, { params: "others" }))).toBe("a lease-reused, b lease-reused, c lease-reused");
+    expect(setOutcome(KEYS, await sets.acquire(A, KEYS, { requestHash: "others" }))).toBe("a lease-reused, b lease-reused, c lease-reused");
   });
 
   it("that lost a key are over, and the keys they still have stay theirs", async () => {

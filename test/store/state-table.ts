@@ -5,17 +5,17 @@
 import type { AnswerTo, Command } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { A, B, C, D, outcomeOf } from "./scene.js";
-import type { Scene } from "./scene.js";
+import type { Fixture } from "./scene.js";
 
 /** A column: what is asked in every state; `at` is what is known from bringing the key into it. */
-export type Column<S extends Scene, At> = readonly [name: string, send: (scene: S, at: At) => Promise<AnswerTo<Command>>];
+export type Column<S extends Fixture, At> = readonly [name: string, send: (fixture: S, at: At) => Promise<AnswerTo<Command>>];
 
 /** What is played, and how it is told. */
-export interface Played<S extends Scene, At> {
+export interface Played<S extends Fixture, At> {
   readonly columns: readonly Column<S, At>[];
   readonly sceneOf: () => S;
   /** Brings a key into the state. */
-  readonly prepare: (scene: S) => Promise<At>;
+  readonly prepare: (fixture: S) => Promise<At>;
   /** What a cell says of the record, beside who holds it. */
   readonly show?: (record: LockRecord | undefined) => string;
 }
@@ -30,7 +30,7 @@ export interface Came {
 const AGAIN: Readonly<Record<string, string>> = { granted: "replayed", transferred: "replayed", recorded: "replayed" };
 
 /** A row of the table as it comes. */
-export async function playRow<S extends Scene, At>({
+export async function playRow<S extends Fixture, At>({
   columns,
   sceneOf,
   prepare,
@@ -38,19 +38,19 @@ export async function playRow<S extends Scene, At>({
 }: Played<S, At>): Promise<Readonly<Record<string, Came>>> {
   const row = await Promise.all(
     columns.map(async ([column, send]) => {
-      const scene = sceneOf();
-      const at = await prepare(scene);
-      const before = await scene.read();
-      const outcome = outcomeOf(await send(scene, at));
-      const after = await scene.read();
-      const again = outcomeOf(await send(scene, at));
+      const fixture = sceneOf();
+      const at = await prepare(fixture);
+      const before = await fixture.read();
+      const outcome = outcomeOf(await send(fixture, at));
+      const after = await fixture.read();
+      const again = outcomeOf(await send(fixture, at));
       const names = Object.keys(after?.holds ?? {}).map((id) => NAMES.get(id));
       const changed = before?.version !== after?.version;
       const cell = [outcome, [changed ? "+" : "", ...names].join(""), show?.(after)].filter(Boolean).join(" ");
       const wanted = column.startsWith("release") ? outcome : (AGAIN[outcome] ?? outcome);
       return [
         column,
-        { cell, again: again === wanted ? whatChanged(outcome, after, await scene.read()) : `sent again: ${again}` },
+        { cell, again: again === wanted ? whatChanged(outcome, after, await fixture.read()) : `sent again: ${again}` },
       ] as const;
     }),
   );
@@ -58,7 +58,7 @@ export async function playRow<S extends Scene, At>({
 }
 
 /** The row as the table has it, `|` between its cells. */
-export function rowOf<S extends Scene, At>(columns: readonly Column<S, At>[], cells: string): Readonly<Record<string, Came>> {
+export function rowOf<S extends Fixture, At>(columns: readonly Column<S, At>[], cells: string): Readonly<Record<string, Came>> {
   const texts = cells.split("|").map((cell) => cell.trim());
   return Object.fromEntries(columns.map(([column], index) => [column, { cell: texts[index] ?? "", again: "" }]));
 }

@@ -4,14 +4,14 @@
  * who is on it then.
  */
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./scene.js";
-import type { Scene } from "./scene.js";
+import type { Fixture } from "./scene.js";
 import { playRow, rowOf } from "./state-table.js";
 import type { Column } from "./state-table.js";
 
-type Step = (lock: Scene, tokenOfA: number) => Promise<unknown>;
+type Step = (lock: Fixture, tokenOfA: number) => Promise<unknown>;
 
 /** What is asked in every state; the columns of the table. */
-const COMMANDS: readonly Column<Scene, number>[] = [
+const COMMANDS: readonly Column<Fixture, number>[] = [
   ["acquire A", (lock) => lock.acquire(A)],
   ["acquire C", (lock) => lock.acquire(C)],
   ["renew A", (lock) => lock.renew(A)],
@@ -98,7 +98,7 @@ export const STATES: readonly State[] = [
 ];
 
 /** Sends every command to a key of its own in this state, twice. */
-export function play({ granted: first, steps }: State, sceneOf: () => Scene): ReturnType<typeof playRow> {
+export function play({ granted: first, steps }: State, sceneOf: () => Fixture): ReturnType<typeof playRow> {
   return playRow({
     columns: COMMANDS,
     sceneOf,

@@ -11,7 +11,7 @@ import type { Clock, Instant } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo-store.js";
 import { narrowed, watchTableClock } from "../../lib/store/table-clock.js";
 import { freshTable } from "../support/engine.js";
-import { A, B, RULES, Scene } from "./scene.js";
+import { A, B, POLICY, Fixture } from "./scene.js";
 
 type Known = NonNullable<Parameters<typeof narrowed>[0]>;
 
@@ -178,8 +178,8 @@ describe("on a real client", () => {
 
   it("hears it from a refused write as well, and through the store", async () => {
     const { client, tableName } = await freshTable();
-    const other = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0 });
-    const lock = new Scene(other);
+    const other = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+    const lock = new Fixture(other);
     await lock.acquire(A);
 
     const time = watchTableClock(client, systemClock);

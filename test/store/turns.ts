@@ -33,7 +33,7 @@ export function lapses(store: () => LockStore): void {
     const late = await offered(B, C);
     expect(await late.at(10 + 2 * OFFER_MS).queue(B)).toMatchObject({ how: "granted" });
     const lock = await offered(B, C, D);
-    await lock.at(10 + LIMITS.reportAfterMs).queue(D);
+    await lock.at(10 + LIMITS.keepAliveAfterMs).queue(D);
     await lock.queue(C);
     expect(await lock.at(10 + OFFER_MS).look(D)).toMatchObject({ retryAfterMs: 0 });
     await lock.queue(D);
@@ -46,7 +46,7 @@ export function lapses(store: () => LockStore): void {
     const lock = await offered(B, ...ids);
     const { version = 0 } = (await lock.read()) ?? {};
     // Of six, the fourth and the sixth live.
-    for (const id of [ids[3]!, ids[5]!]) expect(await lock.at(10 + LIMITS.reportAfterMs).look(id)).toMatchObject({ retryAfterMs: 0 });
+    for (const id of [ids[3]!, ids[5]!]) expect(await lock.at(10 + LIMITS.keepAliveAfterMs).look(id)).toMatchObject({ retryAfterMs: 0 });
     for (const id of [ids[3]!, ids[5]!]) expect(outcomeOf(await lock.queue(id))).toBe("waiting");
     expect((await lock.read())?.version).toBe(version);
     expect(await lock.at(10 + OFFER_MS).look(ids[5]!)).toMatchObject({ retryAfterMs: 0 });

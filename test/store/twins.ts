@@ -14,7 +14,7 @@ import type { LockRecord } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Address } from "../../lib/store/lock-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { freshNamespace, outcomeOf, RULES } from "./scene.js";
+import { freshNamespace, outcomeOf, POLICY } from "./scene.js";
 
 /** A table on an engine. */
 export interface EngineTable {
@@ -41,10 +41,10 @@ export interface Played<H extends Remembering> {
 export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
 
 /** The two of them, on this table of an engine. */
-export function twins<H extends Remembering>({ client, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
+export function storePair<H extends Remembering>({ client, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
   const table = createMemoryTable();
-  const memory = createMemoryStore({ rules: RULES, table });
-  const dynamo = createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+  const memory = createMemoryStore({ policy: POLICY, table });
+  const dynamo = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   const documents = DynamoDBDocumentClient.from(client);
 
   return async (history, told) => {

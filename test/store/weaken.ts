@@ -2,7 +2,7 @@
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 
 /** Makes `predicates` true in every condition that has them; returns in how many it did. */
-export function weaken(client: DynamoDBClient, ...predicates: readonly string[]): () => number {
+export function mutate(client: DynamoDBClient, ...predicates: readonly string[]): () => number {
   let weakened = 0;
   client.middlewareStack.add(
     (next) => (args) => {

@@ -10,14 +10,14 @@ import type { LockStore } from "../../lib/store/lock-store.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { A, B, C, leaseId, leaseIn, LEASE_MS, RULES, Scene } from "./scene.js";
+import { A, B, C, leaseId, leaseIn, LEASE_MS, POLICY, Fixture } from "./scene.js";
 
 const WRITE = { UpdateItem: 1 };
 const TWO_WRITES = { UpdateItem: 2 };
 const READ = { GetItem: 1 };
 const READ_AND_WRITE = { GetItem: 1, UpdateItem: 1 };
 
-type Act = (lock: Scene) => Promise<unknown>;
+type Act = (lock: Fixture) => Promise<unknown>;
 
 interface Row {
   readonly what: string;
@@ -29,7 +29,12 @@ interface Row {
 }
 
 /** A caller as IAM describes it, on a key of an ordinary length. */
-const ORDINARY = { by: "111122223333/AROAEXAMPLEEXAMPLEEXA", owner: "checkout-7", leaseMs: DEFAULTS.leaseMs, params: "0123456789abcdef" };
+const ORDINARY = {
+  by: "111122223333/AROAEXAMPLEEXAMPLEEXA",
+  owner: "checkout-7",
+  leaseMs: DEFAULTS.leaseMs,
+  requestHash: "0123456789abcdef",
+};
 
 const acquire =
   (id: string): Act =>
@@ -60,17 +65,17 @@ const WELL_USED: Act = async (lock) => {
   for (let order = 1; order <= 10; order++) await all(at(order), acquire(leaseId(order)), release(leaseId(order)))(lock);
   lock.at(11);
 }; /** When a lease of the default length may be taken over. */
-const TAKEABLE_MS = DEFAULTS.leaseMs + RULES.marginMs(DEFAULTS.leaseMs);
+const TAKEABLE_MS = DEFAULTS.leaseMs + POLICY.marginMs(DEFAULTS.leaseMs);
 
-const transfer = (lock: Scene) => lock.transfer(A, B, ORDINARY);
-const breaking = (lock: Scene) => lock.breakHold(lock.clocks.laterMs - 1);
+const transfer = (lock: Fixture) => lock.transfer(A, B, ORDINARY);
+const breaking = (lock: Fixture) => lock.breakHold(lock.clocks.latestMs - 1);
 
 /** The store of another process, which has seen nothing yet. */
 let stranger: () => LockStore;
 const elsewhere =
-  (act: (lock: Scene) => Promise<unknown>) =>
-  (lock: Scene): Promise<unknown> => {
-    const there = new Scene(stranger(), lock.address);
+  (act: (lock: Fixture) => Promise<unknown>) =>
+  (lock: Fixture): Promise<unknown> => {
+    const there = new Fixture(stranger(), lock.address);
     there.clocks = lock.clocks;
     return act(there);
   };
@@ -187,13 +192,13 @@ describe("counted at the engine", () => {
   beforeAll(async () => {
     proxy = await startFaultProxy();
     const { client, tableName } = await freshTable(proxy.endpoint);
-    stranger = () => createDynamoStore({ client, tableName, rules: RULES, clock: systemClock, random: () => 0.5 });
+    stranger = () => createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     store = stranger();
   });
   afterAll(() => proxy.close());
 
   it.each(ROWS)("$what costs $writeUnits write and $readUnits read units", async ({ before, act, requests, writeUnits, readUnits }) => {
-    const lock = new Scene(store, { key: "checkout-service_ORDER_1231" });
+    const lock = new Fixture(store, { key: "checkout-service_ORDER_1231" });
     await before?.(lock);
     const { ledger } = proxy;
     ledger.clear();
@@ -206,7 +211,7 @@ describe("counted at the engine", () => {
   });
 
   it("control: a note of 1 KB makes a write of two units", async () => {
-    const lock = new Scene(store);
+    const lock = new Fixture(store);
     proxy.ledger.clear();
     await lock.acquire(A, { ...ORDINARY, meta: { note: "x".repeat(1000) } });
     expect(proxy.ledger.writeUnits).toBe(2);

@@ -2,7 +2,7 @@
 import type { HandlerDeps } from "../../lambda/handler.js";
 import { createHandler } from "../../lambda/handler.js";
 import { ROUTES } from "../../lambda/routes.js";
-import { createRules } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/rules.js";
 import type { LogLine } from "../../lib/service/log.js";
 import type { LockStore } from "../../lib/store/lock-store.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
@@ -55,7 +55,7 @@ export interface DirectService {
 
 /** A handler of its own for each test. */
 export function directService(options: DirectOptions = {}): DirectService {
-  const { clock = new VirtualClock(), store = createMemoryStore({ rules: createRules(), clock }), ...rest } = options;
+  const { clock = new VirtualClock(), store = createMemoryStore({ policy: createPolicy(), clock }), ...rest } = options;
   const lines: LogLine[] = [];
   const failures: [error: unknown, requestId: string][] = [];
   const handler = createHandler({

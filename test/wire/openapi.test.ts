@@ -82,7 +82,7 @@ describe("the document", () => {
       "renewSet",
       "releaseSet",
       "renewMany",
-      "conclude",
+      "complete",
       "resetRun",
     ]);
     const { TransferBody, BreakBody, OutcomeBody, ResetBody } = messages;
@@ -100,8 +100,8 @@ describe("the document", () => {
     expect(byId.get("inspect")?.parameters.map(({ name }) => name)).toEqual(["key", "If-None-Match", "Prefer"]);
     expect(headersOf("start", "201")).toEqual(["ETag", "Idempotent-Replayed"]);
     expect(headersOf("start", "409")).toEqual(["Retry-After"]);
-    expect(headersOf("conclude", "200")).toEqual(["Idempotent-Replayed"]);
-    expect(headersOf("giveUpRun", "204")).toEqual(["Lease-State"]);
+    expect(headersOf("complete", "200")).toEqual(["Idempotent-Replayed"]);
+    expect(headersOf("abandonRun", "204")).toEqual(["Lease-State"]);
     expect(headersOf("resetRun", "409")).toEqual(["Retry-After"]);
     expect(byId.get("start")?.parameters.map(({ name }) => name)).toEqual(["key", "leaseId", "Prefer"]);
     expect(byId.get("run")?.parameters.map(({ name }) => name)).toEqual(["key", "If-None-Match", "Prefer"]);
@@ -110,7 +110,7 @@ describe("the document", () => {
   it.each([
     ["start", ["200", "201", "400", "401", "403", "409", "410", "413", "415", "422", "429", "500", "503"]],
     ["renewRun", ["200", "400", "401", "403", "410", "413", "415", "429", "500", "503"]],
-    ["conclude", ["200", "400", "401", "403", "409", "410", "413", "415", "429", "500", "503"]],
+    ["complete", ["200", "400", "401", "403", "409", "410", "413", "415", "429", "500", "503"]],
     ["run", ["200", "304", "400", "401", "403", "404", "413", "415", "429", "500", "503"]],
     ["runs", ["200", "400", "401", "403", "413", "415", "429", "500", "503"]],
     ["resetRun", ["200", "400", "401", "403", "404", "409", "413", "415", "429", "500", "503"]],
@@ -147,7 +147,7 @@ describe("the document", () => {
       renewMany: small,
       start: small,
       renewRun: small,
-      conclude: `At most ${LIMITS.outcomeBodyBytes} bytes.`,
+      complete: `At most ${LIMITS.outcomeBodyBytes} bytes.`,
       resetRun: small,
     });
   });
@@ -162,7 +162,7 @@ const SCHEMAS = {
   break: messages.BreakBody,
   start: messages.StartBody,
   renewRun: messages.RenewRunBody,
-  conclude: messages.OutcomeBody,
+  complete: messages.OutcomeBody,
   resetRun: messages.ResetBody,
 } as const;
 /** Bodies, and whether the service takes them. */
@@ -219,19 +219,19 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["renewRun", true, { leaseMs: 5_000, checkpoint: null }],
   ["renewRun", true, { checkpoint: { a: [1, "b", null] } }],
   ["renewRun", false, { meta: {} }],
-  ["conclude", true, { state: "succeeded" }],
-  ["conclude", true, { state: "succeeded", result: null }],
-  ["conclude", true, { state: "succeeded", resultOmitted: true }],
-  ["conclude", true, { state: "failed", error: { a: 1 }, retryable: true }],
-  ["conclude", true, { state: "failed", error: null, retryable: false }],
-  ["conclude", false, {}],
-  ["conclude", false, { state: "running" }],
-  ["conclude", false, { state: "failed", error: 1 }],
-  ["conclude", false, { state: "failed", error: "no", retryable: "yes" }],
-  ["conclude", false, { state: "succeeded", retryable: false }],
-  ["conclude", false, { state: "succeeded", error: 1 }],
-  ["conclude", false, { state: "failed", result: 1, retryable: true }],
-  ["conclude", false, { state: "succeeded", resultOmitted: false }],
+  ["complete", true, { state: "succeeded" }],
+  ["complete", true, { state: "succeeded", result: null }],
+  ["complete", true, { state: "succeeded", resultOmitted: true }],
+  ["complete", true, { state: "failed", error: { a: 1 }, retryable: true }],
+  ["complete", true, { state: "failed", error: null, retryable: false }],
+  ["complete", false, {}],
+  ["complete", false, { state: "running" }],
+  ["complete", false, { state: "failed", error: 1 }],
+  ["complete", false, { state: "failed", error: "no", retryable: "yes" }],
+  ["complete", false, { state: "succeeded", retryable: false }],
+  ["complete", false, { state: "succeeded", error: 1 }],
+  ["complete", false, { state: "failed", result: 1, retryable: true }],
+  ["complete", false, { state: "succeeded", resultOmitted: false }],
   ["resetRun", true, { reason: "x".repeat(256) }],
   ["resetRun", false, {}],
   ["resetRun", false, { reason: "" }],

@@ -21,7 +21,7 @@ const LONG = { leaseMs: 120_000 };
 const OVER_MS = 6_200;
 
 /** Leases, runs, levels and offers that nobody ended. */
-export function expires({ it, beforeAll }: Suite, { freshKey, get, post, put, queue, hold, release, start, begin, conclude }: Calls): void {
+export function expires({ it, beforeAll }: Suite, { freshKey, get, post, put, queue, hold, release, start, begin, complete }: Calls): void {
   const scope = randomUUID();
   let plain: Put, taken: Put, permit: Put, reader: Put, outer: Put, inner: Put, late: Put, dead: Put, offered: Put, next: Put, full: Put;
 
@@ -83,13 +83,13 @@ export function expires({ it, beforeAll }: Suite, { freshKey, get, post, put, qu
 
   it("makes a run interrupted, records an outcome past its lease, and hands it to a takeover otherwise", async () => {
     expect((await get(`/v1/runs/${late.key}`)).body.state).toBe("interrupted");
-    expect((await conclude(late, { state: "succeeded", result: 1 })).status).toBe(200);
+    expect((await complete(late, { state: "succeeded", result: 1 })).status).toBe(200);
     expect((await start(late.key)).body).toMatchObject({ state: "succeeded", result: 1, attempt: 1 });
 
     const successor = await begin(dead.key);
     expect(successor.body).toMatchObject({ attempt: 2, takeover: true, checkpoint: { page: 7 } });
     expect(successor.body.fencingToken).toBeGreaterThan(dead.body.fencingToken as number);
-    const zombie = await conclude(dead, { state: "succeeded", result: "stale" });
+    const zombie = await complete(dead, { state: "succeeded", result: "stale" });
     expect([...told(zombie), zombie.body.reason]).toEqual([410, "lease-lost", "taken"]);
     expect((await get(`/v1/runs/${dead.key}`)).body).toMatchObject({ state: "running", attempt: 2 });
   });

@@ -49,9 +49,9 @@ export function inspects({ it }: Suite, { freshKey, get, post, queue, hold, rele
 }
 
 /** Looks at many. */
-export function lists({ it }: Suite, { scene, get, hold, release }: Calls): void {
+export function lists({ it }: Suite, { fixture, get, hold, release }: Calls): void {
   it("shows the held keys of a prefix, in order, by owner, page by page", async () => {
-    const prefix = `${scene().prefix}_list:`;
+    const prefix = `${fixture().prefix}_list:`;
     const names = ["a", "b", "c", "d", "e"];
     const held = new Map<string, Awaited<ReturnType<typeof hold>>>();
     for (const name of names) held.set(name, await hold(prefix + name, { owner: name === "b" ? "me" : "other" }));

@@ -6,7 +6,7 @@ import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Other principals, of the same namespace and of another. */
-export function principals({ itWith }: Suite, { freshKey, newId, get, post, put, hold, release, start, begin, conclude }: Calls): void {
+export function principals({ itWith }: Suite, { freshKey, newId, get, post, put, hold, release, start, begin, complete }: Calls): void {
   itWith("another", "another of the namespace is refused everything that is the holder's: 403, and nothing changed", async () => {
     const held = await hold();
     const refusals = [
@@ -56,7 +56,7 @@ export function principals({ itWith }: Suite, { freshKey, newId, get, post, put,
 
   itWith("stranger", "one of another namespace has runs and lists of its own", async () => {
     const run = await begin();
-    await conclude(run, { state: "succeeded", result: "ours" });
+    await complete(run, { state: "succeeded", result: "ours" });
     expect((await start(run.key, {}, { as: "stranger" })).status).toBe(201);
     const key = freshKey();
     await hold(key);

@@ -10,12 +10,12 @@ import type { Suite } from "../suite.js";
 const FEW = 5;
 
 /** Races for one key, one leaseId, one set, one run. */
-export function races({ it }: Suite, { scene, freshKey, newId, send, put, queue, hold, release, start, begin }: Calls): void {
+export function races({ it }: Suite, { fixture, freshKey, newId, send, put, queue, hold, release, start, begin }: Calls): void {
   const atOnce = <T>(ask: (index: number) => Promise<T>): Promise<T[]> =>
-    Promise.all(Array.from({ length: scene().atOnce }, (_, n) => ask(n)));
+    Promise.all(Array.from({ length: fixture().atOnce }, (_, n) => ask(n)));
   const statusesOf = (replies: readonly { readonly status: number }[]): number[] => replies.map(({ status }) => status).sort();
-  const oneThen = (first: number, others: number): number[] => [first, ...Array<number>(scene().atOnce - 1).fill(others)];
-  const all = (status: number): number[] => Array<number>(scene().atOnce).fill(status);
+  const oneThen = (first: number, others: number): number[] => [first, ...Array<number>(fixture().atOnce - 1).fill(others)];
+  const all = (status: number): number[] => Array<number>(fixture().atOnce).fill(status);
 
   it("for one key grant it to exactly one; control: for as many keys, to everyone", async () => {
     const key = freshKey();
@@ -37,7 +37,7 @@ export function races({ it }: Suite, { scene, freshKey, newId, send, put, queue,
   it("for permits grant as many as there are; control: as many as there are, all of them", async () => {
     const [scarce, enough] = [freshKey(), freshKey()];
     const granted = (await atOnce(() => put(scarce, { limit: FEW }))).filter(({ status }) => status === 201);
-    expect(granted).toHaveLength(Math.min(FEW, scene().atOnce));
+    expect(granted).toHaveLength(Math.min(FEW, fixture().atOnce));
     const replies = await Promise.all(Array.from({ length: FEW }, () => put(enough, { limit: FEW })));
     expect(statusesOf(replies)).toEqual(Array(FEW).fill(201));
   });

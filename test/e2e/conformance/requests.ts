@@ -90,7 +90,7 @@ export function bodies({ it }: Suite, { freshKey, newId, send, get, release }: C
 }
 
 /** Paths and methods. */
-export function paths({ it }: Suite, { scene, freshKey, newId, send, get, hold, release }: Calls): void {
+export function paths({ it }: Suite, { fixture, freshKey, newId, send, get, hold, release }: Calls): void {
   it("may be percent-encoded, in either case: it is the same key", async () => {
     const key = `${freshKey()}:a~b.c-d`;
     const encoded = key.replaceAll(":", "%3A").replaceAll("~", "%7E").replace("a", "%61");
@@ -133,7 +133,7 @@ export function paths({ it }: Suite, { scene, freshKey, newId, send, get, hold, 
   });
 
   it("under a method that they don't take are 405, with the methods that they do", async () => {
-    for (const [template, methods] of Object.entries(scene().document.paths)) {
+    for (const [template, methods] of Object.entries(fixture().document.paths)) {
       const path = template.replace("{key}", freshKey()).replace("{leaseId}", newId());
       const refused = await send("PATCH", path, { body: {} });
       expect(told(refused), template).toEqual([405, "method-not-allowed"]);
@@ -148,17 +148,17 @@ export function paths({ it }: Suite, { scene, freshKey, newId, send, get, hold, 
 }
 
 /** The service about itself. */
-export function service({ it }: Suite, { scene, get }: Calls): void {
+export function service({ it }: Suite, { fixture, get }: Calls): void {
   it("is ok, with its version and its time, also when it is asked to read the table", async () => {
     for (const path of ["/v1/health", "/v1/health?deep=1", "/v1/health?deep=0"]) {
       const { status, body } = await get(path);
-      expect([status, body.status, body.version]).toEqual([200, "ok", scene().document.info.version]);
+      expect([status, body.status, body.version]).toEqual([200, "ok", fixture().document.info.version]);
       expect(Number.isSafeInteger(body.serverTimeMs)).toBe(true);
     }
   });
 
   it("describes itself by OpenAPI 3.1: every call that the API has, and its problem", async () => {
-    const { document } = scene();
+    const { document } = fixture();
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(document.components.schemas).toHaveProperty("Problem");
     const calls = Object.entries(document.paths).flatMap(([path, methods]) =>

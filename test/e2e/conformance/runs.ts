@@ -10,7 +10,7 @@ const UNDER_WAY_MS = 300;
 const SUCCESS = { state: "succeeded", result: { refund: "re_1", cents: 4200, text: "é" } };
 
 /** Starts, and what they come to. */
-export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin, conclude, release }: Calls): void {
+export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin, complete, release }: Calls): void {
   it("is 201 for who runs it: a first attempt, no takeover, and a lease; again 200", async () => {
     const body = { leaseMs: 20_000, owner: "worker", fingerprint: "4200" };
     const run = await begin(undefined, body);
@@ -33,7 +33,7 @@ export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin
     const run = await begin();
     const waiting = start(run.key, {}, { prefer: "wait=4" });
     await sleep(UNDER_WAY_MS);
-    await conclude(run, SUCCESS);
+    await complete(run, SUCCESS);
     const held = await waiting;
     // A deployment may hold no request: then nobody waits in it.
     if (held.status !== 200) expect(told(held)).toEqual([409, "run-in-progress"]);
@@ -46,7 +46,7 @@ export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin
   it("of another payload under the same key is 422 fingerprint-mismatch, running or over; none matches any", async () => {
     const run = await begin(undefined, { fingerprint: "4200" });
     expect(told(await start(run.key, { fingerprint: "9900" }))).toEqual([422, "fingerprint-mismatch"]);
-    await conclude(run, SUCCESS);
+    await complete(run, SUCCESS);
     const refused = await start(run.key, { fingerprint: "9900" });
     expect([...told(refused), refused.body.retry]).toEqual([422, "fingerprint-mismatch", "never"]);
     expect((await start(run.key)).body.state).toBe("succeeded");
@@ -91,10 +91,10 @@ export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin
 }
 
 /** Outcomes: recorded once, by who holds the run. */
-export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, conclude, release }: Calls): void {
+export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, complete, release }: Calls): void {
   it("of a success is recorded, again the same, and replayed to every later start", async () => {
     const run = await begin();
-    const [first, again] = [await conclude(run, SUCCESS), await conclude(run, SUCCESS)];
+    const [first, again] = [await complete(run, SUCCESS), await complete(run, SUCCESS)];
     expect([first.status, first.headers["idempotent-replayed"]]).toEqual([200, undefined]);
     expect([again.status, again.headers["idempotent-replayed"]]).toEqual([200, "true"]);
     for (const parts of [{}, { leaseId: run.leaseId }]) {
@@ -108,28 +108,28 @@ export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, conc
 
   it("that differs from the recorded one is 409 outcome-differs, and nothing changed", async () => {
     const run = await begin();
-    await conclude(run, SUCCESS);
+    await complete(run, SUCCESS);
     for (const other of [
       { ...SUCCESS, result: 2 },
       { state: "failed", error: "late", retryable: false },
     ]) {
-      expect(told(await conclude(run, other))).toEqual([409, "outcome-differs"]);
+      expect(told(await complete(run, other))).toEqual([409, "outcome-differs"]);
     }
     expect((await start(run.key)).body.result).toEqual(SUCCESS.result);
   });
 
   it("of a final failure is kept and replayed; of another, the next attempt starts, as often as it may", async () => {
     const final = await begin();
-    await conclude(final, { state: "failed", error: { code: "declined" }, retryable: false });
+    await complete(final, { state: "failed", error: { code: "declined" }, retryable: false });
     const replayed = await start(final.key);
     expect(replayed.body).toMatchObject({ state: "failed", error: { code: "declined" }, attempt: 1 });
 
     const run = await begin();
-    await conclude(run, { state: "failed", error: "down", retryable: true });
+    await complete(run, { state: "failed", error: "down", retryable: true });
     const second = await begin(run.key, { maxAttempts: 2 });
     expect(second.body).toMatchObject({ attempt: 2, takeover: false });
     expect(second.body.fencingToken).toBeGreaterThan(run.body.fencingToken as number);
-    await conclude(second, { state: "failed", error: "down", retryable: true });
+    await complete(second, { state: "failed", error: "down", retryable: true });
     const refused = await start(run.key, { maxAttempts: 2 });
     expect([...told(refused), refused.body.retry]).toEqual([409, "attempts-exhausted", "never"]);
   });
@@ -137,38 +137,38 @@ export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, conc
   it("from a lease that doesn't hold the run is 410 lease-lost: not recorded", async () => {
     const run = await begin();
     const other = { url: `/v1/runs/${run.key}/leases/${newId()}` };
-    expect(told(await conclude(other, SUCCESS))).toEqual([410, "lease-lost"]);
+    expect(told(await complete(other, SUCCESS))).toEqual([410, "lease-lost"]);
     expect((await get(`/v1/runs/${run.key}`)).body.state).toBe("running");
   });
 
   it("may be 256 KB, and over that is 413; of another form it is 400, naming the field", async () => {
     const run = await begin();
     const large = { state: "succeeded", result: "x".repeat(256 * 1024) };
-    const refused = await conclude(run, large);
+    const refused = await complete(run, large);
     expect([...told(refused), refused.body.definite]).toEqual([413, "too-large", true]);
     for (const [outcome, field] of [
       [{ state: "done" }, "state"],
       [{ state: "failed", error: "x" }, "retryable"],
       [{ state: "succeeded", result: 1, error: "x" }, "error"],
     ] as const) {
-      const { status, body } = await conclude(run, outcome);
+      const { status, body } = await complete(run, outcome);
       expect([status, body.code, body.field]).toEqual([400, "invalid-request", field]);
     }
     const fits = { state: "succeeded", result: "x".repeat(256 * 1024 - 2) };
-    expect((await conclude(run, fits)).status).toBe(200);
+    expect((await complete(run, fits)).status).toBe(200);
     expect((await start(run.key)).body.result).toBe(fits.result);
   });
 
   itWith("another", "is its principal's to tell: 403 for any other, which is told what came of it", async () => {
     const run = await begin();
-    expect(told(await conclude(run, SUCCESS, "another"))).toEqual([403, "forbidden"]);
-    await conclude(run, SUCCESS);
+    expect(told(await complete(run, SUCCESS, "another"))).toEqual([403, "forbidden"]);
+    await complete(run, SUCCESS);
     expect((await start(run.key, {}, { as: "another" })).body).toMatchObject(SUCCESS);
   });
 }
 
 /** Runs as an operator sees them. */
-export function operatesRuns({ it }: Suite, { scene, freshKey, get, post, start, begin, conclude }: Calls): void {
+export function operatesRuns({ it }: Suite, { fixture, freshKey, get, post, start, begin, complete }: Calls): void {
   it("are looked at: 404 where nothing ran, an ETag that a heartbeat doesn't change, 304 to who knows it", async () => {
     expect(told(await get(`/v1/runs/${freshKey()}`))).toEqual([404, "not-found"]);
     const run = await begin(undefined, { owner: "worker" });
@@ -182,7 +182,7 @@ export function operatesRuns({ it }: Suite, { scene, freshKey, get, post, start,
     }
     const waiting = get(`/v1/runs/${run.key}`, { "if-none-match": tag, prefer: "wait=4" });
     await sleep(UNDER_WAY_MS);
-    await conclude(run, SUCCESS);
+    await complete(run, SUCCESS);
     const held = await waiting;
     const seen = held.status === 304 ? await get(`/v1/runs/${run.key}`) : held;
     expect([seen.status, seen.body.state, seen.body.result]).toEqual([200, "succeeded", SUCCESS.result]);
@@ -191,10 +191,10 @@ export function operatesRuns({ it }: Suite, { scene, freshKey, get, post, start,
   });
 
   it("are listed by prefix and state, in order, page by page, without their values", async () => {
-    const prefix = `${scene().prefix}_runs:`;
+    const prefix = `${fixture().prefix}_runs:`;
     for (const name of ["a", "b", "c"]) {
       const run = await begin(prefix + name);
-      if (name !== "b") await conclude(run, SUCCESS);
+      if (name !== "b") await complete(run, SUCCESS);
     }
     const keysOf = (body: { items: { key: string }[] }): string[] => body.items.map(({ key }) => key.slice(prefix.length));
     const all = await get(`/v1/runs?prefix=${encodeURIComponent(prefix)}`);
@@ -210,7 +210,7 @@ export function operatesRuns({ it }: Suite, { scene, freshKey, get, post, start,
     const run = await begin();
     const reset = (key: string, body: object = { reason: "fixed by hand" }) => post(`/v1/runs/${key}/reset`, body);
     expect(told(await reset(run.key))).toEqual([409, "run-in-progress"]);
-    await conclude(run, { state: "failed", error: "no", retryable: false });
+    await complete(run, { state: "failed", error: "no", retryable: false });
     const refused = await reset(run.key, {});
     expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "reason"]);
     expect([(await reset(run.key)).status, (await reset(run.key)).status]).toEqual([200, 200]);

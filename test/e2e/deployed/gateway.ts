@@ -193,7 +193,7 @@ export const sizes: OfDeployed = ({ it }, { freshKey, newId }, deployed) => {
     expect(fromProblem(said.status, said.body)).toMatchObject({ code: "too-large", definite: true, retry: "never" });
 
     const api = httpApi({ url, sign, fetch: carry });
-    expect(await api.conclude({ kind: "runs", key: freshKey(), leaseId: newId(), outcome })).toMatchObject({
+    expect(await api.complete({ kind: "runs", key: freshKey(), leaseId: newId(), outcome })).toMatchObject({
       code: "too-large",
       definite: true,
     });

@@ -4,7 +4,7 @@
  * that had succeeded; what it doesn't is thrown, with the SDK's names and its count of attempts.
  */
 import { TABLE_CALLS } from "../../../lib/store/table.js";
-import type { Weather } from "../faults.js";
+import type { FaultProfile } from "../faults.js";
 import type { Random } from "../random.js";
 import type { Process, World } from "../world.js";
 import { serviceError, transactionCanceled } from "./errors.js";
@@ -20,7 +20,7 @@ export interface Sent {
 export interface TableWorld {
   readonly world: World;
   readonly random: Random;
-  readonly weather: Weather;
+  readonly faultProfile: FaultProfile;
   readonly table: DynamoTable;
   /** How far the table's own clock is off, in ms. */
   readonly clockErrorMs: number;
@@ -89,9 +89,9 @@ export class TableClient {
 
   /** One request, and its answer if it comes in time. */
   #attempt(operation: string, input: Input, decidedAtMs: number): Promise<Answer> {
-    const { world, random, weather } = this.#shared;
-    const { mix } = weather;
-    const strikes = (chance: number): boolean => weather.isFoul && random.chance(chance);
+    const { world, random, faultProfile } = this.#shared;
+    const { mix } = faultProfile;
+    const strikes = (chance: number): boolean => faultProfile.isFoul && random.chance(chance);
     const isRequestLost = strikes(mix.loseWrite);
     const isAnswerLost = strikes(mix.loseAnswer);
     const isFailure = !isRequestLost && !isAnswerLost && strikes(mix.loseAnswer / 4);
@@ -136,14 +136,14 @@ export class TableClient {
 
   /** Its items are in it for a while, and whoever writes to them meanwhile is told so. */
   async #transact(input: Input, decidedAtMs: number): Promise<object> {
-    const { world, random, weather, table, inTransaction, deciding, onTried, onDone } = this.#shared;
+    const { world, random, faultProfile, table, inTransaction, deciding, onTried, onDone } = this.#shared;
     for (const item of input["TransactItems"] as readonly { readonly Update: Input }[]) onTried(item.Update);
     const ids = table.idsOf(input);
     if (ids.some((id) => inTransaction.has(id)))
       throw transactionCanceled(ids.map((id) => ({ Code: inTransaction.has(id) ? "TransactionConflict" : "None" })));
     ids.forEach((id) => inTransaction.add(id));
     try {
-      if (weather.isFoul && random.chance(weather.mix.conflict)) await world.sleep(random.between(0, TRANSACTION_MS));
+      if (faultProfile.isFoul && random.chance(faultProfile.mix.conflict)) await world.sleep(random.between(0, TRANSACTION_MS));
       deciding(decidedAtMs);
       const written = table.transactWrite(input);
       onDone();
