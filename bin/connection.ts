@@ -4,7 +4,7 @@
  */
 import { hostname, userInfo } from "node:os";
 import type { LockClient, LockClientEvent } from "../lib/index.js";
-import { CliError } from "./complaint.js";
+import { CliError } from "./cli-error.js";
 
 /** What the command line says of it. */
 export interface ConnectionOptions {

@@ -1,18 +1,18 @@
 /** Carries a command line out, and tells what went wrong: once, in a line or two, with a status that says which kind it was. */
 import { createRequire } from "node:module";
 import { CommanderError } from "commander";
-import type { CliHost, GlobalOptions } from "./caller.js";
+import type { CliHost, GlobalOptions } from "./cli-host.js";
 import { constants } from "node:os";
-import { CliError, Interrupted } from "./complaint.js";
+import { CliError, Interrupted } from "./cli-error.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
-import type { CommandMode } from "./failure.js";
+import type { CommandMode } from "./format-failure.js";
 import type { Where } from "./connection.js";
-import { failureOf, formatFailure } from "./failure.js";
+import { failureOf, formatFailure } from "./format-failure.js";
 import { printerOn } from "./output.js";
 import { programFor } from "./program.js";
-import type { RunContext, CommandContext } from "./setting.js";
-import { Signals } from "./signals.js";
+import type { RunContext, CommandContext } from "./context.js";
+import { Signals } from "./exec/signals.js";
 import { plain, screenOn } from "./terminal.js";
 
 /** The process that a command line belongs to: its environment, its output, and the signals that it is sent. */

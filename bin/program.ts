@@ -4,9 +4,9 @@
  */
 import type { OutputConfiguration } from "commander";
 import { Command, Option } from "commander";
-import type { CliHost } from "./caller.js";
-import { addLookCommands } from "./look-commands.js";
-import { addRunCommands } from "./run-commands.js";
+import type { CliHost } from "./cli-host.js";
+import { addLookCommands } from "./inspect/commands.js";
+import { addRunCommands } from "./exec/commands.js";
 
 const ABOUT =
   "Locks on DynamoDB from the command line: runs a command while a key is held, or once per key; " +

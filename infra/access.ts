@@ -7,8 +7,8 @@ import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
 import type { Duty } from "../lambda/routes.js";
 import { dutyOf, ROUTES } from "../lambda/routes.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "../lib/service/caller.js";
-import { TENANCY_KEY } from "../lib/store/item.js";
-import { TABLE } from "../lib/store/table.js";
+import { TENANCY_KEY } from "../lib/store/dynamo/item.js";
+import { TABLE } from "../lib/store/dynamo/table.js";
 import type { LockTable } from "./table.js";
 
 /** What somebody may do to what. */

@@ -8,7 +8,7 @@ import type { ITable, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AttributeType, BillingMode, CfnGlobalTable, CfnTable, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Construct } from "constructs";
-import { TABLE } from "../lib/store/table.js";
+import { TABLE } from "../lib/store/dynamo/table.js";
 
 /** A table of one's own or of another stack. (The CDK's types don't let a `Table` be an `ITable` where optional means absent.) */
 export type LockTable = ITable | Table | TableV2;

@@ -2,11 +2,11 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { LockPolicy } from "../lib/core/record.js";
-import { createPolicy } from "../lib/core/rules.js";
+import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";
-import { createDynamoStore } from "../lib/store/dynamo-store.js";
-import type { LockStore } from "../lib/store/lock-store.js";
-import { TABLE_CALLS } from "../lib/store/table.js";
+import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../lib/store/port.js";
+import { TABLE_CALLS } from "../lib/store/dynamo/table.js";
 import type { HandlerDeps } from "./handler.js";
 import type { Tenancy } from "./caller.js";
 import { createHandler } from "./handler.js";

@@ -2,9 +2,9 @@
 import type { Held, Waiting } from "../lib/core/commands.js";
 import type { Refusal } from "../lib/core/errors.js";
 import { LIMITS } from "../lib/core/limits.js";
-import type { LeaseRef } from "../lib/core/lock-api.js";
-import type { ServiceApi } from "../lib/core/run-api.js";
-import type { SetHeld } from "../lib/core/set-api.js";
+import type { LeaseRef } from "../lib/core/api/locks.js";
+import type { ServiceApi } from "../lib/core/api/runs.js";
+import type { SetHeld } from "../lib/core/api/sets.js";
 import { toSecondsUp } from "../lib/core/time.js";
 import type { Decoded, Meant, Schema } from "../lib/wire/decode.js";
 import { decode, decodeBody } from "../lib/wire/decode.js";

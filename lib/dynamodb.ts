@@ -9,21 +9,21 @@ import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
-import { systemRuntime, secureRandom } from "./client/world.js";
-import type { PolicyOptions } from "./core/rules.js";
-import { createPolicy } from "./core/rules.js";
+import { systemRuntime, secureRandom } from "./client/runtime.js";
+import type { PolicyOptions } from "./core/policy.js";
+import { createPolicy } from "./core/policy.js";
 import { systemClock } from "./core/time.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "./service/caller.js";
 import { tableClocks } from "./service/clocks.js";
 import { lockService } from "./service/service.js";
 import type { Log } from "./service/log.js";
-import { createDynamoStore } from "./store/dynamo-store.js";
-import { TABLE_CALLS } from "./store/table.js";
-import { watchTableClock } from "./store/table-clock.js";
+import { createDynamoStore } from "./store/dynamo/dynamo-store.js";
+import { TABLE_CALLS } from "./store/dynamo/table.js";
+import { watchTableClock } from "./store/dynamo/table-clock.js";
 
 export * from "./index.js";
 export type { LogLine } from "./service/log.js";
-export type { PolicyOptions } from "./core/rules.js";
+export type { PolicyOptions } from "./core/policy.js";
 
 /** Options of a client straight on the table. `tableName` falls back to `HOLDFAST_TABLE`. */
 export interface DynamoClientOptions extends ClientOptions, PolicyOptions {

@@ -5,14 +5,14 @@ import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
-import type { HttpOptions } from "./client/http-transport.js";
-import { httpApi } from "./client/http-transport.js";
-import { systemRuntime } from "./client/world.js";
+import type { HttpOptions } from "./client/transport/http.js";
+import { httpApi } from "./client/transport/http.js";
+import { systemRuntime } from "./client/runtime.js";
 
-export { currentLease } from "./client/chain.js";
+export { currentLease } from "./client/wrap/reentrancy-guard.js";
 export type { ClientOptions, LockClientEvent } from "./client/client-options.js";
 export type { LockClient } from "./client/lock-client.js";
-export type { ElectOptions, Lead } from "./client/elect.js";
+export type { ElectOptions, Lead } from "./client/coordination/elect.js";
 export {
   FinalError,
   InvalidRequestError,
@@ -24,28 +24,28 @@ export {
 } from "./client/errors.js";
 export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
 export { idempotencyKeyOf, runBatch } from "./client/events.js";
-export type { FencedWrite } from "./client/fenced-write.js";
-export { fencedWrite } from "./client/fenced-write.js";
-export type { LockHandle, ReadWriteHandle, SegmentsHandle, Work } from "./client/handles.js";
-export type { HttpOptions, Sign } from "./client/http-transport.js";
+export type { FencedWrite } from "./client/lease/fenced-write.js";
+export { fencedWrite } from "./client/lease/fenced-write.js";
+export type { LockHandle, ReadWriteHandle, SegmentsHandle, Work } from "./client/coordination/lock-handles.js";
+export type { HttpOptions, Sign } from "./client/transport/http.js";
 export type { InvocationContext } from "./client/invocation.js";
-export type { Lease, State } from "./client/lease.js";
-export type { LockedOptions } from "./client/locked.js";
-export { locked } from "./client/locked.js";
-export type { OnceOptions } from "./client/once.js";
-export { currentRun, runOnce } from "./client/once.js";
-export type { LeaseSet, SetKey } from "./client/lease-set.js";
+export type { Lease, State } from "./client/lease/lease.js";
+export type { LockedOptions } from "./client/wrap/locked.js";
+export { locked } from "./client/wrap/locked.js";
+export type { OnceOptions } from "./client/wrap/once.js";
+export { currentRun, runOnce } from "./client/wrap/once.js";
+export type { LeaseSet, SetKey } from "./client/lease/lease-set.js";
 export type { AcquireOptions, LeaseOptions, SetOptions } from "./client/options.js";
-export type { Run, RunResult } from "./client/run-once.js";
-export type { RunOptions } from "./client/run-options.js";
-export type { RunInspection, Runs } from "./client/runs.js";
-export type { WatchOptions } from "./client/watch.js";
-export type { AsyncMethod, AsyncMethodDecorator, Through } from "./client/wrapped.js";
+export type { Run, RunResult } from "./client/run/run-once.js";
+export type { RunOptions } from "./client/run/run-options.js";
+export type { RunInspection, Runs } from "./client/run/runs.js";
+export type { WatchOptions } from "./client/coordination/watch.js";
+export type { AsyncMethod, AsyncMethodDecorator, Through } from "./client/wrap/wrap-method.js";
 export type { LeaseState } from "./core/commands.js";
 export type { HolderView } from "./core/errors.js";
 export type { KeyPart } from "./core/key.js";
 export { key } from "./core/key.js";
-export type { Inspection, RunView } from "./core/views.js";
+export type { Inspection, RunView } from "./core/lock/views.js";
 
 /** Options of a client over HTTP. `url` falls back to `HOLDFAST_URL`. */
 export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;

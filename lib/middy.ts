@@ -4,8 +4,8 @@
  */
 export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
 export { idempotencyKeyOf, runBatch } from "./client/events.js";
-export { currentLease } from "./client/chain.js";
-export { currentRun } from "./client/once.js";
+export { currentLease } from "./client/wrap/reentrancy-guard.js";
+export { currentRun } from "./client/wrap/once.js";
 export type { Handler, Wrapped } from "./middy/around.js";
 export type { AnswerTo, HttpAnswer } from "./middy/http.js";
 export type { IdempotencyOptions } from "./middy/idempotency.js";

@@ -4,7 +4,7 @@ import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { fromEnvironment } from "./client/environment.js";
 import { LockError } from "./client/errors.js";
-import type { Sign } from "./client/http-transport.js";
+import type { Sign } from "./client/transport/http.js";
 
 /** AWS credentials, as every credential provider of the AWS SDK gives them. */
 export interface Credentials {

@@ -2,19 +2,19 @@
  * `holdfast/testing`: the same client in memory, for users' own tests. The real service and the real
  * core, with a clock to turn and faults to inject; nothing waits and nothing is random.
  */
-import { LeaseIds } from "./client/acquire.js";
+import { LeaseIds } from "./client/acquire/acquire.js";
 import type { ClientOptions } from "./client/client-options.js";
 import { checkClient } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
-import { randomBytes } from "./client/world.js";
-import { createPolicy } from "./core/rules.js";
+import { randomBytes } from "./client/runtime.js";
+import { createPolicy } from "./core/policy.js";
 import type { Clock } from "./core/time.js";
 import { backgroundClock } from "./core/time.js";
 import { gatewayClocks } from "./service/clocks.js";
 import { lockService } from "./service/service.js";
 import type { Log } from "./service/log.js";
-import type { LockStore } from "./store/lock-store.js";
+import type { LockStore } from "./store/port.js";
 import { createMemoryStore } from "./store/memory-store.js";
 import { Faults } from "./testing/faults.js";
 import { VirtualClock } from "./testing/virtual-clock.js";

@@ -7,7 +7,7 @@ import {
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { TABLE } from "../../lib/store/table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 
 /** How long a new table may take until it can be used, in seconds. */
 const ACTIVE_WITHIN_SEC = 60;

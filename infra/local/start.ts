@@ -10,7 +10,7 @@ import { systemClock } from "../../lib/core/time.js";
 import { VERSION } from "../../lib/core/version.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { TABLE_CALLS } from "../../lib/store/table.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import { createTable } from "./create-table.js";
 import { engineClient } from "./engine-client.js";
 import type { EmbeddedEngine, Engine } from "./engine.js";

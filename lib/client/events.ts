@@ -4,8 +4,8 @@ import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { tellQuietly } from "./listeners.js";
 import type { LockClient } from "./lock-client.js";
-import type { Run } from "./run-once.js";
-import type { RunOptions } from "./run-options.js";
+import type { Run } from "./run/run-once.js";
+import type { RunOptions } from "./run/run-options.js";
 
 /**
  * The key in a request's `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header: a quoted string;

@@ -1,17 +1,17 @@
 /** The lock client as its users see it: the one interface that every `createLockClient` returns. */
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { Health, Listed } from "../core/lock-api.js";
-import type { Inspection } from "../core/views.js";
-import type { ElectOptions, Lead } from "./elect.js";
-import type { LockHandle, ReadWriteHandle, SegmentsHandle } from "./handles.js";
+import type { Health, Listed } from "../core/api/locks.js";
+import type { Inspection } from "../core/lock/views.js";
+import type { ElectOptions, Lead } from "./coordination/elect.js";
+import type { LockHandle, ReadWriteHandle, SegmentsHandle } from "./coordination/lock-handles.js";
 import type { InvocationContext } from "./invocation.js";
-import type { Lease } from "./lease.js";
-import type { LeaseSet, SetKey } from "./lease-set.js";
+import type { Lease } from "./lease/lease.js";
+import type { LeaseSet, SetKey } from "./lease/lease-set.js";
 import type { AcquireOptions, LeaseOptions, SetOptions } from "./options.js";
-import type { Run, RunResult } from "./run-once.js";
-import type { RunOptions } from "./run-options.js";
-import type { Runs } from "./runs.js";
-import type { WatchOptions } from "./watch.js";
+import type { Run, RunResult } from "./run/run-once.js";
+import type { RunOptions } from "./run/run-options.js";
+import type { Runs } from "./run/runs.js";
+import type { WatchOptions } from "./coordination/watch.js";
 
 /** Locks for one application. Made by `createLockClient`. */
 export interface LockClient extends AsyncDisposable {

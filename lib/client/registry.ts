@@ -4,7 +4,7 @@
  * client has, the client has too.
  */
 import { setMaxListeners } from "node:events";
-import type { HeldLease } from "./lease.js";
+import type { HeldLease } from "./lease/lease.js";
 
 /** The leases and acquires of one client. */
 export class Registry {

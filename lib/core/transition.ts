@@ -3,22 +3,22 @@
  * record. Pure; the only place where the rules of DESIGN are decided. Stores carry its decisions out,
  * and whatever a store guesses must come to the same.
  */
-import { acquire } from "./acquire.js";
-import { breakHold } from "./break.js";
-import { changeMode } from "./change-mode.js";
+import { acquire } from "./lock/acquire.js";
+import { breakHold } from "./lock/break.js";
+import { changeMode } from "./lock/change-mode.js";
 import type { Command, Decision } from "./commands.js";
-import { complete } from "./conclude.js";
+import { complete } from "./run/complete.js";
 import type { Refusal } from "./errors.js";
 import { refuse } from "./errors.js";
 import { LIMITS } from "./limits.js";
 import { recordBytes } from "./record-bytes.js";
 import type { LockRecord, LockPolicy } from "./record.js";
-import { release } from "./release.js";
-import { renew } from "./renew.js";
-import { reset } from "./reset.js";
-import { start } from "./start.js";
+import { release } from "./lock/release.js";
+import { renew } from "./lock/renew.js";
+import { reset } from "./run/reset.js";
+import { start } from "./run/start.js";
 import type { ClockReading } from "./time.js";
-import { transfer } from "./transfer.js";
+import { transfer } from "./lock/transfer.js";
 
 /** Decides `command` on `record` (undefined: the key has no item). */
 export function transition<C extends Command>(

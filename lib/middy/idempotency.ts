@@ -6,11 +6,11 @@
 import { idempotencyKeyOf } from "../client/events.js";
 import { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
-import { currentRun, runOnce } from "../client/once.js";
-import type { Run } from "../client/run-once.js";
-import type { RunOptions } from "../client/run-options.js";
-import { checkRun } from "../client/run-options.js";
-import { checkMade } from "../client/wrapped.js";
+import { currentRun, runOnce } from "../client/wrap/once.js";
+import type { Run } from "../client/run/run-once.js";
+import type { RunOptions } from "../client/run/run-options.js";
+import { checkRun } from "../client/run/run-options.js";
+import { checkMade } from "../client/wrap/wrap-method.js";
 import type { Around, Handler, Wrapped } from "./around.js";
 import { checkClient, checkFunction, handlerOf, invocationOf } from "./around.js";
 import type { HttpAnswer, HttpRequest } from "./http.js";

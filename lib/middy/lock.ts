@@ -2,13 +2,13 @@
  * A handler that holds the lock which its event names while it runs. `lockHandler` goes around the handler, so
  * that nothing can come between; `lockMiddleware` is the same for Middy's `use`, and belongs last there.
  */
-import { currentLease } from "../client/chain.js";
+import { currentLease } from "../client/wrap/reentrancy-guard.js";
 import { LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
-import type { Lease } from "../client/lease.js";
-import type { LeaseSet } from "../client/lease-set.js";
+import type { Lease } from "../client/lease/lease.js";
+import type { LeaseSet } from "../client/lease/lease-set.js";
 import type { LockClient } from "../client/lock-client.js";
-import type { LockedOptions } from "../client/locked.js";
-import { locked } from "../client/locked.js";
+import type { LockedOptions } from "../client/wrap/locked.js";
+import { locked } from "../client/wrap/locked.js";
 import { checkAcquire } from "../client/options.js";
 import type { Around, Handler, Wrapped } from "./around.js";
 import { checkClient, handlerOf, invocationOf } from "./around.js";

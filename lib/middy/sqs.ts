@@ -2,8 +2,8 @@
 import type { BatchOptions, BatchRecord } from "../client/events.js";
 import { runBatch } from "../client/events.js";
 import type { LockClient } from "../client/lock-client.js";
-import type { Run } from "../client/run-once.js";
-import { checkRun } from "../client/run-options.js";
+import type { Run } from "../client/run/run-once.js";
+import { checkRun } from "../client/run/run-options.js";
 import { checkClient, checkFunction, invocationOf } from "./around.js";
 
 /** A message as SQS hands it to a function. */

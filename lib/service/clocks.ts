@@ -5,10 +5,10 @@
  */
 import { refuse } from "../core/errors.js";
 import type { Refusal } from "../core/errors.js";
-import { isSkewed } from "../core/expiry.js";
+import { isSkewed } from "../core/lock/expiry.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Clock, ClockReading } from "../core/time.js";
-import type { ReadClocks } from "../store/lock-store.js";
+import type { ReadClocks } from "../store/port.js";
 
 /** Between which times the second clock says it is now; undefined while it has said nothing. */
 export interface ClockBounds {

@@ -7,7 +7,7 @@ import type { LeaseEvent } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { leaseIdTimeMs } from "../core/lease-id.js";
 import { partsOfKey } from "../core/key.js";
-import type { Kind } from "../core/lock-api.js";
+import type { Kind } from "../core/api/locks.js";
 import type { Caller } from "./caller.js";
 import { digestOfPrincipal } from "./caller.js";
 

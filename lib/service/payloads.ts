@@ -4,7 +4,7 @@ import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import type { Payload } from "../core/record.js";
-import type { Address, LockStore } from "../store/lock-store.js";
+import type { Address, LockStore } from "../store/port.js";
 
 /** A value to be kept: what the record says of it, and its text where that is too large for the record. */
 export interface Packed {

@@ -5,13 +5,13 @@
 import type { AnswerTo, Command } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
-import { isSkewed } from "../core/expiry.js";
+import { isSkewed } from "../core/lock/expiry.js";
 import { LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
-import type { Kind } from "../core/lock-api.js";
+import type { Kind } from "../core/api/locks.js";
 import type { Clock } from "../core/time.js";
-import type { Address, LockStore, ReadClocks } from "../store/lock-store.js";
-import { NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/lock-store.js";
+import type { Address, LockStore, ReadClocks } from "../store/port.js";
+import { NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
 import type { Caller } from "./caller.js";
 import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";

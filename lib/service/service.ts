@@ -1,12 +1,12 @@
 /** The service: every operation, on behalf of one caller and by the clocks of one request. */
-import type { ServiceApi } from "../core/run-api.js";
+import type { ServiceApi } from "../core/api/runs.js";
 import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
-import { lockOperations } from "./lock-operations.js";
+import { lockOperations } from "./locks.js";
 import type { ServiceDeps } from "./request.js";
 import { requests } from "./request.js";
-import { runOperations } from "./run-operations.js";
-import { setOperations } from "./set-operations.js";
+import { runOperations } from "./runs.js";
+import { setOperations } from "./sets.js";
 
 /** The operations on `caller`'s behalf, by these clocks. */
 export function lockService(deps: ServiceDeps, caller: Caller, clocks: RequestClocks): ServiceApi {

@@ -1,7 +1,7 @@
 /** A request that waits: it looks at the record, and does not write to it meanwhile. */
 import type { LockRecord } from "../core/record.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import type { Address, LockStore } from "../store/lock-store.js";
+import type { Address, LockStore } from "../store/port.js";
 import type { Requests } from "./request.js";
 
 /** Pauses between two looks: the first, doubled up to the longest. */

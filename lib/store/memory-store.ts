@@ -3,13 +3,13 @@
  * For tests, for the simulation (which delays each of the two) and for trying things out.
  */
 import type { Command, Touch } from "../core/commands.js";
-import { isSameQueue } from "../core/queue.js";
+import { isSameQueue } from "../core/lock/queue.js";
 import type { LockRecord, LockPolicy } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
-import type { Change, WriteAllResult, WriteResult } from "./decide.js";
-import { compareAndSet, compareAndSetAll } from "./decide.js";
-import type { Address, LockStore, Part, TableTenancy } from "./lock-store.js";
+import type { Change, WriteAllResult, WriteResult } from "./compare-and-set.js";
+import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
+import type { Address, LockStore, Part, TableTenancy } from "./port.js";
 
 /** Records by address, with the two operations a table offers. Both may be slow; each is atomic. */
 export interface MemoryTable {

@@ -1,6 +1,6 @@
 /** Faults to inject between a client and its service: the messages that networks lose and repeat. */
-import type { ServiceApi } from "../core/run-api.js";
-import { NoResponse } from "../core/lock-api.js";
+import type { ServiceApi } from "../core/api/runs.js";
+import { NoResponse } from "../core/api/locks.js";
 
 /** An operation of the service. */
 export type Operation = keyof ServiceApi;

@@ -1,8 +1,8 @@
 /** What is kept of a command's output is what it printed, or says how much it was; and lists end. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { KEPT_BYTES, Output, replayOf } from "../../bin/kept-output.js";
-import { firstOf } from "../../bin/pages.js";
+import { KEPT_BYTES, Output, replayOf } from "../../bin/exec/kept-output.js";
+import { firstOf } from "../../bin/inspect/pages.js";
 import { cutKey } from "../../bin/table.js";
 
 function kept(chunks: readonly Uint8Array[], exitCode: number) {

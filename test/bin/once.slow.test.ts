@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { FinalError } from "../../lib/index.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import { KEPT_BYTES } from "../../bin/kept-output.js";
+import { KEPT_BYTES } from "../../bin/exec/kept-output.js";
 import { endAll, run, start } from "./holdfast.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";

@@ -1,6 +1,6 @@
 /** Places in a queue as a person reads them. */
 import { expect, it } from "vitest";
-import { ordinal } from "../../bin/waiting.js";
+import { ordinal } from "../../bin/inspect/waiting.js";
 
 it("numbers places as they are spoken", () => {
   const places = [1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 23, 100, 101, 111, 112];

@@ -1,7 +1,7 @@
 /** `holdfast watch` on a pipe: what changed, a line each; and on a terminal what is so. */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { changesBetween } from "../../bin/watch.js";
+import { changesBetween } from "../../bin/inspect/watch.js";
 import { endAll, start } from "./holdfast.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";

@@ -5,7 +5,7 @@ import { LIMITS } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
 import { LockError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
 import type { LockClient, Operation } from "../../lib/testing.js";
-import { createRig, isConsistent } from "./rig.js";
+import { createRig, isConsistent } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 3000;

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../lib/testing.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const ON_ITS_WAY_MS = 400;

@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
-import type { Backend } from "./sites.js";
-import { BACKENDS } from "./sites.js";
+import type { Backend } from "./backends.js";
+import { BACKENDS } from "./backends.js";
 
 /** What the tests of a suite share. */
 export interface Fixture {

@@ -1,7 +1,7 @@
 /** Readers and writers, as with every client: together, alone, up and down. */
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../lib/index.js";
-import type { KindsFixture } from "./kinds-scene.js";
+import type { KindsFixture } from "./kinds-fixture.js";
 
 const SHARED = { mode: "shared" } as const;
 

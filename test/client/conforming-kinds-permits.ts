@@ -1,7 +1,7 @@
 /** Semaphores, as with every client. */
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../lib/index.js";
-import type { KindsFixture } from "./kinds-scene.js";
+import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
 export function describeKindsPermits(fixture: KindsFixture): void {

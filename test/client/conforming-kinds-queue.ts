@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";
-import type { KindsFixture } from "./kinds-scene.js";
+import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
 export function describeKindsQueue(fixture: KindsFixture): void {

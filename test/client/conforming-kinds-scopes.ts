@@ -1,7 +1,7 @@
 /** Reentrancy by scope, as every client does it: two clients are two processes of one request. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
-import type { KindsFixture } from "./kinds-scene.js";
+import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
 export function describeKindsScopes(fixture: KindsFixture): void {

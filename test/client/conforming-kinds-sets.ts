@@ -1,7 +1,7 @@
 /** Sets of keys, as every client takes them: whole or not at all. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
-import type { KindsFixture } from "./kinds-scene.js";
+import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
 export function describeKindsSets(fixture: KindsFixture): void {

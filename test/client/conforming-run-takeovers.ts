@@ -6,7 +6,7 @@ import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LockClient, Run } from "../../lib/index.js";
 import { fencedWrite, LockLostError } from "../../lib/index.js";
-import { TABLE } from "../../lib/store/table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 import type { Gate } from "../support/run-gate.js";

@@ -5,7 +5,7 @@ import { DEFAULTS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.
 import type { Lease, LockClient } from "../../lib/index.js";
 import { InvalidRequestError, LockError, LockLostError } from "../../lib/index.js";
 import { Random } from "../simulation/random.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "scheduler";
 const SECOND_MS = 1000;

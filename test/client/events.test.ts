@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { createLockClient, LockLostError } from "../../lib/testing.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 9000;

@@ -2,7 +2,7 @@
 import { GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fencedWrite } from "../../lib/index.js";
-import { TABLE } from "../../lib/store/table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 

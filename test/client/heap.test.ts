@@ -1,7 +1,7 @@
 /** The heap that holds a crowd of waiters: its order, and that no operation looks at more than a few of its members. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Heap } from "../../lib/client/heap.js";
+import { Heap } from "../../lib/client/acquire/heap.js";
 
 interface Member {
   readonly rank: number;

@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import type { Lease } from "../../lib/testing.js";
 import { Random } from "../simulation/random.js";
-import type { Harness } from "./rig.js";
-import { createRig } from "./rig.js";
+import type { Harness } from "./harness.js";
+import { createRig } from "./harness.js";
 import type { Fate } from "./wire.js";
 
 const LEASE_MS = 30_000;

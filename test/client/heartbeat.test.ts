@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { LockLostError } from "../../lib/testing.js";
-import { createRig, isConsistent } from "./rig.js";
+import { createRig, isConsistent } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 9000;

@@ -1,9 +1,9 @@
 /** One attempt over HTTP: what is sent, once, and what each kind of answer or silence means. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { httpApi } from "../../lib/client/http-transport.js";
+import { httpApi } from "../../lib/client/transport/http.js";
 import { refuse } from "../../lib/core/errors.js";
-import type { LockApi } from "../../lib/core/lock-api.js";
-import { NoResponse } from "../../lib/core/lock-api.js";
+import type { LockApi } from "../../lib/core/api/locks.js";
+import { NoResponse } from "../../lib/core/api/locks.js";
 import { toProblem } from "../../lib/wire/problem.js";
 import type { StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";

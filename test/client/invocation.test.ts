@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { VirtualClock } from "../../lib/testing.js";
 import { LockLostError, LockTimeoutError } from "../../lib/testing.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 

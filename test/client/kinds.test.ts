@@ -1,11 +1,11 @@
 /** Every kind of lock with every client: scopes, readers and writers, semaphores, sets, and their hand-over. */
 import { describeKindsModes } from "./conforming-kinds-modes.js";
-import { describeKindsLine } from "./conforming-kinds-line.js";
+import { describeKindsLine } from "./conforming-kinds-local-queue.js";
 import { describeKindsPermits } from "./conforming-kinds-permits.js";
 import { describeKindsQueue } from "./conforming-kinds-queue.js";
 import { describeKindsScopes } from "./conforming-kinds-scopes.js";
 import { describeKindsSets } from "./conforming-kinds-sets.js";
-import { describeEverywhere } from "./kinds-scene.js";
+import { describeEverywhere } from "./kinds-fixture.js";
 
 describeEverywhere(
   "locks of every kind",

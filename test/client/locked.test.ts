@@ -13,8 +13,8 @@ import {
   runOnce,
 } from "../../lib/index.js";
 import type { LockedOptions } from "../../lib/index.js";
-import type { Harness } from "./rig.js";
-import { createRig } from "./rig.js";
+import type { Harness } from "./harness.js";
+import { createRig } from "./harness.js";
 
 interface Order {
   readonly id: number | undefined;

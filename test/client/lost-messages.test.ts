@@ -2,11 +2,11 @@
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
-import type { LockApi } from "../../lib/core/lock-api.js";
+import type { LockApi } from "../../lib/core/api/locks.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Lease, LockClient, Operation, VirtualClock } from "../../lib/testing.js";
 import { LockUnavailableError } from "../../lib/testing.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 3000;

@@ -1,9 +1,9 @@
 /** Upgrades and downgrades when messages are lost, late or repeated: never two writers, never a writer by accident. */
 import { describe, expect, it } from "vitest";
-import type { ServiceApi } from "../../lib/core/run-api.js";
+import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { LockError, LockLostError } from "../../lib/index.js";
-import { createRig } from "./rig.js";
-import type { Harness } from "./rig.js";
+import { createRig } from "./harness.js";
+import type { Harness } from "./harness.js";
 
 const KEY = "PAGE_1";
 const LEASE_MS = 9000;

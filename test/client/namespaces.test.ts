@@ -5,7 +5,7 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import { toHandle } from "../../lib/client/handle.js";
+import { toHandle } from "../../lib/client/lease/detached-lease.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";

@@ -1,7 +1,7 @@
 /** Functions and methods whose work happens once for what their arguments name. */
 import { describe, expect, it } from "vitest";
 import { currentRun, InvalidRequestError, key, runOnce, RunFailedError, FinalError, LockError } from "../../lib/index.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 interface Refund {
   readonly order: number;

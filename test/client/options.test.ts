@@ -7,7 +7,7 @@ import { createLockClient, InvalidRequestError } from "../../lib/testing.js";
 import type { Schema } from "../../lib/wire/decode.js";
 import { decode } from "../../lib/wire/decode.js";
 import { AcquireBody, AcquireSetBody, BreakBody, ListQuery, ResetBody, RunListQuery } from "../../lib/wire/messages.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 /** Options as a program without types gives them. */

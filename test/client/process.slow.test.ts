@@ -13,7 +13,7 @@ import { freshTable } from "../support/engine.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { ProgramOrder } from "./program.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const REACHES = ["service", "table"] as const;
 

@@ -3,11 +3,11 @@
  * long the key lies idle between two holders. The same numbers at every run.
  */
 import { describe, expect, it } from "vitest";
-import { LeaseIds } from "../../lib/client/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/acquire.js";
 import { createClient } from "../../lib/client/client.js";
-import { randomBytes } from "../../lib/client/world.js";
-import { createPolicy } from "../../lib/core/rules.js";
-import type { ServiceApi } from "../../lib/core/run-api.js";
+import { randomBytes } from "../../lib/client/runtime.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";

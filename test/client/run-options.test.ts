@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError } from "../../lib/testing.js";
 import { thrownBy } from "../support/run-gate.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
 /** A client as a program without types has it. */

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { createGate } from "../support/run-gate.js";
-import type { Backend } from "./sites.js";
-import { openHttp, openTable } from "./sites.js";
+import type { Backend } from "./backends.js";
+import { openHttp, openTable } from "./backends.js";
 
 const CALLERS = 200;
 const PROCESSES = 10;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { BatchRecord, VirtualClock } from "../../lib/testing.js";
 import { LockTimeoutError, runBatch } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
 

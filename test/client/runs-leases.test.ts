@@ -4,7 +4,7 @@ import { takeoverMarginMs } from "../../lib/core/limits.js";
 import type { LockClient, Run, RunOptions, VirtualClock } from "../../lib/testing.js";
 import { LockLostError } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
 const DAY_MS = 86_400_000;

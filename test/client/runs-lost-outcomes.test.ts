@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { FinalError, LockUnavailableError } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
 const LEASE_MS = 3000;

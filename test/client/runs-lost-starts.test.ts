@@ -1,9 +1,9 @@
 /** Whatever becomes of the messages of a start: one attempt, and nothing started that nobody knows of. */
 import { describe, expect, it } from "vitest";
-import type { ServiceApi } from "../../lib/core/run-api.js";
+import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { LockUnavailableError } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
 const LEASE_MS = 3000;

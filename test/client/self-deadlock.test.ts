@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../lib/index.js";
 import type { LockClient } from "../../lib/index.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1";
 const REFUSED = { name: "LockError", code: "self-deadlock", definite: true, retry: "never" };

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { clientMarginMs } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
 import { locked, LockLostError, LockUnavailableError } from "../../lib/index.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEYS = ["A", "B", "C"];
 const LEASE_MS = 9000;

@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { httpApi } from "../../lib/client/http-transport.js";
+import { httpApi } from "../../lib/client/transport/http.js";
 import type { Credentials } from "../../lib/sigv4.js";
 import { sigv4 } from "../../lib/sigv4.js";
 import type { Received, StubServer } from "./stub-server.js";

@@ -2,7 +2,7 @@
 import { ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { watchTableClock } from "../../lib/store/table-clock.js";
+import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { freshTable } from "../support/engine.js";
 

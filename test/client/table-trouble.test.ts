@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { systemClock } from "../../lib/core/time.js";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import type { LockClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { lockService } from "../../lib/service/service.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { freshTable } from "../support/engine.js";
 
 const NO_TABLE = "nothing-here";

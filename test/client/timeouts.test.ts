@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";
-import type { Harness } from "./rig.js";
-import { createRig } from "./rig.js";
+import type { Harness } from "./harness.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const HELD_MS = 4000;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Inspection, LockClient, WatchOptions } from "../../lib/index.js";
 import { InvalidRequestError, LockUnavailableError } from "../../lib/index.js";
-import { createRig } from "./rig.js";
+import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const SECOND_MS = 1000;

@@ -3,9 +3,9 @@
  * repeated or answered by somebody else, and a record of everything that was sent.
  */
 import type { Refusal } from "../../lib/core/errors.js";
-import type { LeaseRef } from "../../lib/core/lock-api.js";
-import type { ServiceApi } from "../../lib/core/run-api.js";
-import { NoResponse } from "../../lib/core/lock-api.js";
+import type { LeaseRef } from "../../lib/core/api/locks.js";
+import type { ServiceApi } from "../../lib/core/api/runs.js";
+import { NoResponse } from "../../lib/core/api/locks.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Operation } from "../../lib/testing.js";
 

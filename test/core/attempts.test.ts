@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Complete, Start } from "../../lib/core/commands.js";
 import type { LockRecord, Payload } from "../../lib/core/record.js";
-import { isSameWork } from "../../lib/core/run.js";
+import { isSameWork } from "../../lib/core/run/run.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import { after, at, complete, DAY_MS, decided, LEASE_MS, MARGIN_MS, NOW_MS, said, start } from "./run-parts.js";
 

@@ -1,8 +1,8 @@
 /** Change of mode: the only reader becomes the writer, the writer a reader, and no late duplicate undoes either. */
 import { describe, expect, it } from "vitest";
-import { endLease } from "../../lib/core/ending.js";
+import { endLease } from "../../lib/core/lock/tombstones.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { LEASE_MS, MARGIN_MS } from "../store/scene.js";
+import { LEASE_MS, MARGIN_MS } from "../store/fixture.js";
 import { compareAndSet } from "./kinds-broken.js";
 import { ID, IN_S, Key, permits, READER } from "./kinds-key.js";
 

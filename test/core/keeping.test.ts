@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Command } from "../../lib/core/commands.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { outlivedBy, payloadTtlAtSec } from "../../lib/core/run.js";
+import { outlivedBy, payloadTtlAtSec } from "../../lib/core/run/run.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import {
   after,

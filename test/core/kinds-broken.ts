@@ -1,10 +1,10 @@
 /** The core with one thing wrong with it, by name of what it does and of the rule that must notice. */
 import type { Acquire, Command, Decision } from "../../lib/core/commands.js";
-import { isLive, isReclaimable } from "../../lib/core/expiry.js";
+import { isLive, isReclaimable } from "../../lib/core/lock/expiry.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
-import { POLICY } from "../store/scene.js";
+import { POLICY } from "../store/fixture.js";
 import type { RuleName } from "./kinds-rules.js";
 
 /** How a command is decided. */

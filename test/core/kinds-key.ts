@@ -2,13 +2,13 @@
  * One key of the pure core, in any of its kinds, and a time to turn. Every command leaves the record that
  * the core says, and answers in a word or two.
  */
-import { check } from "../../lib/core/check.js";
+import { check } from "../../lib/core/lock/check.js";
 import type { Acquire, AnswerTo, Command, LeaseView } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
-import { leaseId, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/scene.js";
+import { leaseId, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 
 /** A reader, a writer (with nothing said), permits of a semaphore; the scope S. */
 export const READER = { mode: "shared" } as const;

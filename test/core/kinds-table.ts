@@ -4,7 +4,7 @@
  * it then, in the notation of queue-key.ts.
  */
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { LEASE_MS, MARGIN_MS, outcomeOf } from "../store/scene.js";
+import { LEASE_MS, MARGIN_MS, outcomeOf } from "../store/fixture.js";
 import { IN_S, permits, READER, WRITER } from "./kinds-key.js";
 import type { QueueOptions } from "./queue-key.js";
 import { QueueKey } from "./queue-key.js";

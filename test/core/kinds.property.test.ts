@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { outcomeOf } from "../store/scene.js";
+import { outcomeOf } from "../store/fixture.js";
 import { BROKEN, compareAndSet } from "./kinds-broken.js";
 import type { Decide } from "./kinds-broken.js";
 import { kindHistories, resolver } from "./kinds-history.js";

@@ -1,9 +1,9 @@
-/** What an acquire finds first decides: each row of lib/core/acquire.ts's list, against every row below it. */
+/** What an acquire finds first decides: each row of lib/core/lock/acquire.ts's list, against every row below it. */
 import { describe, expect, it } from "vitest";
 import type { Acquire } from "../../lib/core/commands.js";
-import { EMPTY_RECORD } from "../../lib/core/ending.js";
+import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 

@@ -1,9 +1,9 @@
 /** A queue takes so many, and so many bytes: every write of the key is paid by its size. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { isOverfull } from "../../lib/core/queue.js";
+import { isOverfull } from "../../lib/core/lock/queue.js";
 import { bytesOf, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
-import { LEASE_MS } from "../store/scene.js";
+import { LEASE_MS } from "../store/fixture.js";
 import { QueueKey } from "./queue-key.js";
 
 const nth = (order: number): string => String.fromCharCode(64 + order);

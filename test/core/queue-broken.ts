@@ -1,5 +1,5 @@
 /** The core's queue with one thing wrong with it, by name of what it does and of the rule that must notice. */
-import { check } from "../../lib/core/check.js";
+import { check } from "../../lib/core/lock/check.js";
 import type { Command, Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";

@@ -9,7 +9,7 @@ import type { LeaseId } from "../../lib/core/lease-id.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import { leaseId, START_MS } from "../store/scene.js";
+import { leaseId, START_MS } from "../store/fixture.js";
 import type { Core } from "./queue-broken.js";
 import { writtenOver } from "./queue-key.js";
 

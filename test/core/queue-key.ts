@@ -2,11 +2,11 @@
  * One key of the pure core with a queue. What {@link Key} shows of its holders is followed by whose turn it is
  * (`Bx?`) and by who waits, in order (`Cs…`).
  */
-import { check } from "../../lib/core/check.js";
+import { check } from "../../lib/core/lock/check.js";
 import type { Acquire, AnswerTo, Command, Decision, Waiting } from "../../lib/core/commands.js";
 import type { LockRecord, Offer, Waiter } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
-import { LEASE_MS, outcomeOf, POLICY } from "../store/scene.js";
+import { LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
 import type { AcquireOptions } from "./kinds-key.js";
 import { ID, Key } from "./kinds-key.js";
 

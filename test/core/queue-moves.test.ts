@@ -1,6 +1,6 @@
 /** The queue moves as the table of moves says, and no move counts for more than one write. */
 import { describe, expect, it } from "vitest";
-import { outcomeOf } from "../store/scene.js";
+import { outcomeOf } from "../store/fixture.js";
 import { QueueKey } from "./queue-key.js";
 import type { Move } from "./queue-moves.js";
 import { ARRIVING, ASKING, GOING } from "./queue-moves.js";

@@ -3,8 +3,8 @@
  * who holds (`Ax`), whose turn it is (`Bx?`) and who waits (`Cx…`), and what is logged. Times are ms since the start.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import type { outcomeOf } from "../store/scene.js";
-import { LEASE_MS, MARGIN_MS } from "../store/scene.js";
+import type { outcomeOf } from "../store/fixture.js";
+import { LEASE_MS, MARGIN_MS } from "../store/fixture.js";
 import { IN_S, permits, READER } from "./kinds-key.js";
 import type { QueueKey } from "./queue-key.js";
 

@@ -2,7 +2,7 @@
  * Who meets whom, as docs/who-meets-whom.md shows it: every state in which a key may be found × who asks ×
  * what for, each cell from the core.
  */
-import { outcomeOf } from "../store/scene.js";
+import { outcomeOf } from "../store/fixture.js";
 import { ID, IN_S, permits, READER } from "./kinds-key.js";
 import type { QueueOptions } from "./queue-key.js";
 import { QueueKey } from "./queue-key.js";

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { outcomeOf } from "../store/scene.js";
+import { outcomeOf } from "../store/fixture.js";
 import type { RuleName } from "./kinds-rules.js";
 import { RULES_OF_KINDS } from "./kinds-rules.js";
 import type { Core } from "./queue-broken.js";

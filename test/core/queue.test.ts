@@ -1,7 +1,7 @@
 /** What those in the queue are told, how often they must say that they are there, and what they have when their turn has come. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/scene.js";
+import { leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { ID, permits, READER } from "./kinds-key.js";
 import { QueueKey, queueOf } from "./queue-key.js";
 

@@ -1,12 +1,12 @@
 /** A record grows to its bound and no further; whatever makes it smaller is never refused, however large it is. */
 import { describe, expect, it } from "vitest";
 import type { Acquire, Command } from "../../lib/core/commands.js";
-import { EMPTY_RECORD } from "../../lib/core/ending.js";
+import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { LIMITS, renewAfterMs } from "../../lib/core/limits.js";
 import { recordBytes } from "../../lib/core/record-bytes.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
-import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../store/scene.js";
+import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 
 const OWNER = "o".repeat(LIMITS.ownerChars);
 const META = { note: "m".repeat(LIMITS.metaBytes - '{"note":""}'.length) };

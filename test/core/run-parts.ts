@@ -1,8 +1,8 @@
 /** Records of runs and what is asked of them, ordinary in everything but what a test says. */
 import type { Command, Complete, Decision, Start } from "../../lib/core/commands.js";
-import { EMPTY_RECORD } from "../../lib/core/ending.js";
+import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import type { Hold, LockRecord, Run } from "../../lib/core/record.js";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";

@@ -1,4 +1,4 @@
-/** What a start finds first decides: each row of lib/core/start.ts's list, against every row below it. */
+/** What a start finds first decides: each row of lib/core/run/start.ts's list, against every row below it. */
 import { describe, expect, it } from "vitest";
 import type { Start } from "../../lib/core/commands.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";

@@ -16,7 +16,7 @@ import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/prices.js";
 import { deployedStack } from "../../bench/stack.js";
 import type { DeployedStack } from "../../bench/stack.js";
 import { DEFAULTS, LIMITS, renewAfterMs } from "../../lib/core/limits.js";
-import { SHARDS } from "../../lib/store/item.js";
+import { SHARDS } from "../../lib/store/dynamo/item.js";
 import { ROOT, sourcesIn } from "../tidy/tree.js";
 import { deadLinks, oneLine, readPage, withParts } from "./generated.js";
 
@@ -193,7 +193,7 @@ describe("the page's figures", () => {
     ],
     [
       "how long a grant is remembered",
-      () => `again within ${Number(/FRESH_MS = (\d+)/.exec(sourcesIn("lib/store/glimpses.ts")[0]!.text)?.[1]) / SECOND_MS} s`,
+      () => `again within ${Number(/FRESH_MS = (\d+)/.exec(sourcesIn("lib/store/dynamo/recent-records.ts")[0]!.text)?.[1]) / SECOND_MS} s`,
     ],
     ["what is traced", () => `X-Ray records ${TRACED * 100} % of the requests`],
     ["the ways", () => `${ONE_WAY_MS.toTheApi} ms one way to the API, ${ONE_WAY_MS.toTheTable} ms to the table`],

@@ -72,7 +72,7 @@ describe("the guides' figures", () => {
   });
 
   it("of hand-overs in a row are the line's", () => {
-    const [, most] = /LOCAL_HANDOFFS_MAX = (\d+)/.exec(readFileSync(join(ROOT, "lib/client/line.ts"), "utf8")) ?? [];
+    const [, most] = /LOCAL_HANDOFFS_MAX = (\d+)/.exec(readFileSync(join(ROOT, "lib/client/acquire/local-queue.ts"), "utf8")) ?? [];
     expect(WAITING).toContain(`up to ${most} in a row`);
     expect(WAITING).toContain(`up to ${most} hand-overs within one process`);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import type { Hold } from "../../lib/core/record.js";
-import { startedTtlAtSec } from "../../lib/core/run.js";
+import { startedTtlAtSec } from "../../lib/core/run/run.js";
 import { idempotencyHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
 import { requestV1, requestV2, SCHEDULED } from "../middy/events.js";

@@ -7,7 +7,7 @@ import type { Mistake } from "./broken.js";
 import { broken, changed, remapped, withheld } from "./broken.js";
 import { callsOf } from "./calls.js";
 import { declareConformance } from "./conformance.js";
-import { openFixture } from "./scene.js";
+import { openFixture } from "./fixture.js";
 import { listed } from "./suite.js";
 import type { Target } from "./target.js";
 import type { WholeTarget } from "./two-accounts.js";

@@ -1,7 +1,7 @@
 /** The requests that the tests make again and again, for short. Nothing is expected here but where a name says so. */
 import { expect } from "vitest";
 import type { Reply } from "../support/reply.js";
-import type { Parts, Fixture } from "./scene.js";
+import type { Parts, Fixture } from "./fixture.js";
 import type { Principal } from "./target.js";
 
 /** A PUT of a lease, and what it was of. */

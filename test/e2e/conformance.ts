@@ -18,8 +18,8 @@ import { operatesRuns, outcomes, starts } from "./conformance/runs.js";
 import { scopes } from "./conformance/scopes.js";
 import { renewals, sets } from "./conformance/sets.js";
 import { transfers } from "./conformance/transfers.js";
-import type { Fixture } from "./scene.js";
-import { openFixture } from "./scene.js";
+import type { Fixture } from "./fixture.js";
+import { openFixture } from "./fixture.js";
 import type { Need, Suite } from "./suite.js";
 import type { Target } from "./target.js";
 

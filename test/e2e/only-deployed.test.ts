@@ -16,7 +16,7 @@ import { lackOf, targetOf } from "./deployed.js";
 import { declareDeployed } from "./only-deployed.js";
 import type { ProxyMistakes } from "./proxy.js";
 import { startProxy } from "./proxy.js";
-import { openFixture } from "./scene.js";
+import { openFixture } from "./fixture.js";
 import type { StandIn } from "./stand-in.js";
 import { standIn } from "./stand-in.js";
 import type { DeployedNeed } from "./suite.js";

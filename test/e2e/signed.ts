@@ -1,5 +1,5 @@
 /** A `fetch` that signs what it sends, as the SDK's transport does. */
-import type { Sign } from "../../lib/client/http-transport.js";
+import type { Sign } from "../../lib/client/transport/http.js";
 
 /** `carry`, every request signed. The body must be text, or none. */
 export function signed(sign: Sign, carry: typeof fetch = fetch): typeof fetch {

@@ -5,7 +5,7 @@
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent } from "../../lambda/http.js";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Target } from "./target.js";
 import { withHeaders } from "./target.js";

@@ -11,7 +11,7 @@ import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient, fencedWrite } from "../../lib/index.js";
-import { TABLE } from "../../lib/store/table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { Child, Report } from "../support/child.js";
 import { startChild } from "../support/child.js";
 import type { FreshTable } from "../support/engine.js";

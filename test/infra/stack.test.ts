@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
-import { TABLE } from "../../lib/store/table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import { all, only } from "./resources.js";
 import { cdkContext, synthesize } from "./synthesize.js";
 

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { ACQUIRE, directService } from "../support/direct-service.js";
 
 const LAMBDA_ANSWER_BYTES = 6 * 1024 * 1024;

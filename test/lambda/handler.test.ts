@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { createHandler } from "../../lambda/handler.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
-import { NewerFormat, StoreUnavailable } from "../../lib/store/lock-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import type { LockStore } from "../../lib/store/port.js";
 import {
   ACQUIRE,
   CHECK,

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Tenancy } from "../../lambda/caller.js";
 import { callerOf } from "../../lambda/caller.js";
 import { NAMESPACE } from "../../lib/service/caller.js";
-import { shardKey } from "../../lib/store/item.js";
+import { shardKey } from "../../lib/store/dynamo/item.js";
 import { ACQUIRE, directService } from "../support/direct-service.js";
 import { ALICE, BOB, httpEvent } from "../support/http-event.js";
 

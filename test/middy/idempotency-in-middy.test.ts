@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { LockClient, Run } from "../../lib/index.js";
 import type { HttpAnswer } from "../../lib/middy.js";
 import { idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestV2 } from "./events.js";
 

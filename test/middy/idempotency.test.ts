@@ -5,7 +5,7 @@ import type { Run } from "../../lib/index.js";
 import { FinalError, idempotencyKeyOf, key } from "../../lib/index.js";
 import type { HttpAnswer, IdempotencyOptions } from "../../lib/middy.js";
 import { idempotencyHandler } from "../../lib/middy.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import type { RequestParts } from "./events.js";
 import { invocation, problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { withInvocation } from "../../lib/middy.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { invocation, SCHEDULED } from "./events.js";
 

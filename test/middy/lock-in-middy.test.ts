@@ -9,7 +9,7 @@ import type { Lease, LeaseSet, LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import type { HttpAnswer, LambdaContext } from "../../lib/middy.js";
 import { lockHandler, lockMiddleware } from "../../lib/middy.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestV2, SCHEDULED } from "./events.js";
 

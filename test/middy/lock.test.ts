@@ -4,7 +4,7 @@ import type { Lease, LeaseSet } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import { lockHandler } from "../../lib/middy.js";
 import type { LockHandlerOptions } from "../../lib/middy.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestMade, requestV1, requestV2, SCHEDULED } from "./events.js";
 import type { Work } from "./shapes.js";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { key } from "../../lib/index.js";
 import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
 import { runBatch, sqsHandler } from "../../lib/middy.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { createGate } from "../support/run-gate.js";
 import { invocation } from "./events.js";
 

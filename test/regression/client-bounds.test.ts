@@ -4,15 +4,15 @@
  * the hold; a listener that threw left the key held; and an oversized meta was sent by a renewal.
  */
 import { describe, expect, it } from "vitest";
-import { LeaseIds } from "../../lib/client/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/acquire.js";
 import { createClient } from "../../lib/client/client.js";
-import { httpApi } from "../../lib/client/http-transport.js";
-import { randomBytes } from "../../lib/client/world.js";
+import { httpApi } from "../../lib/client/transport/http.js";
+import { randomBytes } from "../../lib/client/runtime.js";
 import { createLockClient as createHttpClient } from "../../lib/index.js";
 import { idempotencyHandler, lockHandler } from "../../lib/middy.js";
 import { createLockClient, InvalidRequestError, LockUnavailableError, VirtualClock } from "../../lib/testing.js";
 import type { Lease, LockClient, Operation } from "../../lib/testing.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 
 const KEY = "ORDER_1231";

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../lib/testing.js";
 import { LockLostError } from "../../lib/testing.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 3000;

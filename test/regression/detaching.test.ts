@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
 import { refuse } from "../../lib/core/errors.js";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 
 const KEY = "ORDER_1231";
 const AHEAD_MS = 9000;

@@ -5,13 +5,13 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import type { Clock } from "../../lib/core/time.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { watchTableClock } from "../../lib/store/table-clock.js";
+import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 

@@ -1,6 +1,6 @@
 /** Sets, levels and segments that were told or given something else than was asked for. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 import { kindsOn, told } from "../lambda/kinds.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";

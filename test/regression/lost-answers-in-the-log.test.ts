@@ -4,13 +4,13 @@
  * a hold began or ended without a word in the log.
  */
 import { describe, expect, it } from "vitest";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import type { LogLine } from "../../lib/service/log.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { StoreUnavailable } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { leaseIdAt } from "../support/lease-ids.js";

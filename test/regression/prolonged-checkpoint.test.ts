@@ -4,11 +4,11 @@
  */
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { RunCaller } from "../store/run-caller.js";
-import { A, POLICY } from "../store/scene.js";
+import { A, POLICY } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
 
 const DAY_MS = 86_400_000;

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
 import { LIMITS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 

@@ -1,8 +1,8 @@
 /** What was wrong of runs over HTTP, each seen failing before it was put right. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
-import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import { StoreUnavailable } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { CONCLUDE, directService, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";

@@ -5,11 +5,11 @@
 import type { DynamoDBClient, TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { A, B, LEASE_MS, MARGIN_MS, POLICY } from "../store/scene.js";
-import { setOutcome, SetScene } from "../store/sets-scene.js";
+import { A, B, LEASE_MS, MARGIN_MS, POLICY } from "../store/fixture.js";
+import { setOutcome, SetScene } from "../store/sets-fixture.js";
 import { freshTable } from "../support/engine.js";
 
 const KEYS = ["a", "b", "c"];

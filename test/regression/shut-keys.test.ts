@@ -4,14 +4,14 @@
  */
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { QueueScene } from "../store/queue-scene.js";
+import { QueueScene } from "../store/queue-fixture.js";
 import { freshTable } from "../support/engine.js";
-import { inspection } from "../../lib/core/views.js";
+import { inspection } from "../../lib/core/lock/views.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { LEASE_MS, leaseId, MARGIN_MS, POLICY, START_MS } from "../store/scene.js";
+import { LEASE_MS, leaseId, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { QueueKey } from "../core/queue-key.js";
 import { ID } from "../core/kinds-key.js";
 

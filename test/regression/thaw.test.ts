@@ -4,7 +4,7 @@
  * time, up to a lease after the thaw, and whoever relied on it alone worked on without the lock.
  */
 import { describe, expect, it } from "vitest";
-import { createRig } from "../client/rig.js";
+import { createRig } from "../client/harness.js";
 
 const KEY = "ORDER_1231";
 

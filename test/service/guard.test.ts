@@ -1,7 +1,7 @@
 /** The guard on the clocks holds for the very reading that a decision rests on, not for one before it. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { lockService } from "../../lib/service/service.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";

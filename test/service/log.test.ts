@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
-import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import { StoreUnavailable } from "../../lib/store/port.js";
 import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { LockRecord } from "../../lib/core/record.js";
 import { watch } from "../../lib/service/watch.js";
-import type { Address } from "../../lib/store/lock-store.js";
+import type { Address } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing.js";
 
 const ADDRESS: Address = { namespace: "test", kind: "runs", key: "refund:42" };

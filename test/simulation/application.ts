@@ -1,6 +1,6 @@
 /** What clients do with locks: short and long holds, fenced writes, hand-overs, breaks, crashes, negligence. */
 import { LockError } from "../../lib/client/errors.js";
-import type { Lease } from "../../lib/client/lease.js";
+import type { Lease } from "../../lib/client/lease/lease.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import type { AcquireOptions } from "../../lib/client/options.js";
 import type { Actor, Stage } from "./history.js";

@@ -4,8 +4,8 @@
  */
 import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
-import { createPolicy } from "../../lib/core/rules.js";
-import type { Address, LockStore } from "../../lib/store/lock-store.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import type { Address, LockStore } from "../../lib/store/port.js";
 import type { MemoryTable } from "../../lib/store/memory-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import type { FaultProfile } from "./faults.js";

@@ -24,7 +24,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "release-without-owner-check",
     why: "a release frees whatever holds the key, as an unconditional unlock does",
-    file: "lib/core/release.ts",
+    file: "lib/core/lock/release.ts",
     edits: [
       ["const { leaseId, principal } = command;\n  const before", "const { principal } = command;\n  const before"],
       ["const hold = holdOf(before, leaseId);", "const [leaseId, hold] = Object.entries(before.holds)[0] ?? [command.leaseId, undefined];"],
@@ -34,7 +34,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "token-from-a-counter",
     why: "a counter kept in the item starts again when garbage collection removes it",
-    file: "lib/core/grant.ts",
+    file: "lib/core/lock/grant.ts",
     edits: [["return Math.max(record.fencingToken + 1, reading.latestMs);", "return record.fencingToken + 1;"]],
   },
   {
@@ -46,19 +46,19 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "deadline-from-receipt",
     why: "the lease counted from when its reply arrived: a slow reply stretches it",
-    file: "lib/client/call.ts",
+    file: "lib/client/transport/retry.ts",
     edits: [["honest(outcome, ambiguous), sentAt, ambiguous", "honest(outcome, ambiguous), sentAt: instantOf(clock), ambiguous"]],
   },
   {
     name: "lease-ms-for-remaining-ms",
     why: "the whole length believed again when an earlier grant is told once more",
-    file: "lib/client/belief.ts",
+    file: "lib/client/lease/deadline.ts",
     edits: [["lastsMs: lease.remainingMs - clientMarginMs", "lastsMs: lease.leaseMs - clientMarginMs"]],
   },
   {
     name: "remaining-by-the-earlier-clock",
     why: "a slow server clock tells the holder that more is left than is",
-    file: "lib/core/views.ts",
+    file: "lib/core/lock/views.ts",
     edits: [
       [
         "remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.latestMs, hold.leaseMs)),\n    renewAfterMs",
@@ -69,7 +69,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "ring-without-floor",
     why: "the last eight ends remembered and nothing of those before: a late duplicate is granted as new",
-    file: "lib/core/ending.ts",
+    file: "lib/core/lock/tombstones.ts",
     edits: [
       [
         "return { ended: all.filter((entry) => entry !== leaving), floor: raised };",
@@ -80,13 +80,13 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "renewal-that-shortens",
     why: "a renewal sets the expiry, whatever it was: a shorter or late one takes time away",
-    file: "lib/core/renew.ts",
+    file: "lib/core/lock/renew.ts",
     edits: [["if (expiresAtMs < hold.expiresAtMs) return hold;", ""]],
   },
   {
     name: "release-before-belief-ends",
     why: "the holder believes until the release is answered: the next one holds before",
-    file: "lib/client/lease.ts",
+    file: "lib/client/lease/lease.ts",
     edits: [
       [
         'Promise<LeaseState> {\n    this.#end("released", new LockLostError(`${this.key}: released`, "released"));',
@@ -98,7 +98,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "takeover-by-the-later-clock",
     why: "a server clock that is fast takes over from a holder who still believes",
-    file: "lib/core/expiry.ts",
+    file: "lib/core/lock/expiry.ts",
     edits: [["hold.expiresAtMs + hold.marginMs <= reading.earliestMs;", "hold.expiresAtMs + hold.marginMs <= reading.latestMs;"]],
   },
   {
@@ -118,7 +118,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "acquire-again-extends",
     why: "a late duplicate of an acquire lengthens a lease that nobody renewed",
-    file: "lib/core/acquire.ts",
+    file: "lib/core/lock/acquire.ts",
     edits: [
       [
         'hold.principal === "" ? change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal } } }) : undefined;',

@@ -3,16 +3,16 @@
  * by its own clock and the table's. The oracle hears what it asks for and what it is answered, as it does on the network.
  */
 import { createClient } from "../../lib/client/client.js";
-import { LeaseIds } from "../../lib/client/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/acquire.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import type { Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import type { Replayed, ServiceApi, Started } from "../../lib/core/run-api.js";
+import type { Replayed, ServiceApi, Started } from "../../lib/core/api/runs.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
-import { watchTableClock } from "../../lib/store/table-clock.js";
+import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { NAMESPACE } from "./backend.js";
 import type { DynamoBackend } from "./dynamo-backend.js";
 import type { Oracle } from "./oracle.js";

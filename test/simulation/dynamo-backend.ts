@@ -4,10 +4,10 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockRecord } from "../../lib/core/record.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import { fromItem } from "../../lib/store/item.js";
-import type { Address, LockStore } from "../../lib/store/lock-store.js";
-import { TABLE } from "../../lib/store/table.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { fromItem } from "../../lib/store/dynamo/item.js";
+import type { Address, LockStore } from "../../lib/store/port.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { Backend, Surroundings } from "./backend.js";
 import { NAMESPACE, POLICY } from "./backend.js";
 import { DynamoTable } from "./dynamo/table.js";

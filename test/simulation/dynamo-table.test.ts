@@ -2,7 +2,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { beforeAll, describe, expect, it } from "vitest";
-import { TABLE } from "../../lib/store/table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import { freshTable } from "../support/engine.js";
 import { sdkClientOf } from "./dynamo/sdk-client.js";
 import { DynamoTable } from "./dynamo/table.js";

@@ -7,8 +7,8 @@ import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { sleep } from "./application.js";
 import type { Actor, Stage } from "./history.js";
 import { SEATS } from "./kinds.js";
-import type { Place } from "./line.js";
-import { Customer } from "./line.js";
+import type { Place } from "./local-queue.js";
+import { Customer } from "./local-queue.js";
 
 /** The clients of these checks, by their indices. */
 const FIRST_TRIER = 300;

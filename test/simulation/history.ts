@@ -3,12 +3,12 @@
  * in which garbage collection comes; then everything heals, a holder crashes, and somebody who waits
  * must get its key in time. The core, the service, the handler and the SDK are the production code.
  */
-import { LeaseIds } from "../../lib/client/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/acquire.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
-import { httpApi } from "../../lib/client/http-transport.js";
+import { httpApi } from "../../lib/client/transport/http.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { TABLE_CALLS } from "../../lib/store/table.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import { live, withLocks } from "./application.js";
 import type { Backend } from "./backend.js";
 import { memoryBackend } from "./backend.js";
@@ -16,7 +16,7 @@ import { directClient } from "./direct.js";
 import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, FaultProfile } from "./faults.js";
-import { check } from "./judge.js";
+import { check } from "./checker.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
 import type { Kinds } from "./kinds.js";
 import { drawKinds, withKinds } from "./kinds.js";

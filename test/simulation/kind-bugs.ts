@@ -6,7 +6,7 @@ export const KIND_BUGS: readonly Bug[] = [
   {
     name: "levels-counted-by-calls",
     why: "every call of a level counts, also one that is sent again: nobody releases what nobody asked for",
-    file: "lib/core/acquire.ts",
+    file: "lib/core/lock/acquire.ts",
     edits: [
       [
         'hold.principal === "" ? change(',
@@ -19,13 +19,13 @@ export const KIND_BUGS: readonly Bug[] = [
   {
     name: "joined-without-a-living-level",
     why: "a scope goes on under its token although the last of its levels ran out long ago",
-    file: "lib/core/holding.ts",
+    file: "lib/core/lock/compatibility.ts",
     edits: [["hold.scope === scope && isLive(hold, reading)", "hold.scope === scope"]],
   },
   {
     name: "outer-release-ends-all-levels",
     why: "the release of one level frees the key, and those inside it go on believing",
-    file: "lib/core/release.ts",
+    file: "lib/core/lock/release.ts",
     edits: [
       [
         "const now = advanceIfQueued(ended, reading);",
@@ -36,19 +36,19 @@ export const KIND_BUGS: readonly Bug[] = [
   {
     name: "upgrade-beside-readers",
     why: "a reader becomes the writer without a look at the other readers",
-    file: "lib/core/change-mode.ts",
+    file: "lib/core/lock/change-mode.ts",
     edits: [["if (occupantsOf(record, reading).length > 1)", "if (mode === 'shared' && occupantsOf(record, reading).length > 1)"]],
   },
   {
     name: "mode-without-its-token",
     why: "a late duplicate of a change that was undone since changes the mode once more",
-    file: "lib/core/change-mode.ts",
+    file: "lib/core/lock/change-mode.ts",
     edits: [["hold.mode !== mode && hold.fencingToken !== fencingToken", "hold.fencingToken < fencingToken"]],
   },
   {
     name: "permits-without-a-margin",
     why: "a permit is one of many, and is given to the next at its expiry",
-    file: "lib/core/grant.ts",
+    file: "lib/core/lock/grant.ts",
     edits: [
       [
         "if (!isReclaimable(hold, reading)) continue;",
@@ -59,13 +59,13 @@ export const KIND_BUGS: readonly Bug[] = [
   {
     name: "permits-counted-by-leases",
     why: "a lease of two permits counts as one",
-    file: "lib/core/holding.ts",
+    file: "lib/core/lock/compatibility.ts",
     edits: [["out += Math.max(0, permits - counted);", "out += counted > 0 ? 0 : 1;"]],
   },
   {
     name: "a-set-in-parts",
     why: "the keys of a set are written one after the other: what comes between leaves a part of it",
-    file: "lib/store/decide.ts",
+    file: "lib/store/compare-and-set.ts",
     edits: [
       [
         "const result = await replaceAll(changes);",
@@ -77,7 +77,7 @@ export const KIND_BUGS: readonly Bug[] = [
   {
     name: "readers-fence-each-other",
     why: "every reader raises what a resource compares, and those who hold beside it are refused",
-    file: "lib/core/acquire.ts",
+    file: "lib/core/lock/acquire.ts",
     edits: [["fenceFloor: others ? rest.fenceFloor : hold.fencingToken,", "fenceFloor: hold.fencingToken,"]],
   },
 ];

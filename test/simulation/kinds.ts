@@ -2,13 +2,13 @@
  * What clients do with every kind of lock: readers that become writers and writers that become readers, permits,
  * levels of one request in many processes, sets of keys, and places in a line that they keep over plain HTTP.
  */
-import type { Lease } from "../../lib/client/lease.js";
-import type { SetKey } from "../../lib/client/lease-set.js";
+import type { Lease } from "../../lib/client/lease/lease.js";
+import type { SetKey } from "../../lib/client/lease/lease-set.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { Mode } from "../../lib/core/record.js";
 import { sleep, wait } from "./application.js";
 import type { Actor, Stage } from "./history.js";
-import { standInLine } from "./line.js";
+import { standInLine } from "./local-queue.js";
 import type { Random } from "./random.js";
 
 /** Keys of locks: each is used by itself, in both modes, by levels of a scope and in sets. */

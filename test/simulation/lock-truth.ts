@@ -1,8 +1,8 @@
 /** A key as it really was: every lease that it was granted to, what each had of it, and how each ended. */
-import type { Lease } from "../../lib/client/lease.js";
-import type { LeaseSet } from "../../lib/client/lease-set.js";
-import type { Run } from "../../lib/client/run-once.js";
-import type { Kind } from "../../lib/core/lock-api.js";
+import type { Lease } from "../../lib/client/lease/lease.js";
+import type { LeaseSet } from "../../lib/client/lease/lease-set.js";
+import type { Run } from "../../lib/client/run/run-once.js";
+import type { Kind } from "../../lib/core/api/locks.js";
 import type { Ending, Mode } from "../../lib/core/record.js";
 import type { Share } from "./sharing.js";
 

@@ -5,7 +5,7 @@
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
 import type { FaultProfile } from "./faults.js";
-import type { Delivered } from "./judge.js";
+import type { Delivered } from "./checker.js";
 import type { Random } from "./random.js";
 import type { Process, World } from "./world.js";
 

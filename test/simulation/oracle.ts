@@ -4,14 +4,14 @@
  * it judges: what it knows, it saw. Of runs it judges what they have in common with locks; the rest is
  * run-oracle.ts. Queues are queue-oracle.ts, and who believes what believers.ts.
  */
-import type { Lease } from "../../lib/client/lease.js";
-import type { LeaseSet } from "../../lib/client/lease-set.js";
-import type { Run } from "../../lib/client/run-once.js";
+import type { Lease } from "../../lib/client/lease/lease.js";
+import type { LeaseSet } from "../../lib/client/lease/lease-set.js";
+import type { Run } from "../../lib/client/run/run-once.js";
 import type { LeaseState } from "../../lib/core/commands.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import type { Kind } from "../../lib/core/lock-api.js";
+import type { Kind } from "../../lib/core/api/locks.js";
 import type { Ending, Hold, LockRecord, Mode } from "../../lib/core/record.js";
-import type { Address } from "../../lib/store/lock-store.js";
+import type { Address } from "../../lib/store/port.js";
 import { asLock, Believers } from "./believers.js";
 import { LockRequests } from "./lock-requests.js";
 import type { Believable, End, Truth, Unremembered } from "./lock-truth.js";

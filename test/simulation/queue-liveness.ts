@@ -5,7 +5,7 @@
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { sleep } from "./application.js";
 import type { Stage } from "./history.js";
-import { Customer, untilHeld } from "./line.js";
+import { Customer, untilHeld } from "./local-queue.js";
 
 const LINE = "LINE_1";
 const HERD = "LINE_2";

@@ -4,8 +4,8 @@
  */
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { FinalError, LockLostError, RunFailedError } from "../../lib/client/errors.js";
-import type { Run } from "../../lib/client/run-once.js";
-import { errorToJson } from "../../lib/client/values.js";
+import type { Run } from "../../lib/client/run/run-once.js";
+import { errorToJson } from "../../lib/client/run/json-codec.js";
 import { sleep } from "./application.js";
 import type { Actor, Stage } from "./history.js";
 

@@ -1,18 +1,18 @@
 /** The stores there are, each through the whole suite. */
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { TABLE } from "../../lib/store/table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import { sdkClientOf } from "../simulation/dynamo/sdk-client.js";
 import { DynamoTable } from "../simulation/dynamo/table.js";
 import { freshTable } from "../support/engine.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
-import { RunScene } from "./run-scene.js";
+import { RunScene } from "./run-fixture.js";
 import { fiftyStart } from "./running.js";
-import { POLICY, Fixture } from "./scene.js";
-import { mutate } from "./weaken.js";
+import { POLICY, Fixture } from "./fixture.js";
+import { mutate } from "./mutate.js";
 
 lockStoreConformance("memory-store", () => createMemoryStore({ policy: POLICY }));
 

@@ -4,17 +4,17 @@
  * others use, too.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { contends } from "./contending.js";
-import { breaks, releases, transfers } from "./ending.js";
+import { breaks, releases, transfers } from "./releasing.js";
 import { acquires, renews } from "./granting.js";
 import { lists } from "./listing.js";
 import { queues } from "./queueing.js";
 import { apart, keeps, listsRuns } from "./run-listing.js";
-import { RunScene } from "./run-scene.js";
+import { RunScene } from "./run-fixture.js";
 import { expectedOfRun, playRun, RUN_STATES } from "./run-states.js";
 import { runs } from "./running.js";
-import { A, Fixture } from "./scene.js";
+import { A, Fixture } from "./fixture.js";
 import { expected, play, STATES } from "./states.js";
 import { lapses, ordersTurns } from "./turns.js";
 

@@ -1,8 +1,8 @@
 /** What a store does when many ask at once: every change is one of a single order. */
 import { expect, it } from "vitest";
 import type { LeaseView } from "../../lib/core/commands.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, Fixture } from "./scene.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { A, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, Fixture } from "./fixture.js";
 
 const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>

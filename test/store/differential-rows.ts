@@ -5,12 +5,12 @@ import type { History as KindHistory } from "../core/kinds-history.js";
 import type { Mistake, Row } from "./differential.js";
 import { row } from "./differential.js";
 import { commandsOf, histories } from "./histories.js";
-import { distort, kindsStorePair } from "./kinds-twins.js";
+import { distort, kindsStorePair } from "./differential-kinds.js";
 import { queueHistories, writerHistories } from "./queue-histories.js";
-import { FAST_PATHS, queueStorePair, mutateWhere } from "./queue-twins.js";
+import { FAST_PATHS, queueStorePair, mutateWhere } from "./differential-queue.js";
 import { runCommandsOf, runHistories } from "./run-histories.js";
-import { storePair } from "./twins.js";
-import { mutate } from "./weaken.js";
+import { storePair } from "./differential-pair.js";
+import { mutate } from "./mutate.js";
 
 const without = <H>(predicate: string, played: Mistake<H>["histories"]): Mistake<H> => ({
   when: `without ${predicate}`,

@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import { freshTable } from "../support/engine.js";
 import type { MustFail } from "../support/witnesses.js";
-import type { EngineTable, Play } from "./twins.js";
+import type { EngineTable, Play } from "./differential-pair.js";
 
 /** Histories, and how many of them a full run plays. */
 export interface Part<H> {

@@ -1,8 +1,8 @@
 /** What a store does about a grant, beyond the table of states: the lease's fields, its token, its times. */
 import { expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture, START_MS } from "./scene.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture, START_MS } from "./fixture.js";
 
 const SECOND_MS = 1000;
 

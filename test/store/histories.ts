@@ -10,7 +10,7 @@ import { LIMITS } from "../../lib/core/limits.js";
 import type { Ending, Hold, LockRecord } from "../../lib/core/record.js";
 import { toSecondsUp } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import { leaseId, POLICY, START_MS } from "./scene.js";
+import { leaseId, POLICY, START_MS } from "./fixture.js";
 
 const MINUTE_MS = 60_000;
 

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Mode } from "../../lib/core/record.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { A, B, C, leaseId, outcomeOf, POLICY, Fixture, START_MS } from "./scene.js";
-import type { AcquireOptions } from "./scene.js";
+import { A, B, C, leaseId, outcomeOf, POLICY, Fixture, START_MS } from "./fixture.js";
+import type { AcquireOptions } from "./fixture.js";
 
 type Act = (lock: Fixture) => Promise<Parameters<typeof outcomeOf>[0]>;
 

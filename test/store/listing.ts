@@ -1,8 +1,8 @@
 /** What a store lists: held keys by prefix, in order, page by page, over however many shards. */
 import { describe, expect, it } from "vitest";
-import type { Kind } from "../../lib/core/lock-api.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { A, freshNamespace, Fixture } from "./scene.js";
+import type { Kind } from "../../lib/core/api/locks.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { A, freshNamespace, Fixture } from "./fixture.js";
 
 const KEYS = 120;
 

@@ -1,6 +1,6 @@
 /** Operations on locks whose answers are lost. */
 import { decided, fast, rowsOn } from "./lost-rows.js";
-import { A, B, C, LEASE_MS, MARGIN_MS, Fixture } from "./scene.js";
+import { A, B, C, LEASE_MS, MARGIN_MS, Fixture } from "./fixture.js";
 
 const held = (lock: Fixture): Promise<unknown> => lock.acquire(A, { leaseMs: 30_000 });
 const used = async (lock: Fixture): Promise<unknown> => (await lock.acquire(A), await lock.release(A), lock.at(1));

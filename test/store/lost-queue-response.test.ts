@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { StoreUnavailable } from "../../lib/store/port.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
@@ -16,9 +16,9 @@ import { startLateFailures } from "./late-failure.js";
 import type { LateFailures } from "./late-failure.js";
 import { HEARD, ROWS } from "./lost-queue-responses.js";
 import type { AnyRow } from "./lost-rows.js";
-import { QueueScene } from "./queue-scene.js";
-import { A, B, C, outcomeOf, POLICY } from "./scene.js";
-import { mutate } from "./weaken.js";
+import { QueueScene } from "./queue-fixture.js";
+import { A, B, C, outcomeOf, POLICY } from "./fixture.js";
+import { mutate } from "./mutate.js";
 
 /** The SDK's attempts of one request. */
 const ATTEMPTS = 3;

@@ -1,8 +1,8 @@
 /** What is asked in a queue, and whose answers are lost. */
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { decided, rowsOn } from "./lost-rows.js";
-import { QueueScene } from "./queue-scene.js";
-import { A, B, C, D } from "./scene.js";
+import { QueueScene } from "./queue-fixture.js";
+import { A, B, C, D } from "./fixture.js";
 
 const enqueues = (condition: string): boolean => condition.includes("size(qi) < :most");
 const claims = (condition: string): boolean => condition.includes("h.#me.p = :by");

@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AnswerTo, Command, Held } from "../../lib/core/commands.js";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { StoreUnavailable } from "../../lib/store/port.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
@@ -18,7 +18,7 @@ import type { LateFailures } from "./late-failure.js";
 import { ROWS as LOCK_ROWS } from "./lost-lock-responses.js";
 import { ROWS as RUN_ROWS } from "./lost-run-responses.js";
 import type { AnyRow } from "./lost-rows.js";
-import { A, leaseIn, outcomeOf, POLICY, Fixture } from "./scene.js";
+import { A, leaseIn, outcomeOf, POLICY, Fixture } from "./fixture.js";
 
 const ROWS: readonly AnyRow[] = [...LOCK_ROWS, ...RUN_ROWS];
 

@@ -1,8 +1,8 @@
 /** What is played when an answer is lost: an operation on a key of its own, and the write whose answer it is. */
 import type { AnswerTo, Command } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import type { Fixture } from "./scene.js";
+import type { LockStore } from "../../lib/store/port.js";
+import type { Fixture } from "./fixture.js";
 
 /** A write that was decided carries the version that was seen, or says that there was no record. */
 export const decided = (condition: string): boolean => condition.startsWith("v = :seen") || condition.startsWith("attribute_not_exists(v)");

@@ -1,7 +1,7 @@
 /** Operations on runs whose answers are lost: a start must be told that it runs, an outcome that it is recorded. */
 import { decided, fast, rowsOn } from "./lost-rows.js";
-import { RunScene, small } from "./run-scene.js";
-import { A, B, C, LEASE_MS, MARGIN_MS } from "./scene.js";
+import { RunScene, small } from "./run-fixture.js";
+import { A, B, C, LEASE_MS, MARGIN_MS } from "./fixture.js";
 
 /** A lease of the default length, which a heartbeat guesses. */
 const runs = (run: RunScene): Promise<unknown> => run.start(A, { leaseMs: 30_000 });

@@ -6,12 +6,12 @@
 import { GetCommand, PutCommand, DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { Item } from "../../lib/store/item.js";
-import { fromItem, itemKey, toItem } from "../../lib/store/item.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { Item } from "../../lib/store/dynamo/item.js";
+import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { freshTable } from "../support/engine.js";
-import { QueueScene } from "./queue-scene.js";
-import { A, B, C, D, LEASE_MS, MARGIN_MS, POLICY } from "./scene.js";
+import { QueueScene } from "./queue-fixture.js";
+import { A, B, C, D, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
 
 const NEWER = { zz: "of a newer version" };
 

@@ -10,7 +10,7 @@ import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode, Waiter } from "../../lib/core/record.js";
 import { toSecondsUp } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import { leaseId, POLICY, START_MS } from "./scene.js";
+import { leaseId, POLICY, START_MS } from "./fixture.js";
 
 /** What an acquire asks for. */
 interface Kind {

@@ -3,17 +3,17 @@ import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dyn
 import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import { itemKey, toItem } from "../../lib/store/item.js";
-import { NewerFormat } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { NewerFormat } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
 import { EXAMPLES } from "./queue-predicates.js";
 import type { Example, Stage } from "./queue-predicates.js";
-import { QueueScene } from "./queue-scene.js";
-import { FAST_PATHS, mutateWhere } from "./queue-twins.js";
-import { A, B, C, POLICY } from "./scene.js";
-import type { EngineTable } from "./twins.js";
+import { QueueScene } from "./queue-fixture.js";
+import { FAST_PATHS, mutateWhere } from "./differential-queue.js";
+import { A, B, C, POLICY } from "./fixture.js";
+import type { EngineTable } from "./differential-pair.js";
 
 describe("each predicate is needed", () => {
   it.each(EXAMPLES)("for the $write when $why: $predicate", async ({ write, predicate, play }) => {

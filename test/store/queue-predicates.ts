@@ -4,11 +4,11 @@
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import type { QueueScene } from "./queue-scene.js";
-import { permits, READER } from "./queue-scene.js";
-import type { FAST_PATHS } from "./queue-twins.js";
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, START_MS } from "./scene.js";
-import type { outcomeOf } from "./scene.js";
+import type { QueueScene } from "./queue-fixture.js";
+import { permits, READER } from "./queue-fixture.js";
+import type { FAST_PATHS } from "./differential-queue.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, START_MS } from "./fixture.js";
+import type { outcomeOf } from "./fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
 

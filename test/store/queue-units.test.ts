@@ -4,22 +4,22 @@
  */
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { check } from "../../lib/core/check.js";
+import { check } from "../../lib/core/lock/check.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import { itemKey } from "../../lib/store/item.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { StoreUnavailable } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { itemKey } from "../../lib/store/dynamo/item.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { StoreUnavailable } from "../../lib/store/port.js";
 import { freshTable } from "../support/engine.js";
 import { itemBytes } from "../support/item-bytes.js";
 import type { FreshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { QueueScene } from "./queue-scene.js";
+import { QueueScene } from "./queue-fixture.js";
 import { replacingStore } from "./replacing-store.js";
-import { A, B, C, D, leaseId, outcomeOf, POLICY, START_MS } from "./scene.js";
+import { A, B, C, D, leaseId, outcomeOf, POLICY, START_MS } from "./fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
 type Act = (lock: QueueScene) => Promise<Answer>;

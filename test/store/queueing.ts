@@ -5,9 +5,9 @@
 import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { inLine, permits, QueueScene, waiting } from "./queue-scene.js";
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, START_MS } from "./scene.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { inLine, permits, QueueScene, waiting } from "./queue-fixture.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, START_MS } from "./fixture.js";
 
 const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
 /** What the bound by bytes counts of a waiter, less its owner. */

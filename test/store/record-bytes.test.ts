@@ -1,14 +1,14 @@
 /** The bytes that the core counts of a record, against the item that a store writes of it: never fewer, and few more. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EMPTY_RECORD } from "../../lib/core/ending.js";
+import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import { isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
 import type { Checkpoint, Tombstone, Hold, LockRecord, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
-import type { Address } from "../../lib/store/lock-store.js";
-import { fromItem, itemKey, toItem } from "../../lib/store/item.js";
+import type { Address } from "../../lib/store/port.js";
+import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemBytes } from "../support/item-bytes.js";
-import { A, leaseId, START_MS } from "./scene.js";
+import { A, leaseId, START_MS } from "./fixture.js";
 
 const ADDRESS: Address = { namespace: "n".repeat(200), kind: "locks", key: "k".repeat(LIMITS.keyChars) };
 /** As the service makes them. */

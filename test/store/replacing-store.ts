@@ -2,12 +2,12 @@
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { systemClock } from "../../lib/core/time.js";
-import { compareAndSet } from "../../lib/store/decide.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import { itemKey, toItem } from "../../lib/store/item.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { POLICY } from "./scene.js";
-import type { EngineTable } from "./twins.js";
+import { compareAndSet } from "../../lib/store/compare-and-set.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { POLICY } from "./fixture.js";
+import type { EngineTable } from "./differential-pair.js";
 
 /** A store on this table. It hears nobody. */
 export function replacingStore({ client, tableName }: EngineTable): LockStore {

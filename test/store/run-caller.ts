@@ -3,11 +3,11 @@
  * payloads included. Time is turned by hand.
  */
 import { systemClock } from "../../lib/core/time.js";
-import type { OutcomeSaid, ServiceApi, StartRequest } from "../../lib/core/run-api.js";
+import type { OutcomeSaid, ServiceApi, StartRequest } from "../../lib/core/api/runs.js";
 import { lockService } from "../../lib/service/service.js";
-import type { Address, LockStore } from "../../lib/store/lock-store.js";
+import type { Address, LockStore } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { freshNamespace, START_MS } from "./scene.js";
+import { freshNamespace, START_MS } from "./fixture.js";
 
 /** A key of an ordinary length. */
 const KEY = "checkout-service_ORDER_1231";

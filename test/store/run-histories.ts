@@ -8,10 +8,10 @@ import type { Command, Complete, Release, Renew, Reset, Start } from "../../lib/
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import type { Ending, Hold, LockRecord, Payload, Run } from "../../lib/core/record.js";
-import { startedTtlAtSec } from "../../lib/core/run.js";
+import { startedTtlAtSec } from "../../lib/core/run/run.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import { large, small } from "./run-scene.js";
-import { leaseId, POLICY, START_MS } from "./scene.js";
+import { large, small } from "./run-fixture.js";
+import { leaseId, POLICY, START_MS } from "./fixture.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

@@ -1,11 +1,11 @@
 /** What a store lists of runs, what it keeps beside them, and that locks and runs never meet in either. */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
-import type { Kind } from "../../lib/core/lock-api.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import type { Kind } from "../../lib/core/api/locks.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { pagesOf } from "./listing.js";
-import { RunScene, small } from "./run-scene.js";
-import { A, B, freshNamespace, leaseIn, LEASE_MS, MARGIN_MS, Fixture } from "./scene.js";
+import { RunScene, small } from "./run-fixture.js";
+import { A, B, freshNamespace, leaseIn, LEASE_MS, MARGIN_MS, Fixture } from "./fixture.js";
 
 /** Lives of a run by the letter that its key begins with; whether it is known afterwards. */
 const LIVES: readonly (readonly [letter: string, known: boolean, live: (run: RunScene) => Promise<unknown>])[] = [

@@ -6,16 +6,16 @@ import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import { itemKey } from "../../lib/store/item.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { TABLE } from "../../lib/store/table.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { itemKey } from "../../lib/store/dynamo/item.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
 import { freshTable } from "../support/engine.js";
 import type { FreshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { RunCaller } from "./run-caller.js";
-import { A, B, leaseId, POLICY, START_MS } from "./scene.js";
+import { A, B, leaseId, POLICY, START_MS } from "./fixture.js";
 
 type Act = (run: RunCaller) => Promise<unknown>;
 

@@ -1,9 +1,9 @@
 /** What a store does about a run, beyond the table of states: what the record keeps, and many at once. */
 import { expect, it } from "vitest";
 import { FOREVER_MS } from "../../lib/core/limits.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { KEEP_MS, large, runningIn, RunScene, small } from "./run-scene.js";
-import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "./scene.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { KEEP_MS, large, runningIn, RunScene, small } from "./run-fixture.js";
+import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "./fixture.js";
 
 const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>

@@ -1,12 +1,12 @@
 /** Sets through every store: all of the keys or none (S13), whoever asks at the same time. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
-import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./scene.js";
-import { setOutcome, SetScene } from "./sets-scene.js";
+import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
+import { setOutcome, SetScene } from "./sets-fixture.js";
 
 const ROUNDS = 30;
 const STORES = [

@@ -4,8 +4,8 @@
  */
 import type { AnswerTo, Command } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { A, B, C, D, outcomeOf } from "./scene.js";
-import type { Fixture } from "./scene.js";
+import { A, B, C, D, outcomeOf } from "./fixture.js";
+import type { Fixture } from "./fixture.js";
 
 /** A column: what is asked in every state; `at` is what is known from bringing the key into it. */
 export type Column<S extends Fixture, At> = readonly [name: string, send: (fixture: S, at: At) => Promise<AnswerTo<Command>>];

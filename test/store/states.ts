@@ -3,8 +3,8 @@
  * lease that the states are about; `C` is new. A cell says the outcome, `+` if the record changed, and
  * who is on it then.
  */
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./scene.js";
-import type { Fixture } from "./scene.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./fixture.js";
+import type { Fixture } from "./fixture.js";
 import { playRow, rowOf } from "./state-table.js";
 import type { Column } from "./state-table.js";
 

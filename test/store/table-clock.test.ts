@@ -8,10 +8,10 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { Clock, Instant } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import { narrowed, watchTableClock } from "../../lib/store/table-clock.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { narrowed, watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { freshTable } from "../support/engine.js";
-import { A, B, POLICY, Fixture } from "./scene.js";
+import { A, B, POLICY, Fixture } from "./fixture.js";
 
 type Known = NonNullable<Parameters<typeof narrowed>[0]>;
 

@@ -5,9 +5,9 @@
 import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
-import { inLine, permits, QueueScene, READER, waiting } from "./queue-scene.js";
-import { A, B, C, D, leaseId, leaseIn, outcomeOf, START_MS } from "./scene.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { inLine, permits, QueueScene, READER, waiting } from "./queue-fixture.js";
+import { A, B, C, D, leaseId, leaseIn, outcomeOf, START_MS } from "./fixture.js";
 
 const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
 

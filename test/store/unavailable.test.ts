@@ -1,7 +1,7 @@
 /** What is told of a failure of the AWS SDK. */
 import { describe, expect, it } from "vitest";
-import { StoreNotConfigured } from "../../lib/store/lock-store.js";
-import { storeUnavailable } from "../../lib/store/unavailable.js";
+import { StoreNotConfigured } from "../../lib/store/port.js";
+import { storeUnavailable } from "../../lib/store/dynamo/unavailable.js";
 
 describe("a connection that is refused", () => {
   it("names every address that was tried, where a host has several", () => {

@@ -5,12 +5,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo-store.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { A, B, C, leaseId, leaseIn, LEASE_MS, POLICY, Fixture } from "./scene.js";
+import { A, B, C, leaseId, leaseIn, LEASE_MS, POLICY, Fixture } from "./fixture.js";
 
 const WRITE = { UpdateItem: 1 };
 const TWO_WRITES = { UpdateItem: 2 };

@@ -2,9 +2,9 @@
 import type { HandlerDeps } from "../../lambda/handler.js";
 import { createHandler } from "../../lambda/handler.js";
 import { ROUTES } from "../../lambda/routes.js";
-import { createPolicy } from "../../lib/core/rules.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
-import type { LockStore } from "../../lib/store/lock-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import type { EventParts } from "./http-event.js";

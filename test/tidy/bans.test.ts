@@ -36,7 +36,7 @@ describe("one place each", () => {
   });
 
   it.each(BANS)("control: %s is refused in lib with %s, and accepted in %s", async (text, message, place) => {
-    for (const path of ["lib/client/lease.ts", "lib/core/acquire.ts", "lambda/handler.ts"]) {
+    for (const path of ["lib/client/lease/lease.ts", "lib/core/lock/acquire.ts", "lambda/handler.ts"]) {
       expect(await banned({ path, text }), path).toContainEqual(expect.stringMatching(message));
     }
     expect(await banned({ path: place, text })).toEqual([]);
@@ -44,7 +44,7 @@ describe("one place each", () => {
 
   it("control: a comment doesn't lift a ban", async () => {
     const text = "// eslint-disable-next-line no-restricted-properties -- only this once\nDate.now();";
-    expect(await banned({ path: "lib/client/lease.ts", text })).toHaveLength(1);
+    expect(await banned({ path: "lib/client/lease/lease.ts", text })).toHaveLength(1);
   });
 
   it("control: the pure core takes its random bytes as an argument", async () => {

@@ -16,7 +16,7 @@ interface Room {
 
 const AWS_SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
 /** The only files of `lib`, beside the entries, that know the AWS SDK. A new one is added here by name. */
-const SPEAKS_DYNAMODB = /^lib\/store\/(dynamo-store|table-clock|attribute-value)\.ts$/;
+const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\//;
 /** What package.json exports, and what `bin` and users import. */
 const ENTRY = /^lib\/[\w-]+\.ts$/;
 const ANY_NODE = /^node:/;
@@ -27,7 +27,7 @@ const ROOMS: readonly Room[] = [
   { of: "lib/wire/", files: ["lib/core/"], packages: ["valibot", "@valibot/to-json-schema"] },
   { of: SPEAKS_DYNAMODB, files: ["lib/core/", "lib/store/"], packages: AWS_SDK },
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
-  { of: "lib/service/", files: ["lib/core/", "lib/store/lock-store.ts"], packages: ["node:crypto"] },
+  { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },
   { of: "lib/client/", files: ["lib/core/", "lib/wire/"], packages: [ANY_NODE] },
   { of: "lib/middy/", files: ["lib/core/", "lib/wire/", "lib/client/"], packages: [] },
   { of: "lib/testing/", files: ["lib/core/", "lib/wire/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },

@@ -5,7 +5,7 @@ import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
-import { httpApi } from "../../../lib/client/http-transport.js";
+import { httpApi } from "../../../lib/client/transport/http.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import { createLockClient, LockTimeoutError } from "../../../lib/index.js";
 import { fromProblem } from "../../../lib/wire/problem.js";

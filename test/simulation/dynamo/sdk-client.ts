@@ -4,7 +4,7 @@
  */
 import type { AttributeValue, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { plainItem } from "../../../lib/store/attribute-value.js";
+import { plainItem } from "../../../lib/store/dynamo/attribute-value.js";
 import type { DynamoTable, Input } from "./table.js";
 import type { ValueMap } from "./values.js";
 import { itemToWire } from "./values.js";

@@ -3,7 +3,7 @@
  * or here, comes late, is throttled, or meets a transaction. What the SDK retries by itself is sent again, also a write
  * that had succeeded; what it doesn't is thrown, with the SDK's names and its count of attempts.
  */
-import { TABLE_CALLS } from "../../../lib/store/table.js";
+import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
 import type { FaultProfile } from "../faults.js";
 import type { Random } from "../random.js";
 import type { Process, World } from "../world.js";

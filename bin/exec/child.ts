@@ -1,0 +1,115 @@
+/**
+ * The command that runs: with this process's own input, output and environment, and in a session of its own,
+ * so that a signal reaches all that it started. In a terminal it shares the terminal's: there a Ctrl-C comes
+ * from the terminal, programs may ask for passwords and draw, and other signals reach the command alone.
+ */
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { isatty } from "node:tty";
+import { SIGNAL_BASE } from "../exit-codes.js";
+import { startWatchdog } from "./watchdog.js";
+
+/** What to run. */
+export interface ChildArgs {
+  readonly command: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  /** How long it has between SIGTERM and SIGKILL if this process is killed, in ms. */
+  readonly killAfterMs: number;
+  /** Takes what the command prints; absent: it prints by itself, unbuffered by anybody. Nothing more is read until it settles. */
+  readonly onOutput?: (chunk: Buffer) => Promise<void>;
+}
+
+/** How it ended. */
+export type Ended =
+  | { readonly started: true; readonly status: number; readonly by?: NodeJS.Signals }
+  | { readonly started: false; readonly exit: "commandNotFound" | "notExecutable"; readonly why: string };
+
+/** Who still prints when the command has ended, by a process that it left behind, is listened to until it is silent for so long. */
+const LAST_WORDS_MS = 1000;
+
+/** A running command. */
+export class Child {
+  readonly ended: Promise<Ended>;
+  readonly #process: ChildProcess;
+  readonly #ownSession: boolean;
+
+  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs) {
+    this.#ownSession = process.platform !== "win32" && ![0, 1, 2].some((descriptor) => isatty(descriptor));
+    const stdio = ["inherit", onOutput ? "pipe" : "inherit", "inherit"] as const;
+    const watchdog = startWatchdog(killAfterMs);
+    this.#process = spawn(file, args, { env, stdio: [...stdio], detached: this.#ownSession });
+    if (this.#process.pid !== undefined) watchdog.watch(this.#target(this.#process.pid));
+    this.ended = this.#end(file, onOutput).finally(() => watchdog.dismiss());
+  }
+
+  /** Sends it a signal, and all that it started; one that is over hears nothing. */
+  signal(name: NodeJS.Signals): void {
+    const { pid } = this.#process;
+    if (pid === undefined) return;
+    try {
+      process.kill(this.#target(pid), name);
+    } catch {
+      // It ended just now.
+    }
+  }
+
+  /** What came from outside: of what a terminal sends, it has had its own. */
+  handOn(name: NodeJS.Signals): void {
+    if (this.#ownSession || (name !== "SIGINT" && name !== "SIGQUIT")) this.signal(name);
+  }
+
+  /** A process, or the whole of its group. */
+  #target(pid: number): number {
+    return this.#ownSession ? -pid : pid;
+  }
+
+  async #end(file: string, onOutput: ChildArgs["onOutput"]): Promise<Ended> {
+    const [ended] = await Promise.all([endOf(this.#process, file), onOutput && this.#listen(onOutput)]);
+    return ended;
+  }
+
+  async #listen(onOutput: NonNullable<ChildArgs["onOutput"]>): Promise<void> {
+    const { stdout } = this.#process;
+    if (!stdout) return;
+    let over = false;
+    let silence: NodeJS.Timeout | undefined;
+    const rest = (): void => {
+      clearTimeout(silence);
+      if (over) silence = setTimeout(() => stdout.destroy(), LAST_WORDS_MS);
+    };
+    this.#process.once("exit", () => {
+      over = true;
+      rest();
+    });
+    try {
+      for await (const chunk of stdout as AsyncIterable<Buffer>) {
+        clearTimeout(silence);
+        await onOutput(chunk);
+        rest();
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+}
+
+function endOf(child: ChildProcess, file: string): Promise<Ended> {
+  return new Promise((resolve) => {
+    child.once("error", ({ code = "" }: NodeJS.ErrnoException) => {
+      if (child.pid !== undefined) return; // A signal that could not be sent: the end comes by itself.
+      const isThere = code !== "ENOENT";
+      resolve({
+        started: false,
+        exit: isThere ? "notExecutable" : "commandNotFound",
+        why: isThere ? `${file} could not be started (${code})` : `${file}: command not found`,
+      });
+    });
+    child.once("exit", (status, by) => {
+      if (by === null) resolve({ started: true, status: status ?? 0 });
+      else resolve({ started: true, status: SIGNAL_BASE + constants.signals[by], by });
+    });
+  });
+}

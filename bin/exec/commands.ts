@@ -1,0 +1,168 @@
+/** The commands that run another one: `lock` and `once`, and what they take. */
+import type { Command } from "commander";
+import { Option } from "commander";
+import { CliError } from "../cli-error.js";
+import { EXITS } from "../exit-codes.js";
+import type { LockArgs } from "./lock.js";
+import type { OnceArgs } from "./once.js";
+import type { CliHost, GlobalOptions } from "../cli-host.js";
+import { count, duration, durationOrForever, exitStatus, exitStatuses } from "../values.js";
+
+/** What both of them take, as it was read. */
+interface RunOptions extends GlobalOptions {
+  readonly lease: number;
+  /** False: not at all. */
+  readonly wait: number | false;
+  readonly killAfter?: number;
+  readonly conflictExitCode: number;
+  readonly verbose?: boolean;
+}
+
+type LockOptions = RunOptions & Pick<LockArgs, "limit" | "permits" | "priority"> & { readonly shared?: boolean };
+
+interface OnceOptions extends RunOptions {
+  readonly keep: number | "forever";
+  readonly maxAttempts: number;
+  readonly fingerprint?: string;
+  readonly final?: readonly number[];
+  readonly largeOutput: OnceArgs["largeOutput"];
+}
+
+const DEFAULT_LEASE = "30s";
+const DEFAULT_WAIT = "30s";
+const DEFAULT_KEEP = "1d";
+/** A command has this part of its lease to end in, if nothing else is said. */
+const ENDING_PART = 1 / 6;
+/** And no longer: that of a run is asked when its lease is over, and then has the time until another may have it. */
+const LONGEST_ENDING_MS = { lock: 5000, once: 1000 };
+
+const LOCK_EXAMPLE = `
+Example: one at a time, on however many machines; who comes late waits a minute.
+  $ holdfast lock nightly-report --wait 1m -- ./report.sh --all
+
+The command finds HOLDFAST_KEY, HOLDFAST_FENCING_TOKEN and HOLDFAST_FENCE_FLOOR
+in its environment.`;
+
+const ONCE_EXAMPLE = `
+Example: two schedulers start it; it runs once a day, and both print the same.
+  $ holdfast once "report:$(date +%F)" --keep 7d -- ./report.sh
+
+The command finds HOLDFAST_KEY, HOLDFAST_IDEMPOTENCY_KEY, HOLDFAST_ATTEMPT,
+HOLDFAST_TAKEOVER (true or false) and HOLDFAST_FENCING_TOKEN in its environment.`;
+
+/** Adds them. */
+export function addRunCommands(program: Command, host: CliHost): void {
+  withCommon(program.command("lock"), "lock")
+    .summary("run a command while the key is held")
+    .description("Run a command while a key is held, and end with its status.")
+    .option("-s, --shared", "beside others who share, not beside who doesn't")
+    .option("--limit <n>", "a semaphore: how many permits there are", count)
+    .option("--permits <n>", "of a semaphore: how many of them to take", count)
+    .option("--priority <n>", "in the queue: 0 to 9, higher ones first", count)
+    .addHelpText("after", LOCK_EXAMPLE)
+    .action(async (key: string, words: readonly string[], options: LockOptions) => {
+      const command = commandAfterDashes("lock", key, host.argv, words);
+      const args = { ...commonOf("lock", key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
+      const { limit, permits, priority } = options;
+      if (permits !== undefined && permits > 1 && limit === undefined) {
+        throw new CliError("usage", "--permits: needs --limit, how many permits there are", {
+          next: "All who use the key say the same limit.",
+        });
+      }
+      const asked = { ...args, ...given({ limit, permits, priority }) };
+      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
+      const { lock } = await import("./lock.js");
+      host.ends(await lock(asked, context));
+    });
+
+  withCommon(program.command("once"), "once")
+    .summary("run a command once per key")
+    .description("Run a command once per key. Who asks again is told what it printed, and how it ended.")
+    .addOption(
+      new Option("--keep <duration>", "how long that is kept: up to 365d, or forever")
+        .argParser(durationOrForever)
+        .default(durationOrForever(DEFAULT_KEEP), DEFAULT_KEEP),
+    )
+    .option("--fingerprint <text>", "what the run is about: the same key with another one is refused")
+    .option("--max-attempts <n>", "how often it may be started; 0: no end", count, 5)
+    .option("--final <statuses>", "statuses to keep as well as 0, as in 1,2; with others the next caller runs it", exitStatuses)
+    .addOption(
+      new Option("--large-output <what>", "output over 256 KB is not kept")
+        .choices(["error", "drop"] satisfies OnceArgs["largeOutput"][])
+        .default("error"),
+    )
+    .addHelpText("after", ONCE_EXAMPLE)
+    .action(async (key: string, words: readonly string[], options: OnceOptions) => {
+      const command = commandAfterDashes("once", key, host.argv, words);
+      const { keep: keepResultMs, maxAttempts, fingerprint, final: finalStatuses = [], largeOutput } = options;
+      const args = { ...commonOf("once", key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
+      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
+      const { once } = await import("./once.js");
+      host.ends(await once({ ...args, ...given({ fingerprint }) }, context));
+    });
+}
+
+function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Command {
+  const said = new Set<string>();
+  for (const name of ["wait", "no-wait"]) {
+    // To the parser these are one option, of which the last counts.
+    command.on(`option:${name}`, () => {
+      if (said.add(name).size > 1) throw new CliError("usage", "--wait and --no-wait: say one or the other");
+    });
+  }
+  return command
+    .argument("<key>")
+    .argument("[command...]")
+    .usage("KEY [options] -- COMMAND [ARGUMENT...]")
+    .addOption(
+      new Option("--lease <duration>", "how long it is held if this machine dies")
+        .argParser(duration)
+        .default(duration(DEFAULT_LEASE), DEFAULT_LEASE),
+    )
+    .addOption(
+      new Option("-w, --wait <duration>", "how long to wait for it").argParser(duration).default(duration(DEFAULT_WAIT), DEFAULT_WAIT),
+    )
+    .option("-n, --no-wait", "don't: ask once")
+    .option("--owner <text>", "a label for people (default: user@host:pid)")
+    .option(
+      "-k, --kill-after <duration>",
+      `from SIGTERM to SIGKILL when the lease is lost (default: a sixth of it, at most ${LONGEST_ENDING_MS[name] / 1000}s)`,
+      duration,
+    )
+    .addOption(
+      new Option("-E, --conflict-exit-code <status>", "the status if it was not got").argParser(exitStatus).default(EXITS.notGot.status),
+    )
+    .option("-v, --verbose", "say on stderr what happens");
+}
+
+/** What both orders have. @throws CliError for a relation between options that can't hold */
+function commonOf(name: keyof typeof LONGEST_ENDING_MS, key: string, command: readonly string[], options: RunOptions) {
+  const { lease: leaseMs, wait, killAfter, conflictExitCode: conflictStatus } = options;
+  const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS[name], Math.floor(leaseMs * ENDING_PART));
+  if (killAfterMs > leaseMs / 2) {
+    throw new CliError("usage", "--kill-after: must be at most half of --lease", {
+      next: "The command is asked to end that long before the lease is over; before that there must be time to renew it.",
+    });
+  }
+  return { key, command, leaseMs, waitMs: wait === false ? 0 : wait, killAfterMs, conflictStatus };
+}
+
+/** The command: all that stands after `--`, and nothing before it. @throws CliError when it isn't so */
+function commandAfterDashes(name: string, key: string, argv: readonly string[], words: readonly string[]): readonly string[] {
+  const dashes = argv.indexOf("--");
+  const after = dashes < 0 ? 0 : argv.length - dashes - 1;
+  if (after > 0 && after === words.length) return words;
+  if (dashes < 0 && words.length > 0) {
+    throw new CliError("usage", `${name}: put -- before the command`, { next: `holdfast ${name} ${key} -- ${words.join(" ")}` });
+  }
+  throw new CliError("usage", after === 0 ? `${name}: there is no command after --` : `${name}: only KEY and options stand before --`, {
+    next: `holdfast ${name} KEY -- COMMAND`,
+  });
+}
+
+/** The members that were given. */
+function given<T extends object>(options: T): { [name in keyof T]?: Exclude<T[name], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
+    [name in keyof T]?: Exclude<T[name], undefined>;
+  };
+}

@@ -1,0 +1,22 @@
+/** How a command under a lease ended, as a status, or as the complaint that it was cut off. */
+import { CliError } from "../cli-error.js";
+import type { Outcome } from "./supervise.js";
+
+/** The command's own status. @throws CliError when it could not be started. */
+export function statusOf(outcome: Outcome): number {
+  if (!outcome.started) throw new CliError(outcome.exit, outcome.why);
+  return outcome.status;
+}
+
+/** What a lost lease means for the command. `why` is the loss in the SDK's words; absent, it was cut off before it was lost. */
+export function lostUnder(key: string, outcome: Outcome, why: string | undefined): CliError {
+  const how = outcome.cutOff ? "the command was ended" : `the command had ended${outcome.started ? ` with ${outcome.status}` : ""}`;
+  if (why === undefined) {
+    return new CliError("lost", `${key}: no renewal of the lease was answered, and ${how} while it was still held`, {
+      next: "Nobody else held the key meanwhile. What the command left undone is its own affair.",
+    });
+  }
+  return new CliError("lost", `the lease was lost while the command ran, and ${how}: ${why}`, {
+    next: "Another may have held the key before it ended: look at what it did before it runs again.",
+  });
+}

@@ -1,0 +1,90 @@
+/** `holdfast lock`: a command that runs while its key is held. */
+import type { HolderView, Lease, LockClient } from "../../lib/index.js";
+import { LockLostError, LockTimeoutError } from "../../lib/index.js";
+import { CliError, Interrupted } from "../cli-error.js";
+import { formatDuration } from "../duration.js";
+import { lostUnder, statusOf } from "./exit-status.js";
+import type { RunContext } from "../context.js";
+import type { Outcome } from "./supervise.js";
+import { supervise } from "./supervise.js";
+import { tellWaiting } from "../inspect/waiting.js";
+
+/** What to hold, how, and what for. */
+export interface LockArgs {
+  readonly key: string;
+  readonly command: readonly string[];
+  readonly leaseMs: number;
+  readonly waitMs: number;
+  readonly killAfterMs: number;
+  readonly mode: "exclusive" | "shared";
+  readonly limit?: number;
+  readonly permits?: number;
+  readonly priority?: number;
+  /** The status when the key was not got. */
+  readonly conflictStatus: number;
+}
+
+/** How the command went, as far as it came to that. */
+interface Course {
+  outcome?: Outcome;
+  /** It was over while the key was still held. */
+  inTime?: boolean;
+}
+
+/** Holds the key while the command runs. @throws CliError, or whatever kept the command from running */
+export async function lock(args: LockArgs, context: RunContext): Promise<number> {
+  const { key, command, killAfterMs, conflictStatus, ...asked } = args;
+  const { locks, signals, env, tell, isWatched } = context;
+  const waiting = new AbortController();
+  signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
+  const course: Course = {};
+  const got = new AbortController();
+  if (isWatched && args.waitMs > 0) void tellWaiting(key, context, got.signal);
+  try {
+    await locks.withLock(key, { ...asked, signal: waiting.signal }, async (lease) => {
+      got.abort();
+      waiting.signal.throwIfAborted();
+      tell(`${key} is held under token ${lease.fencingToken}`);
+      const work = { command, killAfterMs, env: { ...env, ...environmentOf(lease) } };
+      course.outcome = await supervise(work, { signal: lease.signal, remainingMs: () => lease.remainingMs() }, signals);
+      course.inTime = lease.isHeld();
+    });
+  } catch (error) {
+    const { outcome } = course;
+    if (outcome && error instanceof LockLostError) throw lostUnder(key, outcome, error.message);
+    if (!outcome && error instanceof LockTimeoutError) throw notGot(key, args.waitMs, await holdersOf(key, locks), conflictStatus);
+    throw error;
+  } finally {
+    got.abort();
+  }
+  const { outcome, inTime = false } = course;
+  if (!outcome) throw new CliError("internal", `${key}: the command did not run`);
+  if (outcome.cutOff) throw lostUnder(key, outcome, inTime ? undefined : "it ran out");
+  return statusOf(outcome);
+}
+
+function environmentOf({ key, fencingToken, fenceFloor }: Lease): NodeJS.ProcessEnv {
+  return { HOLDFAST_KEY: key, HOLDFAST_FENCING_TOKEN: String(fencingToken), HOLDFAST_FENCE_FLOOR: String(fenceFloor) };
+}
+
+function notGot(key: string, waitMs: number, holders: readonly HolderView[], status: number): CliError {
+  const [first] = holders;
+  const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
+  const who = first
+    ? `${first.owner || "somebody"}${others} holds it (token ${first.fencingToken}, for ${formatDuration(first.heldMs)}, ` +
+      `${formatDuration(first.remainingMs)} left)`
+    : "others were before";
+  return new CliError("notGot", `${key} was not got${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
+    next: `The command was not run. Wait longer by --wait, or look: holdfast show ${key}`,
+    status,
+  });
+}
+
+/** For the message only: who can't be asked isn't named. */
+async function holdersOf(key: string, locks: LockClient): Promise<readonly HolderView[]> {
+  try {
+    return (await locks.inspect(key)).holders;
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,131 @@
+/** `holdfast once`: a command that is run once per key; who asks again is told what it printed, and how it ended. */
+import type { Run, RunOptions } from "../../lib/index.js";
+import { LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
+import { CliError, Interrupted } from "../cli-error.js";
+import { formatDuration } from "../duration.js";
+import { lostUnder, statusOf } from "./exit-status.js";
+import type { Kept } from "./kept-output.js";
+import { Output, replayOf } from "./kept-output.js";
+import type { RunContext } from "../context.js";
+import type { Outcome } from "./supervise.js";
+import { supervise } from "./supervise.js";
+
+/** What to run once, and what is kept of it. */
+export interface OnceArgs {
+  readonly key: string;
+  readonly command: readonly string[];
+  readonly leaseMs: number;
+  readonly waitMs: number;
+  readonly killAfterMs: number;
+  readonly keepResultMs: number | "forever";
+  readonly maxAttempts: number;
+  readonly fingerprint?: string;
+  /** Statuses other than 0 that are kept and replayed. With any other, the next caller runs the command again. */
+  readonly finalStatuses: readonly number[];
+  /** What output that can't be kept is: an error, or left out. */
+  readonly largeOutput: "error" | "drop";
+  /** The status when another still runs it. */
+  readonly conflictStatus: number;
+}
+
+/** The attempt failed, and the next caller runs the command again. Its message is what `runs` knows of it. */
+class Failed extends Error {
+  override readonly name = "CommandFailed";
+}
+
+/** Runs the command, or tells what came of it. @throws CliError, or whatever kept the command from running */
+export async function once(args: OnceArgs, context: RunContext): Promise<number> {
+  const { key, waitMs, conflictStatus } = args;
+  const { locks, signals, tell } = context;
+  const waiting = new AbortController();
+  signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
+  const course: { outcome?: Outcome } = {};
+  try {
+    const { value, replayed, attempt } = await locks.runOnce<unknown>(key, optionsOf(args, waiting.signal), async (run) => {
+      waiting.signal.throwIfAborted();
+      tell(`${key}: attempt ${run.attempt}${run.takeover ? ", taken over from one that did not end" : ""}, token ${run.fencingToken}`);
+      return attemptOf(run, args, context, course);
+    });
+    if (replayed) tell(`${key} was done before, in attempt ${attempt}`);
+    return await shown(value, replayed, args, context);
+  } catch (error) {
+    if (error instanceof LockTimeoutError) {
+      throw new CliError("notGot", `${key} is still run by another${waitMs > 0 ? ` after ${formatDuration(waitMs)}` : ""}`, {
+        next: `The command was not run. Wait longer by --wait, or look: holdfast show --run ${key}`,
+        status: conflictStatus,
+      });
+    }
+    if (error instanceof LockError && error.code === "attempts-exhausted") {
+      throw new CliError("refused", error.message, {
+        code: error.code,
+        next: `The command was not run. To have it begin anew: holdfast reset ${key} --reason …`,
+      });
+    }
+    const { outcome } = course;
+    if (!outcome) throw error;
+    if (outcome.cutOff || error instanceof LockLostError) throw lostUnder(key, outcome, error instanceof Error ? error.message : "");
+    if (error instanceof Failed) return statusOf(outcome);
+    throw notRecorded(key, outcome, error);
+  }
+}
+
+function optionsOf(args: OnceArgs, signal: AbortSignal): RunOptions {
+  const { leaseMs, waitMs, keepResultMs, maxAttempts, fingerprint } = args;
+  return { leaseMs, waitMs, keepResultMs, maxAttempts, signal, ...(fingerprint !== undefined && { payload: fingerprint }) };
+}
+
+/** One attempt: what is kept of it. @throws Failed when it is to be tried again */
+async function attemptOf(run: Run, args: OnceArgs, { env, signals, print }: RunContext, course: { outcome?: Outcome }): Promise<Kept> {
+  const { command, killAfterMs, finalStatuses } = args;
+  const output = new Output();
+  const onOutput = async (chunk: Buffer): Promise<void> => {
+    output.add(chunk);
+    await print(chunk);
+  };
+  const work = { command, killAfterMs, env: { ...env, ...environmentOf(run) }, onOutput };
+  const outcome = (course.outcome = await supervise(work, run, signals));
+  if (outcome.cutOff) throw new Failed("cut off: the lease was lost");
+  if (!outcome.started) throw new Failed(outcome.why);
+  if (outcome.by) throw new Failed(`ended by ${outcome.by}`);
+  if (outcome.status !== 0 && !finalStatuses.includes(outcome.status)) throw new Failed(`exit status ${outcome.status}`);
+  return output.kept(outcome.status);
+}
+
+function environmentOf({ idempotencyKey, attempt, takeover, fencingToken }: Run): NodeJS.ProcessEnv {
+  return {
+    HOLDFAST_KEY: idempotencyKey,
+    HOLDFAST_IDEMPOTENCY_KEY: idempotencyKey,
+    HOLDFAST_ATTEMPT: String(attempt),
+    HOLDFAST_TAKEOVER: String(takeover),
+    HOLDFAST_FENCING_TOKEN: String(fencingToken),
+  };
+}
+
+/** The status; of a run that was done before, what it printed is printed again. */
+async function shown(value: unknown, replayed: boolean, { key, largeOutput }: OnceArgs, { print, say }: RunContext): Promise<number> {
+  const replay = replayOf(value);
+  if (!("omittedBytes" in replay)) {
+    if (replayed) await print(replay.stdout);
+    return replay.exitCode;
+  }
+  const what = `what the command printed was not kept: ${replay.omittedBytes} bytes are too many`;
+  if (largeOutput === "error") {
+    throw new CliError("notKept", `${key} is done, with status ${replay.exitCode}; ${what}`, {
+      next: "It will not run again. With --large-output drop this is no error.",
+    });
+  }
+  if (replayed) say(`${key}: ${what}`);
+  return replay.exitCode;
+}
+
+/** The command ended, and nobody answered whether that was kept. */
+function notRecorded(key: string, outcome: Outcome, error: unknown): unknown {
+  if (!(error instanceof LockError) || !outcome.started) return error;
+  return new CliError(
+    "unavailable",
+    `${key}: the command ended with ${outcome.status}, and that was perhaps not recorded: ${error.message}`,
+    {
+      next: "The next caller may run it again.",
+    },
+  );
+}

@@ -1,0 +1,163 @@
+/**
+ * What went wrong, in one or two lines, and the status to end with: what happened, whether it did happen, what to
+ * do next. A refusal's own word on that decides, never the kind of error alone.
+ */
+import { constants } from "node:os";
+import type { LockError } from "../lib/index.js";
+import { CODES, CliError, INTERRUPTED, Interrupted } from "./cli-error.js";
+import type { Where } from "./connection.js";
+import { AWS_SETTINGS } from "./connection.js";
+import { formatDuration } from "./duration.js";
+import type { ExitName } from "./exit-codes.js";
+import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
+import { plain } from "./terminal.js";
+
+/** A failure as it is told. */
+export interface Failure {
+  readonly status: number;
+  /** Of the service or the SDK, or one of the command line's own. */
+  readonly code: string;
+  readonly message: string;
+  /** `""` when there is nothing to say. */
+  readonly next: string;
+  readonly definite: boolean;
+}
+
+/** The status for each code of the service and of the SDK. One that isn't here is the service's of a newer version. */
+const EXIT_OF: Readonly<Record<string, ExitName>> = {
+  "invalid-request": "usage",
+  "too-large": "usage",
+  forbidden: "forbidden",
+  "not-found": "notFound",
+  "limit-mismatch": "refused",
+  "fingerprint-mismatch": "refused",
+  "attempts-exhausted": "refused",
+  "run-failed": "refused",
+  "other-hold": "refused",
+  "outcome-differs": "refused",
+  "upgrade-conflict": "refused",
+  "token-mismatch": "refused",
+  locked: "notGot",
+  "queue-full": "notGot",
+  "key-full": "notGot",
+  "run-in-progress": "notGot",
+  "wait-timeout": "notGot",
+  "lease-lost": "lost",
+  "lease-over": "unavailable",
+  "lease-reused": "unavailable",
+  "lease-id-time": "unavailable",
+  throttled: "unavailable",
+  "clock-skew": "unavailable",
+  "newer-format": "unavailable",
+  unavailable: "unavailable",
+  "not-configured": "config",
+  "result-omitted": "notKept",
+  internal: "internal",
+  "method-not-allowed": "internal",
+  "unsupported-media-type": "internal",
+};
+
+/** Options as the SDK names them. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  url: "--url",
+  tableName: "--table",
+  leaseMs: "--lease",
+  waitMs: "--wait",
+  keepResultMs: "--keep",
+  maxAttempts: "--max-attempts",
+  drainMs: "--drain",
+  fencingToken: "--token",
+  limit: "--limit",
+  permits: "--permits",
+  priority: "--priority",
+  owner: "--owner",
+  max: "--max",
+  namespace: "--namespace",
+  reason: "--reason",
+  key: "KEY",
+};
+
+/** What the failed one was to do: run a command, change something, or only look. */
+export type CommandMode = "runs" | "changes" | "looks";
+
+/** What is told of an error, whatever was thrown, by a command that found the locks at `where`. */
+export function failureOf(error: unknown, mode: CommandMode, where?: Where): Failure {
+  if (error instanceof CliError) {
+    const { status, code, message, next } = error;
+    return { status, code, message, next, definite: true };
+  }
+  if (error instanceof Interrupted) {
+    const { message, by } = error;
+    const definite = mode !== "changes";
+    return { status: SIGNAL_BASE + constants.signals[by], code: INTERRUPTED, message, next: definite ? "" : PERHAPS_DONE, definite };
+  }
+  if (isOfTheSdk(error)) {
+    const exit = exitOf(error);
+    const message = inOptions(error.message);
+    const code = exit === "config" ? CODES.config : error.code;
+    return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, mode, where), definite: error.definite };
+  }
+  const message = (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
+  return { status: EXITS.internal.status, code: CODES.internal, message, next: "This is a defect of holdfast.", definite: false };
+}
+
+/** The failure as lines of text, or as one of JSON. */
+export function formatFailure({ status, code, message, next, definite }: Failure, asJson: boolean): string {
+  if (asJson) return JSON.stringify({ error: { status, code, message, definite, ...(next !== "" && { next }) } });
+  return [`holdfast: ${plain(message)}`, ...(next === "" ? [] : [plain(next)])].join("\n");
+}
+
+function isOfTheSdk(error: unknown): error is LockError {
+  return error instanceof Error && typeof (error as Partial<LockError>).code === "string" && "definite" in error && "retry" in error;
+}
+
+/** The 404 of a gateway, of another server, or of the service for a path that it doesn't have: the path of the URL is wrong. */
+const NO_SUCH_PATH = /before the service was reached|The API has no such path/;
+const PERHAPS_DONE = "It may have been done or not; doing it again is safe.";
+/** The table's own word that it is not one of holdfast's; else the region or the credentials are wrong. */
+const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
+
+/** The status's name. A wrong URL is a wrong configuration too. */
+function exitOf({ code, message }: LockError): ExitName {
+  if (code === "not-found" && NO_SUCH_PATH.test(message)) return "config";
+  return EXIT_OF[code] ?? "internal";
+}
+
+/** Whether it happened, and what to do now. */
+function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Where | undefined): string {
+  const { definite } = error;
+  if (exit === "config") {
+    const mend = correctionFor(error, where);
+    return mode === "runs" ? `The command was not run. ${mend}` : mend;
+  }
+  if (exit === "usage") return "See holdfast --help, or --help after a command.";
+  const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
+  const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";
+  const then = retry + rights;
+  if (mode === "looks") return then.trim();
+  if (mode === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
+  return definite ? `Nothing was changed.${then}` : PERHAPS_DONE;
+}
+
+function correctionFor({ code, message }: LockError, { url, table }: Partial<Where> = {}): string {
+  if (/\bnamespace: "/.test(message)) return "Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.";
+  if (code === "not-found") return `Is ${url ?? "that"} the URL of the API? Its path is the stage, or empty.`;
+  if (table === undefined) return `Is the request signed (--sign), or HOLDFAST_BEARER_TOKEN valid? ${AWS_SETTINGS}`;
+  return WRONG_TABLE.test(message)
+    ? `Is there a table ${table} for holdfast in this Region, and may these credentials use it?`
+    : AWS_SETTINGS;
+}
+
+const IN_MILLISECONDS = /(\d+) given; it is in milliseconds, a whole number (?:of at least|from) (\d+)(?: to (\d+))?/;
+
+/** What the SDK says of its options, in those of the command line. */
+function inOptions(message: string): string {
+  return message
+    .replace(/; key\(.*\) makes one$/, "") // How the SDK's users make one.
+    .replace(/^forceRelease /, "break ")
+    .replace(/^(\w+):/, (whole, field: string) => (OPTIONS[field] === undefined ? whole : `${OPTIONS[field]}:`))
+    .replace(IN_MILLISECONDS, (_, given: string, from: string, to?: string) => {
+      const bounds = to !== undefined ? ` from ${formatDuration(Number(from))} to ${formatDuration(Number(to))}` : "";
+      return `${formatDuration(Number(given))} given; it must be a duration${bounds}`;
+    });
+}

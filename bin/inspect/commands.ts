@@ -1,0 +1,139 @@
+/** The commands that look at locks and runs, and operate them. */
+import type { Command } from "commander";
+import { Argument, Option } from "commander";
+import { CliError } from "../cli-error.js";
+import type { CliHost, GlobalOptions } from "../cli-host.js";
+import type { RunsArgs } from "./runs.js";
+import type { CommandContext } from "../context.js";
+import { count, duration, some } from "../values.js";
+
+const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
+const SHELLS = ["bash", "zsh"] as const;
+const MOST = 1000;
+/** Between looks: a shorter one would only cost, a longer one is no watch. */
+const INTERVAL = { leastMs: 200, mostMs: 3_600_000, default: "1s" };
+
+interface ListOptions {
+  readonly max: number;
+}
+
+/** Adds them. */
+export function addLookCommands(program: Command, host: CliHost): void {
+  /** An action that is carried out with the locks. */
+  const withLocks =
+    <A extends readonly unknown[]>(mode: "changes" | "looks", act: (context: CommandContext, ...given: A) => Promise<number>) =>
+    async (...given: A): Promise<void> =>
+      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...given));
+
+  listing(program.command("ls"))
+    .summary("list held keys")
+    .description("List held keys: who holds each, how, since when and for how long.")
+    .option("--owner <text>", "only those of this owner")
+    .addHelpText("after", example("holdfast ls ORDER_"))
+    .action(
+      withLocks("looks", async (context, prefix: string | undefined, options: ListOptions & { readonly owner?: string }) => {
+        const { ls } = await import("./ls.js");
+        return ls({ prefix: prefix ?? "", ...options }, context);
+      }),
+    );
+
+  program
+    .command("show")
+    .summary("show who holds a key, and who waits")
+    .description("Show one key: who holds it, and who waits for it.")
+    .argument("<key>")
+    .usage("KEY [options]")
+    .option("--run", "the run of that key instead, and what came of it")
+    .addHelpText("after", example("holdfast show ORDER_1231"))
+    .action(
+      withLocks("looks", async (context, key: string, options: { readonly run?: boolean }) => {
+        const { show, showRun } = await import("./show.js");
+        return options.run ? showRun(key, context) : show(key, context);
+      }),
+    );
+
+  program
+    .command("break")
+    .summary("end a hold that is stuck")
+    .description("End a hold that is stuck. It can't be renewed any more; with --drain it ends before its lease does.")
+    .argument("<key>")
+    .usage("KEY --reason TEXT [options]")
+    .requiredOption("--reason <text>", "why; it is logged")
+    .option("--token <n>", "whose: as show has it (default: the only one, if you say yes)", count)
+    .addOption(new Option("--drain <duration>", "end it by then, by force: then only tokens protect").argParser(duration))
+    .option("-y, --yes", "don't ask")
+    .addHelpText("after", example('holdfast break ORDER_1231 --reason "its machine is gone"'))
+    .action(
+      withLocks("changes", async (context, key: string, options: { reason: string; token?: number; drain?: number; yes?: boolean }) => {
+        const { reason, token, drain, yes = false } = options;
+        const { breakHold } = await import("../operate/break.js");
+        const which = { ...(token !== undefined && { fencingToken: token }), ...(drain !== undefined && { drainMs: drain }) };
+        return breakHold({ key, reason, asks: !yes, ...which }, context);
+      }),
+    );
+
+  listing(program.command("watch"))
+    .summary("show held keys as they change")
+    .description("Show held keys as they change, until Ctrl-C. On a pipe, a line for each hold that began or ended.")
+    .addOption(
+      new Option("--interval <duration>", "between looks, 200ms to 1h")
+        .argParser(duration)
+        .default(duration(INTERVAL.default), INTERVAL.default),
+    )
+    .addHelpText("after", example("holdfast watch ORDER_"))
+    .action(
+      withLocks("looks", async (context, prefix: string | undefined, { interval: intervalMs, max }: ListOptions & { interval: number }) => {
+        if (intervalMs < INTERVAL.leastMs || intervalMs > INTERVAL.mostMs)
+          throw new CliError("usage", "--interval: must be from 200ms to 1h");
+        const { watch } = await import("./watch.js");
+        return watch({ prefix: prefix ?? "", intervalMs, max }, context);
+      }),
+    );
+
+  listing(program.command("runs"))
+    .summary("list runs and their states")
+    .description("List runs: how each stands, and in which attempt.")
+    .addOption(new Option("--state <state>", "only these").choices(RUN_STATES))
+    .addHelpText("after", example("holdfast runs report: --state failed"))
+    .action(
+      withLocks("looks", async (context, prefix: string | undefined, options: Omit<RunsArgs, "prefix">) => {
+        const { runs } = await import("./runs.js");
+        return runs({ prefix: prefix ?? "", ...options }, context);
+      }),
+    );
+
+  program
+    .command("reset")
+    .summary("forget a run")
+    .description("Forget a run that is over or was given up: the next start is a first attempt.")
+    .argument("<key>")
+    .usage("KEY --reason TEXT")
+    .requiredOption("--reason <text>", "why; it is logged")
+    .addHelpText("after", example('holdfast reset report:2026-01-31 --reason "the source was wrong"'))
+    .action(
+      withLocks("changes", async (context, key: string, { reason }: { readonly reason: string }) => {
+        const { reset } = await import("../operate/reset.js");
+        return reset(key, reason, context);
+      }),
+    );
+
+  program
+    .command("completion")
+    .summary("complete on TAB")
+    .description("Print what a shell needs to complete the commands and options of holdfast.")
+    .addArgument(new Argument("<shell>").choices(SHELLS))
+    .usage("bash|zsh")
+    .addHelpText("after", example("source <(holdfast completion bash)"))
+    .action(async (shell: (typeof SHELLS)[number]) => {
+      const { scriptFor } = await import("../completion.js");
+      await host.print(scriptFor(shell));
+    });
+}
+
+function listing(command: Command): Command {
+  return command.argument("[prefix]").usage("[PREFIX] [options]").option("--max <n>", "show at most so many keys", some, MOST);
+}
+
+function example(line: string): string {
+  return `\nExample:\n  $ ${line}`;
+}

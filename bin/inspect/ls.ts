@@ -1,0 +1,33 @@
+/** `holdfast ls`: who holds what. */
+import type { Inspection } from "../../lib/index.js";
+import { holdsOf, KEY_COLUMNS } from "./holds.js";
+import { firstOf } from "./pages.js";
+import type { CommandContext } from "../context.js";
+import { tableOf } from "../table.js";
+
+/** Which keys, and at most how many. */
+export interface LsArgs {
+  readonly prefix: string;
+  readonly owner?: string;
+  readonly max: number;
+}
+
+/** Lists held keys in their order, and says in which namespace. */
+export async function ls({ prefix, owner, max }: LsArgs, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
+  const query = { prefix, ...(owner !== undefined && { owner }) };
+  let namespace: string | undefined;
+  const { items, more } = await firstOf<Inspection>(max, async (page) => {
+    const listed = await locks.list({ ...query, ...page });
+    ({ namespace } = listed);
+    return listed;
+  });
+  if (asJson) {
+    await print(`${JSON.stringify({ ...(namespace !== undefined && { namespace }), items, more })}\n`);
+    return 0;
+  }
+  if (namespace !== undefined) say(`namespace ${namespace}`);
+  if (items.length === 0) say(`nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`);
+  else await print(`${tableOf(KEY_COLUMNS, holdsOf(items), screen).join("\n")}\n`);
+  if (more) say(`there are more than these ${items.length}: give a prefix, or a larger --max`);
+  return 0;
+}

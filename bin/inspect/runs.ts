@@ -1,0 +1,37 @@
+/** `holdfast runs`: which runs there are, and how each stands. */
+import type { RunInspection } from "../../lib/index.js";
+import { firstOf } from "./pages.js";
+import { jsonOf, lastsOf, stateOf } from "./run-text.js";
+import type { CommandContext } from "../context.js";
+import type { Column } from "../table.js";
+import { cutKey, tableOf } from "../table.js";
+import { cutEnd } from "../terminal.js";
+
+/** Which runs, and at most how many. */
+export interface RunsArgs {
+  readonly prefix: string;
+  readonly state?: RunInspection["state"];
+  readonly max: number;
+}
+
+const COLUMNS: readonly Column<RunInspection>[] = [
+  { title: "KEY", cell: ({ key }) => key, cut: { columns: 20, to: cutKey } },
+  { title: "STATE", cell: stateOf },
+  { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
+  { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
+  { title: "SINCE OR UNTIL", cell: lastsOf },
+];
+
+/** Lists runs in the order of their keys. */
+export async function runs({ prefix, state, max }: RunsArgs, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
+  const query = { prefix, ...(state !== undefined && { state }) };
+  const { items, more } = await firstOf<RunInspection>(max, (page) => locks.runs.list({ ...query, ...page }));
+  if (asJson) {
+    await print(`${JSON.stringify({ items: items.map(jsonOf), more })}\n`);
+    return 0;
+  }
+  if (items.length === 0) say(`there are no such runs`);
+  else await print(`${tableOf(COLUMNS, items, screen).join("\n")}\n`);
+  if (more) say(`there are more than these ${items.length}: give a prefix, or a larger --max`);
+  return 0;
+}

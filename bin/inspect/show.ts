@@ -1,0 +1,60 @@
+/** `holdfast show`: one key, who holds it and who waits for it; or one run, and what came of it. */
+import type { Inspection, RunInspection } from "../../lib/index.js";
+import { CliError } from "../cli-error.js";
+import { formatDuration } from "../duration.js";
+import { HOLD_COLUMNS, holdsOf } from "./holds.js";
+import { jsonOf, lastsOf, stateOf } from "./run-text.js";
+import type { CommandContext } from "../context.js";
+import type { Column } from "../table.js";
+import { tableOf } from "../table.js";
+import { cutEnd, plain } from "../terminal.js";
+
+type Waiter = Inspection["waiters"][number];
+
+const WAITER_COLUMNS: readonly Column<Waiter>[] = [
+  { title: "PLACE", cell: ({ position }) => String(position), align: "right" },
+  { title: "WAITER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
+  { title: "MODE", cell: ({ mode }) => mode },
+  { title: "PRIORITY", cell: ({ priority }) => String(priority), align: "right" },
+  { title: "WAITING FOR", cell: ({ waitingMs }) => formatDuration(waitingMs), align: "right" },
+];
+
+/** Shows a key. One that was never locked may be a run's: then it says how to see that. */
+export async function show(key: string, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
+  const inspection = await locks.inspect(key);
+  if (asJson) {
+    await print(`${JSON.stringify(inspection)}\n`);
+    return 0;
+  }
+  const { waiters, fencingToken } = inspection;
+  const holds = holdsOf([inspection]);
+  const isHeld = holds.length > 0 ? screen.colors.yellow("held") : screen.colors.green("free");
+  const tables = [
+    ...(holds.length > 0 ? ["", ...tableOf(HOLD_COLUMNS, holds, screen)] : []),
+    ...(waiters.length > 0 ? ["", ...tableOf(WAITER_COLUMNS, waiters, screen)] : []),
+  ];
+  const last = fencingToken === 0 ? "no grant is remembered" : `the last grant was under token ${fencingToken}`;
+  await print(`${[`${key} is ${isHeld}; ${last}`, ...tables].join("\n")}\n`);
+  if (fencingToken === 0 && (await locks.runs.get(key)) !== null) say(`there is a run of that key: holdfast show --run ${key}`);
+  return 0;
+}
+
+/** Shows a run. @throws CliError when nothing is known of it */
+export async function showRun(key: string, { locks, asJson, print }: CommandContext): Promise<number> {
+  const run = await locks.runs.get(key);
+  if (run === null) throw new CliError("notFound", `${key} never ran, or it is forgotten`);
+  await print(asJson ? `${JSON.stringify(jsonOf(run))}\n` : `${linesOf(run).map(plain).join("\n")}\n`);
+  return 0;
+}
+
+function linesOf(run: RunInspection): readonly string[] {
+  const { key, attempt, fencingToken, owner, checkpoint, result, error, resultOmitted } = run;
+  return [
+    `${key} is ${stateOf(run)}; attempt ${attempt}, token ${fencingToken}${lastsOf(run) === "" ? "" : `, ${lastsOf(run)}`}`,
+    ...(owner ? [`owner: ${owner}`] : []),
+    ...(error ? [`error: ${error.message}`] : []),
+    ...(checkpoint === undefined ? [] : [`checkpoint: ${JSON.stringify(checkpoint)}`]),
+    ...(result === undefined ? [] : [`result: ${JSON.stringify(result)}`]),
+    ...(resultOmitted ? ["result: was too large to be kept"] : []),
+  ];
+}

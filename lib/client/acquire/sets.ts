@@ -1,0 +1,122 @@
+/**
+ * Acquiring many keys at once. A set doesn't queue: who waits for one looks at the keys that were in its way,
+ * and asks for all of them again when they are free.
+ */
+import type { Held } from "../../core/commands.js";
+import type { HolderView, Refusal } from "../../core/errors.js";
+import type { Mode } from "../../core/record.js";
+import { LIMITS } from "../../core/limits.js";
+import type { AcquireParams } from "./acquire.js";
+import { abortError, tryOnce } from "./acquire.js";
+import type { Answered, RetryBounds } from "../transport/retry.js";
+import { boundsFor, retry, pause } from "../transport/retry.js";
+import { errorOf, InvalidRequestError } from "../errors.js";
+import type { Session } from "../session.js";
+import { firstAnswerMs } from "../invocation.js";
+import type { HeldLease } from "../lease/lease.js";
+import type { SetAsLease, SetKey } from "../lease/lease-set.js";
+import { setAsLease } from "../lease/lease-set.js";
+import type { SetOptions } from "../options.js";
+import { checkOneOf, refused } from "../options.js";
+import { Wait } from "./wait.js";
+
+/** A look at a key that was in the way, and the pause after it. */
+const LOOK_MS = 100;
+const LONGEST_LOOK_MS = 1000;
+/** So many looks before a set with a scope is asked for again all the same: who is in the way may be of that scope. */
+const LOOKS_IN_SCOPE = 5;
+
+/** A set that is asked for: its keys without repeats, and how it is asked for. */
+export interface SetParams {
+  readonly uses: readonly { readonly key: string; readonly mode: Mode }[];
+  /** By each key, what its caller calls it: without the client's prefix. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly modes: ReadonlyMap<string, Mode>;
+  readonly set: SetAsLease;
+  readonly params: AcquireParams;
+}
+
+/** @throws InvalidRequestError naming the key that names no lock, or when there are too many or none. */
+export function setParams(session: Session, names: readonly SetKey[], options: SetOptions): SetParams {
+  if (!Array.isArray(names)) throw refused("keys", names, "it must be a list of keys");
+  const named = (names as readonly (SetKey | null)[]).map((name) => (typeof name === "object" && name !== null ? name : { key: name }));
+  const modes = new Map<string, Mode>();
+  const called = new Map<string, string>();
+  for (const { key: given, mode = "exclusive" } of named as readonly { readonly key: string; readonly mode?: Mode }[]) {
+    const key = session.keyOf(given);
+    checkOneOf("mode", mode, "exclusive", "shared");
+    called.set(key, given);
+    // Wanted in both modes, it is wanted for oneself.
+    modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
+  }
+  if (modes.size === 0 || modes.size > LIMITS.setKeys)
+    throw new InvalidRequestError(`keys: must be 1 to ${LIMITS.setKeys} different ones`, "keys");
+  const uses = Array.from(modes, ([key, mode]) => ({ key, mode }));
+  const name = [...modes.keys()].join(" ");
+  return { uses, names: called, modes, set: setAsLease(session.deps.api, name, uses), params: session.acquireParams(name, options) };
+}
+
+/** Asks once: all of it, or null. */
+export async function trySet(session: Session, { set, params }: SetParams, options: SetOptions): Promise<HeldLease | null> {
+  const view = { ...session.deps, api: set.api };
+  return session.registry.run(options.signal, async (signal) => {
+    const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, session.context)));
+    const answered = await tryOnce({ ...params, signal }, within, view, set.acquire);
+    const { answer } = answered;
+    return answer.ok ? session.adopt({ ...answered, answer }, options, { api: set.api }) : null;
+  });
+}
+
+/** Asks until all of it is granted. @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage. */
+export async function untilSet(
+  session: Session,
+  { set, params, modes }: SetParams,
+  waitMs: number,
+  options: SetOptions,
+): Promise<HeldLease> {
+  const view = { ...session.deps, api: set.api };
+  return session.registry.run(options.signal, async (signal) => {
+    const { clock, random } = session.deps;
+    const wait = new Wait(waitMs, session.deps);
+    const what = `acquire ${params.key}`;
+    const bounds = (): RetryBounds => wait.bounds(params.leaseMs, signal);
+    let inTheWay = "";
+    const over = (): Error => wait.over(inTheWay === "" ? what : `${what}: ${inTheWay}`);
+    const patience = session.scope === undefined ? Number.POSITIVE_INFINITY : LOOKS_IN_SCOPE;
+    for (let looks = 0; ;) {
+      const answered: Answered<Held | Refusal> = await tryOnce({ ...params, signal }, bounds(), view, set.acquire).catch(
+        (error: unknown) => {
+          throw wait.wasCutShort ? over() : error;
+        },
+      );
+      const { answer } = answered;
+      if (answer.ok) return session.adopt({ ...answered, answer }, options, { api: set.api });
+      if (answer.code !== "locked") throw errorOf(answer, what);
+      wait.heard(answer);
+      [inTheWay = ""] = answer.blocking ?? [];
+      const mode = modes.get(inTheWay);
+      for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
+        if (wait.leftMs() <= 0) throw over();
+        const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, wait.leftMs());
+        await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
+        if (signal.aborted) throw abortError(signal);
+        const holders = await holdersInTheWay(session, inTheWay, mode, bounds());
+        held = holders.length > 0;
+        // A look is an answer as well: without it the end of the wait would count as an outage.
+        if (held) wait.heard({ ...answer, holders });
+      }
+    }
+  });
+}
+
+/** The holders of the key whom this mode can't join; none when nobody can tell: then the set is asked for again. */
+async function holdersInTheWay(
+  { deps }: Session,
+  key: string,
+  mode: Mode | undefined,
+  bounds: RetryBounds,
+): Promise<readonly HolderView[]> {
+  const { answer } = await retry((options) => deps.api.inspect({ key }, options), bounds, deps);
+  if (!answer.ok || !("inspection" in answer)) return [];
+  return answer.inspection.holders.filter((session) => mode !== "shared" || session.mode !== "shared");
+}

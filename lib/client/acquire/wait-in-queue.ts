@@ -1,0 +1,126 @@
+/**
+ * Waiting in a key's queue:
+ *
+ *  1. ask for the key with a wish to wait: granted, or a place in the queue;
+ *  2. come again when it is worth it, by what the queue's pace was lately, and in time for the place to be kept;
+ *  3. a visit only looks; whose turn it is asks, and so does who may expect that it is;
+ *  4. whoever gives up, for whatever reason, leaves: no place and no lease stays behind.
+ *
+ * A key whose queue is full, or that this one may not queue for, is asked for again and again, less and less often.
+ */
+import type { Held, Waiting } from "../../core/commands.js";
+import type { ErrorCode, Refusal } from "../../core/errors.js";
+import type { LeaseId } from "../../core/lease-id.js";
+import type { CallOptions } from "../../core/api/locks.js";
+import { elapsedMs, instantOf } from "../../core/time.js";
+import type { AcquireDeps, AcquireParams } from "./acquire.js";
+import { abortError, cancel, NEW_ID_TRIES, ensureFresh, withFreshLeaseId } from "./acquire.js";
+import type { Answered } from "../transport/retry.js";
+import { retry, pause } from "../transport/retry.js";
+import { errorOf, LockUnavailableError } from "../errors.js";
+import type { Wait } from "./wait.js";
+
+/** Asking again where there is no queue: the first pause, doubled each time up to the longest, with jitter. */
+const FIRST_POLL_MS = 40;
+const LONGEST_POLL_MS = 1000;
+
+/** What another id, or another time, may mend: also that an id lost its place while so many leases ended that it is too old for another. */
+const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over"]);
+
+/**
+ * Waits until the key is granted, or `wait` or the signal is over.
+ * @throws LockTimeoutError or LockUnavailableError by what the service said last; AbortError; LockError for a refusal
+ */
+export async function untilGranted(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held>> {
+  const { key, signal } = params;
+  const { clock, random } = deps;
+  const what = `acquire ${key}`;
+  for (let polls = 0; ; polls++) {
+    const answered = await inQueue(params, wait, deps);
+    const { answer } = answered;
+    if (answer.ok) return { ...answered, answer };
+    if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
+    wait.heard(answer);
+    const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
+    // Jitter on both: those who wait for one lease's end must not all come at that instant.
+    const freeMs = (answer.retryAfterMs ?? pollMs) + FIRST_POLL_MS * random();
+    await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
+    if (signal?.aborted) throw abortError(signal);
+    if (wait.leftMs() <= 0) throw wait.over(what);
+  }
+}
+
+/** One place after another, until the key is granted with enough of the lease left, or the time is over; or why there was no place. */
+async function inQueue(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
+  const { signal, leaseMs } = params;
+  for (let tries = 1; ; tries++) {
+    const answered = await ownTurn(params, wait, deps);
+    const { answer } = answered;
+    if (!answer.ok) return answered;
+    const fresh = await ensureFresh({ ...answered, answer }, wait.bounds(leaseMs, signal), deps);
+    if (fresh.answer.ok && signal?.aborted) {
+      await cancel(fresh.answer.lease, deps);
+      throw abortError(signal);
+    }
+    if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
+  }
+}
+
+/** The key at once, or from a place in its queue: then how long that took tells the pace. */
+async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
+  const { signal, ...request } = params;
+  const { key, leaseMs } = request;
+  const began = instantOf(deps.clock);
+  let leaseId: LeaseId = "";
+  const ask = (id: LeaseId, options: CallOptions) => deps.api.acquire({ ...request, leaseId: (leaseId = id), waitMs: 0 }, options);
+  const { answer, ...when } = await withFreshLeaseId(params, wait.bounds(leaseMs, signal), deps, ask);
+  if (!isWaiting(answer)) return { answer, ...when };
+
+  const place = { key, leaseId };
+  try {
+    const answered = await polls(place, answer, params, wait, deps, (options) => ask(leaseId, options));
+    if (answered.answer.ok) deps.waitEstimator.learn(key, elapsedMs(began, instantOf(deps.clock)) / answer.position);
+    else await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
+    return answered;
+  } catch (error) {
+    await cancel(place, deps, error instanceof LockUnavailableError && !signal?.aborted);
+    throw error;
+  }
+}
+
+/** Visits until the place has become a lease. @throws when the wait is over. */
+async function polls(
+  place: { readonly key: string; readonly leaseId: LeaseId },
+  first: Waiting,
+  { leaseMs, signal }: AcquireParams,
+  wait: Wait,
+  deps: AcquireDeps,
+  ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>,
+): Promise<Answered<Held | Refusal>> {
+  const { clock, random } = deps;
+  let seen: Waiting = first;
+  for (let idle = 0; ; idle++) {
+    wait.heard(seen);
+    const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
+    await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
+    if (signal?.aborted) throw abortError(signal);
+    if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
+    // The first look of who is next is likely to find its turn: then the look is the claim.
+    const asks = seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
+    const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
+    const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
+    if (isWaiting(answer)) {
+      if (answer.position < seen.position) idle = -1;
+      seen = answer;
+    } else if (!answer.ok && answer.code === "lease-lost" && !asks) {
+      // Not heard of in time, it lost its place: it asks for another, under the same id.
+      seen = { ...seen, retryAfterMs: 0 };
+    } else {
+      return { answer, ...when };
+    }
+  }
+}
+
+function isWaiting(answer: Held | Waiting | Refusal): answer is Waiting {
+  return answer.ok && "state" in answer;
+}

@@ -1,0 +1,99 @@
+/** Handles: a key with its options said once, as what people know it by. Nothing of their own is behind them. */
+import { createHash } from "node:crypto";
+import type { KeyPart } from "../../core/key.js";
+import { key as keyOf } from "../../core/key.js";
+import type { Lease } from "../lease/lease.js";
+import type { LockClient } from "../lock-client.js";
+import { LockError } from "../errors.js";
+import type { AcquireOptions, LeaseOptions } from "../options.js";
+import { checkWhole, withDefaults } from "../options.js";
+
+/** Work under a lease. */
+export type Work<T> = (lease: Lease) => Promise<T> | T;
+
+/** A key and how it is used. */
+export interface LockHandle {
+  readonly key: string;
+  /** At once: the lease, or null. */
+  tryAcquire(options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
+  /** Waits. @throws LockTimeoutError after `waitMs`. */
+  acquire(options?: AcquireOptions): Promise<Lease>;
+  /** Acquires, runs, releases. @throws LockLostError if the lease was lost meanwhile. */
+  withLock<T>(work: Work<T>): Promise<T>;
+  withLock<T>(options: AcquireOptions, work: Work<T>): Promise<T>;
+}
+
+/** One key used in both modes: readers together, a writer alone. */
+export interface ReadWriteHandle {
+  readonly read: LockHandle;
+  readonly write: LockHandle;
+}
+
+/** The key with these options, which a call may change. */
+export function handleOf(client: LockClient, key: string, defaults: AcquireOptions): LockHandle {
+  return {
+    key,
+    tryAcquire(options = {}) {
+      const { waitMs: _waits, ...now } = withDefaults<AcquireOptions>(defaults, options);
+      return client.tryAcquire(key, now);
+    },
+    acquire: (options = {}) => client.acquire(key, withDefaults(defaults, options)),
+    withLock<T>(...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
+      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      return client.withLock(key, withDefaults(defaults, options), work);
+    },
+  };
+}
+
+/** A hot resource split into segments, each locked by itself: stock or a counter in parts, more leases than one key bears. */
+export interface SegmentsHandle extends Omit<LockHandle, "key"> {
+  /** The segments' keys. */
+  readonly keys: readonly string[];
+  /** The segment that `part` always falls to. */
+  at(part: KeyPart): LockHandle;
+}
+
+/** Bounds what a list of keys may grow to. */
+const MOST_SEGMENTS = 1000;
+
+/**
+ * `count` segments of `key`. Each call without a part begins at a random one: `tryAcquire` goes on to the next
+ * while they are held, the others wait for the one they began with.
+ * @param random from 0 to 1
+ */
+export function segmentsOf(client: LockClient, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
+  checkWhole("segments", count, 1, MOST_SEGMENTS);
+  const keys = Array.from({ length: count }, (_, index) => `${key}:${index}`);
+  const segment = (index: number): LockHandle => handleOf(client, `${key}:${index % count}`, defaults);
+  const first = (): number => Math.floor(random() * count);
+  return {
+    keys,
+    at: (part) => segment(Number.parseInt(digestHex(part), 16)),
+    async tryAcquire(options = {}) {
+      const from = first();
+      for (let step = 0; step < count; step++) {
+        const lease = await segment(from + step)
+          .tryAcquire(options)
+          .catch(heldByOneself);
+        if (lease) return lease;
+      }
+      return null;
+    },
+    acquire: (options = {}) => segment(first()).acquire(options),
+    withLock<T>(...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
+      const handle = segment(first());
+      return rest.length === 1 ? handle.withLock(...rest) : handle.withLock(...rest);
+    },
+  };
+}
+
+/** A segment that the same chain of calls holds is one that is held. */
+function heldByOneself(error: unknown): null {
+  if (error instanceof LockError && error.code === "self-deadlock") return null;
+  throw error;
+}
+
+/** 48 bits of a digest, which are a safe integer. */
+function digestHex(part: KeyPart): string {
+  return createHash("sha256").update(keyOf(part)).digest("hex").slice(0, 12);
+}

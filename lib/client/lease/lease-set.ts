@@ -1,0 +1,123 @@
+/**
+ * Many keys as one lease: granted whole or not at all, kept alive together, and lost as soon as one of them
+ * is. Behind it is one lease like any other, whose service is asked about the set.
+ */
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { Held, LeaseState, LeaseView } from "../../core/commands.js";
+import type { Refusal } from "../../core/errors.js";
+import type { LeaseId } from "../../core/lease-id.js";
+import type { CallOptions } from "../../core/api/locks.js";
+import type { Mode } from "../../core/record.js";
+import type { ServiceApi } from "../../core/api/runs.js";
+import type { AcquireSetRequest, SetHeld } from "../../core/api/sets.js";
+import type { HeldLease, State } from "./lease.js";
+
+/** A key of a set; text is an exclusive one. */
+export type SetKey = string | { readonly key: string; readonly mode?: Mode };
+
+/** A hold on many keys. Release it, or let `await using` do so: that throws LockLostError unless all of it was held to the end. */
+export interface LeaseSet extends AsyncDisposable {
+  readonly keys: readonly string[];
+  readonly leaseId: LeaseId;
+  /** Each key's own token. */
+  readonly fencingTokens: Readonly<Record<string, number>>;
+  readonly state: State;
+  /** Aborts with LockLostError before anyone else can be granted any of the keys, and when it is released. */
+  readonly signal: AbortSignal;
+  /** For how long all of it may still be believed without a renewal, in ms. */
+  remainingMs(): number;
+  /** Whether every key is held, computed now. */
+  isHeld(): boolean;
+  /** @throws LockLostError when one of the keys is not held. */
+  assertHeld(): void;
+  /** Extends every lease now; never shortens. @throws LockLostError when one of them is over. */
+  renew(options?: { readonly leaseMs?: number }): Promise<void>;
+  /** Frees every key; tells how each hold ended. Safe to repeat. */
+  release(): Promise<Readonly<Record<string, LeaseState>>>;
+}
+
+/** The operations of a lease, carried out on the set of these keys. */
+export interface SetAsLease {
+  readonly api: ServiceApi;
+  readonly acquire: (request: Omit<AcquireSetRequest, "locks">, options: CallOptions) => Promise<Held | Refusal>;
+  /** What the set was granted, and how it ended. */
+  readonly tokens: () => Readonly<Record<string, number>>;
+  readonly states: () => Readonly<Record<string, LeaseState>>;
+}
+
+/** How the state of a whole set is told: by the key that fared worst. */
+const WORST: readonly LeaseState[] = ["lost", "unknown", "never", "expired", "transferred", "released"];
+
+/** The set of `locks`, made to look like one lease called `name`. */
+export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetRequest["locks"]): SetAsLease {
+  const keys = locks.map(({ key }) => key);
+  let tokens: Readonly<Record<string, number>> = {};
+  let states: Readonly<Record<string, LeaseState>> = {};
+
+  function asLease(set: SetHeld, owner = ""): Held {
+    tokens = set.fencingTokens;
+    const { leaseId, leaseMs, remainingMs, renewAfterMs, serverTimeMs, how } = set;
+    const fencingToken = Math.max(...Object.values(tokens));
+    const common = { key: name, leaseId, owner, mode: "exclusive", permits: 1, holdCount: 1, fencingToken } as const;
+    // A set has no version, and each server a clock of its own: of its answers the one that lasts longer decides.
+    const lease: LeaseView = { ...common, leaseMs, remainingMs, renewAfterMs, version: 0, serverTimeMs };
+    return { ok: true, how, lease };
+  }
+
+  const renew: ServiceApi["renew"] = async ({ leaseId, leaseMs }, options) => {
+    const answer = await api.renewSet({ leaseId, keys, leaseMs }, options);
+    return answer.ok ? asLease(answer) : answer;
+  };
+  return {
+    api: {
+      ...api,
+      renew,
+      // A renewal tells whether it is still held, and never shortens.
+      check: renew,
+      async release({ leaseId }, options) {
+        const answer = await api.releaseSet({ leaseId, keys }, options);
+        if (!answer.ok) return answer;
+        states = answer.states;
+        const ended = new Set(Object.values(states));
+        return { ok: true, state: WORST.find((state) => ended.has(state)) ?? "unknown" };
+      },
+    },
+    acquire: async ({ leaseId, leaseMs, owner, scope, meta }, options) => {
+      const answer = await api.acquireSet({ leaseId, locks, leaseMs, owner, scope, meta }, options);
+      return answer.ok ? asLease(answer, owner) : answer;
+    },
+    tokens: () => tokens,
+    states: () => states,
+  };
+}
+
+/** `lease` as the set that it is, its keys as their caller calls them. */
+export function leaseSetOf(
+  lease: HeldLease,
+  { names, set }: { readonly names: ReadonlyMap<string, string>; readonly set: SetAsLease },
+): LeaseSet {
+  const called = <T>(byKey: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
+    Object.fromEntries(Object.entries(byKey).map(([key, value]) => [names.get(key) ?? key, value]));
+  return {
+    keys: [...names.values()],
+    get leaseId() {
+      return lease.leaseId;
+    },
+    get fencingTokens() {
+      return called(set.tokens());
+    },
+    get state() {
+      return lease.state;
+    },
+    signal: lease.signal,
+    remainingMs: () => lease.remainingMs(),
+    isHeld: () => lease.isHeld(),
+    assertHeld: () => lease.assertHeld(),
+    renew: (options) => lease.renew(options),
+    async release() {
+      await lease.release();
+      return called(set.states());
+    },
+    [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,241 @@
+/**
+ * Work that happens once per key:
+ *
+ *  1. start, under a new leaseId: you run, or here is what came of it, or another runs: wait for that one;
+ *  2. run the work, its lease kept alive by heartbeats;
+ *  3. record the outcome: only the lease that still holds the run can. Who was taken over is told so.
+ *
+ * A thrown error lets the next caller start at once; a final one is kept, and replayed. Work that is done
+ * stays done: a result that can't be kept is left out of the record, never a reason to do it again.
+ */
+import { digestOf } from "../../core/canonical.js";
+import type { Refusal } from "../../core/errors.js";
+import { DEFAULTS, LIMITS } from "../../core/limits.js";
+import type { OutcomeSaid, Replayed, Started } from "../../core/api/runs.js";
+import { elapsedMs, instantOf } from "../../core/time.js";
+import { abortError, cancel, ensureFresh, withFreshLeaseId } from "../acquire/acquire.js";
+import type { Answered, RetryBounds } from "../transport/retry.js";
+import { pause } from "../transport/retry.js";
+import { runHolding, refuseOwn } from "../wrap/reentrancy-guard.js";
+import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError } from "../errors.js";
+import type { Session } from "../session.js";
+import { capWaitMs } from "../invocation.js";
+import type { HeldLease } from "../lease/lease.js";
+import type { RunOptions } from "./run-options.js";
+import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./json-codec.js";
+import { Wait } from "../acquire/wait.js";
+
+/** An attempt at the work of a key, as its function sees it. */
+export interface Run {
+  /** The key, the same in all attempts: hand it to whatever takes one, and may have been called already. */
+  readonly idempotencyKey: string;
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** The attempt before this one never said how it ended: what it did is unknown. */
+  readonly takeover: boolean;
+  /** What was saved last, by this attempt or one before it. */
+  readonly checkpoint: unknown;
+  /** Strictly increases with every attempt: hand it to what you write to (see `fencedWrite`). */
+  readonly fencingToken: number;
+  /** Aborts when the lease is lost: another may run the work from then on. */
+  readonly signal: AbortSignal;
+  /** Whether the lease is held, computed now. */
+  isHeld(): boolean;
+  /** @throws LockLostError when it is not. Call it before each side effect. */
+  assertHeld(): void;
+  /**
+   * Saves how far the work got, at most 8 KB as JSON, for the attempt that takes over.
+   * @throws LockLostError when the lease is over; InvalidRequestError when it can't be kept.
+   */
+  saveCheckpoint(value: unknown): Promise<void>;
+}
+
+/** What came of the work. */
+export interface RunResult<T> {
+  readonly value: T;
+  /** It was done in an earlier call, or by another caller. */
+  readonly replayed: boolean;
+  /** Which attempt succeeded. */
+  readonly attempt: number;
+  /** The value was not kept (`largeResult: "omit"`): a replay has `undefined` for it. */
+  readonly resultOmitted?: true;
+}
+
+/** Pauses between two starts: after one that the service held for us, and otherwise the first, doubled up to the longest. */
+const BREATH_MS = 30;
+const FIRST_POLL_MS = 40;
+const LONGEST_POLL_MS = 1000;
+/** The service holds a request for so much less than is left of the wait, for its answer has a way to go. */
+const ANSWER_MS = 500;
+
+/** Runs `work` under `key`, or says what came of it. */
+export async function runOnce<T>(
+  session: Session,
+  key: string,
+  options: RunOptions,
+  work: (run: Run) => Promise<T> | T,
+): Promise<RunResult<T>> {
+  refuseOwn({ key, kind: "runs" }, session.deps.api);
+  const begun = await session.registry.run(options.signal, (signal) => begin(session, key, { ...options, signal }));
+  const { answer } = begun;
+  if (answer.state !== "running") return replayed(key, answer, options);
+  const lease = await session.adopt({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, { kind: "runs" });
+  const { value, outcome, omittedBecause } = await perform(lease, answer, options, work, session);
+  const recorded = await lease.complete(outcome);
+  if (!recorded.ok) throw notRecorded(recorded, lease, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
+  if (omittedBecause === undefined) return { value, replayed: false, attempt: answer.attempt };
+  if (options.largeResult !== "omit") throw omittedError(key, answer.attempt, omittedBecause);
+  return { value, replayed: false, attempt: answer.attempt, resultOmitted: true };
+}
+
+/** Starts the run, or waits for the one who did. */
+async function begin(session: Session, key: string, options: RunOptions): Promise<Answered<Started | Replayed>> {
+  const { deps, context } = session;
+  const { clock, random } = deps;
+  const { leaseMs, owner, signal } = { ...session.acquireParams(key, options), signal: options.signal };
+  const { payload, keepResultMs, maxAttempts } = options;
+  const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint: fingerprintOf(payload) };
+  const totalMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
+  const what = `run ${key}`;
+  const wait = new Wait(totalMs, deps);
+  for (let polls = 0; ; polls++) {
+    const asked = instantOf(clock);
+    const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
+    const started = await withFreshLeaseId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
+      deps.api.start({ ...request, leaseId, waitMs }, attempt),
+    );
+    const { answer } = started;
+    if (answer.ok && answer.state !== "running") return { ...started, answer };
+    if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), session);
+    if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
+    wait.heard(answer);
+    const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
+    const pollMs = wasHeld ? BREATH_MS : Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
+    const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
+    if (pauseMs > 0) await pause(pauseMs, clock, signal);
+    if (signal?.aborted) throw abortError(signal);
+    if (wait.leftMs() <= 0) throw wait.over(what);
+  }
+}
+
+/** The start with at least one renewal interval left; nobody runs under a lease that is nearly over. */
+async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: Session): Promise<Answered<Started>> {
+  const { lease } = started.answer;
+  const held = await ensureFresh({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
+  const { key, leaseId } = lease;
+  if (bounds.signal?.aborted) {
+    await cancel({ kind: "runs", key, leaseId }, deps);
+    throw abortError(bounds.signal);
+  }
+  if (!held.answer.ok) throw errorOf(held.answer, `run ${key}`);
+  return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
+}
+
+/** Runs the work; what it came to, as it is to be recorded. An error is recorded here, and thrown on. */
+async function perform<T>(
+  lease: HeldLease,
+  started: Started,
+  { isFinal }: RunOptions,
+  work: (run: Run) => Promise<T> | T,
+  session: Session,
+): Promise<{ readonly value: T; readonly outcome: OutcomeSaid; readonly omittedBecause?: string }> {
+  let value: T;
+  try {
+    const these = { uses: [lease], of: session.deps.api, isHeld: () => lease.isHeld() };
+    value = await runHolding(these, () => work(runFor(lease, started)));
+  } catch (error) {
+    const retryable = !endsIt(error, isFinal);
+    const recorded = await lease.complete({ state: "failed", error: errorToJson(error), retryable });
+    if (recorded.ok) throw error;
+    if (recorded.code === "lease-lost") throw notRecorded(recorded, lease, "failed, and was taken over", error);
+    session.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));
+    throw error;
+  }
+  const kept = resultOf(value);
+  if ("because" in kept) return { value, outcome: { state: "succeeded", resultOmitted: true }, omittedBecause: kept.because };
+  return { value, outcome: { state: "succeeded", ...(kept.json !== undefined && { result: kept.json }) } };
+}
+
+/** An isFinal that throws decided nothing: the next caller starts again. */
+function endsIt(error: unknown, isFinal: RunOptions["isFinal"]): boolean {
+  try {
+    return error instanceof FinalError || isFinal?.(error) === true;
+  } catch {
+    return false;
+  }
+}
+
+function runFor(lease: HeldLease, { attempt, takeover, checkpoint }: Started): Run {
+  let saved = fromJson(checkpoint);
+  return {
+    idempotencyKey: lease.key,
+    attempt,
+    takeover,
+    get checkpoint() {
+      return saved;
+    },
+    get fencingToken() {
+      return lease.fencingToken;
+    },
+    signal: lease.signal,
+    isHeld: () => lease.isHeld(),
+    assertHeld: () => lease.assertHeld(),
+    async saveCheckpoint(value) {
+      const json = checkpointOf(value);
+      await lease.save(json);
+      saved = fromJson(json);
+    },
+  };
+}
+
+function replayed<T>(key: string, answer: Replayed, { largeResult }: RunOptions): RunResult<T> {
+  const { state, attempt, result, error, resultOmitted } = answer;
+  if (state === "failed") throw new RunFailedError(key, errorFromJson(error), attempt);
+  if (resultOmitted && largeResult !== "omit") throw omittedError(key, attempt, "whoever ran it was told why");
+  const value = fromJson(result) as T;
+  return { value, replayed: true, attempt, ...(resultOmitted && { resultOmitted }) };
+}
+
+/** The value as it is kept, or why it can't be. */
+function resultOf(value: unknown): { readonly json: unknown } | { readonly because: string } {
+  try {
+    const json = toJson(value, "result");
+    const bytes = json === undefined ? 0 : new TextEncoder().encode(JSON.stringify(json)).length;
+    return bytes > LIMITS.resultBytes ? { because: `it is ${bytes} bytes as JSON, of at most ${LIMITS.resultBytes}` } : { json };
+  } catch (error) {
+    // Whatever its toJSON or getters throw: the work is done.
+    return { because: errorToJson(error).message };
+  }
+}
+
+function checkpointOf(value: unknown): unknown {
+  try {
+    const json = toJson(value ?? null, "checkpoint");
+    const bytes = new TextEncoder().encode(JSON.stringify(json)).length;
+    if (bytes > LIMITS.checkpointBytes)
+      throw new InvalidRequestError(`checkpoint: is ${bytes} bytes as JSON, of at most ${LIMITS.checkpointBytes}`, "checkpoint");
+    return json;
+  } catch (error) {
+    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "checkpoint") : error;
+  }
+}
+
+/** SHA-256 of the payload's canonical JSON. */
+function fingerprintOf(payload: unknown): string | undefined {
+  if (payload === undefined) return undefined;
+  try {
+    return digestOf(toJson(payload, "payload"));
+  } catch (error) {
+    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "payload") : error;
+  }
+}
+
+function notRecorded(refusal: Refusal, { key }: HeldLease, what: string, cause?: unknown): LockError {
+  const error = errorOf(refusal, `run ${key}: ${what}`);
+  return error instanceof LockLostError && cause !== undefined ? new LockLostError(error.message, error.reason, cause) : error;
+}
+
+function omittedError(key: string, attempt: number, because: string): LockError {
+  const message = `run ${key}: the work succeeded in attempt ${attempt}, and its result was not kept: ${because}`;
+  return new LockError(message, { code: "result-omitted", definite: false, retry: "never" });
+}

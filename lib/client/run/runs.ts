@@ -1,0 +1,78 @@
+/** Looking at runs and operating them: what is known of one, which there are, and a fresh start. */
+import type { Refusal } from "../../core/errors.js";
+import { LIMITS } from "../../core/limits.js";
+import type { RunFound } from "../../core/api/runs.js";
+import type { RunView } from "../../core/lock/views.js";
+import type { Session } from "../session.js";
+import { checkNames, checkOneOf, checkPage, checkText } from "../options.js";
+import { errorFromJson, fromJson } from "./json-codec.js";
+
+/** What is known of a run, its values as they were returned, thrown and saved. */
+export type RunInspection = Omit<RunView, "error"> & { readonly error?: Error };
+
+/** The runs of one application. */
+export interface Runs {
+  /** What is known of the run, or null: it never ran, or is forgotten. */
+  get(key: string): Promise<RunInspection | null>;
+  /** Runs in the order of their keys, without their values, a page at a time. A page may be short, even empty, and not the last. */
+  list(options?: {
+    readonly prefix?: string;
+    readonly state?: RunView["state"];
+    readonly max?: number;
+    readonly cursor?: string;
+  }): Promise<{ readonly items: readonly RunInspection[]; readonly cursor?: string }>;
+  /**
+   * Forgets a run that is over or was given up: the next start is a first attempt. The reason is logged.
+   * @throws LockError `run-in-progress` while somebody runs it, `not-found` when nothing ever ran.
+   */
+  reset(key: string, options: { readonly reason: string }): Promise<void>;
+}
+
+const STATES: readonly string[] = ["running", "interrupted", "succeeded", "failed"] satisfies readonly RunView["state"][];
+
+/** Whether the service knows of no such run; another server's 404 says nothing of runs, only that its URL is wrong. */
+function isUnknownRun({ code, field }: Refusal): boolean {
+  return code === "not-found" && field !== "url";
+}
+
+/** The runs that `holder`'s client reaches. */
+export function runsOf(session: Session): Runs {
+  const { api } = session.deps;
+  return {
+    async get(name) {
+      const key = session.keyOf(name);
+      const found = await session.ask(`run ${key}`, async (attempt): Promise<RunFound | { readonly ok: true } | Refusal> => {
+        const answer = await api.run({ key }, attempt);
+        return !answer.ok && isUnknownRun(answer) ? { ok: true } : answer;
+      });
+      return "run" in found ? inspectionOf(found.run) : null;
+    },
+
+    async list(options = {}) {
+      checkNames("runs.list", options, ["prefix", "state", "max", "cursor"]);
+      checkPage(options);
+      const { prefix = "", ...query } = options;
+      checkOneOf("state", query.state, ...STATES);
+      const within = (session.options.prefix ?? "") + prefix;
+      const { items, cursor } = await session.ask("runs", (attempt) => api.runs({ prefix: within, ...query }, attempt));
+      return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
+    },
+
+    async reset(name, options: { readonly reason?: unknown } = {}) {
+      const key = session.keyOf(name);
+      checkNames("runs.reset", options, ["reason"]);
+      const { reason } = options;
+      checkText("reason", reason, 1, LIMITS.reasonChars);
+      await session.ask(`reset ${key}`, (attempt) => api.resetRun({ key, reason }, attempt));
+    },
+  };
+}
+
+function inspectionOf({ error, result, checkpoint, ...rest }: RunView): RunInspection {
+  return {
+    ...rest,
+    ...(checkpoint !== undefined && { checkpoint: fromJson(checkpoint) }),
+    ...(result !== undefined && { result: fromJson(result) }),
+    ...(error !== undefined && { error: errorFromJson(error) }),
+  };
+}

@@ -1,0 +1,279 @@
+/**
+ * The operations over HTTP: one attempt each, one answer or {@link NoResponse}. It never sends anything
+ * twice: who retries must know what the request was. Needs `fetch` and nothing else.
+ */
+import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
+import type { Refusal } from "../../core/errors.js";
+import { refuse } from "../../core/errors.js";
+import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../../core/api/locks.js";
+import { NoResponse } from "../../core/api/locks.js";
+import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../../core/api/runs.js";
+import type { Renewed, SetEnded, SetHeld } from "../../core/api/sets.js";
+import type { Inspection, RunView } from "../../core/lock/views.js";
+import { fromProblem } from "../../wire/problem.js";
+
+/** Signs a request in place of the caller: gets the plain request, gives the headers to send. */
+export type Sign = (request: {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}) => Promise<Readonly<Record<string, string>>>;
+
+/** Where and how to send. */
+export interface HttpOptions {
+  /** The API's URL, with its stage if it has one. */
+  readonly url: string;
+  /** Signs each request; see `holdfast/sigv4`. */
+  readonly sign?: Sign | undefined;
+  /** A bearer token, or a function that gives a fresh one. */
+  readonly token?: string | (() => string | Promise<string>) | undefined;
+  /** Headers for every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** @default the global `fetch` */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+/** Nothing listens there, or no machine has that name. */
+const NOBODY_THERE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"]);
+/** Attempts, about two seconds of them, after which a URL at which there was never anybody is taken to be wrong. */
+const ATTEMPTS_AT_NOBODY = 8;
+
+/** The operations of the service at `options.url`. */
+export function httpApi(options: HttpOptions): ServiceApi {
+  const { sign, token, fetch: send = fetch } = options;
+  const base = options.url.replace(/\/+$/, "");
+  /** Attempts that found nobody, as long as there was never an answer. */
+  let atNobody = 0;
+
+  /** Nothing was sent. Who never found anybody there is told so soon, and not when all waits are over. */
+  function nobody(why: string): Reply {
+    const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
+    const detail = `no answer (${why}) from ${base}${isGivenUp ? ", now or ever: is that the service's URL, and is it running?" : ""}`;
+    const refused = refuse("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
+    return { status: 503, headers: new Headers(), body: refused };
+  }
+
+  async function call(
+    method: string,
+    path: string,
+    body: object | undefined,
+    { signal }: CallOptions = {},
+    extra: Record<string, string> = {},
+  ): Promise<Reply> {
+    const url = base + path;
+    const text = body && JSON.stringify(body);
+    const plain = { ...options.headers, ...extra, ...(text !== undefined && { "content-type": "application/json" }) };
+    const headers: Record<string, string> = { ...plain };
+    try {
+      Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
+      if (token !== undefined) headers["authorization"] = `Bearer ${typeof token === "string" ? token : await token()}`;
+    } catch (cause) {
+      // Worth another attempt, for credentials are fetched too, unless there are none; and nothing was sent.
+      const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
+      const why = (cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base);
+      const notSent = refuse(code, { definite: true, detail: `The request could not be signed: ${why}` });
+      return { status: 503, headers: new Headers(), body: notSent };
+    }
+    try {
+      // Credentials are for this URL: a redirect is an error, not another place to send them to.
+      const response = await send(url, {
+        method,
+        headers,
+        redirect: "error",
+        ...(text !== undefined && { body: text }),
+        ...(signal && { signal }),
+      });
+      atNobody = Number.NEGATIVE_INFINITY;
+      return { status: response.status, headers: response.headers, body: parse(await response.text()) };
+    } catch (cause) {
+      if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
+      throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
+    }
+  }
+
+  return {
+    async acquire({ kind, key, leaseId, waitMs, ...body }, options) {
+      const prefer: Record<string, string> = waitMs === undefined ? {} : { prefer: `wait=${Math.floor(waitMs / 1000)}` };
+      const reply = await call("PUT", leasePath({ kind, key, leaseId }), body, options, prefer);
+      return waiting(reply) ?? held(reply, ({ status }) => (status === 201 ? "granted" : "replayed"));
+    },
+    async renew({ kind, key, leaseId, ...body }, options) {
+      return held(await call("POST", `${leasePath({ kind, key, leaseId })}/renew`, body, options), () => "renewed");
+    },
+    async check(ref, options) {
+      const reply = await call("GET", leasePath(ref), undefined, options);
+      return waiting(reply) ?? held(reply, () => "checked");
+    },
+    async changeMode({ kind, key, leaseId, ...body }, options) {
+      const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/mode`, body, options);
+      return held(reply, ({ headers }) => (headers.get("idempotent-replayed") === null ? "changed" : "replayed"));
+    },
+    async transfer({ to, ...ref }, options) {
+      return held(await call("POST", `${leasePath(ref)}/transfer`, to, options), () => "transferred");
+    },
+    async release(ref, options) {
+      const reply = await call("DELETE", leasePath(ref), undefined, options);
+      return reply.status === 204 ? { ok: true, state: (reply.headers.get("lease-state") ?? "unknown") as LeaseState } : refusal(reply);
+    },
+    async breakHold({ key, ...body }, options) {
+      const reply = await call("POST", `${keyPath("locks", key)}/break`, body, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as { breakInMs: number }) } : refusal(reply);
+    },
+    async inspect({ key, ...conditions }, options): Promise<Inspected | Refusal> {
+      const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
+      const tag = reply.headers.get("etag") ?? "";
+      if (reply.status === 304) return { ok: true, tag, unchanged: true };
+      return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
+    },
+    async list(query, options) {
+      const reply = await call("GET", `/v1/locks${queryText(query)}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<Listed, "ok">) } : refusal(reply);
+    },
+    async start({ kind: _runs, key, leaseId, waitMs, ...body }, options): Promise<Started | Replayed | Refusal> {
+      const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
+      return isFinished(reply) ? { ok: true, ...reply.body } : started(reply);
+    },
+    async complete({ key, leaseId, outcome }, options) {
+      const reply = await call("PUT", `${leasePath({ kind: "runs", key, leaseId })}/outcome`, outcome, options);
+      return isSuccess(reply)
+        ? { ok: true, how: reply.headers.get("idempotent-replayed") !== null ? "replayed" : "recorded" }
+        : refusal(reply);
+    },
+    async run({ key, ifNoneMatch, waitMs }, options): Promise<RunFound | Refusal> {
+      const reply = await call("GET", keyPath("runs", key), undefined, options, preconditions({ ifNoneMatch, waitMs }));
+      const tag = reply.headers.get("etag") ?? "";
+      if (reply.status === 304) return { ok: true, tag, unchanged: true };
+      return isSuccess(reply) ? { ok: true, tag, run: reply.body as RunView } : refusal(reply);
+    },
+    async runs(query, options) {
+      const reply = await call("GET", `/v1/runs${queryText(query)}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<RunsListed, "ok">) } : refusal(reply);
+    },
+    async resetRun({ key, reason }, options) {
+      const reply = await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options);
+      return isSuccess(reply) ? { ok: true } : refusal(reply);
+    },
+    async acquireSet({ leaseId, ...body }, options) {
+      const reply = await call("PUT", `/v1/lock-sets/${leaseId}`, body, options);
+      return heldSet(reply, reply.status === 201 ? "granted" : "replayed");
+    },
+    async renewSet({ leaseId, ...body }, options) {
+      return heldSet(await call("POST", `/v1/lock-sets/${leaseId}/renew`, body, options), "renewed");
+    },
+    async releaseSet({ leaseId, ...body }, options) {
+      const reply = await call("POST", `/v1/lock-sets/${leaseId}/release`, body, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<SetEnded, "ok">) } : refusal(reply);
+    },
+    async renewMany({ leases }, options): Promise<Renewed | Refusal> {
+      const body = { leases: leases.map(({ key, leaseId, leaseMs }) => ({ key, leaseId, leaseMs })) };
+      const reply = await call("POST", "/v1/renewals", body, options);
+      if (!isSuccess(reply)) return refusal(reply);
+      const { results } = reply.body as { readonly results?: readonly { readonly status: number }[] };
+      if (results?.length !== leases.length) throw new NoResponse("the answer is not one per lease");
+      return { ok: true, results: results.map(({ status, ...rest }) => held({ ...reply, status, body: rest }, () => "renewed")) };
+    },
+    async health({ deep = false }, options) {
+      const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as { status: "ok"; version: string; serverTimeMs: number }) } : refusal(reply);
+    },
+  };
+}
+
+/** Keys need no escaping in a path: their alphabet was chosen for it. */
+function keyPath(kind: Kind, key: string): string {
+  return `/v1/${kind}/${key}`;
+}
+
+function leasePath({ kind = "locks", key, leaseId }: LeaseRef): string {
+  return `${keyPath(kind, key)}/leases/${leaseId}`;
+}
+
+/** Not by URLSearchParams: its `+` for a space is not what signatures are made of. */
+function queryText(query: object): string {
+  const given = Object.entries(query as Readonly<Record<string, string | number | undefined>>);
+  const text = given.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])).join("&");
+  return text && `?${text}`;
+}
+
+/** What a request waits for, and how long. */
+function preconditions({ ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: string | undefined; readonly waitMs?: number | undefined }) {
+  const seconds = Math.floor(waitMs / 1000);
+  return { ...(ifNoneMatch !== undefined && { "if-none-match": ifNoneMatch }), ...(seconds > 0 && { prefer: `wait=${seconds}` }) };
+}
+
+function isSuccess({ status, body }: Reply): boolean {
+  return status >= 200 && status < 300 && typeof body === "object" && body !== null;
+}
+
+/** Whether the reply is what came of a run. */
+function isFinished(reply: Reply): reply is Reply & { readonly body: Omit<Replayed, "ok"> } {
+  if (!isSuccess(reply)) return false;
+  const { state, attempt } = reply.body as { readonly state?: unknown; readonly attempt?: unknown };
+  return (state === "succeeded" || state === "failed") && Number.isSafeInteger(attempt);
+}
+
+/** A run that is ours, if the reply is one. */
+function started(reply: Reply): Started | Refusal {
+  const answer = held(reply, () => (reply.status === 201 ? "granted" : "replayed"));
+  if (!answer.ok) return answer;
+  const { state, attempt, takeover, checkpoint, ...lease } = reply.body as Partial<Omit<Started, "lease">> & LeaseView;
+  if (state !== "running" || attempt === undefined || takeover === undefined)
+    throw new NoResponse(`the answer ${reply.status} is not a run`);
+  const how = reply.status === 201 ? "granted" : "replayed";
+  return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
+}
+
+/** A set, if the reply is one. */
+function heldSet(reply: Reply, how: SetHeld["how"]): SetHeld | Refusal {
+  if (!isSuccess(reply)) return refusal(reply);
+  const set = reply.body as Omit<SetHeld, "ok" | "how">;
+  if (![set.remainingMs, set.leaseMs, set.serverTimeMs].every(Number.isSafeInteger))
+    throw new NoResponse(`the answer ${reply.status} is not a set`);
+  return { ok: true, how, ...set };
+}
+
+/** A lease, if the reply is one: an answer that doesn't say what a holder must know is no answer. */
+function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal {
+  if (!isSuccess(reply)) return refusal(reply);
+  const lease = reply.body as LeaseView;
+  if (![lease.fencingToken, lease.remainingMs, lease.leaseMs, lease.version].every(Number.isSafeInteger)) {
+    throw new NoResponse(`the answer ${reply.status} is not a lease`);
+  }
+  return { ok: true, how: how(reply), lease };
+}
+
+/** A place in the queue, if the reply is one. */
+function waiting({ status, body }: Reply): Waiting | undefined {
+  if (status !== 202) return undefined;
+  const { position, retryAfterMs, pollWithinMs } = (body ?? {}) as Waiting;
+  if (![position, retryAfterMs, pollWithinMs].every(Number.isSafeInteger)) throw new NoResponse("the answer 202 is not a place in a queue");
+  return { ok: true, state: "waiting", position, retryAfterMs, pollWithinMs };
+}
+
+function refusal({ status, body }: Reply): Refusal {
+  const refused = status >= 400 ? fromProblem(status, body) : undefined;
+  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`);
+  return refused;
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A failure by its code or name: its message may quote the URL, and the URL has the leaseId. */
+function describe(cause: unknown): string {
+  if (!(cause instanceof Error)) return typeof cause;
+  const inner = cause.cause instanceof Error ? cause.cause : cause;
+  return (inner as NodeJS.ErrnoException).code ?? inner.name;
+}

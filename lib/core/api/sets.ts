@@ -1,0 +1,64 @@
+/**
+ * The operations on many leases in one request: sets, which are granted whole or not at all (S13), and the
+ * heartbeats of leases that have nothing to do with each other.
+ */
+import type { Held, LeaseState } from "../commands.js";
+import type { Refusal } from "../errors.js";
+import type { LeaseId } from "../lease-id.js";
+import type { CallOptions, RenewRequest } from "./locks.js";
+import type { Meta, Mode } from "../record.js";
+
+/** All of these keys under one leaseId, or none. Keys that are named twice are meant once. */
+export interface AcquireSetRequest {
+  readonly leaseId: LeaseId;
+  readonly locks: readonly { readonly key: string; readonly mode?: Mode | undefined }[];
+  readonly leaseMs?: number | undefined;
+  readonly owner?: string | undefined;
+  readonly scope?: string | undefined;
+  readonly meta?: Meta | undefined;
+}
+
+/** Names a set by its leaseId and its keys. */
+export interface SetRef {
+  readonly leaseId: LeaseId;
+  readonly keys: readonly string[];
+}
+
+/** A heartbeat of a whole set. */
+export interface RenewSetRequest extends SetRef {
+  readonly leaseMs?: number | undefined;
+}
+
+/** Every key of the set is held; `remainingMs` is the least of any. */
+export interface SetHeld {
+  readonly ok: true;
+  readonly how: "granted" | "replayed" | "renewed";
+  readonly leaseId: LeaseId;
+  readonly fencingTokens: Readonly<Record<string, number>>;
+  readonly leaseMs: number;
+  readonly remainingMs: number;
+  readonly renewAfterMs: number;
+  readonly serverTimeMs: number;
+}
+
+/** How each key's lease ended. */
+export interface SetEnded {
+  readonly ok: true;
+  readonly states: Readonly<Record<string, LeaseState>>;
+}
+
+/** One answer per heartbeat, in the order in which they were asked for. */
+export interface Renewed {
+  readonly ok: true;
+  readonly results: readonly (Held | Refusal)[];
+}
+
+/** Every operation on many leases. */
+export interface SetApi {
+  /** Refused with the keys that are `blocking`. */
+  acquireSet(request: AcquireSetRequest, options?: CallOptions): Promise<SetHeld | Refusal>;
+  /** Refused with the keys that are `lost`; the others are renewed. */
+  renewSet(request: RenewSetRequest, options?: CallOptions): Promise<SetHeld | Refusal>;
+  releaseSet(request: SetRef, options?: CallOptions): Promise<SetEnded | Refusal>;
+  renewMany(request: { readonly leases: readonly RenewRequest[] }, options?: CallOptions): Promise<Renewed | Refusal>;
+}

@@ -1,0 +1,230 @@
+/**
+ * Acquire: a free key is granted; a lease that ran out, margin included, is taken over; who may hold
+ * beside others joins them; who waits is queued. First things first, each line a row of the precedence table
+ * in the tests:
+ *
+ *  1. the id holds already              → the same lease again (S8), or 403, 422 lease-reused, 410 lease-over; in the queue: 403, 422
+ *  2. the id ended                      → 410 lease-over (S7)
+ *  3. its time is out of bounds         → 422 lease-id-time, unless it is in the queue
+ *  4. a living lease of its scope holds → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
+ *  5. it is offered the key             → claimed
+ *  6. it is first, and fits             → granted, with a token above every earlier one (S2, S3)
+ *  7. the key is in use by another limit → 409 limit-mismatch
+ *  8. it waits                          → in the queue, in the order of arrival within its priority (L2); 429 queue-full
+ *  9. otherwise                         → 423 locked
+ */
+import { change, touchedTtlAtSec, ttlAtSec } from "../change.js";
+import type { Acquire, Decision, LeaseEvent } from "../commands.js";
+import { EMPTY_RECORD, holdOf } from "./tombstones.js";
+import { newHold, refuseReplay, refuseLocked, refuseNewLease } from "./grant.js";
+import type { Refusal } from "../errors.js";
+import { refuse } from "../errors.js";
+import type { HoldEntry } from "./compatibility.js";
+import { reentrantHoldsOf } from "./compatibility.js";
+import { LIMITS } from "../limits.js";
+import type { AdvancedQueue } from "./queue.js";
+import {
+  touched,
+  isOverfull,
+  advanceIfQueued,
+  offerOf,
+  placeOf,
+  advanceQueue,
+  needsKeepAlive,
+  waiterFor,
+  waitingView,
+  withWaiter,
+} from "./queue.js";
+import type { Hold, LockRecord, LockPolicy, Offer, Waiter } from "../record.js";
+import type { ClockReading } from "../time.js";
+import { leaseView } from "./views.js";
+
+/** Decides an acquire: granted, the same lease again, or why not. */
+export function acquire(record: LockRecord | undefined, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
+  const { leaseId } = command;
+  const before = record ?? EMPTY_RECORD;
+
+  const mine = holdOf(before, leaseId);
+  if (mine) return replay(before, mine, command, reading);
+  const offer = offerOf(before, leaseId);
+  const place = placeOf(before, leaseId);
+  const waiter = before.waiters[place];
+  const asking = offer ?? waiter;
+  const refusal = asking ? refuseAsking(asking, command) : refuseNewLease(before, leaseId, reading);
+  if (refusal) return { answer: refusal, events: [] };
+
+  const [outer] = reentrantHoldsOf(before, command.scope, reading);
+  if (outer) return nested(before, outer, command, reading, policy);
+  if (offer) return claim(before, offer, command, reading, policy);
+  return waiter ? poll(before, waiter, place, command, reading, policy) : enqueue(before, command, reading, policy);
+}
+
+/** Somebody new: in the queue, if only for this one look at whose turn it is. */
+function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
+  const { leaseId, wait } = command;
+  const arrived = waiterFor(command, reading);
+  const now = advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);
+  const isRefused = before.limit !== command.limit && isUsed(now.record, leaseId);
+  if (now.isUp && !isRefused) return granted(now, command, reading, policy);
+  if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
+  if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
+  if (isOverfull(now.record.waiters)) return refusedAfter(before, (others) => refuseFull(others, command), reading, policy);
+  const isBehind = now.events.length === 0 && now.record.waiters.at(-1) === arrived;
+  return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }) };
+}
+
+/** A refusal, after the queue moved on without the caller: so callers that only try move dead waiters on too (L1). */
+function refusedAfter(
+  before: LockRecord,
+  refusalOf: (others: LockRecord) => Refusal,
+  reading: ClockReading,
+  policy: LockPolicy,
+): Decision<Acquire> {
+  const { record, events } = advanceQueue(before, reading, undefined, true);
+  const answer = refusalOf(record);
+  // That a lease ran out is seen by everybody, and needs no write until somebody is granted.
+  const hasMoved = record.offers.length !== before.offers.length || record.waiters.length !== before.waiters.length;
+  if (!hasMoved) return { answer, events: [] };
+  return { answer, next: change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) }), events };
+}
+
+/** Somebody new behind all others, without a look at whose turn it is: what a guess leaves that asked for nothing else. */
+export function queueBehind(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
+  const record = { ...before, waiters: [...before.waiters, waiterFor(command, reading)] };
+  return queued({ record, events: [] }, command, reading, policy);
+}
+
+function queued(
+  { record, events }: Pick<AdvancedQueue, "record" | "events">,
+  { leaseId, owner, principal }: Acquire,
+  reading: ClockReading,
+  policy: LockPolicy,
+): Decision<Acquire> {
+  const next = change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) });
+  const answer = waitingView(next, leaseId, reading);
+  return { answer, next, events: [...events, { event: "queued", leaseId, owner, principal, position: answer.position }] };
+}
+
+/** Asks again from its place: granted when its turn has come, else heard of, as often as it must be. */
+function poll(
+  before: LockRecord,
+  waiter: Waiter,
+  index: number,
+  command: Acquire,
+  reading: ClockReading,
+  policy: LockPolicy,
+): Decision<Acquire> {
+  const { leaseId } = command;
+  const touch = touched(waiter, index, reading);
+  const now = advanceQueue({ ...before, waiters: before.waiters.with(index, touch) }, reading, leaseId);
+  if (now.isUp) return granted(now, command, reading, policy);
+  if (now.moved) {
+    const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, policy) });
+    return { answer: waitingView(next, leaseId, reading), next, events: now.events };
+  }
+  const reports = needsKeepAlive(before, waiter, reading);
+  return {
+    answer: waitingView(reports ? now.record : before, leaseId, reading),
+    ...(reports && { touch: { waiter: touch, index } }),
+    events: [],
+  };
+}
+
+/** Whether anybody but this one has or waits for the key. */
+function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolean {
+  return Object.keys(holds).length > 0 || offers.length > 0 || waiters.some((waiter) => waiter.leaseId !== leaseId);
+}
+
+/** Why this caller can't ask under an id that is in the queue, if it can't. */
+function refuseAsking(waiter: Waiter | Offer, { principal, requestHash }: Acquire): Refusal | undefined {
+  if (waiter.principal !== principal) return refuse("forbidden");
+  if (waiter.requestHash === requestHash) return undefined;
+  return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters than these" });
+}
+
+function refuseLimit({ limit }: LockRecord, command: Acquire): Refusal {
+  return refuse("limit-mismatch", { detail: `The key is in use with a limit of ${limit}, not ${command.limit}` });
+}
+
+function refuseFull({ waiters }: LockRecord, { key }: Acquire): Refusal {
+  return refuse("queue-full", { retryAfterMs: LIMITS.pollMaxMs, detail: `${waiters.length} wait for ${key} already` });
+}
+
+/** The turn of who was offered the key: the lease begins now, with a token of now. */
+function claim(before: LockRecord, offer: Offer, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
+  const record = { ...before, offers: before.offers.filter((other) => other !== offer) };
+  return granted({ record, events: [] }, command, reading, policy);
+}
+
+/** A new lease, beside those that may hold with it. */
+function granted(
+  now: Pick<AdvancedQueue, "record" | "events">,
+  command: Acquire,
+  reading: ClockReading,
+  policy: LockPolicy,
+): Decision<Acquire> {
+  const { leaseId, limit } = command;
+  const { upgrading, ...rest } = now.record;
+  const hold = newHold(rest, command, reading, policy);
+  const others = Object.keys(rest.holds).length > 0;
+  const used = isUsed(rest, leaseId);
+  const next = change({ ...rest, ...(others && upgrading && { upgrading }) }, reading, {
+    holds: { ...rest.holds, [leaseId]: hold },
+    fencingToken: hold.fencingToken,
+    fenceFloor: others ? rest.fenceFloor : hold.fencingToken,
+    limit,
+    ttlAtSec: used ? Math.max(rest.ttlAtSec, ttlAtSec(hold, policy)) : ttlAtSec(hold, policy),
+  });
+  return { answer: grantAnswer(next, hold, command, reading), next, events: [...now.events, grantEvent(leaseId, hold)] };
+}
+
+/** Another level of the scope that holds: past everybody, with the same token and a length of its own. */
+function nested(before: LockRecord, [, outer]: HoldEntry, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
+  const { leaseId } = command;
+  if (command.limit !== before.limit) return { answer: refuseLimit(before, command), events: [] };
+  if (outer.mode === "shared" && command.mode === "exclusive") {
+    const detail = "Its scope holds the key shared: a reader becomes the writer by a change of mode";
+    return { answer: refuseLocked(before, reading, detail), events: [] };
+  }
+  // A level of its own would outlast what an operator is ending.
+  if (outer.broken) return { answer: refuseLocked(before, reading, "An operator is ending the hold of its scope"), events: [] };
+  if (Object.keys(before.holds).length >= LIMITS.leasesMax) return { answer: refuseLocked(before, reading), events: [] };
+  if (command.permits > outer.permits) return { answer: refuseLocked(before, reading, "Its scope has fewer permits"), events: [] };
+  const { mode, permits, fencingToken } = outer;
+  const hold: Hold = { ...newHold(before, command, reading, policy), mode, permits, fencingToken };
+  const now = withoutItsPlace(before, leaseId, reading);
+  const next = change(now.record, reading, {
+    holds: { ...now.record.holds, [leaseId]: hold },
+    ttlAtSec: Math.max(before.ttlAtSec, ttlAtSec(hold, policy)),
+  });
+  return { answer: grantAnswer(next, hold, command, reading), next, events: [...now.events, grantEvent(leaseId, hold)] };
+}
+
+/** It needs its place, or its turn, no more: the next one's turn, if it kept others back. */
+function withoutItsPlace(before: LockRecord, leaseId: string, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
+  const isOther = (asking: Waiter | Offer): boolean => asking.leaseId !== leaseId;
+  const record = { ...before, offers: before.offers.filter(isOther), waiters: before.waiters.filter(isOther) };
+  const isQueued = record.offers.length + record.waiters.length < before.offers.length + before.waiters.length;
+  return isQueued ? advanceIfQueued(record, reading) : { record: before, events: [] };
+}
+
+function grantAnswer(next: LockRecord, hold: Hold, { key, leaseId }: Acquire, reading: ClockReading) {
+  return { ok: true, how: "granted", lease: leaseView(key, leaseId, hold, next, reading) } as const;
+}
+
+function grantEvent(leaseId: string, { owner, principal, fencingToken }: Hold): LeaseEvent {
+  return { event: "granted", leaseId, owner, principal, fencingToken };
+}
+
+/** The same id asks again: the same lease, the same token, the same expiry; or why not. */
+function replay(record: LockRecord, hold: Hold, command: Acquire, reading: ClockReading): Decision<Acquire> {
+  const { key, leaseId, principal } = command;
+  const refusal = refuseReplay(record, hold, command, reading);
+  if (refusal) return { answer: refusal, events: [] };
+  const replayed: LeaseEvent = { event: "replayed", leaseId, owner: hold.owner, principal, fencingToken: hold.fencingToken };
+  // After a transfer the first to ask is whose it is from then on.
+  const next =
+    hold.principal === "" ? change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal } } }) : undefined;
+  const lease = leaseView(key, leaseId, hold, next ?? record, reading);
+  return { answer: { ok: true, how: "replayed", lease }, ...(next && { next }), events: [replayed] };
+}

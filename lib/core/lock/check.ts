@@ -1,0 +1,39 @@
+/** Still mine, or my turn yet? Reads only. A broken lease that may drain is still held until its end. */
+import type { Held, Waiting } from "../commands.js";
+import { holdOf } from "./tombstones.js";
+import type { Refusal } from "../errors.js";
+import { refuse } from "../errors.js";
+import type { LeaseId } from "../lease-id.js";
+import { offerOf, placeOf, advanceQueue, needsKeepAlive, waitingView } from "./queue.js";
+import type { LockRecord } from "../record.js";
+import type { ClockReading } from "../time.js";
+import { isLive } from "./expiry.js";
+import { leaseLost, leaseView } from "./views.js";
+
+/** What a lease's holder is told about it: the lease, or that it is over and why. */
+export function check(
+  record: LockRecord | undefined,
+  { key, leaseId, principal }: { readonly key: string; readonly leaseId: LeaseId; readonly principal: string },
+  reading: ClockReading,
+): Held | Waiting | Refusal {
+  const hold = record && holdOf(record, leaseId);
+  if (!record || !hold) return (record && lookFromPlace(record, { leaseId, principal }, reading)) ?? leaseLost(record, leaseId, reading);
+  if (hold.principal !== "" && hold.principal !== principal) return refuse("forbidden");
+  if (!isLive(hold, reading)) return refuse("lease-lost", { reason: hold.broken === "forced" ? "broken" : "expired" });
+  return { ok: true, how: "checked", lease: leaseView(key, leaseId, hold, record, reading) };
+}
+
+/** What somebody in the queue sees: nothing new, or that there is something to write. */
+function lookFromPlace(
+  record: LockRecord,
+  { leaseId, principal }: { readonly leaseId: LeaseId; readonly principal: string },
+  reading: ClockReading,
+): Waiting | Refusal | undefined {
+  const waiter = record.waiters[placeOf(record, leaseId)];
+  const asking = offerOf(record, leaseId) ?? waiter;
+  if (!asking) return undefined;
+  if (asking.principal !== principal) return refuse("forbidden");
+  const seen = waitingView(record, leaseId, reading);
+  const mustAsk = waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, leaseId).moved);
+  return mustAsk ? { ...seen, retryAfterMs: 0 } : seen;
+}

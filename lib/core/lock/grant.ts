@@ -1,0 +1,107 @@
+/**
+ * Granting: what every way of becoming a holder has in common. An id that may become a lease, the same id
+ * asking again, leases that ran out and are taken over, and the new hold with a token above every earlier one.
+ */
+import type { Acquire, LeaseEvent } from "../commands.js";
+import { endLease, endingOf, lowWatermarkMs } from "./tombstones.js";
+import type { Refusal } from "../errors.js";
+import { refuse } from "../errors.js";
+import type { LeaseId } from "../lease-id.js";
+import { leaseIdTimeMs } from "../lease-id.js";
+import { LIMITS } from "../limits.js";
+import type { Hold, LockRecord, LockPolicy } from "../record.js";
+import type { ClockReading } from "../time.js";
+import { isLive, isReclaimable } from "./expiry.js";
+import { freeInMs, holdersOf, withinBytes } from "./views.js";
+
+/** Why `leaseId` can't become a new lease of this key, if it can't. Also asked of a transfer's new id. */
+export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Refusal | undefined {
+  if (endingOf(record, leaseId)) return leaseOver(record);
+  const timeMs = leaseIdTimeMs(leaseId);
+  if (timeMs > reading.latestMs + LIMITS.leaseIdAheadMs || timeMs < reading.latestMs - LIMITS.leaseIdBehindMs) {
+    return refuse("lease-id-time", {
+      serverTimeMs: reading.latestMs,
+      detail: `The leaseId says it was made ${timeMs - reading.latestMs} ms from now`,
+    });
+  }
+  return undefined;
+}
+
+function leaseOver(record: LockRecord): Refusal {
+  return refuse("lease-over", record.floor === "" ? {} : { leaseIdAboveMs: lowWatermarkMs(record) });
+}
+
+/** Why the same id can't have its lease told once more, if it can't: another's, over, or asked for with other parameters. */
+export function refuseReplay(
+  record: LockRecord,
+  hold: Hold,
+  { principal, requestHash }: Pick<Acquire, "principal" | "requestHash">,
+  reading: ClockReading,
+): Refusal | undefined {
+  if (hold.principal !== "" && hold.principal !== principal) return refuse("forbidden");
+  if (!isLive(hold, reading)) return leaseOver(record);
+  if (hold.requestHash !== "" && hold.requestHash !== requestHash) {
+    return refuse("lease-reused", { detail: "This leaseId holds the key with other parameters than these" });
+  }
+  return undefined;
+}
+
+/** The refusal of who comes while others keep the key, with who they are and when the first of them may be gone. */
+export function refuseLocked(record: LockRecord, reading: ClockReading, detail?: string): Refusal {
+  const all = holdersOf(record, reading);
+  const holders = withinBytes(all, LIMITS.holdersBytes);
+  const omitted = all.length - holders.length;
+  return refuse("locked", {
+    retryAfterMs: freeInMs(record, reading),
+    holders,
+    ...(omitted > 0 && { holdersOmitted: omitted }),
+    ...(detail !== undefined && { detail }),
+  });
+}
+
+/** The key without the leases that ran out, margin included: each is remembered as taken. */
+export function takeOver(record: LockRecord, reading: ClockReading): { rest: LockRecord; ended: readonly LeaseEvent[] } {
+  const ended: LeaseEvent[] = [];
+  let rest = record;
+  for (const [leaseId, hold] of Object.entries(record.holds)) {
+    if (!isReclaimable(hold, reading)) continue;
+    rest = endLease(rest, leaseId, hold.broken ? "broken" : "taken", reading, hold.broken && { fencingToken: hold.fencingToken });
+    ended.push(endedEvent(leaseId, hold, hold.broken ? "broken" : "taken", reading));
+  }
+  return { rest, ended };
+}
+
+/** What the log says of a hold's end. */
+export function endedEvent(leaseId: LeaseId, hold: Hold, reason: NonNullable<LeaseEvent["reason"]>, reading: ClockReading): LeaseEvent {
+  const { owner, principal, fencingToken, grantedAtMs } = hold;
+  return { event: "ended", leaseId, owner, principal, fencingToken, heldMs: Math.max(0, reading.latestMs - grantedAtMs), reason };
+}
+
+/** A grant's token: above every earlier one, and above every one that was collected with its item. */
+export function nextToken(record: LockRecord, reading: ClockReading): number {
+  return Math.max(record.fencingToken + 1, reading.latestMs);
+}
+
+/** The hold that `command` is granted now. */
+export function newHold(
+  record: LockRecord,
+  command: Pick<Acquire, "principal" | "owner" | "leaseMs" | "requestHash" | "meta"> & Partial<Pick<Acquire, "mode" | "permits" | "scope">>,
+  reading: ClockReading,
+  policy: LockPolicy,
+): Hold {
+  const { principal, owner, leaseMs, requestHash, meta, mode = "exclusive", permits = 1, scope } = command;
+  return {
+    principal,
+    owner,
+    mode,
+    permits,
+    ...(scope !== undefined && { scope }),
+    fencingToken: nextToken(record, reading),
+    leaseMs,
+    grantedAtMs: reading.latestMs,
+    expiresAtMs: reading.latestMs + leaseMs,
+    marginMs: policy.marginMs(leaseMs),
+    requestHash,
+    ...(meta && { meta }),
+  };
+}

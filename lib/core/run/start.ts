@@ -1,0 +1,107 @@
+/**
+ * Start: run the work, or be told what came of it. First things first, each line a row of the precedence
+ * table in the tests:
+ *
+ *  1. the id runs already          → the same lease again, the same attempt; or 403, 410, 422 lease-reused
+ *  2. the work is over and kept    → its outcome; or 422 fingerprint-mismatch
+ *  3. the id ended, or its time is out of bounds → 410 lease-over, 422 lease-id-time
+ *  4. it is another payload's      → 422 fingerprint-mismatch
+ *  5. somebody runs it             → 409 run-in-progress
+ *  6. it failed often enough       → 409 attempts-exhausted
+ *  7. otherwise                    → you run: the next attempt, a takeover if the last never said how it ended
+ */
+import { newHold, refuseReplay, refuseNewLease, takeOver } from "../lock/grant.js";
+import { change } from "../change.js";
+import type { Decision, Finished, LeaseEvent, Running, Start } from "../commands.js";
+import { EMPTY_RECORD, holdOf } from "../lock/tombstones.js";
+import type { Refusal } from "../errors.js";
+import { refuse } from "../errors.js";
+import type { Checkpoint, Hold, LockRecord, LockPolicy, Run } from "../record.js";
+import { isOver, isRunning, isSameWork, outlivedBy, runOf, startedTtlAtSec } from "./run.js";
+import type { ClockReading } from "../time.js";
+import { freeInMs, leaseView } from "../lock/views.js";
+
+/** Decides a start: you run, what came of it, or why neither. */
+export function start(record: LockRecord | undefined, command: Start, reading: ClockReading, policy: LockPolicy): Decision<Start> {
+  const { leaseId } = command;
+  const before = record ?? EMPTY_RECORD;
+  const mine = holdOf(before, leaseId);
+  if (mine && before.run) return replay(before, mine, before.run, command, reading);
+
+  const run = runOf(before, reading);
+  const mismatch = run && !isSameWork(run.fingerprint, command.fingerprint) ? refuse("fingerprint-mismatch") : undefined;
+  if (run && isOver(run)) return { answer: mismatch ?? finished(run), events: [] };
+  const refusal = refuseNewLease(before, leaseId, reading) ?? mismatch ?? refuseNow(before, run, command, reading);
+  if (refusal) return { answer: refusal, events: [] };
+
+  const { rest, ended } = takeOver(before, reading);
+  const hold = newHold(rest, command, reading, policy);
+  const started = nextAttempt(run, ended.length > 0, command);
+  const next = change(rest, reading, {
+    holds: { [leaseId]: hold },
+    fencingToken: hold.fencingToken,
+    fenceFloor: hold.fencingToken,
+    run: started,
+    ttlAtSec: startedTtlAtSec(hold, command.keepResultMs, policy),
+  });
+  const { owner, principal, fencingToken } = hold;
+  const granted: LeaseEvent = { event: "granted", leaseId, owner, principal, fencingToken, attempt: started.attempt };
+  return { answer: running("granted", next, hold, started, command, reading), next, events: [...ended, granted] };
+}
+
+/** The attempt after `run`: what it was about and what it saved go on. */
+export function nextAttempt(run: Run | undefined, tookOver: boolean, { fingerprint, keepResultMs }: Start): Run {
+  return {
+    state: "running",
+    attempt: (run?.attempt ?? 0) + 1,
+    takeover: tookOver || run?.state === "interrupted",
+    fingerprint: fingerprint || (run?.fingerprint ?? ""),
+    keepResultMs,
+    ...(run?.unknown && { unknown: run.unknown }),
+    ...(run?.checkpoint && { checkpoint: uncounted(run.checkpoint) }),
+    // Sent again, it must be known: it was recorded.
+    ...(run?.outcome && { outcome: run.outcome }),
+  };
+}
+
+/** A checkpoint as the next lease finds it, which counts its own from the beginning. */
+function uncounted({ sequence: _ofAnother, ...checkpoint }: Checkpoint): Checkpoint {
+  return checkpoint;
+}
+
+/** Why the work can't be started at this moment, if it can't. */
+function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: Start, reading: ClockReading): Refusal | undefined {
+  if (isRunning(record, reading)) return refuse("run-in-progress", { retryAfterMs: freeInMs(record, reading) });
+  if (run && maxAttempts > 0 && run.attempt >= maxAttempts) {
+    return refuse("attempts-exhausted", { detail: `The run was attempted ${run.attempt} times, of ${maxAttempts} at most` });
+  }
+  return undefined;
+}
+
+/** The same id asks again. */
+function replay(record: LockRecord, hold: Hold, run: Run, command: Start, reading: ClockReading): Decision<Start> {
+  const refusal = refuseReplay(record, hold, command, reading);
+  if (refusal) return { answer: refusal, events: [] };
+  const { leaseId, principal } = command;
+  const { owner, fencingToken } = hold;
+  const replayed: LeaseEvent = { event: "replayed", leaseId, owner, principal, fencingToken, attempt: run.attempt };
+  return { answer: running("replayed", record, hold, run, command, reading), events: [replayed] };
+}
+
+function running(
+  how: Running["how"],
+  record: LockRecord,
+  hold: Hold,
+  { attempt, takeover, checkpoint }: Run,
+  { key, leaseId }: Start,
+  reading: ClockReading,
+): Running {
+  const lease = leaseView(key, leaseId, hold, record, reading);
+  const outlived = outlivedBy(checkpoint, record.ttlAtSec);
+  return { ok: true, state: "running", how, lease, attempt, takeover, ...(checkpoint && { checkpoint }), ...(outlived && { outlived }) };
+}
+
+function finished({ state, attempt, outcome }: Run & { readonly state: Finished["state"] }): Finished {
+  const { payload, omitted } = outcome ?? {};
+  return { ok: true, state, attempt, ...(payload && { payload }), ...(omitted && { omitted }) };
+}

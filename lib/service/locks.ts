@@ -1,0 +1,98 @@
+/** The use cases of locks, and of every lease: defaults filled in, one request each. */
+import { digestOf } from "../core/canonical.js";
+import { check } from "../core/lock/check.js";
+import type { Acquire, Held, Waiting } from "../core/commands.js";
+import { namesTag } from "../core/entity-tag.js";
+import type { Refusal } from "../core/errors.js";
+import { refuse } from "../core/errors.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
+import type { AcquireRequest, LockApi } from "../core/api/locks.js";
+import type { LockRecord } from "../core/record.js";
+import { VERSION } from "../core/version.js";
+import { inspection, inspectionTag, withinBytes } from "../core/lock/views.js";
+import type { Requests } from "./request.js";
+import { given, HEALTH_KEY } from "./request.js";
+import { watch } from "./watch.js";
+
+/** 96 bits: enough to tell apart what one key ever sees, and nothing of what it was made from. */
+const DIGEST_CHARS = 16;
+
+/** The operations on locks. */
+export function lockOperations(requests: Requests): LockApi {
+  const { apply, read, store, clocks, serverWaitMs, caller, principal } = requests;
+  const { namespace } = caller;
+  const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
+
+  return {
+    async acquire({ kind: _locks, waitMs, ...request }, { signal } = {}) {
+      const parameters = parametersOf(request);
+      const refusal = refuseParameters(parameters);
+      if (refusal) return refusal;
+      const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
+      const answer = await apply(command);
+      // Only who is next is kept: a herd never occupies the service.
+      if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
+      const { key, leaseId } = command;
+      const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
+      const seen = await read(
+        { key },
+        async () => ({ ok: true, isUp: isUp(await watch(requests, lockOf(key), waitMs, isUp, signal)) }) as const,
+      );
+      return seen.ok && seen.isUp && !signal?.aborted ? apply(command) : answer;
+    },
+    changeMode: ({ kind: _locks, ...request }) => apply({ type: "mode", principal, ...request }),
+    renew: ({ key, leaseId, leaseMs, meta }) => apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
+    release: ({ kind, key, leaseId }) => apply({ type: "release", key, leaseId, principal }, kind),
+    transfer: ({ key, leaseId, to }) =>
+      apply({ type: "transfer", key, leaseId, principal, toLeaseId: to.leaseId, ...given({ toOwner: to.owner, leaseMs: to.leaseMs }) }),
+    breakHold: ({ key, fencingToken, reason, drainMs }) =>
+      apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
+    check: ({ kind = "locks", key, leaseId }) =>
+      read({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
+    inspect: ({ key, ifNoneMatch, waitMs = 0 }, { signal } = {}) =>
+      read({ key }, async () => {
+        const seenAs = (record: LockRecord | undefined) => inspection(key, record, clocks());
+        const isKnown = (tag: string): boolean => namesTag(ifNoneMatch, tag);
+        const hasChanged = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(seenAs(record)));
+        const record = await watch(requests, lockOf(key), ifNoneMatch === undefined ? 0 : waitMs, hasChanged, signal);
+        const found = seenAs(record);
+        const tag = inspectionTag(found);
+        return isKnown(tag) ? { ok: true, tag, unchanged: true } : { ok: true, tag, inspection: found };
+      }),
+    list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
+      read({}, async () => {
+        const page = await store.list({ namespace, kind: "locks", prefix, after, max });
+        const found = page.items.map(({ key, record }) => inspection(key, record, clocks()));
+        const shown = withinBytes(found, LIMITS.pageBytes);
+        const items = shown.filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
+        const cursor = shown.length < found.length ? shown.at(-1)?.key : page.next;
+        return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
+      }),
+    health: ({ deep = false }) =>
+      read({ needsTable: deep }, async () => {
+        if (deep) await store.read(lockOf(HEALTH_KEY));
+        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs };
+      }),
+  };
+}
+
+/** Whether all there is to do is to wait. */
+function isPatient(answer: Held | Waiting | Refusal): boolean {
+  return answer.ok && "state" in answer && answer.retryAfterMs > 0;
+}
+
+/** Defaults filled in, and the digest by which the same acquire is told from another under its id. */
+export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
+  const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
+  const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
+  const requestHash = digestOf([leaseMs, owner, mode, limit, permits, scope, meta, priority]).slice(0, DIGEST_CHARS);
+  return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, ...given({ scope, meta }) };
+}
+
+/** What no key could be asked for. */
+function refuseParameters({ mode, limit, permits }: Pick<Acquire, "mode" | "limit" | "permits">): Refusal | undefined {
+  if (permits > limit) return refuse("invalid-request", { field: "permits", detail: `permits: must be at most the limit of ${limit}` });
+  if (mode === "shared" && limit > 1)
+    return refuse("invalid-request", { field: "limit", detail: "limit: a shared lease takes no permits; leave it out" });
+  return undefined;
+}

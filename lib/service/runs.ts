@@ -1,0 +1,189 @@
+/**
+ * The use cases of runs. What is large is kept before the record speaks of it, and only for the lease
+ * that holds the run: a zombie's result is not stored. A caller who waits is answered as soon as the
+ * record says something new, looking at it and not writing to it meanwhile.
+ */
+import { digestOf } from "../core/canonical.js";
+import type { Complete, Finished, Held, Renew, Running } from "../core/commands.js";
+import { holdOf } from "../core/lock/tombstones.js";
+import type { Refusal } from "../core/errors.js";
+import { namesTag } from "../core/entity-tag.js";
+import { refuse } from "../core/errors.js";
+import { DEFAULTS, FOREVER_MS, LIMITS } from "../core/limits.js";
+import type { CallOptions, RenewRequest } from "../core/api/locks.js";
+import type { LockRecord, Payload, Run } from "../core/record.js";
+import type { OutcomeSaid, Replayed, RunApi, RunFound, Started, StartRequest } from "../core/api/runs.js";
+import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
+import { elapsedMs, instantOf } from "../core/time.js";
+import { freeInMs, runTag, runView } from "../core/lock/views.js";
+import type { Address } from "../store/port.js";
+import type { Packed } from "./payloads.js";
+import { pack, unpack } from "./payloads.js";
+import type { Requests } from "./request.js";
+import { given } from "./request.js";
+import { watch } from "./watch.js";
+
+/** What is said of a result that isn't there. */
+const OMITTED = { resultOmitted: true } as const;
+
+/** The operations on runs, and the renewal of their leases. */
+export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
+  const { apply, read, store, clocks, clock, serverWaitMs, caller, principal } = requests;
+  const { namespace } = caller;
+  const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
+
+  /** The payload, its large text kept on its own item if `leaseId` holds the run. Whoever doesn't is refused for it. */
+  async function keep(
+    { payload, largeText }: Packed,
+    key: string,
+    leaseId: string,
+  ): Promise<{ readonly ok: true; readonly payload: Payload }> {
+    if (largeText === undefined) return { ok: true, payload };
+    const record = await store.read(addressOf(key));
+    if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
+    const ttlAtSec = payloadTtlAtSec(record, record.run, clocks());
+    await store.keepPayload(addressOf(key), { ...payload, ttlAtSec }, largeText);
+    return { ok: true, payload: { ...payload, ttlAtSec } };
+  }
+
+  /**
+   * The answer with its values. They may have to be read, and that may fail: then the start has happened all
+   * the same, and the same request finds it.
+   */
+  async function told(key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
+    const whole = await read({ key, kind: "runs" }, () => values(key, answer));
+    return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
+  }
+
+  async function values(key: string, answer: Running | Finished): Promise<Started | Replayed> {
+    if (answer.state === "running") {
+      const { checkpoint, outlived, ...rest } = answer;
+      if (outlived) await store.keepPayload(addressOf(key), outlived);
+      return { ...rest, ...given({ checkpoint: await unpack(store, addressOf(key), checkpoint) }) };
+    }
+    const { payload, omitted, ...rest } = answer;
+    const value = await unpack(store, addressOf(key), payload);
+    const isGone = omitted ?? (payload !== undefined && value === undefined);
+    return {
+      ...rest,
+      ...(value !== undefined && { [answer.state === "failed" ? "error" : "result"]: value }),
+      ...(isGone && OMITTED),
+    };
+  }
+
+  return {
+    async start(request, { signal }: CallOptions = {}) {
+      const { key, waitMs = 0 } = request;
+      const command = { type: "start", principal, ...parametersOf(request) } as const;
+      const began = instantOf(clock);
+      for (;;) {
+        const answer = await apply(command, "runs", { deferLog: "run-in-progress" });
+        if (answer.ok) return told(key, answer);
+        if (answer.code !== "run-in-progress") return answer;
+        const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
+        const seen = await read({ key, kind: "runs" }, async () => {
+          const record =
+            leftMs > 0 ? await watch(requests, addressOf(key), leftMs, (now) => !now || !isRunning(now, clocks()), signal) : undefined;
+          return { ok: true as const, record };
+        });
+        if (!seen.ok) return seen;
+        if (leftMs <= 0) return requests.refused({ kind: "runs", ...command }, answer);
+        if (seen.record && isRunning(seen.record, clocks())) {
+          return requests.refused({ kind: "runs", ...command }, { ...answer, retryAfterMs: freeInMs(seen.record, clocks()) });
+        }
+      }
+    },
+
+    async renew({ key, leaseId, leaseMs, checkpoint, sequence }) {
+      const command: Renew = { type: "renew", key, leaseId, principal, ...given({ leaseMs }) };
+      if (checkpoint === undefined) return lengthened(await apply(command, "runs"));
+      const packed = pack("checkpoint", checkpoint, LIMITS.checkpointBytes);
+      if (!packed.ok) return packed;
+      const kept = await read({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
+      return kept.ok ? lengthened(await apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs")) : kept;
+
+      /** The record is kept for longer than the checkpoint's own item: so is that, then. */
+      async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
+        if (!answer.ok || !answer.outlived) return answer;
+        const prolonged = answer.outlived;
+        const done = await read({ key, kind: "runs" }, async () => {
+          await store.keepPayload(addressOf(key), prolonged);
+          return { ok: true as const };
+        });
+        // The lease is renewed whatever comes of this; the next heartbeat tries again.
+        if (done.ok) await apply({ ...command, prolonged }, "runs");
+        return answer;
+      }
+    },
+
+    async complete({ key, leaseId, outcome }) {
+      const command = { type: "complete", key, leaseId, principal, ...stateOf(outcome) } as const;
+      if (outcome.state === "succeeded" && outcome.resultOmitted && outcome.result !== undefined)
+        return refuse("invalid-request", { field: "resultOmitted", detail: "resultOmitted: goes without a result" });
+      const [field, value] = outcome.state === "failed" ? ["error", outcome.error] : ["result", outcome.result];
+      if (value === undefined) return apply<Complete>(command, "runs");
+      const packed = pack(field, value, LIMITS.resultBytes);
+      if (!packed.ok) return packed;
+      const kept = await read({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
+      return kept.ok ? apply<Complete>({ ...command, payload: kept.payload }, "runs") : kept;
+    },
+
+    run: ({ key, ifNoneMatch, waitMs = 0 }, { signal }: CallOptions = {}) =>
+      read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
+        const tagOf = (record: LockRecord | undefined): string | undefined => {
+          const run = record && runOf(record, clocks());
+          return run && runTag(runView(key, record, run, clocks()), run);
+        };
+        const isKnown = (tag: string | undefined): boolean => tag !== undefined && namesTag(ifNoneMatch, tag);
+        const record = await watch(
+          requests,
+          addressOf(key),
+          ifNoneMatch === undefined ? 0 : waitMs,
+          (seen) => !isKnown(tagOf(seen)),
+          signal,
+        );
+        const run = record && runOf(record, clocks());
+        if (!run) return refuse("not-found", { detail: `Nothing was run under ${key}, or it is forgotten` });
+        const view = runView(key, record, run, clocks());
+        const tag = runTag(view, run);
+        if (isKnown(tag)) return { ok: true, tag, unchanged: true };
+        return { ok: true, tag, run: { ...view, ...(await valuesOf(run)) } };
+
+        async function valuesOf({ state, checkpoint, outcome }: Run) {
+          const saved = await unpack(store, addressOf(key), checkpoint);
+          // What an earlier attempt failed with says nothing of the one that runs.
+          if (state === "running" || state === "interrupted") return given({ checkpoint: saved });
+          const value = await unpack(store, addressOf(key), outcome?.payload);
+          const isGone = outcome?.payload !== undefined && value === undefined;
+          return { ...given({ checkpoint: saved, [state === "succeeded" ? "result" : "error"]: value }), ...(isGone && OMITTED) };
+        }
+      }),
+
+    runs: ({ prefix = "", state, max = DEFAULTS.listMax, cursor = "" }) =>
+      read({ kind: "runs" }, async () => {
+        const page = await store.list({ namespace, kind: "runs", prefix, after: cursor, max });
+        const items = page.items.flatMap(({ key, record }) => {
+          const run = runOf(record, clocks());
+          const view = run && runView(key, record, run, clocks());
+          return view && (state === undefined || view.state === state) ? [view] : [];
+        });
+        return { ok: true as const, items, ...(page.next !== undefined && { cursor: page.next }) };
+      }),
+
+    resetRun: ({ key, reason }) => apply({ type: "reset", key }, "runs", { reason }),
+  };
+}
+
+function stateOf(outcome: OutcomeSaid): Pick<Complete, "state" | "omitted"> {
+  if (outcome.state === "failed") return { state: outcome.retryable ? "retry" : "failed" };
+  return { state: "succeeded", ...(outcome.resultOmitted && { omitted: true }) };
+}
+
+/** Defaults filled in, and the digest by which the same start is told from another under its id. */
+function parametersOf(request: StartRequest) {
+  const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", fingerprint = "", maxAttempts = DEFAULTS.maxAttempts } = request;
+  const { keepResultMs: asked = DEFAULTS.keepResultMs } = request;
+  const keepResultMs = asked === "forever" ? FOREVER_MS : asked;
+  const requestHash = digestOf([leaseMs, owner, fingerprint, keepResultMs, maxAttempts]).slice(0, 16);
+  return { key, leaseId, leaseMs, owner, fingerprint, keepResultMs, maxAttempts, requestHash };
+}

@@ -1,0 +1,127 @@
+/**
+ * The loop that every store runs:
+ *
+ *  1. decide on the record as it was last seen;
+ *  2. nothing to change: answer;
+ *  3. write the change on condition that the version is still the one seen;
+ *  4. lost the race: the newer record comes back; wait a little, with jitter, and decide again.
+ *
+ * Bounded: a request that keeps losing gives up, definitely without a write.
+ */
+import type { Command, Decision, Touch } from "../core/commands.js";
+import { LIMITS } from "../core/limits.js";
+import type { LockRecord, LockPolicy } from "../core/record.js";
+import type { Clock } from "../core/time.js";
+import { transition } from "../core/transition.js";
+import type { Address, Applied, Part, ReadClocks } from "./port.js";
+import { StoreUnavailable } from "./port.js";
+
+/** The outcome of a conditional write; a refused one brings the record that refused it. */
+export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
+
+/** How a store writes what was decided on the record that was seen. */
+export interface Writes {
+  /** The record after it, if the version is still the one seen. */
+  readonly replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>;
+  /** Only that a waiter was heard of, if it is still at its place. */
+  readonly touchWaiter: (touch: Touch) => Promise<WriteResult>;
+  /** Only one more waiter, whatever else has changed since: two hundred who arrive at once don't race each other. */
+  readonly append?: () => Promise<WriteResult>;
+}
+
+/** What the loop needs of the world. */
+export interface CompareAndSetDeps {
+  readonly policy: LockPolicy;
+  readonly clock: Clock;
+  /** From 0 to 1, for jitter. */
+  readonly random: () => number;
+}
+
+/** Longest pause before a lost race is decided again, growing with the attempts. */
+const BACKOFF_STEP_MS = 4;
+
+/** Decides `command` starting from `seen`, and writes until a decision stands. */
+export async function compareAndSet<C extends Command>(
+  seen: LockRecord | undefined,
+  command: C,
+  clocks: ReadClocks,
+  { replace, touchWaiter, append }: Writes,
+  { policy, clock, random }: CompareAndSetDeps,
+): Promise<Applied<C>> {
+  // A record that refused one more waiter for a reason of the table's own is written as a whole.
+  const appendsRefused = new Set<number | undefined>();
+  for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
+    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    const { answer, next, touch, behind, events } = transition(seen, command, clocks(), policy);
+    const appended = behind && !appendsRefused.has(seen?.version) ? append?.() : undefined;
+    const written = touch ? touchWaiter(touch) : (appended ?? (next && replace(next, seen)));
+    if (!written) return { answer, events };
+    const result = await written;
+    if (result.written) return { answer, events };
+    if (appended) appendsRefused.add(result.seen?.version);
+    seen = result.seen;
+  }
+  throw new StoreUnavailable(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
+}
+
+/** The outcome of a transaction; a refused one brings the records as they are now. */
+export type WriteAllResult = { readonly written: true } | { readonly written: false; readonly seen: readonly (LockRecord | undefined)[] };
+
+/** A record to be written over another; without `next`, one that stays as it was seen, or nothing is written. */
+export interface Change {
+  readonly address: Address;
+  readonly next?: LockRecord;
+  readonly seen: LockRecord | undefined;
+}
+
+/** The same loop over several keys: all of them change together, or none does. */
+export async function compareAndSetAll<C extends Command>(
+  seen: readonly (LockRecord | undefined)[],
+  parts: readonly Part<C>[],
+  clocks: ReadClocks,
+  replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
+  { policy, clock, random }: CompareAndSetDeps,
+): Promise<readonly (Applied<C> | undefined)[]> {
+  for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
+    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    const reading = clocks();
+    const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, policy));
+    if (decisions.some(({ answer }) => !answer.ok))
+      return refusedSet(
+        parts,
+        decisions.map((decision, index) => ({ decision, seen: seen[index] })),
+        replaceAll,
+      );
+    if (decisions.every(({ next }) => !next)) return decisions;
+    // A part that is held already takes part too: it may end meanwhile.
+    const changes = parts.map(({ address }, index) => {
+      const next = decisions[index]?.next;
+      return { address, seen: seen[index], ...(next && { next }) };
+    });
+    const result = await replaceAll(changes);
+    if (result.written) return decisions;
+    seen = result.seen;
+  }
+  throw new StoreUnavailable(`the keys changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
+}
+
+/** The answers to a set that was refused. What time has brought about on a key that refused it is written all the same, by itself (L1). */
+export function refusedSet<C extends Command>(
+  parts: readonly Part<C>[],
+  decided: readonly ({ readonly decision: Decision<C>; readonly seen: LockRecord | undefined } | undefined)[],
+  replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
+): Promise<readonly (Applied<C> | undefined)[]> {
+  const told = async ({ address }: Part<C>, index: number): Promise<Applied<C> | undefined> => {
+    const one = decided[index];
+    if (!one) return undefined;
+    const { answer, next, events } = one.decision;
+    const isWritten = !answer.ok && next !== undefined && (await replaceAll([{ address, next, seen: one.seen }])).written;
+    return { answer, events: isWritten ? events : [] };
+  };
+  return Promise.all(parts.map(told));
+}
+
+function pause(clock: Clock, delayMs: number): Promise<void> {
+  // Not by a timer: a clock that a test turns may stand still.
+  return delayMs <= 0 ? Promise.resolve() : new Promise((resolve) => clock.after(delayMs, resolve));
+}

@@ -1,0 +1,336 @@
+/**
+ * Records in DynamoDB: guess, then decide.
+ *
+ *  1. send the command's common case as one conditional UpdateItem (fast-path.ts);
+ *  2. refused: the item comes back with the refusal, at no charge; the core decides on it (compare-and-set.ts);
+ *  3. a decision that changes something is written on condition that the version is the one seen.
+ *
+ * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads.
+ * A write that had succeeded and was sent again, by us or by the AWS SDK, is recognised in the item it
+ * brings back. Never a write without a condition, never a delete.
+ */
+import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import type { Command, Decision } from "../../core/commands.js";
+import type { LockRecord } from "../../core/record.js";
+import { isSameQueue } from "../../core/lock/queue.js";
+import { transition } from "../../core/transition.js";
+import { plainItem } from "./attribute-value.js";
+import type { Change, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
+import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
+import { RecentRecords } from "./recent-records.js";
+import { append, fastPath, touchWaiter, isPlain } from "./fast-path.js";
+import type { Write } from "./predicates.js";
+import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
+import type { Item } from "./item.js";
+import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, TENANCY, TENANCY_KEY, toItem } from "./item.js";
+import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks, TableTenancy } from "../port.js";
+import { NewerFormat } from "../port.js";
+import { TABLE } from "./table.js";
+import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
+
+/** Tries of one write that met a transaction on the same item; the SDK does not retry these. */
+const CONFLICT_ATTEMPTS = 5;
+/** Items one shard's query looks at, found or filtered out. */
+const QUERY_LIMIT = 100;
+
+/** A store on the table `tableName`. */
+export function createDynamoStore({
+  client,
+  tableName,
+  ...deps
+}: CompareAndSetDeps & { readonly client: DynamoDBClient; readonly tableName: string }): LockStore {
+  const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+  const table = { TableName: tableName };
+  const recentRecords = new RecentRecords(deps.clock);
+  let tenancy: Promise<TableTenancy> | undefined;
+
+  /** One conditional write; a refusal brings the item. */
+  async function write(
+    address: Address,
+    { condition, update, names, values }: Write,
+  ): Promise<WriteResult & { readonly before?: LockRecord | undefined }> {
+    const input = {
+      ...table,
+      Key: itemKey(address),
+      ConditionExpression: condition,
+      UpdateExpression: update,
+      ExpressionAttributeValues: { ...values },
+      ReturnValues: "ALL_OLD" as const,
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
+      ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
+    };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const { Attributes } = await documents.send(new UpdateCommand(input));
+        return { written: true, before: recordIn(Attributes) };
+      } catch (error) {
+        if (error instanceof ConditionalCheckFailedException) return { written: false, seen: seenBy(error) };
+        if (error instanceof NewerFormat) throw error;
+        if (!isTransactionConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
+      }
+    }
+  }
+
+  /** Several conditional writes as one; undefined if it happened, else the records that refused it, by their place. */
+  async function transact(
+    writes: readonly (Write & { readonly address: Address })[],
+  ): Promise<ReadonlyMap<number, LockRecord | undefined> | undefined> {
+    const TransactItems = writes.map(({ address, condition, update, names, values }) => ({
+      Update: {
+        ...table,
+        Key: itemKey(address),
+        ConditionExpression: condition,
+        UpdateExpression: update,
+        ExpressionAttributeValues: { ...values },
+        ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
+        ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
+      },
+    }));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await documents.send(new TransactWriteCommand({ TransactItems }));
+        return undefined;
+      } catch (error) {
+        const reasons = cancellationReasons(error);
+        const refused = reasons.flatMap(({ Code, Item }, index) =>
+          Code === "ConditionalCheckFailed" ? [[index, Item && recordIn(plainItem(Item))] as const] : [],
+        );
+        if (refused.length > 0) return new Map(refused);
+        const isConflict = reasons.some(({ Code }) => Code === "TransactionConflict");
+        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
+      }
+    }
+  }
+
+  /** Decided writes of the key, which is seen anew by each. */
+  function writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
+    const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
+      const result = await written;
+      recentRecords.note(address, result.written ? next : result.seen);
+      return result;
+    };
+    return {
+      replace: (next, seen) => noted(next, write(address, replacement(next, seen))),
+      touchWaiter: (touch) => write(address, touchWaiter(touch)),
+      ...(command.type === "acquire" && isPlain(command) && { append: () => write(address, append(command, clocks(), deps.policy)) }),
+    };
+  }
+
+  async function recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
+    try {
+      const { Item } = await documents.send(new GetCommand({ ...table, Key: TENANCY_KEY, ConsistentRead: true }));
+      if (Item) return Item[TENANCY] as TableTenancy;
+      await documents.send(
+        new UpdateCommand({
+          ...table,
+          Key: TENANCY_KEY,
+          ConditionExpression: `attribute_not_exists(${TENANCY})`,
+          UpdateExpression: `SET ${TENANCY} = :mine`,
+          ExpressionAttributeValues: { ":mine": mine },
+          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+        }),
+      );
+      return mine;
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another was first just now.
+    }
+  }
+
+  return {
+    tenancy(mine) {
+      tenancy ??= recordedTenancy(mine).catch((error: unknown) => {
+        tenancy = undefined; // The next request asks again.
+        throw error;
+      });
+      return tenancy;
+    },
+
+    async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
+      const reading = clocks();
+      const recent = recentRecords.of(address);
+      const fast = fastPath(address.kind, command, reading, deps.policy, recent);
+      if (!fast) {
+        // Only a change may rest on what was seen before: it is written on that version, or not at all.
+        const { record } = recent;
+        const seen = record && transition(record, command, reading, deps.policy).next ? record : await this.read(address);
+        return compareAndSet(seen, command, clocks, writesTo(address, command, clocks), deps);
+      }
+      const result = await write(address, fast);
+      if (!result.written) {
+        recentRecords.note(address, result.seen);
+        return compareAndSet(result.seen, command, clocks, writesTo(address, command, clocks), deps);
+      }
+      const decided =
+        fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, deps.policy);
+      recentRecords.note(address, decided.next);
+      return decided as Decision<C>;
+    },
+
+    async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks) {
+      const readAll = (): Promise<(LockRecord | undefined)[]> => Promise.all(parts.map(({ address }) => this.read(address)));
+      const reading = clocks();
+      const writes = parts.flatMap(({ address, command }) => {
+        const fast = fastPath(address.kind, command, reading, deps.policy);
+        return fast ? [{ address, ...fast }] : [];
+      });
+      // Those that refused bring their items: one that stays refused decides, and nobody else need be read.
+      const refused = writes.length === parts.length ? await transact(writes) : new Map<number, LockRecord | undefined>();
+      // What was free is decided as if it were new; a set's answer doesn't tell the version, which is another then.
+      if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.policy));
+      const decided = parts.map(({ command }, index) => {
+        const seen = refused.get(index);
+        return refused.has(index) ? { seen, decision: transition(seen, command, reading, deps.policy) } : undefined;
+      });
+      const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
+        const again = await transact(
+          changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
+        );
+        return again ? { written: false, seen: await readAll() } : { written: true };
+      };
+      if (decided.some((one) => one?.decision.answer.ok === false)) return refusedSet(parts, decided, replaceAll);
+      return compareAndSetAll(await readAll(), parts, clocks, replaceAll, deps);
+    },
+
+    async read(address) {
+      try {
+        const { Item } = await documents.send(new GetCommand({ ...table, Key: itemKey(address), ConsistentRead: true }));
+        const record = Item && fromItem(Item);
+        recentRecords.note(address, record);
+        return record;
+      } catch (error) {
+        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+      }
+    },
+
+    async keepPayload(address, { digest, ttlAtSec }, text) {
+      const input = {
+        ...table,
+        Key: payloadKey(address, digest),
+        // What is there under this digest is this text. It is only ever kept for longer.
+        ConditionExpression: text === undefined ? "#x < :x" : "attribute_not_exists(#x) OR #x < :x",
+        UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t",
+        ExpressionAttributeNames: { "#x": TABLE.ttlAttribute },
+        ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text }) },
+      };
+      try {
+        await documents.send(new UpdateCommand(input));
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+      }
+    },
+
+    async readPayload(address, digest) {
+      try {
+        const { Item } = await documents.send(new GetCommand({ ...table, Key: payloadKey(address, digest), ConsistentRead: true }));
+        return Item?.["t"] as string | undefined;
+      } catch (error) {
+        throw storeUnavailable(error);
+      }
+    },
+
+    async list(query) {
+      try {
+        const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => queryShard(shard, query)));
+        return mergeShards(shards, query.max);
+      } catch (error) {
+        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+      }
+    },
+  };
+
+  /** The held keys of one shard, in order, and how far they are known to be complete. */
+  async function queryShard(shard: number, { namespace, kind, prefix, after }: ListQuery): Promise<ListPage> {
+    // Every key character is above " " and below DEL, so the two ends need no other bound.
+    const from = after >= prefix ? `${after} ` : prefix;
+    const to = `${prefix}\u007f`;
+    // A cursor beyond the prefix: nothing is left, and a range that ends before it begins is refused by the table.
+    if (from > to) return { items: [] };
+    const { Items = [], LastEvaluatedKey } = await documents.send(
+      new QueryCommand({
+        ...table,
+        KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
+        FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
+        ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
+        ExpressionAttributeValues: { ":p": shardKey(namespace, kind, shard), ":from": from, ":to": to, ":zero": 0 },
+        Limit: QUERY_LIMIT,
+      }),
+    );
+    const items = Items.map((item: Item) => ({ key: item[TABLE.sortKey] as string, record: fromItem(item) }));
+    const next = LastEvaluatedKey?.[TABLE.sortKey] as string | undefined;
+    return next === undefined ? { items } : { items, next };
+  }
+}
+
+/**
+ * The whole record, on condition that nothing changed since it was seen. That a waiter was heard of leaves the
+ * version alone and is counted: so a queue is written over the very one that was seen, and one that stays the same is left alone.
+ */
+function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
+  const isLeft = seen !== undefined && isSameQueue(next, seen);
+  const item = Object.fromEntries(Object.entries(toItem(next)).filter(([name]) => !isLeft || !QUEUE.includes(name)));
+  const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name) && !(isLeft && QUEUE.includes(name)));
+  const values = Object.fromEntries(Object.entries(item).map(([name, value]) => [`:${name}`, value]));
+  const touches = !isLeft && seen && (seen.touches === undefined ? UNTOUCHED : TOUCHED_AS_SEEN);
+  const condition = [seen ? "v = :seen" : "attribute_not_exists(v)", ...(touches ? [touches] : []), KNOWN_FORMAT];
+  return {
+    condition: condition.join(" AND "),
+    update: `SET ${Object.keys(item)
+      .map((name) => `${name} = :${name}`)
+      .join(", ")}${removed.length > 0 ? ` REMOVE ${removed.join(", ")}` : ""}`,
+    names: {},
+    values: {
+      ...values,
+      ":format": FORMAT_VERSION,
+      ...(seen && { ":seen": seen.version }),
+      ...(touches === TOUCHED_AS_SEEN && { ":touches": seen?.touches }),
+    },
+  };
+}
+
+/**
+ * The record as it was seen. It writes the version that it asks for, and so needs no right but that to update:
+ * a ConditionCheck, at the same price, needs one that the roles don't have.
+ */
+function unchanged(seen: LockRecord | undefined): Write {
+  return {
+    condition: `v = :seen AND ${KNOWN_FORMAT}`,
+    update: "SET v = :seen",
+    names: {},
+    values: { ":seen": seen?.version ?? 0, ":format": FORMAT_VERSION },
+  };
+}
+
+/** Why each part of a transaction refused it; none where it was something else. */
+function cancellationReasons(error: unknown): readonly CancellationReason[] {
+  return error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
+}
+
+/** lib-dynamodb leaves the refused item in wire form. */
+function seenBy(error: ConditionalCheckFailedException): LockRecord | undefined {
+  return error.Item && recordIn(plainItem(error.Item));
+}
+
+/** Of an item that was not there before, AWS returns nothing and the embedded engine its bare key. */
+function recordIn(item: Item | undefined): LockRecord | undefined {
+  return item?.["v"] === undefined ? undefined : fromItem(item);
+}
+
+/** One ordered page out of one page per shard: only as far as every shard is known. */
+function mergeShards(shards: readonly ListPage[], max: number): ListPage {
+  const horizon = shards.reduce<string | undefined>(
+    (lowest, { next }) => (next !== undefined && (lowest === undefined || next < lowest) ? next : lowest),
+    undefined,
+  );
+  const known = shards
+    .flatMap(({ items }) => items)
+    .filter(({ key }) => horizon === undefined || key <= horizon)
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+  const items = known.slice(0, max);
+  const next = known.length > max ? items.at(-1)?.key : horizon;
+  return next === undefined ? { items } : { items, next };
+}

@@ -1,0 +1,296 @@
+/**
+ * Guesses: the common case of a command as one conditional write, sent without looking first. Each is
+ * built from named predicates, and each predicate mirrors a rule of the core. When all of them hold,
+ * the write leaves exactly the record that `transition` would (a property test holds the two together);
+ * when one fails, the refused write brings the item back and the core decides.
+ */
+import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
+import { queueBehind } from "../../core/lock/acquire.js";
+import type { Acquire, Command, Complete, Decision, Touch, Release, Renew, Start } from "../../core/commands.js";
+import { outcomeDigest } from "../../core/run/complete.js";
+import { EMPTY_RECORD } from "../../core/lock/tombstones.js";
+import { newHold, refuseNewLease } from "../../core/lock/grant.js";
+import { highestLowWatermark, isSkewed } from "../../core/lock/expiry.js";
+import { isAlone } from "../../core/lock/compatibility.js";
+import { DEFAULTS, LIMITS } from "../../core/limits.js";
+import type { Kind } from "../../core/api/locks.js";
+import { waiterFor } from "../../core/lock/queue.js";
+import type { Hold, LockRecord, LockPolicy } from "../../core/record.js";
+import { isStored, startedTtlAtSec } from "../../core/run/run.js";
+import { nextAttempt } from "../../core/run/start.js";
+import type { ClockReading } from "../../core/time.js";
+import type { Item } from "./item.js";
+import type { RecentRecord } from "./recent-records.js";
+import { NOTHING_SEEN } from "./recent-records.js";
+import { checkpointToItem, FORMAT_VERSION, holdToItem, isLong, payloadToItem, runToItem, waiterToItem } from "./item.js";
+import * as is from "./predicates.js";
+import type { Write } from "./predicates.js";
+
+/** A write, and what it comes to where that is not what the core decides on what it was written over. */
+export interface FastPath extends Write {
+  readonly outcome?: (before: LockRecord) => Decision<Acquire>;
+}
+
+/** The guess for `command`, if its common case can be written blind; what was last seen of the key says which that is. */
+export function fastPath(
+  kind: Kind,
+  command: Command,
+  reading: ClockReading,
+  policy: LockPolicy,
+  seen: RecentRecord = NOTHING_SEEN,
+): FastPath | undefined {
+  switch (command.type) {
+    case "acquire":
+      return fastAcquire(command, reading, policy, seen);
+    case "start":
+      return refuseNewLease(EMPTY_RECORD, command.leaseId, reading) ? undefined : fastStart(command, reading, policy);
+    case "renew":
+      // Whether there is room for a new meta, or the checkpoint is still the one that was kept for longer, only the record says.
+      if (command.meta || command.prolonged || (command.checkpoint && !isStored(command.checkpoint))) return undefined;
+      return kind === "runs" ? fastRenewOfRun(command, reading, policy) : fastRenewOfLock(command, reading, policy);
+    case "release":
+      // Clocks that disagree hand nothing on, and don't know what to say of the hold.
+      if (kind === "runs" || isSkewed(reading)) return undefined;
+      return seen.holds > 1 ? fastLeave(command, reading, policy) : fastRelease(command, reading, policy);
+    case "complete":
+      return command.payload && !isStored(command.payload) ? undefined : fastComplete(command, reading, policy);
+    default:
+      return undefined;
+  }
+}
+
+function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: RecentRecord): FastPath | undefined {
+  const { leaseId, wait } = command;
+  if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
+    return isAlone(command) ? fastClaim(command, reading, policy) : undefined;
+  if (seen.waiting.has(leaseId)) return undefined;
+  // An id whose time is out of bounds is no new lease's; it may hold since earlier, so the record decides.
+  if (refuseNewLease(EMPTY_RECORD, leaseId, reading)) return undefined;
+  if (wait && seen.isInUse && isPlain(command)) return append(command, reading, policy);
+  // A refused write is paid by the item's size too.
+  return seen.isLarge ? undefined : fastGrant(command, reading, policy);
+}
+
+/** The key is free and this id is new to it. */
+function fastGrant(command: Acquire, reading: ClockReading, policy: LockPolicy): Write {
+  const hold = newHold(EMPTY_RECORD, command, reading, policy);
+  return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, policy));
+}
+
+/** Whether behind everybody is where it belongs, as long as anybody is there. */
+export function isPlain({ mode, limit, scope, priority, owner }: Acquire): boolean {
+  return isAlone({ mode, limit }) && scope === undefined && priority === 0 && !isLong({ owner });
+}
+
+/** Others have the key or wait for it, and there is room behind them. Looks at nobody's clock: the first visit will. */
+export function append(command: Acquire, reading: ClockReading, policy: LockPolicy): FastPath {
+  return {
+    condition: [is.IN_USE, is.ROOM_TO_WAIT, is.NEW_HERE, is.NEVER_ENDED, "lim = :one", is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
+    update: "SET q = list_append(q, :waiters), qi = list_append(qi, :ids), v = v + :one",
+    names: { "#me": command.leaseId },
+    values: {
+      ":me": command.leaseId,
+      ":waiters": [waiterToItem(waiterFor(command, reading))],
+      ":ids": [command.leaseId],
+      ":most": LIMITS.waitersMax,
+      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+      ":zero": 0,
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+    },
+    outcome: (before) => queueBehind(before, command, reading, policy),
+  };
+}
+
+/** It is this one's turn. */
+function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy): Write {
+  const { leaseId, principal, requestHash } = command;
+  const hold = newHold(EMPTY_RECORD, command, reading, policy);
+  return {
+    condition: [is.OFFERED, is.CLOCK_ABOVE_FENCE, is.TTL_RISES, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
+    names: { "#me": leaseId },
+    values: {
+      ":by": principal,
+      ":params": requestHash,
+      ":hold": holdToItem(hold),
+      ":now": hold.grantedAtMs,
+      ":ttl": ttlAtSec(hold, policy),
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+    },
+  };
+}
+
+/** A waiter at its place, and heard of later than before; the version stays, so that nobody loses a race to it. */
+export function touchWaiter({ waiter, index }: Touch): Write {
+  return {
+    condition: `qi[${index}] = :me AND q[${index}].u < :until AND ${is.KNOWN_FORMAT}`,
+    update: `SET q[${index}].u = :until, q[${index}].s = :ttl, qv = if_not_exists(qv, :zero) + :one`,
+    names: {},
+    values: {
+      ":me": waiter.leaseId,
+      ":until": waiter.aliveUntilMs,
+      ":ttl": waiter.ttlMs,
+      ":zero": 0,
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+    },
+  };
+}
+
+/** Nothing was run under the key, and this id is new to it. */
+function fastStart(command: Start, reading: ClockReading, policy: LockPolicy): Write {
+  const hold = newHold(EMPTY_RECORD, command, reading, policy);
+  const run = runToItem(nextAttempt(undefined, false, command));
+  return grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, policy), run);
+}
+
+/** The grant of a free key; of one that nobody ran yet, with the run. */
+function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: Item): Write {
+  return {
+    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), is.KNOWN_FORMAT].join(" AND "),
+    update:
+      `SET h = :h, f = :now, ff = :now, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
+      `${is.X} = :ttl, fv = :format, q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""} REMOVE ug`,
+    names: {},
+    values: {
+      ":h": { [leaseId]: holdToItem(hold) },
+      ":me": leaseId,
+      ":now": hold.grantedAtMs,
+      ":limit": limit,
+      ...(run && { ":run": run }),
+      ":ttl": ttl,
+      ":format": FORMAT_VERSION,
+      ":zero": 0,
+      ":one": 1,
+      ":none": [],
+      ":empty": "",
+    },
+  };
+}
+
+/** The lease is mine, lives, and is lengthened. */
+function fastRenewOfLock(command: Renew, reading: ClockReading, policy: LockPolicy): Write {
+  return renewal(command, reading, policy, {
+    condition: [is.TTL_RISES, is.HEAD_LIVES],
+    update: [`${is.X} = :ttl`],
+    values: {},
+  });
+}
+
+/** The same of a run's lease, whose record is kept for long enough from its start on. */
+function fastRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading, policy: LockPolicy): Write {
+  return renewal(command, reading, policy, {
+    condition: [is.TTL_IS_ENOUGH, ...(checkpoint?.sequence === undefined ? [] : [is.LATER_CHECKPOINT])],
+    update: checkpoint ? ["rn.c = :checkpoint"] : [],
+    values: checkpoint && {
+      ":checkpoint": checkpointToItem(checkpoint),
+      ...(checkpoint.sequence !== undefined && { ":sequence": checkpoint.sequence }),
+    },
+  });
+}
+
+/** Unless told, the lease's length is guessed to be the default. */
+function renewal(
+  { leaseId, principal, leaseMs: askedMs }: Renew,
+  reading: ClockReading,
+  policy: LockPolicy,
+  also: { readonly condition: readonly string[]; readonly update: readonly string[]; readonly values: Write["values"] | undefined },
+): Write {
+  const leaseMs = askedMs ?? DEFAULTS.leaseMs;
+  const expiresAtMs = reading.latestMs + leaseMs;
+  const marginMs = policy.marginMs(leaseMs);
+  const sameLength = askedMs === undefined ? [is.SAME_LENGTH] : [];
+  return {
+    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LENGTHENED, ...sameLength, ...also.condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${["h.#me.e = :expires", "h.#me.l = :length", "h.#me.g = :margin", "v = v + :one", ...also.update].join(", ")}`,
+    names: { "#me": leaseId },
+    values: {
+      ":principal": principal,
+      ":earlier": reading.earliestMs,
+      ":expires": expiresAtMs,
+      ":length": leaseMs,
+      ":margin": marginMs,
+      ":one": 1,
+      ":ttl": ttlAtSec({ expiresAtMs, marginMs }, policy),
+      ":format": FORMAT_VERSION,
+      ...also.values,
+    },
+  };
+}
+
+/** The lease is mine and lives, and nobody waits: whoever holds beside it, it goes. */
+function fastLeave(command: Release, reading: ClockReading, policy: LockPolicy): Write {
+  const write = ending(command, reading, [is.NOBODY_WAITS, is.TTL_STANDS], [], {
+    ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+  });
+  return { ...write, update: `${write.update} REMOVE h.#me` };
+}
+
+/** The lease is mine, lives and is alone: the key goes to the first who waits, or to nobody. */
+function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): Write {
+  const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now"];
+  const write = ending(command, reading, [is.HANDS_OVER, is.TTL_STANDS], handOver, {
+    ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+    ":nobody": {},
+    ":now": reading.latestMs,
+  });
+  return { ...write, update: `${write.update} REMOVE q[0], qi[0]` };
+}
+
+/** The same, of a run that was started lately: its record is kept for as long as any outcome recorded now must be. */
+function fastComplete(command: Complete, reading: ClockReading, policy: LockPolicy): Write {
+  const { state, payload, omitted } = command;
+  const said = [
+    "rn.s = :state",
+    "rn.b = :me",
+    "rn.p = :principal",
+    ...(payload ? ["rn.o = :payload"] : []),
+    ...(omitted ? ["rn.om = :true"] : []),
+  ];
+  const kept = state === "retry" ? [] : ["rn.u = rn.k + :now"];
+  const write = ending(
+    command,
+    reading,
+    [is.NOBODY_WAITS, is.STARTED_LATELY],
+    [...said, ...kept],
+    {
+      ":lately": reading.latestMs - policy.retentionMs,
+      ":state": state,
+      ":me": command.leaseId,
+      ...(payload && { ":payload": payloadToItem(payload) }),
+      ...(omitted && { ":true": true }),
+      ...(state !== "retry" && { ":now": reading.latestMs }),
+    },
+    outcomeDigest(command),
+  );
+  const gone = [...(state === "retry" ? [] : ["rn.c"]), ...(payload ? [] : ["rn.o"]), ...(omitted ? [] : ["rn.om"])];
+  return { ...write, update: `${write.update} REMOVE ${["h.#me", ...gone].join(", ")}` };
+}
+
+function ending(
+  { leaseId, principal }: Pick<Release, "leaseId" | "principal">,
+  reading: ClockReading,
+  condition: readonly string[],
+  update: readonly string[],
+  values: Write["values"],
+  outcome?: string,
+): Write {
+  const ring = is.addTombstone(leaseId, outcome);
+  return {
+    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LOW_WATERMARK_RISES, ...condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${["v = v + :one", ring.update, ...update].join(", ")}`,
+    names: { "#me": leaseId },
+    values: {
+      ":principal": principal,
+      ":earlier": reading.earliestMs,
+      ":zero": 0,
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+      ":reach": highestLowWatermark(reading),
+      ...ring.values,
+      ...values,
+    },
+  };
+}

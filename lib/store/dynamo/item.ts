@@ -1,0 +1,369 @@
+/**
+ * The item: how a record is written in the table, and the only file that knows the attributes' names.
+ * Short, because a write is paid by size.
+ *
+ *   p  namespace and shard    k  key         h  leaseId → hold or offer   f  token of the latest grant
+ *   v  version                fl floor       r0…r7 ended, latest first   x  ttl (s)   fv format version
+ *   ff token of the latest grant that met nobody   lim permits   ug who waits to upgrade   rn what became of a run's work
+ *
+ *   q  the queue, each with the `h` of its turn ready-made   qi  their leaseIds   ox when it was offered
+ *   qv how often waiters have said that they are still there
+ *
+ * An offer is an entry of `h` without a token. A release that hands over puts the first waiter's `g` in the
+ * place of `h` without having read it, and notes when in `ox`; any other write notes it in the offer. `q` and
+ * `qi` are always present: engines differ on removing from a list that is not there. `qb` stands while some
+ * owners are long, or the rest of the record leaves little room: then a bound by bytes may be met before the one by count.
+ *
+ * What a newer version adds inside these, in the same format, is read as `unknown` and written back as it was; beside
+ * them it is left alone, since a record is written attribute by attribute.
+ *
+ * A large payload of a run has an item beside it: `k` is the key, `/` and the payload's digest, `t` its text.
+ */
+import { LIMITS } from "../../core/limits.js";
+import type { Kind } from "../../core/api/locks.js";
+import type {
+  Checkpoint,
+  Tombstone,
+  Ending,
+  Hold,
+  LockRecord,
+  Mode,
+  Offer,
+  Outcome,
+  Payload,
+  Run,
+  RunState,
+  Upgrading,
+  Waiter,
+} from "../../core/record.js";
+import { inOrder } from "../../core/lock/queue.js";
+import { bytesOf, isCrowded, SHORT_OWNER_BYTES } from "../../core/record-bytes.js";
+import type { Address } from "../port.js";
+import { NewerFormat } from "../port.js";
+import { TABLE } from "./table.js";
+
+/** The major version of this layout. A reader refuses a newer one. */
+export const FORMAT_VERSION = 1;
+
+/** Over how many partition keys a namespace's locks are spread. Fixed for the life of a table. */
+export const SHARDS = 16;
+
+/** An item's attributes as plain values, without its key. */
+export type Item = Readonly<Record<string, unknown>>;
+
+/** The ring's attributes, latest first. */
+export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombstonesMax }, (_, index) => `r${index}`);
+
+/** What stands in the ring where nothing ended yet. */
+export const NO_TOMBSTONE = { i: "", w: "" } as const;
+
+/** The attributes of each part that this version knows; whatever else a part has is kept as it is. */
+const KNOWN = {
+  hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt"]),
+  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a"]),
+  place: new Set(["g", "u", "s", "m"]),
+  ended: new Set(["i", "w", "t", "o"]),
+  upgrading: new Set(["i", "u"]),
+  run: new Set(["s", "a", "t", "ph", "k", "c", "b", "p", "o", "om", "u"]),
+  payload: new Set(["d", "n", "t", "x", "q"]),
+} as const;
+
+/** What a newer version says of a part beside what this one knows. */
+function unknownOf(part: Item, known: ReadonlySet<string>): Item | undefined {
+  const unknown = Object.entries(part).filter(([name]) => !known.has(name));
+  return unknown.length > 0 ? Object.fromEntries(unknown) : undefined;
+}
+
+function withUnknown(part: Item, known: ReadonlySet<string>): { readonly unknown?: Item } {
+  const unknown = unknownOf(part, known);
+  return unknown ? { unknown } : {};
+}
+
+/** The item's primary key. */
+export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
+  return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
+}
+
+/** The primary key of the item of a payload of the key. */
+export function payloadKey({ namespace, key }: Address, digest: string): Record<string, string> {
+  return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };
+}
+
+/** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
+export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
+/** The attribute of that item. It has no TTL: it lasts as long as the table. */
+export const TENANCY = "tn";
+
+/** The partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
+export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
+  return `${namespace}/${kind}/${shard}`;
+}
+
+/** Which shard a key is in: FNV-1a over its characters, all ASCII. */
+function shardOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
+  return (hash >>> 0) % SHARDS;
+}
+
+/** Attributes that a record may lack; a record written over one that had them removes them. */
+export const OPTIONAL: readonly string[] = ["ff", "ox", "qb", "rn", "ug"];
+
+/** The queue's attributes. Not `qb`, which goes by the holders too. */
+export const QUEUE: readonly string[] = ["q", "qi"];
+
+/** The attributes that hold `record`. */
+export function toItem(record: LockRecord): Item {
+  const ring = TOMBSTONES.map((name, index) => {
+    const ended = record.ended[index];
+    return [name, ended ? tombstoneToItem(ended) : NO_TOMBSTONE] as const;
+  });
+  return {
+    h: Object.fromEntries([
+      ...Object.entries(record.holds).map(([leaseId, hold]) => [leaseId, holdToItem(hold)]),
+      ...record.offers.map((offer) => [offer.leaseId, { ...offerToItem(offer), a: offer.offeredAtMs }]),
+    ]) as Item,
+    f: record.fencingToken,
+    ...(record.fenceFloor > 0 && { ff: record.fenceFloor }),
+    lim: record.limit,
+    v: record.version,
+    fl: record.floor,
+    ...Object.fromEntries(ring),
+    q: record.waiters.map(waiterToItem),
+    qi: record.waiters.map(({ leaseId }) => leaseId),
+    ...((record.waiters.some(isLong) || isCrowded(record)) && { qb: 1 }),
+    [TABLE.ttlAttribute]: record.ttlAtSec,
+    fv: FORMAT_VERSION,
+    ...(record.upgrading && { ug: { ...record.upgrading.unknown, i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
+    ...(record.run && { rn: runToItem(record.run) }),
+  };
+}
+
+/** How a run stands in the item. Whose outcome it is (`b`) says that there is one. */
+export function runToItem({ state, attempt, takeover, fingerprint, keepResultMs, checkpoint, outcome, unknown }: Run): Item {
+  return {
+    ...unknown,
+    s: state,
+    a: attempt,
+    t: takeover,
+    ph: fingerprint,
+    k: keepResultMs,
+    ...(checkpoint && { c: checkpointToItem(checkpoint) }),
+    ...(outcome && {
+      b: outcome.recordedBy,
+      p: outcome.principal,
+      ...(outcome.payload && { o: payloadToItem(outcome.payload) }),
+      ...(outcome.omitted && { om: true }),
+      ...(outcome.keptUntilMs !== undefined && { u: outcome.keptUntilMs }),
+    }),
+  };
+}
+
+/** How a checkpoint stands in a run. */
+export function checkpointToItem({ sequence, ...payload }: Checkpoint): Item {
+  return { ...payloadToItem(payload), ...(sequence !== undefined && { q: sequence }) };
+}
+
+/** How a payload stands in a run. */
+export function payloadToItem({ digest, bytes, text, ttlAtSec, unknown }: Payload): Item {
+  return { ...unknown, d: digest, n: bytes, ...(text !== undefined && { t: text }), ...(ttlAtSec !== undefined && { x: ttlAtSec }) };
+}
+
+/** How an ended lease stands in the ring. */
+export function tombstoneToItem({ leaseId, ending, fencingToken, outcome, unknown }: Tombstone): Item {
+  return {
+    ...unknown,
+    i: leaseId,
+    w: ending,
+    ...(fencingToken !== undefined && { t: fencingToken }),
+    ...(outcome !== undefined && { o: outcome }),
+  };
+}
+
+/** Whether a waiter takes more than its part of the queue's bytes. */
+export function isLong({ owner }: Pick<Waiter, "owner">): boolean {
+  return bytesOf(owner) > SHORT_OWNER_BYTES;
+}
+
+/** How a waiter stands in the queue: with the holders that there are when its turn has come. */
+export function waiterToItem(waiter: Waiter): Item {
+  const { leaseId, mode, aliveUntilMs, ttlMs, unknownOfPlace } = waiter;
+  return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: aliveUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
+}
+
+function offerToItem({ principal, owner, mode, permits, requestHash, priority, unknown }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+  return {
+    ...unknown,
+    p: principal,
+    o: owner,
+    ph: requestHash,
+    ...(mode === "shared" && { m: "s" }),
+    ...(permits > 1 && { n: permits }),
+    ...(priority > 0 && { pr: priority }),
+  };
+}
+
+/** How a hold stands in the map. */
+export function holdToItem(hold: Hold): Item {
+  return {
+    ...hold.unknown,
+    p: hold.principal,
+    o: hold.owner,
+    m: hold.mode === "exclusive" ? "x" : "s",
+    n: hold.permits,
+    ...(hold.scope !== undefined && { sc: hold.scope }),
+    t: hold.fencingToken,
+    l: hold.leaseMs,
+    a: hold.grantedAtMs,
+    e: hold.expiresAtMs,
+    g: hold.marginMs,
+    ph: hold.requestHash,
+    ...(hold.broken && { b: hold.broken === "forced" ? 2 : 1 }),
+    ...(hold.meta && { mt: metaToItem(hold.meta) }),
+  };
+}
+
+/** As text, because a table knows fewer numbers than JSON, less nesting, and no half of a surrogate pair. */
+export function metaToItem(meta: NonNullable<Hold["meta"]>): string {
+  return JSON.stringify(meta);
+}
+
+/**
+ * The record in `item`.
+ * @throws NewerFormat when a newer major version wrote it.
+ */
+export function fromItem(item: Item): LockRecord {
+  const format = Number(item["fv"] ?? FORMAT_VERSION);
+  if (format > FORMAT_VERSION) {
+    throw new NewerFormat(`the record has format ${format}, this version reads up to ${FORMAT_VERSION}`);
+  }
+  const all = Object.entries((item["h"] ?? {}) as Readonly<Record<string, Item>>);
+  const holds = all.filter(([, hold]) => isHold(hold));
+  const offers = all.filter(([, offer]) => !isHold(offer));
+  const ring = TOMBSTONES.map((name) => item[name] as Item | undefined).filter(
+    (entry): entry is Item => entry !== undefined && entry["i"] !== "",
+  );
+  return {
+    version: safeInteger(item["v"]),
+    fencingToken: safeInteger(item["f"] ?? 0),
+    fenceFloor: safeInteger(item["ff"] ?? 0),
+    limit: safeInteger(item["lim"] ?? 1),
+    holds: Object.fromEntries(holds.map(([leaseId, hold]) => [leaseId, holdFromItem(hold)])),
+    offers: offers
+      .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
+      .sort(inOrder),
+    waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
+    ended: ring.map(tombstoneFromItem),
+    floor: (item["fl"] as string | undefined) ?? "",
+    ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
+    ...(item["rn"] !== undefined && { run: runFromItem(item["rn"] as Item) }),
+    ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
+    ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
+  };
+}
+
+/** Whether an entry of `h` holds: an offer has no token yet. */
+function isHold(entry: Item): boolean {
+  return entry["t"] !== undefined;
+}
+
+function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs"> {
+  return {
+    leaseId,
+    principal: offer["p"] as string,
+    owner: offer["o"] as string,
+    mode: modeFrom(offer["m"]),
+    permits: safeInteger(offer["n"] ?? 1),
+    requestHash: offer["ph"] as string,
+    priority: safeInteger(offer["pr"] ?? 0),
+    ...withUnknown(offer, KNOWN.offer),
+  };
+}
+
+function waiterFromItem(waiter: Item): Waiter {
+  const [[leaseId, offer] = ["", {}]] = Object.entries(waiter["g"] as Readonly<Record<string, Item>>);
+  const unknownOfPlace = unknownOf(waiter, KNOWN.place);
+  return {
+    ...offerFromItem(leaseId, offer),
+    aliveUntilMs: safeInteger(waiter["u"]),
+    ttlMs: safeInteger(waiter["s"]),
+    ...(unknownOfPlace && { unknownOfPlace }),
+  };
+}
+
+function modeFrom(mode: unknown): Mode {
+  return mode === "s" ? "shared" : "exclusive";
+}
+
+function upgradingFromItem(upgrading: Item): Upgrading {
+  return { leaseId: upgrading["i"] as string, untilMs: safeInteger(upgrading["u"]), ...withUnknown(upgrading, KNOWN.upgrading) };
+}
+
+function runFromItem(run: Item): Run {
+  const outcome: Outcome = {
+    recordedBy: run["b"] as string,
+    principal: run["p"] as string,
+    ...(run["o"] !== undefined && { payload: payloadFromItem(run["o"] as Item) }),
+    ...(run["om"] !== undefined && { omitted: true }),
+    ...(run["u"] !== undefined && { keptUntilMs: safeInteger(run["u"]) }),
+  };
+  return {
+    state: run["s"] as RunState,
+    attempt: safeInteger(run["a"]),
+    takeover: run["t"] === true,
+    fingerprint: run["ph"] as string,
+    keepResultMs: safeInteger(run["k"]),
+    ...(run["c"] !== undefined && { checkpoint: checkpointFromItem(run["c"] as Item) }),
+    ...(run["b"] !== undefined && { outcome }),
+    ...withUnknown(run, KNOWN.run),
+  };
+}
+
+function checkpointFromItem(checkpoint: Item): Checkpoint {
+  return { ...payloadFromItem(checkpoint), ...(checkpoint["q"] !== undefined && { sequence: safeInteger(checkpoint["q"]) }) };
+}
+
+function payloadFromItem(payload: Item): Payload {
+  return {
+    digest: payload["d"] as string,
+    bytes: safeInteger(payload["n"]),
+    ...(payload["t"] !== undefined && { text: payload["t"] as string }),
+    ...(payload["x"] !== undefined && { ttlAtSec: safeInteger(payload["x"]) }),
+    ...withUnknown(payload, KNOWN.payload),
+  };
+}
+
+function tombstoneFromItem(entry: Item): Tombstone {
+  return {
+    leaseId: entry["i"] as string,
+    ending: entry["w"] as Ending,
+    ...(entry["t"] !== undefined && { fencingToken: safeInteger(entry["t"]) }),
+    ...(entry["o"] !== undefined && { outcome: entry["o"] as string }),
+    ...withUnknown(entry, KNOWN.ended),
+  };
+}
+
+function holdFromItem(hold: Item): Hold {
+  return {
+    principal: hold["p"] as string,
+    owner: hold["o"] as string,
+    mode: modeFrom(hold["m"]),
+    permits: safeInteger(hold["n"]),
+    ...(hold["sc"] !== undefined && { scope: hold["sc"] as string }),
+    fencingToken: safeInteger(hold["t"]),
+    leaseMs: safeInteger(hold["l"]),
+    grantedAtMs: safeInteger(hold["a"]),
+    expiresAtMs: safeInteger(hold["e"]),
+    marginMs: safeInteger(hold["g"]),
+    requestHash: hold["ph"] as string,
+    ...(hold["b"] !== undefined && { broken: hold["b"] === 2 ? ("forced" as const) : ("drain" as const) }),
+    ...(hold["mt"] !== undefined && { meta: JSON.parse(hold["mt"] as string) as NonNullable<Hold["meta"]> }),
+    ...withUnknown(hold, KNOWN.hold),
+  };
+}
+
+/** A number that a fencing token or a time may be; anything else in the table is damage. */
+function safeInteger(value: unknown): number {
+  if (!Number.isSafeInteger(value)) throw new Error(`the item holds ${String(value)} where a safe integer belongs`);
+  return value as number;
+}

@@ -1,0 +1,93 @@
+/** The same client, three times: in memory, over HTTP to the real handler, and straight on the table. */
+import { ScanCommand } from "@aws-sdk/lib-dynamodb";
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose } from "../../lambda/compose.js";
+import { digestOf } from "../../lib/core/canonical.js";
+import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import type { ClientOptions, LockClient } from "../../lib/index.js";
+import { createLockClient as createHttpClient } from "../../lib/index.js";
+import type { LogLine } from "../../lib/service/log.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
+import { createLockClient as createMemoryClient } from "../../lib/testing.js";
+import type { FreshTable } from "../support/engine.js";
+import { freshTable } from "../support/engine.js";
+
+/** One service and its clients. */
+export interface Backend {
+  client(options?: ClientOptions): LockClient;
+  /** Settles as `promise` does; the site's time passes until then. */
+  passing<T>(promise: Promise<T>): Promise<T>;
+  /** Everything that the service logged. */
+  readonly lines: readonly LogLine[];
+  /** Whether this JSON is kept on an item of its own beside the key's record. */
+  isKeptApart(key: string, json: unknown): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Every way to the locks, by the name that its tests have. */
+export const BACKENDS: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
+  ["in memory", openMemory],
+  ["over HTTP", openHttp],
+  ["straight on the table", openTable],
+];
+
+async function openMemory(): Promise<Backend> {
+  const { clock, store } = createMemoryClient();
+  const lines: LogLine[] = [];
+  return {
+    client: (options) => createMemoryClient({ ...options, clock, store, log: (line) => void lines.push(line) }),
+    passing: (promise) => clock.settle(promise),
+    lines,
+    isKeptApart: async (key, json) => (await store.readPayload({ namespace: "test", kind: "runs", key }, digestOf(json))) !== undefined,
+    close: async () => undefined,
+  };
+}
+
+/** The service behind the gateway, on a table of its own. */
+export async function openHttp(): Promise<Backend> {
+  const table = await freshTable();
+  const { client, tableName } = table;
+  const lines: LogLine[] = [];
+  const handler = compose({ HOLDFAST_TABLE: tableName }, { client, log: (line) => void lines.push(line) });
+  const gateway = await startGateway({ handler, port: 0 });
+  return {
+    client: (options) => createHttpClient({ ...options, url: gateway.url }),
+    passing: (promise) => promise,
+    lines,
+    isKeptApart: (key, json) => hasItem(table, `${key}/${digestOf(json)}`),
+    async close() {
+      await gateway.close();
+      client.destroy();
+    },
+  };
+}
+
+/** The service within the client, on a table of its own. */
+export async function openTable(): Promise<Backend> {
+  const table = await freshTable();
+  const { client, tableName } = table;
+  const lines: LogLine[] = [];
+  return {
+    client: (options) => createTableClient({ ...options, client, tableName, log: (line) => void lines.push(line) }),
+    passing: (promise) => promise,
+    lines,
+    isKeptApart: (key, json) => hasItem(table, `${key}/${digestOf(json)}`),
+    close: async () => client.destroy(),
+  };
+}
+
+async function hasItem({ client, tableName }: FreshTable, sortKey: string): Promise<boolean> {
+  const query = {
+    TableName: tableName,
+    ConsistentRead: true,
+    FilterExpression: "#key = :key",
+    ExpressionAttributeNames: { "#key": TABLE.sortKey },
+    ExpressionAttributeValues: { ":key": sortKey },
+  };
+  for (let start: Record<string, unknown> | undefined; ;) {
+    const { Count, LastEvaluatedKey } = await client.send(new ScanCommand({ ...query, ExclusiveStartKey: start }));
+    if (Count) return true;
+    if (!LastEvaluatedKey) return false;
+    start = LastEvaluatedKey;
+  }
+}

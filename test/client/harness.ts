@@ -1,0 +1,97 @@
+/**
+ * The real client, service and core in one process, on a clock to turn, with the wire between client and
+ * service in the test's hands. The service reads true time: only the client's clocks may go wrong.
+ */
+import { LeaseIds } from "../../lib/client/acquire/acquire.js";
+import type { ClientOptions, LockClientEvent } from "../../lib/client/client-options.js";
+import type { LockClient } from "../../lib/client/lock-client.js";
+import { createClient } from "../../lib/client/client.js";
+import type { Lease } from "../../lib/client/lease/lease.js";
+import { randomBytes } from "../../lib/client/runtime.js";
+import type { ServiceApi } from "../../lib/core/api/runs.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import type { Clock } from "../../lib/core/time.js";
+import { gatewayClocks } from "../../lib/service/clocks.js";
+import { lockService } from "../../lib/service/service.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { VirtualClock } from "../../lib/testing.js";
+import { createWire } from "./wire.js";
+import type { Wire } from "./wire.js";
+
+/** What a test turns. */
+export interface Harness {
+  readonly clock: VirtualClock;
+  readonly store: LockStore;
+  /** Between `locks` and the service; a rival has a wire of its own. */
+  readonly wire: Wire;
+  readonly locks: LockClient;
+  readonly events: readonly LockClientEvent[];
+  /** A client on the same service whose wire is perfect. */
+  readonly rival: LockClient;
+}
+
+/** What a rig may be made of. */
+export interface RigOptions extends Omit<ClientOptions, "onEvent"> {
+  /** Jitter, from 0 to 1. @default 0.5 */
+  readonly random?: () => number;
+  /** The clock by which the client makes its ids and its belief. @default the rig's own */
+  readonly clientClock?: (clock: VirtualClock) => Clock;
+}
+
+/** A fresh service and two clients of it. */
+export function createRig({ random = () => 0.5, clientClock, ...options }: RigOptions = {}): Harness {
+  const clock = new VirtualClock();
+  const service: Clock = { ...timersOf(clock), wallMs: () => clock.monotonicMs(), monotonicMs: () => clock.monotonicMs() };
+  const store = createMemoryStore({ policy: createPolicy(), clock: service });
+  const wire = createWire(serviceOn(store, service), clock);
+  const events: LockClientEvent[] = [];
+  const own = clientClock?.(clock) ?? clock;
+  const join = (api: ServiceApi, by: Clock, more: ClientOptions): LockClient =>
+    createClient({ api, clock: by, random, ids: new LeaseIds(by, randomBytes) }, more);
+  return {
+    clock,
+    store,
+    wire,
+    locks: join(wire.api, own, { ...options, onEvent: (event) => events.push(event) }),
+    events,
+    rival: join(serviceOn(store, service), service, { owner: "rival" }),
+  };
+}
+
+/** Whether everything that a lease tells about itself agrees, at this very moment. */
+export function isConsistent(lease: Lease): boolean {
+  const state = lease.state;
+  const held = lease.isHeld();
+  const asserted = !throws(() => lease.assertHeld());
+  return (
+    held === (state === "held" || state === "unknown") &&
+    held === asserted &&
+    held === lease.remainingMs() > 0 &&
+    held === !lease.signal.aborted
+  );
+}
+
+function throws(task: () => void): boolean {
+  try {
+    task();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function timersOf(clock: VirtualClock): Pick<Clock, "after" | "inBackground"> {
+  return { after: (delayMs, task) => clock.after(delayMs, task), inBackground: (delayMs, task) => clock.inBackground(delayMs, task) };
+}
+
+/** The service's operations, each with its own reading of the clock, as a function has for every request. */
+function serviceOn(store: LockStore, clock: Clock): ServiceApi {
+  const caller = { principal: "test/client", namespace: "test", requestId: "test" };
+  const operations = lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
+  const ask = (operation: keyof ServiceApi) => (request: never, options: never) =>
+    lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined))[operation](request, options);
+  return Object.fromEntries(
+    (Object.keys(operations) as (keyof ServiceApi)[]).map((operation) => [operation, ask(operation)]),
+  ) as unknown as ServiceApi;
+}

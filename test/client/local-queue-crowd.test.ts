@@ -1,0 +1,132 @@
+/**
+ * A crowd of callers who want one key in one process. Once, every arrival copied the line and every time-out went
+ * through it, so 8,000 callers stopped the event loop for seconds, and leases of other keys were lost for it.
+ */
+import { describe, expect, it } from "vitest";
+import { refuse } from "../../lib/core/errors.js";
+import type { Clock } from "../../lib/core/time.js";
+import { LockTimeoutError } from "../../lib/testing.js";
+import type { VirtualClock } from "../../lib/testing.js";
+import { createRig } from "./harness.js";
+
+const KEY = "ORDER_1231";
+/** Callers that may be told in one turn of the event loop. */
+const PORTION = 100;
+const OTHERS = 20;
+
+/** A rig whose client's clock is counted: how often it is read, and how many times a timer ran. */
+function countedRig() {
+  const counts = { reads: 0, turns: 0 };
+  const counted = (clock: VirtualClock): Clock => {
+    const read = (ms: number): number => {
+      counts.reads++;
+      return ms;
+    };
+    const inTurn = (task: () => void) => (): void => {
+      counts.turns++;
+      task();
+    };
+    return {
+      wallMs: () => read(clock.wallMs()),
+      monotonicMs: () => read(clock.monotonicMs()),
+      after: (delayMs, task) => clock.after(delayMs, inTurn(task)),
+      inBackground: (delayMs, task) => clock.inBackground(delayMs, inTurn(task)),
+    };
+  };
+  return { ...createRig({ clientClock: counted }), counts };
+}
+
+/** `size` callers who want the key: what they were told, and the most who were told in one turn. */
+async function crowd(
+  size: number,
+  ask: (harness: ReturnType<typeof countedRig>, index: number) => Promise<unknown>,
+  harness = countedRig(),
+) {
+  const { counts } = harness;
+  const [errors, perTurn] = [new Set<unknown>(), new Map<number, number>()];
+  const all = Array.from({ length: size }, (_, index) =>
+    ask(harness, index).catch((error: unknown) => {
+      errors.add((error as Error).constructor);
+      perTurn.set(counts.turns, (perTurn.get(counts.turns) ?? 0) + 1);
+    }),
+  );
+  return { ...harness, all, errors, mostInOneTurn: () => [...perTurn.values()].reduce((most, count) => Math.max(most, count), 0) };
+}
+
+describe("a crowd whose time is over", () => {
+  it("costs each caller the same few looks at the clock, however many they are", async () => {
+    const readsEach: number[] = [];
+    for (const size of [200, 2000]) {
+      const harness = countedRig();
+      await harness.rival.acquire(KEY);
+      const { all } = await crowd(size, ({ locks }) => locks.acquire(KEY, { waitMs: 1500 }), harness);
+      await harness.clock.advance(2000);
+      await Promise.all(all);
+      readsEach.push(harness.counts.reads / size);
+    }
+    const [few = 0, many = 0] = readsEach;
+    expect(many).toBeLessThanOrEqual(few);
+    expect(many).toBeLessThan(30);
+  });
+
+  it("of 100,000 is told in portions, leaves nothing behind, and costs no other lease its heartbeat", { timeout: 120_000 }, async () => {
+    const harness = countedRig();
+    const { clock, locks, rival, wire } = harness;
+    await rival.acquire(KEY);
+    const others = await Promise.all(Array.from({ length: OTHERS }, (_, index) => locks.acquire(`other:${index}`, { leaseMs: 3000 })));
+    const size = 100_000;
+    const { all, errors, mostInOneTurn } = await crowd(size, () => locks.acquire(KEY, { waitMs: 1500 }), harness);
+    await clock.advance(1000);
+    expect((await rival.inspect(KEY)).waiters).toHaveLength(1);
+    await clock.advance(5000);
+    await Promise.all(all);
+    expect(errors).toEqual(new Set([LockTimeoutError]));
+    expect(mostInOneTurn()).toBeLessThanOrEqual(PORTION);
+    expect((await rival.inspect(KEY)).waiters).toEqual([]);
+    expect(others.every((lease) => lease.state === "held")).toBe(true);
+    // One place in the queue, and its looks: the crowd costs the service what one caller does.
+    expect([...wire.of("acquire"), ...wire.of("check")].filter(({ request }) => request.key === KEY).length).toBeLessThan(10);
+  });
+
+  it("with times of their own are each told at their own", async () => {
+    const { clock, locks, rival } = createRig();
+    await rival.acquire(KEY);
+    const began = clock.monotonicMs();
+    const waitsMs = [900, 300, 2000, 300, 1200, 700];
+    const told = Promise.all(
+      waitsMs.map((waitMs) => locks.acquire(KEY, { waitMs }).catch((error: unknown) => [error, clock.monotonicMs() - began] as const)),
+    );
+    const results = (await clock.settle(told)) as (readonly [unknown, number])[];
+    expect(results.map(([, atMs]) => atMs)).toEqual(waitsMs);
+    expect(results.every(([error]) => error instanceof LockTimeoutError)).toBe(true);
+    expect((await rival.inspect(KEY)).waiters).toEqual([]);
+  });
+});
+
+describe("a crowd that is refused", () => {
+  it("is told the service's word in portions, and whoever comes meanwhile is asked for anew", async () => {
+    const harness = countedRig();
+    harness.wire.next("acquire", { replyMs: 50, instead: refuse("forbidden") });
+    const { all, mostInOneTurn } = await crowd(1000, ({ locks }) => locks.acquire(KEY, { waitMs: 5000 }), harness);
+    await harness.clock.advance(50);
+    const late = harness.locks.acquire(KEY, { waitMs: 5000 });
+    await harness.clock.settle(Promise.all(all));
+    expect(mostInOneTurn()).toBeLessThanOrEqual(PORTION);
+    expect((await harness.clock.settle(late)).state).toBe("held");
+  });
+});
+
+describe("a crowd that gives up", () => {
+  it("goes one by one, and the key is granted to whoever is left", async () => {
+    const { clock, locks, rival } = createRig();
+    const theirs = await rival.acquire(KEY);
+    const giveUps = Array.from({ length: 500 }, () => new AbortController());
+    const all = giveUps.map(({ signal }) => locks.acquire(KEY, { signal }).catch((error: unknown) => (error as Error).name));
+    const stays = locks.acquire(KEY);
+    await clock.advance(100);
+    for (const giveUp of giveUps) giveUp.abort();
+    expect(new Set(await clock.settle(Promise.all(all)))).toEqual(new Set(["AbortError"]));
+    await theirs.release();
+    expect((await clock.settle(stays)).state).toBe("held");
+  });
+});

@@ -1,0 +1,49 @@
+/**
+ * A caller that was served leaves no alarm behind. Once, the last one of a line did: a timer as long as its wait kept
+ * the process from ending, although nobody waited any more.
+ */
+import { expect, it } from "vitest";
+import type { Clock, Timer } from "../../lib/core/time.js";
+import type { VirtualClock } from "../../lib/testing.js";
+import { createRig } from "./harness.js";
+
+const KEY = "ORDER_1231";
+
+/** A rig that knows which timers of its client would keep a process alive. */
+function rigWithTimers() {
+  const pending = new Set<Timer>();
+  const watched = (clock: VirtualClock): Clock => ({
+    wallMs: () => clock.wallMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after(delayMs, task) {
+      const timer = clock.after(delayMs, () => {
+        pending.delete(kept);
+        task();
+      });
+      const kept: Timer = {
+        cancel() {
+          pending.delete(kept);
+          timer.cancel();
+        },
+      };
+      pending.add(kept);
+      return kept;
+    },
+    inBackground: (delayMs, task) => clock.inBackground(delayMs, task),
+  });
+  return { ...createRig({ clientClock: watched }), pending };
+}
+
+it("nothing keeps the process alive once the last of a line was served", async () => {
+  const { clock, locks, pending } = rigWithTimers();
+  const first = await clock.settle(locks.acquire(KEY));
+  const second = locks.acquire(KEY, { waitMs: 600_000 });
+  await clock.advance(1000);
+  // Control: the one that waits does keep it alive.
+  expect(pending.size).toBeGreaterThan(0);
+  await clock.settle(first.release());
+  const lease = await clock.settle(second);
+  await clock.settle(lease.release());
+  await clock.settle(locks.close());
+  expect(pending.size).toBe(0);
+});

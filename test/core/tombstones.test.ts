@@ -1,0 +1,116 @@
+/** What is remembered of leases that ended: eight of them with how, the others by the floor. */
+import { describe, expect, it } from "vitest";
+import { EMPTY_RECORD, endingOf, endLease } from "../../lib/core/lock/tombstones.js";
+import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import { transition } from "../../lib/core/transition.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+
+const NOW_MS = Date.UTC(2027, 0, 1);
+const READING = { earliestMs: NOW_MS, latestMs: NOW_MS };
+
+function after(leaseIds: readonly string[], from: LockRecord = EMPTY_RECORD): LockRecord {
+  return leaseIds.reduce((record, leaseId) => endLease(record, leaseId, "released", READING), from);
+}
+
+function ids(count: number, fromMs: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => leaseIdAt(fromMs + index));
+}
+
+describe("the ring of ended leases", () => {
+  it("remembers eight, the latest first, and no floor until one has left", () => {
+    const ended = ids(8, NOW_MS - 1000);
+    const record = after(ended);
+    expect(record.ended.map(({ leaseId }) => leaseId)).toEqual([...ended].reverse());
+    expect(record.floor).toBe("");
+  });
+
+  it("raises the floor to the id that leaves, and never lowers it", () => {
+    const ended = ids(9, NOW_MS - 1000);
+    const record = after(ended);
+    expect(record.floor).toBe(ended[0]);
+    const older = leaseIdAt(NOW_MS - 9000);
+    expect(after([older, ...ids(8, NOW_MS - 500)], record).floor > (ended[8] ?? "")).toBe(false);
+    expect(after([older, ...ids(8, NOW_MS - 500)], record).floor).toBe(ended[8]);
+  });
+
+  it("refuses as forgotten whatever is at or below the floor", () => {
+    const record = after(ids(9, NOW_MS - 1000));
+    expect(endingOf(record, record.floor)).toBe("forgotten");
+    expect(endingOf(record, leaseIdAt(NOW_MS - 5000))).toBe("forgotten");
+    expect(endingOf(record, leaseIdAt(NOW_MS))).toBeUndefined();
+  });
+});
+
+describe("an id that a wrong clock made in the future", () => {
+  const acquireAt = (record: LockRecord | undefined, madeAtMs: number) =>
+    transition(
+      record,
+      {
+        type: "acquire",
+        key: "k",
+        leaseId: leaseIdAt(madeAtMs),
+        principal: "me",
+        owner: "",
+        leaseMs: 1000,
+        mode: "exclusive",
+        limit: 1,
+        permits: 1,
+        priority: 0,
+        requestHash: "",
+      },
+      READING,
+      createPolicy(),
+    ).answer;
+
+  const cancelAt = (record: LockRecord | undefined, madeAtMs: number): LockRecord | undefined =>
+    transition(record, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createPolicy()).next;
+
+  it("never shuts the key, however many of them are cancelled", () => {
+    let record: LockRecord | undefined;
+    for (let order = 0; order < 50; order++) record = cancelAt(record, NOW_MS + 1_800_000 + order) ?? record;
+    expect(record?.floor).toBe("");
+    expect(acquireAt(record, NOW_MS)).toMatchObject({ ok: true, how: "granted" });
+  });
+
+  it("is refused as long as at most four of them are remembered; of more, the furthest ahead is forgotten", () => {
+    const minutes = [30, 5, 20, 10, 15];
+    const record = minutes.reduce<LockRecord | undefined>(
+      (before, ahead) => cancelAt(before, NOW_MS + ahead * 60_000) ?? before,
+      undefined,
+    );
+    expect(record?.ended.map(({ leaseId }) => (leaseIdTimeMs(leaseId) - NOW_MS) / 60_000)).toEqual([15, 10, 20, 5]);
+  });
+
+  it("leaves room for how other leases ended", () => {
+    const cancelled = [30, 5, 20, 10].reduce<LockRecord | undefined>(
+      (before, ahead) => cancelAt(before, NOW_MS + ahead * 60_000) ?? before,
+      undefined,
+    );
+    const ended = ids(6, NOW_MS - 1000);
+    const record = after(ended, cancelled);
+    expect(record.floor).toBe(ended[1]);
+    expect(ended.slice(2).map((leaseId) => endingOf(record, leaseId))).toEqual(["released", "released", "released", "released"]);
+  });
+
+  it("is kept by name until its time has come, so that a new id above the floor is always taken", () => {
+    const slightly = ids(12, NOW_MS + LIMITS.leaseIdAheadMs);
+    const record = { ...after(slightly), version: 9 };
+    expect(leaseIdTimeMs(record.floor) - NOW_MS).toBe(LIMITS.leaseIdAheadMs + 3);
+    const bounded = after(ids(12, NOW_MS + LIMITS.leaseIdAheadMs - 1500));
+    expect(leaseIdTimeMs(bounded.floor)).toBeLessThanOrEqual(NOW_MS + LIMITS.leaseIdAheadMs - 2 * DEFAULTS.clockErrorMs);
+    expect(acquireAt(bounded, leaseIdTimeMs(bounded.floor) + 1)).toMatchObject({ ok: true, how: "granted" });
+  });
+
+  it("is not remembered when the key would have forgotten it before its time", () => {
+    const cancel = (madeAtMs: number) =>
+      transition(undefined, { type: "release", key: "k", leaseId: leaseIdAt(madeAtMs), principal: "me" }, READING, createPolicy());
+    expect(cancel(NOW_MS + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + 1)).toEqual({
+      answer: { ok: true, state: "never" },
+      events: [],
+    });
+    expect(cancel(NOW_MS + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs).next).toBeDefined();
+  });
+});

@@ -1,0 +1,141 @@
+/** A waiter that said in time that it is still there is not passed over, although saying so leaves the version alone. */
+import { describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { systemClock } from "../../lib/core/time.js";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { QueueScene } from "../store/queue-fixture.js";
+import { A, B, C, D, POLICY, START_MS } from "../store/fixture.js";
+import { freshTable } from "../support/engine.js";
+
+/** Two processes of one table. */
+type Processes = readonly [here: LockStore, there: LockStore];
+
+const BACKENDS: readonly (readonly [name: string, processes: () => Promise<Processes>])[] = [
+  [
+    "the table",
+    async () => {
+      const { client, tableName } = await freshTable();
+      const process = (): LockStore => createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+      return [process(), process()];
+    },
+  ],
+  [
+    "memory",
+    async () => {
+      const table = createMemoryTable();
+      const process = (): LockStore => createMemoryStore({ policy: POLICY, table });
+      return [process(), process()];
+    },
+  ],
+];
+
+describe.each(BACKENDS)("in %s", (_name, processes) => {
+  it.each(["another process", "the same process"])(
+    "a lapsed turn passes to it, noticed in %s that looked before it spoke",
+    async (where) => {
+      const [one, other] = await processes();
+      const here = new QueueScene(one);
+      await here.acquire(A);
+      for (const id of [B, C, D]) await here.at(1).queue(id);
+      await here.at(10).release(A); // B's turn; B is dead.
+      const there = where === "the same process" ? here : new QueueScene(other, here.address);
+      await there.read();
+      if (here === there) await here.at(10 + LIMITS.keepAliveAfterMs).queue(D);
+      expect(await here.at(10 + LIMITS.keepAliveAfterMs + 100).queue(C)).toMatchObject({ state: "waiting" });
+      await there.at(10 + DEFAULTS.offerWindowMs).queue(D);
+      expect(await here.standing()).toEqual({ holds: [], offers: [C], waiters: [D] });
+    },
+  );
+
+  it("control: one that said nothing is passed over", async () => {
+    const [one] = await processes();
+    const here = new QueueScene(one);
+    await here.acquire(A);
+    for (const id of [B, C, D]) await here.at(1).queue(id);
+    await here.at(10).release(A);
+    await here.at(10 + DEFAULTS.offerWindowMs).queue(D);
+    expect(await here.standing()).toEqual({ holds: [D], offers: [], waiters: [] });
+  });
+});
+
+describe.each(BACKENDS)("a holder's heartbeat in %s", (_name, processes) => {
+  it("takes dead waiters out of the queue, by another process's clock and without having seen them", async () => {
+    const [one, other] = await processes();
+    const there = new QueueScene(other);
+    await there.acquire(A, { leaseMs: 60_000 });
+    const here = new QueueScene(one, there.address);
+    await here.at(1).renew(A, { leaseMs: 60_000 });
+    for (const id of [B, C]) await there.at(2).queue(id);
+    await here.at(DEFAULTS.waiterTtlMs).renew(A, { leaseMs: 60_000 });
+    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [B, C] });
+    await here.at(DEFAULTS.waiterTtlMs + 2).renew(A, { leaseMs: 60_000 });
+    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [] });
+  });
+});
+
+describe("a keep-alive whose write stalls", () => {
+  /** A gate that a write waits at: `reached` says that it does, `open` lets it through. */
+  function gate() {
+    let open!: () => void;
+    let arrive!: () => void;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const reached = new Promise<void>((resolve) => (arrive = resolve));
+    return { open, reached, pass: () => (arrive(), opened) };
+  }
+
+  /** A store whose keep-alives wait at the gate, and one beside it on the same records. */
+  const STALLING: readonly (readonly [
+    name: string,
+    backend: (pass: () => Promise<void>) => Promise<readonly [stalls: LockStore, beside: LockStore]>,
+  ])[] = [
+    [
+      "memory",
+      async (pass) => {
+        const table = createMemoryTable();
+        const slow = {
+          ...table,
+          touchWaiter: (...args: Parameters<typeof table.touchWaiter>) => pass().then(() => table.touchWaiter(...args)),
+        };
+        return [createMemoryStore({ policy: POLICY, table: slow }), createMemoryStore({ policy: POLICY, table })];
+      },
+    ],
+    [
+      "the table",
+      async (pass) => {
+        const { client, tableName, endpoint } = await freshTable();
+        const slow = engineClient(endpoint);
+        slow.middlewareStack.add(
+          (next) => async (args) => {
+            const { UpdateExpression = "" } = args.input as { readonly UpdateExpression?: string };
+            if (UpdateExpression.includes("qv =")) await pass();
+            return next(args);
+          },
+          { step: "initialize" },
+        );
+        const store = (of: typeof client): LockStore =>
+          createDynamoStore({ client: of, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+        return [store(slow), store(client)];
+      },
+    ],
+  ];
+
+  it.each(STALLING)("in %s does not take a later one back", async (_name, backend) => {
+    const { open, reached, pass } = gate();
+    const [stalls, beside] = await backend(pass);
+    const key = new QueueScene(beside);
+    await key.acquire(A);
+    await key.queue(B);
+    const halfMs = DEFAULTS.waiterTtlMs / 2;
+    const late = new QueueScene(stalls, key.address).at(halfMs).queue(B);
+    await reached;
+    await key.at(halfMs + 3000).queue(B);
+    const untilMs = (await key.read())?.waiters[0]?.aliveUntilMs;
+    open();
+    expect(await late).toMatchObject({ state: "waiting" });
+    expect((await key.read())?.waiters[0]?.aliveUntilMs).toBe(untilMs);
+    expect(untilMs).toBe(START_MS + halfMs + 3000 + DEFAULTS.waiterTtlMs);
+  });
+});

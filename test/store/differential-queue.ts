@@ -1,0 +1,189 @@
+/**
+ * Histories of a queue through two stores at once: the core behind conditional writes in memory, and the table
+ * as several processes see it, each with what it remembers of the key. Both must say the same and keep the same.
+ *
+ * One difference is meant. Who is queued blind (`queueBehind`) stands behind all others without a look at
+ * whether the holder ran out or the turn of others lapsed; the first visit looks. So it is held to that, to
+ * the core where there is nothing to be seen, and to have been wanted: the core would not have refused it.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { expect } from "vitest";
+import { queueBehind } from "../../lib/core/lock/acquire.js";
+import { check } from "../../lib/core/lock/check.js";
+import type { Acquire, LeaseEvent } from "../../lib/core/commands.js";
+import { advanceQueue, waiterFor, withWaiter } from "../../lib/core/lock/queue.js";
+import type { LockRecord } from "../../lib/core/record.js";
+import { systemClock } from "../../lib/core/time.js";
+import type { ClockReading } from "../../lib/core/time.js";
+import { transition } from "../../lib/core/transition.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import type { Address, LockStore } from "../../lib/store/port.js";
+import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { PROCESSES, resolver } from "./queue-histories.js";
+import type { History } from "./queue-histories.js";
+import { freshNamespace, outcomeOf, POLICY, START_MS } from "./fixture.js";
+import type { EngineTable, Play } from "./differential-pair.js";
+import { mutate } from "./mutate.js";
+
+/** By what each guess is known among the writes: a part of what it updates. */
+export const FAST_PATHS = {
+  enqueue: "q = list_append(q, :waiters)",
+  claim: "SET h.#me = :hold",
+  handOver: "h = if_not_exists(q[0].g, :nobody)",
+  leave: "REMOVE h.#me",
+  touchWaiter: "].u = :until",
+  decided: "qi = :qi",
+} as const;
+
+/** The two of them, on this table of an engine. */
+export function queueStorePair({ client, tableName }: EngineTable): Play<History> {
+  const writtenBy = watchWrites(client);
+  tellHoldsById(client);
+  const documents = DynamoDBDocumentClient.from(client);
+
+  return async (history, told) => {
+    const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };
+    const table = createMemoryTable();
+    const memory = createMemoryStore({
+      policy: POLICY,
+      table: { ...table, replace: (at, next, seenVersion) => table.replace(at, { ...next, holds: byId(next.holds) }, seenVersion) },
+    });
+    let monotonicMs = START_MS;
+    const clock = { ...systemClock, monotonicMs: () => monotonicMs };
+    const startProcess = (): LockStore => createDynamoStore({ client, tableName, policy: POLICY, clock, random: () => 0 });
+    const startAll = (): LockStore[] => Array.from({ length: PROCESSES - 1 }, startProcess);
+    let processes = startAll();
+
+    const put = (record: LockRecord) =>
+      documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(record) } }));
+
+    if (history.remembered) {
+      await table.replace(address, history.remembered, undefined);
+      await put(history.remembered);
+    }
+    const resolve = resolver(history, address.key);
+    const asked: unknown[] = [history.remembered];
+    for (const step of history.steps) {
+      const before = await memory.read(address);
+      const { command, reading, nowMs } = resolve(step, before);
+      monotonicMs = nowMs;
+      asked.push([step.process, step.looks, reading, command]);
+      const process = processes[step.process] ?? startProcess();
+      if (step.looks && "leaseId" in command) {
+        const seen = (record: LockRecord | undefined) => check(record, command, reading);
+        expect(seen(await process.read(address)), JSON.stringify(asked)).toEqual(seen(before));
+      }
+      const { result: came, updates } = await writtenBy(() => process.apply(address, command, () => reading));
+      const guesses = Object.entries(FAST_PATHS).filter(([, part]) => updates.some((update) => update.includes(part)));
+      for (const [name] of guesses) told(`by ${name}`);
+
+      const isBlind = updates.some((update) => update.includes(FAST_PATHS.enqueue));
+      const wanted =
+        isBlind && before && command.type === "acquire"
+          ? await queuedBlind(before, command, reading, (next) => table.replace(address, next, before))
+          : await memory.apply(address, command, () => reading);
+      told(`${command.type}: ${outcomeOf(wanted.answer)}`);
+      for (const { event } of wanted.events) told(`event: ${event}`);
+      const together = wanted.events.filter(({ event }) => event === "ended").length > 1;
+      const { answer, events } = came;
+      expect(together ? inAnyOrder({ answer, events }) : { answer, events }, JSON.stringify(asked)).toEqual(
+        together ? inAnyOrder(wanted) : wanted,
+      );
+      const record = await memory.read(address);
+      if (record !== before || updates.length > 0) {
+        const kept = await startProcess().read(address);
+        if (together && record && kept) {
+          expect({ ...kept, ended: [], floor: "" }, JSON.stringify(asked)).toEqual({ ...record, ended: [], floor: "" });
+          await put(record);
+          processes = startAll();
+        } else expect(kept, JSON.stringify(asked)).toEqual(record);
+      }
+    }
+    expect(await startProcess().read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+  };
+}
+
+/** Leases that end together are told and remembered in the order of a map, which is an engine's own affair. */
+function inAnyOrder<T extends { readonly events: readonly LeaseEvent[] }>(applied: T): T {
+  return { ...applied, events: [...applied.events].sort((a, b) => (a.leaseId < b.leaseId ? -1 : 1)) };
+}
+
+/** What a blind enqueue has to be. */
+async function queuedBlind(
+  before: LockRecord,
+  command: Acquire,
+  reading: ClockReading,
+  replace: (next: LockRecord) => Promise<unknown>,
+): Promise<Pick<ReturnType<typeof queueBehind>, "answer" | "events">> {
+  const { next, ...blind } = queueBehind(before, command, reading, POLICY);
+  const { behind: _behind, ...looked } = transition(before, command, reading, POLICY);
+  expect(looked.answer).toMatchObject({ ok: true });
+  const waiters = withWaiter(before.waiters, waiterFor(command, reading));
+  if (!advanceQueue({ ...before, waiters }, reading, command.leaseId, true).moved) expect({ next, ...blind }).toEqual(looked);
+  if (next) await replace(next);
+  return blind;
+}
+
+/** Runs something, and tells what it wrote. */
+function watchWrites(client: DynamoDBClient): <T>(act: () => Promise<T>) => Promise<{ result: T; updates: readonly string[] }> {
+  const current = new AsyncLocalStorage<string[]>();
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const { UpdateExpression: update } = args.input as Partial<UpdateItemCommandInput>;
+      if (update !== undefined) current.getStore()?.push(update);
+      return result;
+    },
+    { step: "initialize" },
+  );
+  return async (act) => {
+    const updates: string[] = [];
+    return { result: await current.run(updates, act), updates };
+  };
+}
+
+/** {@link weaken} for the writes alone that update this. */
+export function mutateWhere(client: DynamoDBClient, updates: string, ...predicates: readonly string[]): () => number {
+  type Send = (args: { readonly input: object }) => Promise<never>;
+  const add = (weakening: (next: Send) => Send): void =>
+    client.middlewareStack.add(
+      (next) => {
+        const weakened = weakening(next as unknown as Send);
+        return (args) =>
+          (args.input as Partial<UpdateItemCommandInput>).UpdateExpression?.includes(updates) ? weakened(args) : next(args);
+      },
+      { step: "initialize" },
+    );
+  return mutate({ middlewareStack: { add } } as unknown as DynamoDBClient, ...predicates);
+}
+
+function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(holds).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+type WithHolds = { h?: Record<string, unknown> } | undefined;
+
+/** Sorts the holds in every item that comes back: in which order they stand is an engine's own affair. */
+function tellHoldsById(client: DynamoDBClient): void {
+  const sort = (item: WithHolds): void => {
+    const h = item?.h;
+    if (item && h) item.h = h["M"] ? { M: byId(h["M"] as Record<string, unknown>) } : byId(h);
+  };
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        const result = await next(args);
+        const { Item, Attributes } = result.output as { Item?: WithHolds; Attributes?: WithHolds };
+        [Item, Attributes].forEach(sort);
+        return result;
+      } catch (error) {
+        sort((error as { Item?: WithHolds }).Item);
+        throw error;
+      }
+    },
+    { step: "deserialize", priority: "high" },
+  );
+}

@@ -1,0 +1,143 @@
+/**
+ * One key of a store and a time to turn: every command is decided by the reading of the clocks that
+ * stands when it is sent, so nothing here waits, and a clock error is a number in a test.
+ */
+import type { AnswerTo, Command, Held, LeaseView, Waiting } from "../../lib/core/commands.js";
+import type { Refusal } from "../../lib/core/errors.js";
+import { leaseIdFrom } from "../../lib/core/lease-id.js";
+import type { LeaseId } from "../../lib/core/lease-id.js";
+import type { LockRecord, Meta, Mode } from "../../lib/core/record.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import type { ClockReading } from "../../lib/core/time.js";
+import type { Address, Applied, LockStore } from "../../lib/store/port.js";
+
+/** The rules that every store under test is made with. */
+export const POLICY = createPolicy();
+/** Where each test's time begins: an epoch time, in ms. */
+export const START_MS = Date.UTC(2027, 0, 1);
+/** The length of a lease that doesn't matter, in ms. Not the default: that one is guessed. */
+export const LEASE_MS = 10_000;
+/** How long after its expiry a lease of {@link LEASE_MS} is left alone, in ms. */
+export const MARGIN_MS = POLICY.marginMs(LEASE_MS);
+
+/** The leaseId that says it was made `ms` after {@link START_MS}; of the same time, `order` decides. */
+export function leaseId(order: number, ms = 0): LeaseId {
+  return leaseIdFrom(START_MS + ms, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, order >> 8, order));
+}
+
+/** Leases of the tests, in the order of their ids. */
+export const [A, B, C, D] = [leaseId(1), leaseId(2), leaseId(3), leaseId(4)] as const;
+
+/** What an acquire may say beyond its leaseId. */
+export interface AcquireOptions {
+  readonly by?: string;
+  readonly owner?: string;
+  readonly leaseMs?: number;
+  readonly requestHash?: string;
+  readonly mode?: Mode;
+  readonly limit?: number;
+  readonly permits?: number;
+  readonly scope?: string;
+  readonly priority?: number;
+  readonly meta?: Meta;
+}
+
+/** What the other commands may say. */
+export interface Options {
+  readonly by?: string;
+  readonly leaseMs?: number;
+  readonly meta?: Meta;
+}
+
+let scenes = 0;
+
+/** A key that no other test uses, at {@link START_MS}. */
+export class Fixture {
+  /** What the two server clocks say. */
+  clocks: ClockReading = { earliestMs: START_MS, latestMs: START_MS };
+  readonly address: Address;
+
+  constructor(
+    readonly store: LockStore,
+    { namespace = freshNamespace(), kind = "locks", key = "ORDER_1" }: Partial<Address> = {},
+  ) {
+    this.address = { namespace, kind, key };
+  }
+
+  /** Both clocks stand `ms` after the start, the later one `aheadMs` beyond. */
+  at(ms: number, aheadMs = 0): this {
+    this.clocks = { earliestMs: START_MS + ms, latestMs: START_MS + ms + aheadMs };
+    return this;
+  }
+
+  apply<T extends Command>(command: T): Promise<Applied<T>> {
+    const reading = this.clocks;
+    return this.store.apply(this.address, command, () => reading);
+  }
+
+  /** At once. */
+  async acquire(id: LeaseId, options: AcquireOptions = {}): Promise<Held | Refusal> {
+    const answer = await this.ask(id, options);
+    if (answer.ok && "state" in answer) throw new Error(`${id} waits, and did not ask to`);
+    return answer;
+  }
+
+  /** With a wish to wait. */
+  queue(id: LeaseId, options: AcquireOptions = {}): Promise<Held | Waiting | Refusal> {
+    return this.ask(id, { ...options, wait: true });
+  }
+
+  async ask(
+    id: LeaseId,
+    { by = "P", requestHash = "same", ...given }: AcquireOptions & { readonly wait?: true },
+  ): Promise<Held | Waiting | Refusal> {
+    const { key } = this.address;
+    const usual = { owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: 1, permits: 1, priority: 0 } as const;
+    return (await this.apply({ type: "acquire", key, leaseId: id, principal: by, requestHash, ...usual, ...given })).answer;
+  }
+
+  async renew(id: LeaseId, { by = "P", ...given }: Options = {}): Promise<Held | Refusal> {
+    return (await this.apply({ type: "renew", key: this.address.key, leaseId: id, principal: by, ...given })).answer;
+  }
+
+  async release(id: LeaseId, { by = "P" }: Options = {}): Promise<AnswerTo<Command & { type: "release" }>> {
+    return (await this.apply({ type: "release", key: this.address.key, leaseId: id, principal: by })).answer;
+  }
+
+  async transfer(
+    id: LeaseId,
+    toLeaseId: LeaseId,
+    { by = "P", ...given }: Options & { readonly toOwner?: string } = {},
+  ): Promise<Held | Refusal> {
+    return (await this.apply({ type: "transfer", key: this.address.key, leaseId: id, principal: by, toLeaseId, ...given })).answer;
+  }
+
+  /** Breaks the hold with this token, or the one granted last. */
+  async breakHold(token?: number, drainMs?: number): Promise<AnswerTo<Command & { type: "break" }>> {
+    const fencingToken = token ?? (await this.read())?.fencingToken ?? 0;
+    return (await this.apply({ type: "break", key: this.address.key, fencingToken, ...(drainMs !== undefined && { drainMs }) })).answer;
+  }
+
+  read(): Promise<LockRecord | undefined> {
+    return this.store.read(this.address);
+  }
+}
+
+/** A namespace of its own, of which no other's is the beginning. */
+export function freshNamespace(): string {
+  return `t${process.pid}.${++scenes}.`;
+}
+
+/** What an answer comes to, in a word or two. */
+export function outcomeOf(answer: AnswerTo<Command>): string {
+  if (!answer.ok) return answer.reason ? `${answer.code}: ${answer.reason}` : answer.code;
+  if ("how" in answer) return answer.how;
+  if ("state" in answer) return answer.state;
+  return "breakInMs" in answer ? (answer.breakInMs > 0 ? "breaking" : "broken") : "reset";
+}
+
+/** The lease in an answer that must say held. */
+export function leaseIn(answer: Held | Waiting | Refusal): LeaseView {
+  if (!answer.ok || !("lease" in answer)) throw new Error(`not held: ${outcomeOf(answer)}`);
+  return answer.lease;
+}

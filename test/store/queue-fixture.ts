@@ -1,0 +1,44 @@
+/** A key with a queue: looks from places in it, and who stands where. */
+import { check } from "../../lib/core/lock/check.js";
+import type { Held, Waiting } from "../../lib/core/commands.js";
+import type { Refusal } from "../../lib/core/errors.js";
+import type { LeaseId } from "../../lib/core/lease-id.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { A, Fixture } from "./fixture.js";
+
+/** Acquires one of the readers' way, and of so many permits of three. */
+export const READER = { mode: "shared" } as const;
+export const permits = (count: number) => ({ limit: 3, permits: count }) as const;
+
+/** What who waits is told. */
+export const waiting = (position: number, retryAfterMs: number, pollWithinMs: number = LIMITS.pollMaxMs): Waiting => ({
+  ok: true,
+  state: "waiting",
+  position,
+  retryAfterMs,
+  pollWithinMs,
+});
+
+/** A scene with a queue. */
+export class QueueScene extends Fixture {
+  /** A look from a place in the queue, which writes nothing: the record is read, as the service reads it. */
+  async look(id: LeaseId, by = "P"): Promise<Held | Waiting | Refusal> {
+    return check(await this.read(), { key: this.address.key, leaseId: id, principal: by }, this.clocks);
+  }
+
+  /** Who stands where: holders, those whose turn it is, the queue. */
+  async standing() {
+    const { holds = {}, offers = [], waiters = [] } = (await this.read()) ?? {};
+    const ids = (some: readonly { readonly leaseId: LeaseId }[]) => some.map(({ leaseId }) => leaseId);
+    return { holds: Object.keys(holds).sort(), offers: ids(offers), waiters: ids(waiters) };
+  }
+}
+
+/** A key that A holds and these wait for, a millisecond apart. */
+export async function inLine(store: LockStore, ...ids: readonly LeaseId[]): Promise<QueueScene> {
+  const lock = new QueueScene(store);
+  await lock.acquire(A);
+  for (const [ms, id] of ids.entries()) await lock.at(ms + 1).queue(id);
+  return lock;
+}

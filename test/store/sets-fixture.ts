@@ -1,0 +1,65 @@
+/** Sets of keys of one store: who asks for which of them, and what each key holds then. */
+import type { Acquire, Held, Waiting } from "../../lib/core/commands.js";
+import type { Refusal } from "../../lib/core/errors.js";
+import type { LeaseId } from "../../lib/core/lease-id.js";
+import type { Applied, LockStore } from "../../lib/store/port.js";
+import type { AcquireOptions } from "./fixture.js";
+import { freshNamespace, outcomeOf, Fixture } from "./fixture.js";
+
+/** The keys of one namespace, at the same time. */
+export class SetScene {
+  readonly namespace = freshNamespace();
+  private ms = 0;
+
+  constructor(readonly store: LockStore) {}
+
+  at(ms: number): this {
+    this.ms = ms;
+    return this;
+  }
+
+  /** One of the keys, alone. */
+  key(name: string): Fixture {
+    return new Fixture(this.store, { namespace: this.namespace, key: name }).at(this.ms);
+  }
+
+  /** Asks for all of these keys, or none; what came of each. */
+  async acquire(id: LeaseId, keys: readonly string[], options: AcquireOptions = {}): Promise<readonly (Applied<Acquire> | undefined)[]> {
+    const { by = "P", ...given } = options;
+    const usual = {
+      principal: by,
+      owner: "",
+      leaseMs: 10_000,
+      mode: "exclusive",
+      limit: 1,
+      permits: 1,
+      priority: 0,
+      requestHash: "same",
+    } as const;
+    const parts = keys.map((key) => ({
+      address: { namespace: this.namespace, kind: "locks" as const, key },
+      command: { type: "acquire" as const, key, leaseId: id, ...usual, ...given },
+    }));
+    const { clocks } = this.key("");
+    return this.store.applyAll(parts, () => clocks);
+  }
+
+  /** Who holds each of these keys now. */
+  async holders(keys: readonly string[]): Promise<readonly (readonly LeaseId[])[]> {
+    return Promise.all(keys.map(async (key) => Object.keys((await this.key(key).read())?.holds ?? {})));
+  }
+
+  /** The records of these keys. */
+  records(keys: readonly string[]) {
+    return Promise.all(keys.map((key) => this.key(key).read()));
+  }
+}
+
+/** What a set came to: the word of all its keys, or the keys in its way and why each is. */
+export function setOutcome(keys: readonly string[], applied: readonly (Applied<Acquire> | undefined)[]): string {
+  const answers: readonly (Held | Waiting | Refusal | undefined)[] = applied.map((one) => one?.answer);
+  const refused = answers.flatMap((answer, index) => (answer && !answer.ok ? [`${keys[index] ?? ""} ${outcomeOf(answer)}`] : []));
+  if (refused.length > 0) return refused.join(", ");
+  const words = new Set(answers.map((answer) => (answer ? outcomeOf(answer) : "undecided")));
+  return [...words].sort().join(" and ");
+}
