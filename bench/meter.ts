@@ -10,7 +10,7 @@ import { startGateway } from "../infra/local/gateway.js";
 import { compose } from "../lambda/compose.js";
 import type { HttpEvent, HttpResult } from "../lambda/http.js";
 import { dutyOf } from "../lambda/routes.js";
-import { LeaseIds } from "../lib/client/acquire/acquire.js";
+import { LeaseIds } from "../lib/client/acquire/lease-ids.js";
 import { createClient } from "../lib/client/client.js";
 import { httpApi } from "../lib/client/transport/http.js";
 import { createPolicy } from "../lib/core/policy.js";

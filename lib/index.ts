@@ -26,7 +26,7 @@ export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.j
 export { idempotencyKeyOf, runBatch } from "./client/events.js";
 export type { FencedWrite } from "./client/lease/fenced-write.js";
 export { fencedWrite } from "./client/lease/fenced-write.js";
-export type { LockHandle, ReadWriteHandle, SegmentsHandle, Work } from "./client/coordination/lock-handles.js";
+export type { LockHandle, ReadWriteHandle, SegmentsHandle, Work } from "./client/lock-client.js";
 export type { HttpOptions, Sign } from "./client/transport/http.js";
 export type { InvocationContext } from "./client/invocation.js";
 export type { Lease, State } from "./client/lease/lease.js";

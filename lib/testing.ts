@@ -2,7 +2,7 @@
  * `holdfast/testing`: the same client in memory, for users' own tests. The real service and the real
  * core, with a clock to turn and faults to inject; nothing waits and nothing is random.
  */
-import { LeaseIds } from "./client/acquire/acquire.js";
+import { LeaseIds } from "./client/acquire/lease-ids.js";
 import type { ClientOptions } from "./client/client-options.js";
 import { checkClient } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";

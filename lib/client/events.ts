@@ -2,7 +2,7 @@
 import { key as keyOf } from "../core/key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
-import { tellQuietly } from "./listeners.js";
+import { tellQuietly } from "./tell.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
 import type { RunOptions } from "./run/run-options.js";

@@ -3,7 +3,7 @@
 import type { Health, Listed } from "../core/api/locks.js";
 import type { Inspection } from "../core/lock/views.js";
 import type { ElectOptions, Lead } from "./coordination/elect.js";
-import type { LockHandle, ReadWriteHandle, SegmentsHandle } from "./coordination/lock-handles.js";
+import type { KeyPart } from "../core/key.js";
 import type { InvocationContext } from "./invocation.js";
 import type { Lease } from "./lease/lease.js";
 import type { LeaseSet, SetKey } from "./lease/lease-set.js";
@@ -106,4 +106,33 @@ export interface LockClient extends AsyncDisposable {
   health(): Promise<Omit<Health, "ok">>;
   /** Stops heartbeats, releases what is held, and waits for every release and cancel on its way. The client grants nothing after it. */
   close(): Promise<void>;
+}
+
+/** Work under a lease. */
+export type Work<T> = (lease: Lease) => Promise<T> | T;
+
+/** A key and how it is used. */
+export interface LockHandle {
+  readonly key: string;
+  /** At once: the lease, or null. */
+  tryAcquire(options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
+  /** Waits. @throws LockTimeoutError after `waitMs`. */
+  acquire(options?: AcquireOptions): Promise<Lease>;
+  /** Acquires, runs, releases. @throws LockLostError if the lease was lost meanwhile. */
+  withLock<T>(work: Work<T>): Promise<T>;
+  withLock<T>(options: AcquireOptions, work: Work<T>): Promise<T>;
+}
+
+/** One key used in both modes: readers together, a writer alone. */
+export interface ReadWriteHandle {
+  readonly read: LockHandle;
+  readonly write: LockHandle;
+}
+
+/** A hot resource split into segments, each locked by itself: stock or a counter in parts, more leases than one key bears. */
+export interface SegmentsHandle extends Omit<LockHandle, "key"> {
+  /** The segments' keys. */
+  readonly keys: readonly string[];
+  /** The segment that `part` always falls to. */
+  at(part: KeyPart): LockHandle;
 }

@@ -3,7 +3,7 @@ import { systemClock } from "../core/time.js";
 import type { Clock } from "../core/time.js";
 import type { ServiceApi } from "../core/api/runs.js";
 import type { OuterDeps } from "./acquire/acquire.js";
-import { LeaseIds } from "./acquire/acquire.js";
+import { LeaseIds } from "./acquire/lease-ids.js";
 
 /** Everything a client needs to speak to `api`, on this machine. */
 export function systemRuntime(api: ServiceApi, clock: Clock = systemClock): OuterDeps {

@@ -19,7 +19,7 @@ import { capBudgetMs, capLeaseMs } from "./invocation.js";
 import { keepAlive } from "./lease/keep-alive.js";
 import type { LeaseDeps } from "./lease/lease.js";
 import { HeldLease } from "./lease/lease.js";
-import { tellQuietly } from "./listeners.js";
+import { tellQuietly } from "./tell.js";
 import type { LeaseOptions } from "./options.js";
 import { checkKey } from "./options.js";
 import type { Registry } from "./registry.js";

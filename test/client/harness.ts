@@ -2,7 +2,7 @@
  * The real client, service and core in one process, on a clock to turn, with the wire between client and
  * service in the test's hands. The service reads true time: only the client's clocks may go wrong.
  */
-import { LeaseIds } from "../../lib/client/acquire/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import type { ClientOptions, LockClientEvent } from "../../lib/client/client-options.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";

@@ -3,7 +3,7 @@
  * long the key lies idle between two holders. The same numbers at every run.
  */
 import { describe, expect, it } from "vitest";
-import { LeaseIds } from "../../lib/client/acquire/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
 import { randomBytes } from "../../lib/client/runtime.js";
 import { createPolicy } from "../../lib/core/policy.js";

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import { LeaseIds } from "../../lib/client/acquire/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { randomBytes } from "../../lib/client/runtime.js";

@@ -4,7 +4,7 @@
  * the hold; a listener that threw left the key held; and an oversized meta was sent by a renewal.
  */
 import { describe, expect, it } from "vitest";
-import { LeaseIds } from "../../lib/client/acquire/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { randomBytes } from "../../lib/client/runtime.js";

@@ -3,7 +3,7 @@
  * by its own clock and the table's. The oracle hears what it asks for and what it is answered, as it does on the network.
  */
 import { createClient } from "../../lib/client/client.js";
-import { LeaseIds } from "../../lib/client/acquire/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import type { Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";

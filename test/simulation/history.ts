@@ -3,7 +3,7 @@
  * in which garbage collection comes; then everything heals, a holder crashes, and somebody who waits
  * must get its key in time. The core, the service, the handler and the SDK are the production code.
  */
-import { LeaseIds } from "../../lib/client/acquire/acquire.js";
+import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/transport/http.js";

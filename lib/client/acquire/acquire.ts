@@ -10,12 +10,10 @@
 import type { Held, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuse } from "../../core/errors.js";
-import { leaseIdFrom } from "../../core/lease-id.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { Meta, Mode } from "../../core/record.js";
 import type { ServiceApi } from "../../core/api/runs.js";
-import type { Clock } from "../../core/time.js";
 import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
 import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
 import { atMost, retry } from "../transport/retry.js";
@@ -23,7 +21,7 @@ import { errorOf, LockError } from "../errors.js";
 import type { RenewalBatcher } from "../lease/renewal-batcher.js";
 import type { InvocationContext } from "../invocation.js";
 import { capBudgetMs } from "../invocation.js";
-import type { LocalQueues } from "./local-queue.js";
+import type { LeaseIds } from "./lease-ids.js";
 import type { WaitEstimator } from "./wait-estimator.js";
 import type { RetryGate } from "../transport/retry-gate.js";
 
@@ -32,7 +30,6 @@ export interface AcquireDeps extends Runtime {
   readonly api: ServiceApi;
   readonly ids: LeaseIds;
   readonly waitEstimator: WaitEstimator;
-  readonly localQueues: LocalQueues;
   /** What sends heartbeats together, where that is possible. */
   readonly renewalBatcher?: RenewalBatcher | undefined;
   /** Where heartbeats wait while they fail. */
@@ -44,7 +41,7 @@ export interface AcquireDeps extends Runtime {
 }
 
 /** What is shared by all views of a client, and what each of them adds. */
-export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "localQueues" | "renewalBatcher" | "gate" | "context" | "track">;
+export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "gate" | "context" | "track">;
 
 /** One try's parameters, defaults filled in. */
 export interface AcquireParams {
@@ -66,28 +63,6 @@ export const NEW_ID_TRIES = 5;
 const CANCEL_BUDGET_MS = 2000;
 /** A cancel keeps its caller for this long. A service that answers needs less, and one that doesn't may not keep anybody. */
 export const CANCEL_HOLDS_MS = 250;
-
-/** Makes leaseIds by this process's clock, corrected by what the service said of its own. */
-export class LeaseIds {
-  readonly #clock: Clock;
-  readonly #randomBytes: (count: number) => Uint8Array;
-  #correctionMs = 0;
-
-  constructor(clock: Clock, randomBytes: (count: number) => Uint8Array) {
-    this.#clock = clock;
-    this.#randomBytes = randomBytes;
-  }
-
-  /** A new id, made after `aboveMs`. */
-  next(aboveMs = 0): LeaseId {
-    return leaseIdFrom(Math.max(this.#clock.wallMs() + this.#correctionMs, aboveMs + 1), this.#randomBytes(10));
-  }
-
-  /** Learns the service's time from a refused id. */
-  correct({ serverTimeMs }: Refusal): void {
-    if (serverTimeMs !== undefined) this.#correctionMs = serverTimeMs - this.#clock.wallMs();
-  }
-}
 
 /**
  * Asks once under an id of its own, corrected and made again where the service would not take it as new. An

@@ -118,5 +118,5 @@ async function holdersInTheWay(
 ): Promise<readonly HolderView[]> {
   const { answer } = await retry((options) => deps.api.inspect({ key }, options), bounds, deps);
   if (!answer.ok || !("inspection" in answer)) return [];
-  return answer.inspection.holders.filter((session) => mode !== "shared" || session.mode !== "shared");
+  return answer.inspection.holders.filter((holder) => mode !== "shared" || holder.mode !== "shared");
 }

@@ -2,35 +2,33 @@
 import { createHash } from "node:crypto";
 import type { KeyPart } from "../../core/key.js";
 import { key as keyOf } from "../../core/key.js";
-import type { Lease } from "../lease/lease.js";
-import type { LockClient } from "../lock-client.js";
-import { LockError } from "../errors.js";
-import type { AcquireOptions, LeaseOptions } from "../options.js";
+import type { LockClient, LockHandle, SegmentsHandle, Work } from "../lock-client.js";
+import { InvalidRequestError, LockError } from "../errors.js";
+import type { AcquireOptions } from "../options.js";
 import { checkWhole, withDefaults } from "../options.js";
 
-/** Work under a lease. */
-export type Work<T> = (lease: Lease) => Promise<T> | T;
+/** What a handle needs of its client. */
+type Locks = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
 
-/** A key and how it is used. */
-export interface LockHandle {
-  readonly key: string;
-  /** At once: the lease, or null. */
-  tryAcquire(options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
-  /** Waits. @throws LockTimeoutError after `waitMs`. */
-  acquire(options?: AcquireOptions): Promise<Lease>;
-  /** Acquires, runs, releases. @throws LockLostError if the lease was lost meanwhile. */
-  withLock<T>(work: Work<T>): Promise<T>;
-  withLock<T>(options: AcquireOptions, work: Work<T>): Promise<T>;
-}
-
-/** One key used in both modes: readers together, a writer alone. */
-export interface ReadWriteHandle {
-  readonly read: LockHandle;
-  readonly write: LockHandle;
+/** The calls of `client` that give a handle. @param random from 0 to 1 */
+export function handleCalls(client: Locks, random: () => number): Pick<LockClient, "mutex" | "semaphore" | "readWrite" | "segments"> {
+  return {
+    mutex: (name, defaults = {}) => handleOf(client, name, { ...defaults, mode: "exclusive", limit: 1 }),
+    semaphore(name, defaults: Partial<AcquireOptions> = {}) {
+      if (defaults.limit === undefined)
+        throw new InvalidRequestError("limit: a semaphore needs one: how many permits may be out at once", "limit");
+      return handleOf(client, name, { ...defaults, mode: "exclusive" });
+    },
+    readWrite: (name, defaults = {}) => ({
+      read: handleOf(client, name, { ...defaults, mode: "shared" }),
+      write: handleOf(client, name, { ...defaults, mode: "exclusive" }),
+    }),
+    segments: (name, count, defaults = {}) => segmentsOf(client, name, count, defaults, random),
+  };
 }
 
 /** The key with these options, which a call may change. */
-export function handleOf(client: LockClient, key: string, defaults: AcquireOptions): LockHandle {
+function handleOf(client: Locks, key: string, defaults: AcquireOptions): LockHandle {
   return {
     key,
     tryAcquire(options = {}) {
@@ -45,14 +43,6 @@ export function handleOf(client: LockClient, key: string, defaults: AcquireOptio
   };
 }
 
-/** A hot resource split into segments, each locked by itself: stock or a counter in parts, more leases than one key bears. */
-export interface SegmentsHandle extends Omit<LockHandle, "key"> {
-  /** The segments' keys. */
-  readonly keys: readonly string[];
-  /** The segment that `part` always falls to. */
-  at(part: KeyPart): LockHandle;
-}
-
 /** Bounds what a list of keys may grow to. */
 const MOST_SEGMENTS = 1000;
 
@@ -61,7 +51,7 @@ const MOST_SEGMENTS = 1000;
  * while they are held, the others wait for the one they began with.
  * @param random from 0 to 1
  */
-export function segmentsOf(client: LockClient, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
+function segmentsOf(client: Locks, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
   checkWhole("segments", count, 1, MOST_SEGMENTS);
   const keys = Array.from({ length: count }, (_, index) => `${key}:${index}`);
   const segment = (index: number): LockHandle => handleOf(client, `${key}:${index % count}`, defaults);

@@ -1,7 +1,8 @@
 /** `locked`: a function or method whose every call holds the lock that its arguments name. */
 import { LIMITS } from "../../core/limits.js";
 import { InvalidRequestError, LockTimeoutError, LockUnavailableError } from "../errors.js";
-import { listeners } from "../listeners.js";
+import type { Teller } from "../tell.js";
+import { TELL } from "../tell.js";
 import type { LockClient } from "../lock-client.js";
 import type { AcquireOptions } from "../options.js";
 import { checkOneOf, refused } from "../options.js";
@@ -90,7 +91,7 @@ async function underLock<This, Args extends readonly unknown[], R>(
     if (entered) throw error;
     if (whenHeld === "skip" && error instanceof LockTimeoutError) return undefined;
     if (whenUnavailable === "throw" || !(error instanceof LockUnavailableError)) throw error;
-    listeners.get(client)?.({ type: whenUnavailable === "skip" ? "skipped" : "proceeded", key: keys.join(" "), error });
+    (client as Teller)[TELL]?.({ type: whenUnavailable === "skip" ? "skipped" : "proceeded", key: keys.join(" "), error });
     return whenUnavailable === "proceed" ? call.work() : undefined;
   }
 }

@@ -1,0 +1,108 @@
+/** The calls that take one key: at once, with a wait, around work, or from a process that detached its lease. */
+import type { Held } from "../../core/commands.js";
+import type { Refusal } from "../../core/errors.js";
+import { DEFAULTS } from "../../core/limits.js";
+import { instantOf } from "../../core/time.js";
+import { errorOf } from "../errors.js";
+import { capWaitMs, firstAnswerMs } from "../invocation.js";
+import type { Detached } from "../lease/detached-lease.js";
+import { fromHandle } from "../lease/detached-lease.js";
+import type { Lease } from "../lease/lease.js";
+import type { LockClient } from "../lock-client.js";
+import type { AcquireOptions } from "../options.js";
+import { checkAcquire, checkLease, checkNames, checkTryAcquire, checkWork } from "../options.js";
+import type { Session } from "../session.js";
+import { CALL_BUDGET_MS } from "../session.js";
+import type { Answered } from "../transport/retry.js";
+import { atMost, boundsFor } from "../transport/retry.js";
+import { refuseOwn } from "../wrap/reentrancy-guard.js";
+import { runUnderLease } from "../wrap/run-under-lease.js";
+import type { AcquireParams } from "./acquire.js";
+import { abortError, CANCEL_HOLDS_MS, cancel, ensureFresh, tryOnce } from "./acquire.js";
+import type { LocalQueues } from "./local-queue.js";
+import { transferHold } from "./transfer.js";
+
+/** The calls of `session` that take one key. Callers of one process wait for it in `localQueues`. */
+export function lockCalls(session: Session, localQueues: LocalQueues): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
+  const { deps, registry, context, scope } = session;
+
+  const calls = {
+    async tryAcquire(name, options = {}) {
+      const key = session.keyOf(name);
+      checkTryAcquire(options);
+      if (scope === undefined) refuseOwn({ ...options, key }, deps.api);
+      const params = session.acquireParams(key, options);
+      return registry.run(options.signal, async (signal) => {
+        const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, context)));
+        const answered = await tryOnce({ ...params, signal }, within, deps);
+        const { answer } = answered;
+        if (answer.ok) return session.adopt({ ...answered, answer }, options);
+        if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
+        return null;
+      });
+    },
+
+    async acquire(name, options = {}) {
+      const key = session.keyOf(name);
+      checkAcquire(options);
+      if (scope === undefined) refuseOwn({ ...options, key }, deps.api);
+      const params = session.acquireParams(key, options);
+      const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
+      return registry.run(options.signal, async (signal) => {
+        const began = instantOf(deps.clock);
+        const { answered, handoff } = await localQueues
+          .join({ ...params, signal }, waitMs, deps)
+          .catch((error: unknown) => session.refuseWait(error, key, began));
+        const lease = await session.adopt(answered, options, { handoff });
+        if (!signal.aborted) return lease;
+        await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
+        throw abortError(signal);
+      });
+    },
+
+    async withLock<T>(
+      key: string,
+      ...rest: [work: (lease: Lease) => Promise<T> | T] | [AcquireOptions, (lease: Lease) => Promise<T> | T]
+    ): Promise<T> {
+      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      checkWork("withLock", "work", work);
+      const lease = (await calls.acquire(key, options));
+      // A getter: upgrade and downgrade change the mode.
+      const use = {
+        key: lease.key,
+        limit: options.limit,
+        permits: lease.permits,
+        get mode() {
+          return lease.mode;
+        },
+      };
+      return runUnderLease(session, lease, [use], () => work(lease));
+    },
+
+    async attach(handle, options = {}) {
+      const { key, leaseId, leaseMs } = fromHandle(handle);
+      checkNames("attach", options, ["leaseMs", "owner", "heartbeat", "maxHoldMs"]);
+      checkLease(options);
+      const params = session.acquireParams(key, { leaseMs, ...options });
+      return registry.run(undefined, async (signal) =>
+        session.adopt(await takeOver(session, { key, leaseId, leaseMs }, { ...params, signal }), options),
+      );
+    },
+  } satisfies Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach">;
+  return calls;
+}
+
+/** The detached lease, under an id that only this process knows. */
+async function takeOver(
+  { deps, context }: Session,
+  { key, leaseId, leaseMs: detachedMs }: Detached,
+  { leaseMs, owner, signal }: AcquireParams,
+): Promise<Answered<Held>> {
+  const bounds = { ...boundsFor(detachedMs, capWaitMs(Math.min(detachedMs, CALL_BUDGET_MS), context)), signal };
+  const handed = await transferHold({ key, leaseId }, { leaseMs, ...(owner !== "" && { owner }) }, bounds, deps);
+  const { answer, ...rest } = handed.answer.ok ? await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps) : handed;
+  if (answer.ok && !signal?.aborted) return { ...rest, answer };
+  if (answer.ok) await cancel(answer.lease, deps);
+  if (signal?.aborted) throw abortError(signal);
+  throw errorOf(answer as Refusal, `attach ${key}`);
+}

@@ -1,0 +1,53 @@
+/** The calls of operators: who holds a key, which keys are held, the end of a hold, and the health of the service. */
+import { LIMITS } from "../core/limits.js";
+import { InvalidRequestError, LockError } from "./errors.js";
+import type { LockClient } from "./lock-client.js";
+import { checkMs, checkNames, checkPage, checkText } from "./options.js";
+import type { Session } from "./session.js";
+
+/** The calls of `session` that look at locks and end holds of others. */
+export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "forceRelease" | "health"> {
+  const { api } = session.deps;
+  const { prefix = "" } = session.options;
+
+  return {
+    async inspect(name) {
+      const key = session.keyOf(name);
+      const found = await session.ask(`inspect ${key}`, (attempt) => api.inspect({ key }, attempt));
+      if (!("inspection" in found))
+        throw new LockError("inspect: the service answered 304 to an unconditional look", {
+          code: "internal",
+          definite: true,
+          retry: "same",
+        });
+      return found.inspection;
+    },
+
+    async list(options = {}) {
+      checkNames("list", options, ["prefix", "owner", "max", "cursor"]);
+      checkPage(options);
+      const { prefix: within = "", ...query } = options;
+      const { ok: _ok, ...listed } = await session.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
+      return listed;
+    },
+
+    async forceRelease(name, options) {
+      const key = session.keyOf(name);
+      checkNames("forceRelease", options, ["reason", "fencingToken", "drainMs"]);
+      const { reason, fencingToken, drainMs } = options;
+      checkMs("drainMs", drainMs, 0, LIMITS.drainMaxMs);
+      checkText("reason", reason, 1, LIMITS.reasonChars);
+      if (!Number.isSafeInteger(fencingToken) || fencingToken < 0)
+        throw new InvalidRequestError("fencingToken: must be the token of the hold to end, as inspect() shows it", "fencingToken");
+      const { breakInMs } = await session.ask(`forceRelease ${key}`, (attempt) =>
+        api.breakHold({ key, reason, fencingToken, drainMs }, attempt),
+      );
+      return { breakInMs };
+    },
+
+    async health() {
+      const { status, version, serverTimeMs } = await session.ask("health", (attempt) => api.health({}, attempt));
+      return { status, version, serverTimeMs };
+    },
+  };
+}
