@@ -103,6 +103,49 @@ describe("a crowd whose time is over", () => {
   });
 });
 
+describe("a crowd of requests, each with an owner, a meta and an invocation of its own", () => {
+  const SIZE = 40;
+
+  it("takes one place in the key's queue, and each gets the lease that it asked for", async () => {
+    const { clock, locks, rival, wire } = createRig();
+    const held = await rival.acquire(KEY);
+    const seen: unknown[] = [];
+    const all = Array.from({ length: SIZE }, (_, request) => {
+      const view = locks.forInvocation({ getRemainingTimeInMillis: () => 60_000 + request });
+      return view.withLock(
+        KEY,
+        { owner: `owner-${request}`, meta: { request }, leaseMs: 10_000 + request, waitMs: 30_000 },
+        async (lease) => {
+          const { holders } = await rival.inspect(KEY);
+          const { request: sent } = wire.of("renew").at(-1) ?? {};
+          seen.push([holders[0]?.owner, lease.isHeld(), (sent as { readonly meta?: unknown } | undefined)?.meta]);
+        },
+      );
+    });
+    await clock.advance(100);
+    expect((await rival.inspect(KEY)).waiters).toHaveLength(1);
+    await held.release();
+    await clock.settle(Promise.all(all));
+    // The first of each eight asked for the key with its own meta; the others are renewed with theirs.
+    const expected = Array.from({ length: SIZE }, (_, request) => [`owner-${request}`, true, expect.anything()]);
+    expect(seen.slice(1)).toEqual(expected.slice(1));
+    expect(new Set(wire.of("renew").map(({ request }) => JSON.stringify(request))).size).toBeGreaterThanOrEqual(
+      SIZE - Math.ceil(SIZE / 8) - 1,
+    );
+  });
+
+  it("doesn't give the next caller the meta of the one before", async () => {
+    const { clock, locks, store } = createRig();
+    const first = await clock.settle(locks.acquire(KEY, { meta: { step: 1 }, waitMs: 5000 }));
+    const next = locks.acquire(KEY, { waitMs: 5000 });
+    await clock.advance(10);
+    await clock.settle(first.release());
+    await clock.settle(next);
+    const record = await store.read({ namespace: "test", kind: "locks", key: KEY });
+    expect(Object.values(record?.holds ?? {}).map(({ meta }) => meta)).toEqual([{}]);
+  });
+});
+
 describe("a crowd that is refused", () => {
   it("is told the service's word in portions, and whoever comes meanwhile is asked for anew", async () => {
     const harness = countedRig();

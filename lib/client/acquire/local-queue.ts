@@ -1,7 +1,7 @@
 /**
- * Within one process, those who want the same key in the same way, whoever they are, stand in one line and
- * share one place in the key's queue: ten thousand callers are one waiter. Whoever is done hands the key to the
- * next in line, each with a fencing token of its own, so many times in a row; then the others' turn comes.
+ * The callers of one process that wait for the same key stand in one local queue and share one place in the key's queue,
+ * whatever their owner, meta or invocation: ten thousand callers are one waiter. A caller that is done hands the key to
+ * the next, each with a fencing token of its own, so many times in a row. Then waiters of other processes get their turn.
  *
  *   asking ──granted──▶ held by the first in line ──released──▶ handed on to the next, or freed
  *      ▲                                                                       │
@@ -13,7 +13,8 @@
  * many they are, an arrival and a leave cost a few steps, and a crowd whose time is over is told in portions, between
  * which everything else of the process goes on.
  */
-import type { Held } from "../../core/commands.js";
+import { canonicalJson } from "../../core/canonical.js";
+import type { Held, LeaseView } from "../../core/commands.js";
 import { refuse } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import type { LeaseRef } from "../../core/api/locks.js";
@@ -21,7 +22,7 @@ import type { Timer } from "../../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import { abortError, cancel, ensureFresh, tryOnce } from "./acquire.js";
 import type { Answered } from "../transport/retry.js";
-import { boundsFor } from "../transport/retry.js";
+import { boundsFor, retry } from "../transport/retry.js";
 import { errorOf, LockUnavailableError, timeoutOf } from "../errors.js";
 import { transferHold } from "./transfer.js";
 import { Heap } from "./heap.js";
@@ -33,6 +34,8 @@ import { Wait } from "./wait.js";
 const LOCAL_HANDOFFS_MAX = 8;
 /** A hand-over is worth this long; after it the key is freed for whoever comes. */
 const HANDOFF_BUDGET_MS = 5000;
+/** Renewals of one grant for callers that leave before they get it. */
+const RENEWALS_MAX = 5;
 /** Callers that are told in one turn of the event loop: some milliseconds of it. */
 const TOLD_AT_ONCE = 100;
 
@@ -59,15 +62,14 @@ export class LocalQueues {
    * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage, AbortError when the signal aborts; then nothing is held.
    */
   async join(params: AcquireParams, waitMs: number, deps: AcquireDeps): Promise<LocalGrant> {
-    const { signal, owner, ...request } = params;
-    const { mode = "exclusive", limit = 1, scope } = request;
+    const { key, mode = "exclusive", limit = 1, permits, priority, scope } = params;
     const wait = new Wait(waitMs, deps);
     if (waitMs <= 0) return { answered: await once(params, wait, deps) };
     if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(params, wait, deps) };
-    const name = JSON.stringify(request);
-    const queue = this.#queues.get(name) ?? new LocalQueue(request, () => void this.#queues.delete(name));
+    const name = JSON.stringify([key, permits, priority]);
+    const queue = this.#queues.get(name) ?? new LocalQueue(key, () => void this.#queues.delete(name));
     this.#queues.set(name, queue);
-    return queue.join(owner, wait, signal, deps);
+    return queue.join(params, wait, deps);
   }
 }
 
@@ -78,12 +80,10 @@ async function once(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promi
   throw answer.code === "locked" ? timeoutOf(what, answer) : errorOf(answer, what);
 }
 
-/** What all of a line want. */
-type Request = Omit<AcquireParams, "signal" | "owner">;
-
 /** One caller in line. */
 interface LocalWaiter {
-  readonly owner: string;
+  /** Its own owner, meta and length of lease: the request for the key, and each handoff, carries those of one caller. */
+  readonly params: AcquireParams;
   readonly deps: AcquireDeps;
   /** How many came before it. */
   readonly order: number;
@@ -94,6 +94,20 @@ interface LocalWaiter {
   readonly reject: (error: Error) => void;
 }
 
+/** True if the lease is as its next holder asked for it: as long at least, and with its meta. */
+function suits({ leaseMs, meta = {} }: LeaseView, params: AcquireParams): boolean {
+  return leaseMs >= params.leaseMs && canonicalJson(meta) === canonicalJson(params.meta ?? {});
+}
+
+/** The lease renewed with the caller's own length and meta. Undefined if it is lost, or the service doesn't answer. */
+async function renewedFor({ answer: { lease } }: Answered<Held>, { params, deps }: LocalWaiter): Promise<Answered<Held> | undefined> {
+  const { key, leaseId } = lease;
+  const { leaseMs, meta = {} } = params;
+  const bounds = boundsFor(leaseMs, capBudgetMs(Math.min(lease.leaseMs, HANDOFF_BUDGET_MS), deps.context));
+  const { answer, ...when } = await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps);
+  return answer.ok ? { answer, ...when } : undefined;
+}
+
 /** The request for the key on behalf of a line. */
 interface Asking {
   readonly giveUp: AbortController;
@@ -102,7 +116,7 @@ interface Asking {
 }
 
 class LocalQueue {
-  readonly #params: Request;
+  readonly #key: string;
   readonly #onEmpty: () => void;
   readonly #standing = new Heap<LocalWaiter>(({ order }) => order);
   readonly #byTime = new Heap<LocalWaiter>(({ dueMs }) => dueMs);
@@ -116,16 +130,17 @@ class LocalQueue {
   #isHeld = false;
   #localHandoffs = 0;
 
-  constructor(params: Request, onEmpty: () => void) {
-    this.#params = params;
+  constructor(key: string, onEmpty: () => void) {
+    this.#key = key;
     this.#onEmpty = onEmpty;
   }
 
-  join(owner: string, wait: Wait, signal: AbortSignal | undefined, deps: AcquireDeps): Promise<LocalGrant> {
+  join(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<LocalGrant> {
+    const { signal } = params;
     return new Promise<LocalGrant>((resolve, reject) => {
       const settle = (): void => signal?.removeEventListener("abort", abort);
       const waiter: LocalWaiter = {
-        owner,
+        params,
         deps,
         order: this.#arrived++,
         dueMs: deps.clock.monotonicMs() + wait.leftMs(),
@@ -156,12 +171,12 @@ class LocalQueue {
     if (this.#asking || this.#isHeld || this.#verdict) return;
     const { first } = this.#standing;
     if (!first) return this.#onEmpty();
-    const { owner, deps } = first;
+    const { params, deps } = first;
     const giveUp = new AbortController();
     const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
     this.#news = news;
     this.#localHandoffs = 0;
-    const ended = untilGranted({ ...this.#params, owner, signal: giveUp.signal }, news, deps)
+    const ended = untilGranted({ ...params, signal: giveUp.signal }, news, deps)
       .then(
         async (answered) => void (await this.#give(answered, deps)),
         (error: unknown) => {
@@ -177,18 +192,27 @@ class LocalQueue {
     this.#asking = { giveUp, ended };
   }
 
-  /** The lease to the first in line; whether there was one. If all have left, nobody ever held it. */
+  /**
+   * Gives the lease to the first in line, renewed where it isn't as that caller asked for it. Returns false if all have
+   * left, or the renewal fails: then the lease is cancelled, and no caller ever held it.
+   */
   async #give(answered: Answered<Held>, deps: AcquireDeps): Promise<boolean> {
-    const { first } = this.#standing;
-    if (!first) {
-      await cancel(answered.answer.lease, deps);
-      return false;
+    for (let renewals = 0; ; renewals++) {
+      const { first } = this.#standing;
+      if (first && suits(answered.answer.lease, first.params)) {
+        this.#remove(first);
+        this.#isHeld = true;
+        this.#news = undefined;
+        first.resolve({ answered, handoff: this.#handoff() });
+        return true;
+      }
+      const renewed = first && renewals < RENEWALS_MAX ? await renewedFor(answered, first) : undefined;
+      if (!renewed) {
+        await cancel(answered.answer.lease, deps);
+        return false;
+      }
+      answered = renewed;
     }
-    this.#remove(first);
-    this.#isHeld = true;
-    this.#news = undefined;
-    first.resolve({ answered, handoff: this.#handoff() });
-    return true;
   }
 
   #handoff(): Handoff {
@@ -203,8 +227,8 @@ class LocalQueue {
       handOff: async (from) => {
         const { first: next } = this.#standing;
         if (isOver || !next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
-        const { leaseMs } = this.#params;
-        const { deps, owner } = next;
+        const { deps, params } = next;
+        const { leaseMs, owner } = params;
         const news = new Wait(Number.POSITIVE_INFINITY, deps);
         news.heard(refuse("locked"));
         this.#news = news;
@@ -255,7 +279,7 @@ class LocalQueue {
   #tellTime(): boolean {
     const { first } = this.#byTime;
     if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
-    const what = `acquire ${this.#params.key}`;
+    const what = `acquire ${this.#key}`;
     this.#leave(first, this.#news?.over(what) ?? timeoutOf(what, {}));
     return true;
   }
