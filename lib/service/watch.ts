@@ -1,12 +1,13 @@
 /** A request that waits: it looks at the record, and does not write to it meanwhile. */
+import type { Backoff } from "../core/backoff.js";
+import { backoffMs } from "../core/backoff.js";
 import type { LockRecord } from "../core/record.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/port.js";
 import type { Requests } from "./request.js";
 
 /** Pauses between two looks: the first, doubled up to the longest. */
-const FIRST_POLL_MS = 50;
-const LONGEST_POLL_MS = 400;
+const POLLS: Backoff = { firstMs: 50, longestMs: 400 };
 
 /** Looks at the record until `isNews`, or `waitMs` or the service's own bound has passed; what it was at the last look. */
 export async function watch(
@@ -21,7 +22,7 @@ export async function watch(
     const record = await (reads === 0 ? store.read(address) : singleFlight(store, address));
     const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
     if (hasChanged(record) || leftMs <= 0 || signal?.aborted) return record;
-    const pauseMs = Math.min(FIRST_POLL_MS * 2 ** Math.min(reads, 10), LONGEST_POLL_MS, leftMs);
+    const pauseMs = Math.min(backoffMs(POLLS, reads), leftMs);
     await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
   }
 }

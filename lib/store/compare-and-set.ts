@@ -8,6 +8,8 @@
  *
  * Bounded: a request that keeps losing gives up, definitely without a write.
  */
+import type { Backoff } from "../core/backoff.js";
+import { backoffMs } from "../core/backoff.js";
 import type { Command, Decision, Touch } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockPolicy } from "../core/record.js";
@@ -38,7 +40,7 @@ export interface CompareAndSetDeps {
 }
 
 /** Longest pause before a lost race is decided again, growing with the attempts. */
-const BACKOFF_STEP_MS = 4;
+const PAUSES: Backoff = { firstMs: 4, longestMs: 256 };
 
 /** Decides `command` starting from `seen`, and writes until a decision stands. */
 export async function compareAndSet<C extends Command>(
@@ -51,7 +53,7 @@ export async function compareAndSet<C extends Command>(
   // A record that refused one more waiter for a reason of the table's own is written as a whole.
   const appendsRefused = new Set<number | undefined>();
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
-    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
     const { answer, next, touch, behind, events } = transition(seen, command, clocks(), policy);
     const appended = behind && !appendsRefused.has(seen?.version) ? append?.() : undefined;
     const written = touch ? touchWaiter(touch) : (appended ?? (next && replace(next, seen)));
@@ -83,7 +85,7 @@ export async function compareAndSetAll<C extends Command>(
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<readonly (Applied<C> | undefined)[]> {
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
-    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
     const reading = clocks();
     const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, policy));
     if (decisions.some(({ answer }) => !answer.ok))

@@ -2,6 +2,8 @@
  * Acquiring many keys at once. A set doesn't queue: who waits for one looks at the keys that were in its way,
  * and asks for all of them again when they are free.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import type { Held } from "../../core/commands.js";
 import type { HolderView, Refusal } from "../../core/errors.js";
 import type { Mode } from "../../core/record.js";
@@ -21,8 +23,7 @@ import { checkOneOf, refused } from "../options.js";
 import { Wait } from "./wait.js";
 
 /** A look at a key that was in the way, and the pause after it. */
-const LOOK_MS = 100;
-const LONGEST_LOOK_MS = 1000;
+const LOOKS: Backoff = { firstMs: 100, longestMs: 1000 };
 /** So many looks before a set with a scope is asked for again all the same: who is in the way may be of that scope. */
 const LOOKS_IN_SCOPE = 5;
 
@@ -97,7 +98,7 @@ export async function untilSet(
       const mode = modes.get(inTheWay);
       for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
         if (wait.leftMs() <= 0) throw over();
-        const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, wait.leftMs());
+        const lookMs = Math.min(backoffMs(LOOKS, looks), wait.leftMs());
         await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
         if (signal.aborted) throw abortError(signal);
         const holders = await holdersInTheWay(session, inTheWay, mode, bounds());

@@ -8,6 +8,8 @@
  *
  * A key whose queue is full, or that this one may not queue for, is asked for again and again, less and less often.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
@@ -21,8 +23,7 @@ import { errorOf, LockUnavailableError } from "../errors.js";
 import type { Wait } from "./wait.js";
 
 /** Asking again where there is no queue: the first pause, doubled each time up to the longest, with jitter. */
-const FIRST_POLL_MS = 40;
-const LONGEST_POLL_MS = 1000;
+const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 
 /** What another id, or another time, may mend: also that an id lost its place while so many leases ended that it is too old for another. */
 const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over"]);
@@ -41,9 +42,9 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     if (answer.ok) return { ...answered, answer };
     if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
     wait.heard(answer);
-    const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
+    const pollMs = backoffMs(POLLS, polls);
     // Jitter on both: those who wait for one lease's end must not all come at that instant.
-    const freeMs = (answer.retryAfterMs ?? pollMs) + FIRST_POLL_MS * random();
+    const freeMs = (answer.retryAfterMs ?? pollMs) + POLLS.firstMs * random();
     await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(what);

@@ -4,6 +4,8 @@
  * the moment when the leader's lease could be over. So a leader that died is replaced when its lease and margin have
  * passed, one that resigned within a renewal interval.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import { LIMITS, renewAfterMs } from "../../core/limits.js";
 import { tryOnce } from "../acquire/acquire.js";
 import { boundsFor, pause } from "../transport/retry.js";
@@ -29,8 +31,7 @@ export type Lead = (lease: Lease) => Promise<void> | void;
 /** Who asks at the end of the leader's lease comes up to so much later: not all who stand by at once. */
 const SPREAD_MS = 500;
 /** Pauses while the service can't be reached: the first, doubled up to the longest. */
-const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 30_000;
+const RETRIES: Backoff = { firstMs: 500, longestMs: 30_000 };
 
 /** @throws InvalidRequestError naming what is wrong with the options of an election. */
 export function checkElect(options: ElectOptions): void {
@@ -67,7 +68,7 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
       await pauseFor(
         session,
-        deps.random() * Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failedAttempts++, 10)),
+        deps.random() * backoffMs(RETRIES, failedAttempts++),
         options.signal,
       );
     }

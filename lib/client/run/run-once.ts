@@ -8,6 +8,8 @@
  * A thrown error lets the next caller start at once; a final one is kept, and replayed. Work that is done
  * stays done: a result that can't be kept is left out of the record, never a reason to do it again.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import { digestOf } from "../../core/canonical.js";
 import type { Refusal } from "../../core/errors.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
@@ -63,8 +65,7 @@ export interface RunResult<T> {
 
 /** Pauses between two starts: after one that the service held for us, and otherwise the first, doubled up to the longest. */
 const BREATH_MS = 30;
-const FIRST_POLL_MS = 40;
-const LONGEST_POLL_MS = 1000;
+const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 /** The service holds a request for so much less than is left of the wait, for its answer has a way to go. */
 const ANSWER_MS = 500;
 
@@ -110,7 +111,7 @@ async function begin(session: Session, key: string, options: RunOptions): Promis
     if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
     wait.heard(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
-    const pollMs = wasHeld ? BREATH_MS : Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
+    const pollMs = wasHeld ? BREATH_MS : backoffMs(POLLS, polls);
     const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
     if (pauseMs > 0) await pause(pauseMs, clock, signal);
     if (signal?.aborted) throw abortError(signal);

@@ -3,6 +3,8 @@
  * that says so: the leaseId in it makes that safe. Each attempt notes when it was sent, for that is
  * what the reply's remaining time counts from.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuse } from "../../core/errors.js";
 import { NoResponse } from "../../core/api/locks.js";
@@ -61,9 +63,8 @@ export function boundsFor(leaseMs: number, budgetMs: number): { readonly attempt
 
 const TIMED_OUT = "no answer in time";
 /** First pause between attempts; doubles, with full jitter. */
-const FIRST_PAUSE_MS = 50;
+const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };
 /** Longest pause between attempts. */
-const LONGEST_PAUSE_MS = 1000;
 
 /**
  * Sends `attempt` until it is answered for good or the bounds are met; then the answer is the refusal
@@ -99,7 +100,7 @@ export async function retry<A extends { readonly ok: boolean }>(
       onFailedAttempt?.(failed);
     }
 
-    const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
+    const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * backoffMs(PAUSES, tries));
     if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
       return { answer: honest(failed, ambiguous), sentAt, ambiguous };
     }
