@@ -16,6 +16,7 @@ const BENCHES = new Map([
   ["weight", weight],
   // The CDK takes its time to load: only for who asks.
   ["costs", async () => (await import("./costs.js")).costs()],
+  ["crowd", async () => (await import("./crowd.js")).crowd()],
   ["memory", async () => (await import("./memory.js")).memory()],
 ]);
 

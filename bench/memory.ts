@@ -34,7 +34,7 @@ export interface Footprint {
   /** The first request of a process: a connection is made, nothing is compiled yet. */
   readonly firstMs: number;
   /** One of the later requests. */
-  readonly latestMs: number;
+  readonly laterMs: number;
   /** Resident memory at its highest. */
   readonly peakMb: number;
 }
@@ -71,8 +71,8 @@ const PROGRAM = `
   for (let count = 0; count < ${PAIRS / 2}; count++) await pair();
   const warm = cpuMs();
   for (let count = 0; count < ${PAIRS}; count++) await pair();
-  const latestMs = (cpuMs() - warm) / ${2 * PAIRS};
-  console.error(JSON.stringify({ importMs: loaded - began, firstMs: first - loaded, latestMs, peakMb: process.resourceUsage().maxRSS / 1024 }));`;
+  const laterMs = (cpuMs() - warm) / ${2 * PAIRS};
+  console.error(JSON.stringify({ importMs: loaded - began, firstMs: first - loaded, laterMs, peakMb: process.resourceUsage().maxRSS / 1024 }));`;
 
 /** The tables. @throws StartError when no engine can start. */
 export async function memory(): Promise<string> {
@@ -87,7 +87,7 @@ export async function memory(): Promise<string> {
     for (let round = 0; round < ROUNDS; round++) measured.push(await run(join(directory, "index.mjs"), engine.endpoint));
     // What else the machine does only ever adds to it.
     const least = (of: keyof Footprint): number => Math.min(...measured.map((one) => one[of]));
-    const footprint = { importMs: least("importMs"), firstMs: least("firstMs"), latestMs: least("latestMs"), peakMb: least("peakMb") };
+    const footprint = { importMs: least("importMs"), firstMs: least("firstMs"), laterMs: least("laterMs"), peakMb: least("peakMb") };
     return [footprintTable(footprint), memoryTable(rounded(footprint))].join("\n\n");
   } finally {
     await engine.stop();
@@ -116,33 +116,33 @@ async function run(code: string, endpoint: string): Promise<Footprint> {
 }
 
 /** As it is printed, and as all else is computed from. */
-function rounded({ importMs, firstMs, latestMs, peakMb }: Footprint): Footprint {
+function rounded({ importMs, firstMs, laterMs, peakMb }: Footprint): Footprint {
   return {
     importMs: Math.round(importMs),
     firstMs: Math.round(firstMs),
-    latestMs: Number(latestMs.toFixed(2)),
+    laterMs: Number(laterMs.toFixed(2)),
     peakMb: Math.round(peakMb),
   };
 }
 
 function footprintTable(footprint: Footprint): string {
-  const { importMs, firstMs, latestMs, peakMb } = rounded(footprint);
+  const { importMs, firstMs, laterMs, peakMb } = rounded(footprint);
   return markdownTable([
     ["of the function", "measured"],
     ["to load the code", `${importMs} ms of CPU`],
     ["its first request", `${firstMs} ms of CPU`],
-    ["each later request", `${latestMs.toFixed(2)} ms of CPU`],
+    ["each later request", `${laterMs.toFixed(2)} ms of CPU`],
     ["memory at its highest", `${peakMb} MB`],
   ]);
 }
 
 /** What they come to with so much memory: the CPU divided by the share of one. */
-export function memoryTable({ importMs, firstMs, latestMs, peakMb }: Footprint): string {
+export function memoryTable({ importMs, firstMs, laterMs, peakMb }: Footprint): string {
   return markdownTable([
     ["memory", "CPU", "cold start: code and first request", "later request: CPU", "with the table", "a million requests", "of it in use"],
     ...MEMORY_MB.map((mb) => {
       const share = mb / ONE_CPU_MB;
-      const requestMs = latestMs / share;
+      const requestMs = laterMs / share;
       const billedMs = Math.ceil(requestMs + TABLE_MS);
       const usd = PRICES.invocations.usd + billedMs * 1000 * (mb / 1024) * PRICES.gbSeconds.usd;
       return [
