@@ -1,28 +1,13 @@
 /** The core's queue with one thing wrong with it, by name of what it does and of the rule that must notice. */
 import { check } from "../../lib/core/lock/check.js";
-import type { Command, Held, Waiting } from "../../lib/core/commands.js";
-import type { Refusal } from "../../lib/core/errors.js";
+import type { Command, Waiting } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { LockRecord, Waiter } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Decide } from "./kinds-broken.js";
-import { compareAndSet } from "./kinds-broken.js";
+import { decide } from "./kinds-broken.js";
+import type { Core } from "./queue-core.js";
 import type { QueueRule } from "./queue-rules.js";
-
-interface Ref {
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
-}
-
-/** How a command is decided, and what a look is told. */
-export interface Core {
-  readonly compareAndSet: Decide;
-  readonly look: (record: LockRecord | undefined, ref: Ref, reading: ClockReading) => Held | Waiting | Refusal;
-}
-
-/** The core as it is. */
-export const CORE: Core = { compareAndSet, look: check };
 
 /** What a history comes to, whatever rule is watched: it ends. */
 export const SERVED = "whoever visits as told is granted in the end";
@@ -39,9 +24,9 @@ type View = (record: LockRecord, reading: ClockReading, command?: Command) => Lo
 const seeing =
   (view: View, restored: (next: LockRecord, before: LockRecord, seen: LockRecord) => LockRecord = (next) => next): Decide =>
   (record, command, reading) => {
-    if (!record) return compareAndSet(record, command, reading);
+    if (!record) return decide(record, command, reading);
     const seen = view(record, reading, command);
-    const decision = compareAndSet(seen, command, reading);
+    const decision = decide(seen, command, reading);
     return decision.next ? { ...decision, next: restored(decision.next, record, seen) } : decision;
   };
 
@@ -49,7 +34,7 @@ const seeing =
 const writing =
   (change: (next: LockRecord, before: LockRecord, command: Command, reading: ClockReading) => LockRecord): Decide =>
   (record, command, reading) => {
-    const decision = compareAndSet(record, command, reading);
+    const decision = decide(record, command, reading);
     return decision.next && record ? { ...decision, next: change(decision.next, record, command, reading) } : decision;
   };
 
@@ -67,9 +52,9 @@ const withTheirTurns = (next: LockRecord, before: LockRecord): LockRecord => ({
 const hiding =
   (what: "offers" | "waiters", isHidden: (command: Command & { type: "acquire" }) => boolean): Decide =>
   (record, command, reading) => {
-    if (!record || command.type !== "acquire" || !isHidden(command)) return compareAndSet(record, command, reading);
+    if (!record || command.type !== "acquire" || !isHidden(command)) return decide(record, command, reading);
     const hidden = record[what].filter(({ leaseId }) => leaseId !== command.leaseId);
-    const decision = compareAndSet(
+    const decision = decide(
       { ...record, [what]: record[what].filter(({ leaseId }) => leaseId === command.leaseId) },
       command,
       reading,
@@ -91,18 +76,18 @@ const behindAll = writing((next, before) => {
 });
 
 const neverHears: Decide = (record, command, reading) => {
-  const { touch: _lost, ...decision } = compareAndSet(record, command, reading);
+  const { touch: _lost, ...decision } = decide(record, command, reading);
   return decision;
 };
 
 const countsHearing: Decide = (record, command, reading) => {
-  const { touch, ...decision } = compareAndSet(record, command, reading);
+  const { touch, ...decision } = decide(record, command, reading);
   if (!touch || !record) return decision;
   return { ...decision, next: { ...record, version: record.version + 1, waiters: record.waiters.with(touch.index, touch.waiter) }, touch };
 };
 
 const hearsAll: Decide = (record, command, reading) => {
-  const decision = compareAndSet(record, command, reading);
+  const decision = decide(record, command, reading);
   const { touch } = decision;
   if (!touch || !record) return decision;
   const next = { ...record, waiters: record.waiters.map((waiter) => ({ ...waiter, aliveUntilMs: waiter.aliveUntilMs + 1_000 })) };
@@ -111,8 +96,8 @@ const hearsAll: Decide = (record, command, reading) => {
 
 /** Releases and leaves as ever, and lets the queue stand as it is. */
 const movesNobody: Decide = (record, command, reading) => {
-  if (!record || command.type === "acquire") return compareAndSet(record, command, reading);
-  const decision = compareAndSet(
+  if (!record || command.type === "acquire") return decide(record, command, reading);
+  const decision = decide(
     { ...record, waiters: record.waiters.filter((waiter) => "leaseId" in command && waiter.leaseId === command.leaseId) },
     command,
     reading,
@@ -183,7 +168,7 @@ const neverTakesOver: Decide = seeing((record, { earliestMs }) => ({
 }));
 
 const believesAnybody: Decide = (record, command, reading) =>
-  compareAndSet(record, "principal" in command ? { ...command, principal: "P" } : command, reading);
+  decide(record, "principal" in command ? { ...command, principal: "P" } : command, reading);
 
 const looks =
   (change: (seen: Waiting, ...rest: Parameters<Core["look"]>) => Waiting): Core["look"] =>
@@ -202,64 +187,64 @@ export const BROKEN: readonly Broken[] = [
   {
     does: "looks past whose turn it is",
     rule: "S12: never more holds and turns than may hold at once",
-    core: { compareAndSet: hiding("offers", ({ wait }) => !wait) },
+    core: { decide: hiding("offers", ({ wait }) => !wait) },
   },
   {
     does: "goes by the later clock alone for who is heard of",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: byTheLater.waiters },
+    core: { decide: byTheLater.waiters },
   },
   {
     does: "goes by the later clock alone for turns",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: byTheLater.offers },
+    core: { decide: byTheLater.offers },
   },
   {
     does: "keeps a place for a visit's time and no longer",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: agedBy(() => 11_500).waiters },
+    core: { decide: agedBy(() => 11_500).waiters },
   },
   {
     does: "keeps a turn for less than a visit's time",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: agedBy(() => 2_000).offers },
+    core: { decide: agedBy(() => 2_000).offers },
   },
-  { does: "writes nobody down who is heard of", rule: "L2: nobody who visits as told is skipped", core: { compareAndSet: neverHears } },
+  { does: "writes nobody down who is heard of", rule: "L2: nobody who visits as told is skipped", core: { decide: neverHears } },
   { does: "tells nobody to say that it is there", rule: "L2: nobody who visits as told is skipped", core: { look: ofItsTurn } },
   {
     does: "lets those in at once who don't wait",
     rule: "L2: nobody who visits as told is overtaken",
-    core: { compareAndSet: hiding("waiters", ({ wait }) => !wait) },
+    core: { decide: hiding("waiters", ({ wait }) => !wait) },
   },
-  { does: "queues at the head", rule: "L2: nobody who visits as told is overtaken", core: { compareAndSet: atTheHead } },
+  { does: "queues at the head", rule: "L2: nobody who visits as told is overtaken", core: { decide: atTheHead } },
   {
     does: "never withdraws a turn",
     rule: "L3: a turn that nobody comes for lasts its window and a visit",
-    core: { compareAndSet: keepsTurns },
+    core: { decide: keepsTurns },
   },
   {
     does: "gives every one of the dead a turn",
     rule: "L3: a turn that nobody comes for lasts its window and a visit",
-    core: { compareAndSet: skipsOneAtATime },
+    core: { decide: skipsOneAtATime },
   },
   { does: "tells all to be patient", rule: "a look tells who has something to write", core: { look: patiently } },
   { does: "tells only whose turn it is", rule: "a look tells who has something to write", core: { look: ofItsTurn } },
   {
     does: "moves nobody on",
     rule: "no write leaves the key to nobody while somebody waits who fits",
-    core: { compareAndSet: movesNobody },
+    core: { decide: movesNobody },
   },
   {
     does: "offers to one at a time",
     rule: "no write leaves the key to nobody while somebody waits who fits",
-    core: { compareAndSet: offersOneAtATime },
+    core: { decide: offersOneAtATime },
   },
-  { does: "queues at the head", rule: "the queue is in order", core: { compareAndSet: atTheHead } },
-  { does: "has no eye for priority", rule: "the queue is in order", core: { compareAndSet: behindAll } },
-  { does: "counts being heard of", rule: "S2: what is heard of leaves the version alone", core: { compareAndSet: countsHearing } },
-  { does: "hears of all when it hears of one", rule: "S2: what is heard of leaves the version alone", core: { compareAndSet: hearsAll } },
-  { does: "goes by the clock alone", rule: "S3: tokens rise with claims", core: { compareAndSet: repeatsTokens } },
-  { does: "forgets who left", rule: "S7: who left or held is gone", core: { compareAndSet: forgetsWhoLeft } },
-  { does: "believes whoever asks", rule: "S15: strangers change nothing", core: { compareAndSet: believesAnybody } },
-  { does: "never takes over", rule: SERVED, core: { compareAndSet: neverTakesOver } },
+  { does: "queues at the head", rule: "the queue is in order", core: { decide: atTheHead } },
+  { does: "has no eye for priority", rule: "the queue is in order", core: { decide: behindAll } },
+  { does: "counts being heard of", rule: "S2: what is heard of leaves the version alone", core: { decide: countsHearing } },
+  { does: "hears of all when it hears of one", rule: "S2: what is heard of leaves the version alone", core: { decide: hearsAll } },
+  { does: "goes by the clock alone", rule: "S3: tokens rise with claims", core: { decide: repeatsTokens } },
+  { does: "forgets who left", rule: "S7: who left or held is gone", core: { decide: forgetsWhoLeft } },
+  { does: "believes whoever asks", rule: "S15: strangers change nothing", core: { decide: believesAnybody } },
+  { does: "never takes over", rule: SERVED, core: { decide: neverTakesOver } },
 ];

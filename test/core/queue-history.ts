@@ -10,7 +10,7 @@ import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { leaseId, START_MS } from "../store/fixture.js";
-import type { Core } from "./queue-broken.js";
+import type { Core } from "./queue-core.js";
 import { writtenOver } from "./queue-key.js";
 
 const E = DEFAULTS.clockErrorMs;
@@ -156,7 +156,7 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
   ): string | undefined {
     const now = reading();
     const before = record;
-    const decision: Decision | undefined = command && core.compareAndSet(before, command, now);
+    const decision: Decision | undefined = command && core.decide(before, command, now);
     const answer = decision?.answer ?? core.look(before, { key: "k", leaseId: by?.leaseId ?? "", principal: "P" }, now);
     if (decision) record = writtenOver(before, decision);
     if (command && by) sent.push({ command, leaseId: by.leaseId });
