@@ -1,7 +1,7 @@
-/** DynamoDB's wire form of a value. lib-dynamodb leaves it in the item that a refused write brings back. */
+/** DynamoDB's wire form of a value. lib-dynamodb does not convert the item that a refused write returns. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 
-/** The plain value of `value`, for the types that an item of ours has. */
+/** Converts `value` to a plain value, for the types that our items have. */
 export function plain(value: AttributeValue): unknown {
   if (value.S !== undefined) return value.S;
   if (value.N !== undefined) return Number(value.N);
@@ -11,7 +11,7 @@ export function plain(value: AttributeValue): unknown {
   return null;
 }
 
-/** The plain values of an item. */
+/** Converts an item to plain values. */
 export function plainItem(item: Readonly<Record<string, AttributeValue>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plain(value)]));
 }

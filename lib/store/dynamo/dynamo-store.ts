@@ -1,13 +1,13 @@
 /**
- * Records in DynamoDB: guess, then decide.
+ * Records in DynamoDB: the fast path first, then compare-and-set.
  *
  *  1. send the command's common case as one conditional UpdateItem (fast-path.ts);
- *  2. refused: the item comes back with the refusal, at no charge; the core decides on it (compare-and-set.ts);
- *  3. a decision that changes something is written on condition that the version is the one seen.
+ *  2. refused: the refusal returns the item, at no charge, and the core decides on it (compare-and-set.ts);
+ *  3. write a decision that changes something on condition that the version is the one seen.
  *
- * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads.
- * A write that had succeeded and was sent again, by us or by the AWS SDK, is recognised in the item it
- * brings back. Never a write without a condition, never a delete.
+ * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads. If a write
+ * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
+ * nothing is ever deleted.
  */
 import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import type { CancellationReason, DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -30,12 +30,12 @@ import { NewerFormat } from "../port.js";
 import { TABLE } from "./table.js";
 import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
 
-/** Tries of one write that met a transaction on the same item; the SDK does not retry these. */
+/** Attempts at one write that met a transaction on the same item; the SDK does not retry these. */
 const CONFLICT_ATTEMPTS = 5;
-/** Items one shard's query looks at, found or filtered out. */
+/** Items that one shard's query reads, before filtering. */
 const QUERY_LIMIT = 100;
 
-/** A store on the table `tableName`. */
+/** Creates a store on the table `tableName`. */
 export function createDynamoStore({
   client,
   tableName,
@@ -46,7 +46,7 @@ export function createDynamoStore({
   const recentRecords = new RecentRecords(deps.clock);
   let tenancy: Promise<TableTenancy> | undefined;
 
-  /** One conditional write; a refusal brings the item. */
+  /** Sends one conditional write. A refused write returns the item. */
   async function write(
     address: Address,
     { condition, update, names, values }: Write,
@@ -74,7 +74,7 @@ export function createDynamoStore({
     }
   }
 
-  /** Several conditional writes as one; undefined if it happened, else the records that refused it, by their place. */
+  /** Sends several conditional writes as one. Returns undefined if they happened, else the records that refused, by index. */
   async function transact(
     writes: readonly (Write & { readonly address: Address })[],
   ): Promise<ReadonlyMap<number, LockRecord | undefined> | undefined> {
@@ -106,7 +106,7 @@ export function createDynamoStore({
     }
   }
 
-  /** Decided writes of the key, which is seen anew by each. */
+  /** Returns the key's writes, which also update its recent record. */
   function writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
     const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
       const result = await written;
@@ -137,14 +137,14 @@ export function createDynamoStore({
       return mine;
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
-      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another was first just now.
+      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another client recorded it first.
     }
   }
 
   return {
     tenancy(mine) {
       tenancy ??= recordedTenancy(mine).catch((error: unknown) => {
-        tenancy = undefined; // The next request asks again.
+        tenancy = undefined; // The next request tries again.
         throw error;
       });
       return tenancy;
@@ -155,7 +155,7 @@ export function createDynamoStore({
       const recent = recentRecords.of(address);
       const fast = fastPath(address.kind, command, reading, deps.policy, recent);
       if (!fast) {
-        // Only a change may rest on what was seen before: it is written on that version, or not at all.
+        // Only a change may depend on a cached record: it is written only if that version is still current.
         const { record } = recent;
         const seen = record && transition(record, command, reading, deps.policy).next ? record : await this.read(address);
         return compareAndSet(seen, command, clocks, writesTo(address, command, clocks), deps);
@@ -178,9 +178,9 @@ export function createDynamoStore({
         const fast = fastPath(address.kind, command, reading, deps.policy);
         return fast ? [{ address, ...fast }] : [];
       });
-      // Those that refused bring their items: one that stays refused decides, and nobody else need be read.
+      // The response has the items of the parts that refused. If the core refuses one of them too, no other part needs a read.
       const refused = writes.length === parts.length ? await transact(writes) : new Map<number, LockRecord | undefined>();
-      // What was free is decided as if it were new; a set's answer doesn't tell the version, which is another then.
+      // These keys were free and are decided as if they were new. Only the version differs, and a set's answer doesn't include it.
       if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.policy));
       const decided = parts.map(({ command }, index) => {
         const seen = refused.get(index);
@@ -211,7 +211,7 @@ export function createDynamoStore({
       const input = {
         ...table,
         Key: payloadKey(address, digest),
-        // What is there under this digest is this text. It is only ever kept for longer.
+        // The item of this digest always has this text. Only its TTL changes.
         ConditionExpression: text === undefined ? "#x < :x" : "attribute_not_exists(#x) OR #x < :x",
         UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t",
         ExpressionAttributeNames: { "#x": TABLE.ttlAttribute },
@@ -243,12 +243,12 @@ export function createDynamoStore({
     },
   };
 
-  /** The held keys of one shard, in order, and how far they are known to be complete. */
+  /** Returns the held keys of one shard, in order, and the key up to which the page is complete. */
   async function queryShard(shard: number, { namespace, kind, prefix, after }: ListQuery): Promise<ListPage> {
     // Every key character is above " " and below DEL, so the two ends need no other bound.
     const from = after >= prefix ? `${after} ` : prefix;
     const to = `${prefix}\u007f`;
-    // A cursor beyond the prefix: nothing is left, and a range that ends before it begins is refused by the table.
+    // The cursor is beyond the prefix, so no key is left. DynamoDB rejects a range that ends before it begins.
     if (from > to) return { items: [] };
     const { Items = [], LastEvaluatedKey } = await documents.send(
       new QueryCommand({
@@ -267,8 +267,9 @@ export function createDynamoStore({
 }
 
 /**
- * The whole record, on condition that nothing changed since it was seen. That a waiter was heard of leaves the
- * version alone and is counted: so a queue is written over the very one that was seen, and one that stays the same is left alone.
+ * Writes the whole record, on condition that nothing changed since it was seen. A keep-alive leaves the version alone,
+ * but is counted. So a changed queue is written only over the queue that was seen, and an unchanged queue is left
+ * alone.
  */
 function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
   const isLeft = seen !== undefined && isSameQueue(next, seen);
@@ -293,8 +294,8 @@ function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
 }
 
 /**
- * The record as it was seen. It writes the version that it asks for, and so needs no right but that to update:
- * a ConditionCheck, at the same price, needs one that the roles don't have.
+ * Asserts that the record is as it was seen. It writes back the version that it checks, so it needs only the right to
+ * update. A ConditionCheck costs the same, and needs a right that the roles don't have.
  */
 function unchanged(seen: LockRecord | undefined): Write {
   return {
@@ -305,22 +306,22 @@ function unchanged(seen: LockRecord | undefined): Write {
   };
 }
 
-/** Why each part of a transaction refused it; none where it was something else. */
+/** Returns the refusal of each part of a cancelled transaction; empty for other errors. */
 function cancellationReasons(error: unknown): readonly CancellationReason[] {
   return error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 }
 
-/** lib-dynamodb leaves the refused item in wire form. */
+/** Converts the refused item, which lib-dynamodb leaves in wire form. */
 function seenBy(error: ConditionalCheckFailedException): LockRecord | undefined {
   return error.Item && recordIn(plainItem(error.Item));
 }
 
-/** Of an item that was not there before, AWS returns nothing and the embedded engine its bare key. */
+/** Returns the record of an item. Without a previous item, AWS returns nothing and the embedded engine returns the bare key. */
 function recordIn(item: Item | undefined): LockRecord | undefined {
   return item?.["v"] === undefined ? undefined : fromItem(item);
 }
 
-/** One ordered page out of one page per shard: only as far as every shard is known. */
+/** Merges one page per shard into one ordered page, up to the first key where a shard's page ends. */
 function mergeShards(shards: readonly ListPage[], max: number): ListPage {
   const horizon = shards.reduce<string | undefined>(
     (lowest, { next }) => (next !== undefined && (lowest === undefined || next < lowest) ? next : lowest),
