@@ -1,7 +1,7 @@
 /**
- * The use cases of runs. What is large is kept before the record speaks of it, and only for the lease
- * that holds the run: a zombie's result is not stored. A caller who waits is answered as soon as the
- * record says something new, looking at it and not writing to it meanwhile.
+ * The operations on runs. A large value is stored before the record refers to it, and only for the lease that holds the
+ * run: a zombie's result is not stored. A waiting caller is answered as soon as the record changes. Until then the
+ * service only reads the record, and writes nothing.
  */
 import { digestOf } from "../core/canonical.js";
 import type { Complete, Finished, Held, Renew, Running } from "../core/commands.js";
@@ -23,16 +23,19 @@ import type { Requests } from "./request.js";
 import { given } from "./request.js";
 import { watch } from "./watch.js";
 
-/** What is said of a result that isn't there. */
+/** The answer's mark for a result that is not stored. */
 const OMITTED = { resultOmitted: true } as const;
 
-/** The operations on runs, and the renewal of their leases. */
+/** Makes the operations on runs, and the renewal of their leases. */
 export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
   const { apply, read, store, clocks, clock, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;
   const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
 
-  /** The payload, its large text kept on its own item if `leaseId` holds the run. Whoever doesn't is refused for it. */
+  /**
+   * Stores a large text in an item of its own if `leaseId` holds the run. For any other lease, the payload stays
+   * without text and is refused later.
+   */
   async function keep(
     { payload, largeText }: Packed,
     key: string,
@@ -47,8 +50,8 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
   }
 
   /**
-   * The answer with its values. They may have to be read, and that may fail: then the start has happened all
-   * the same, and the same request finds it.
+   * Adds the stored values to the answer. Reading them may fail. The start has happened nevertheless, and the same
+   * request sent again returns it.
    */
   async function told(key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
     const whole = await read({ key, kind: "runs" }, () => values(key, answer));
@@ -102,7 +105,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       const kept = await read({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
       return kept.ok ? lengthened(await apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs")) : kept;
 
-      /** The record is kept for longer than the checkpoint's own item: so is that, then. */
+      /** Extends the life of the checkpoint's own item, if the record now outlives it. */
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
         if (!answer.ok || !answer.outlived) return answer;
         const prolonged = answer.outlived;
@@ -110,7 +113,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
           await store.keepPayload(addressOf(key), prolonged);
           return { ok: true as const };
         });
-        // The lease is renewed whatever comes of this; the next heartbeat tries again.
+        // The lease is renewed even if this fails. The next heartbeat tries again.
         if (done.ok) await apply({ ...command, prolonged }, "runs");
         return answer;
       }
@@ -151,7 +154,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
 
         async function valuesOf({ state, checkpoint, outcome }: Run) {
           const saved = await unpack(store, addressOf(key), checkpoint);
-          // What an earlier attempt failed with says nothing of the one that runs.
+          // The error of an earlier attempt says nothing about the present one.
           if (state === "running" || state === "interrupted") return given({ checkpoint: saved });
           const value = await unpack(store, addressOf(key), outcome?.payload);
           const isGone = outcome?.payload !== undefined && value === undefined;
@@ -179,7 +182,7 @@ function stateOf(outcome: OutcomeSaid): Pick<Complete, "state" | "omitted"> {
   return { state: "succeeded", ...(outcome.resultOmitted && { omitted: true }) };
 }
 
-/** Defaults filled in, and the digest by which the same start is told from another under its id. */
+/** Fills in defaults, and adds the hash that distinguishes this start from a different one under the same id. */
 function parametersOf(request: StartRequest) {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", fingerprint = "", maxAttempts = DEFAULTS.maxAttempts } = request;
   const { keepResultMs: asked = DEFAULTS.keepResultMs } = request;
