@@ -33,7 +33,7 @@ export function transition(record: LockRecord | undefined, command: Command, rea
   return refusal ? { answer: refusal, events: [] } : decision;
 }
 
-/** Returns the refusal if the next record is both above the size limit and larger than the present one. Shrinking is always allowed. */
+/** Refuses a next record that is both above the size limit and larger than the present one. Shrinking is always allowed. */
 function refuseGrowth(record: LockRecord | undefined, next: LockRecord, { key }: Command): Refusal | undefined {
   const bytes = recordBytes(next);
   const before = record ? recordBytes(record) : 0;

@@ -1,5 +1,5 @@
 /**
- * The log: one line per change of a key's holders and per refusal. From the lines one can reconstruct who held a key
+ * The log: one line per change of a key's holders and per refusal. From the lines you can reconstruct who held a key
  * when, and why others did not. A line never contains a whole leaseId, a scope or a request body.
  */
 import { createHash } from "node:crypto";

@@ -50,7 +50,7 @@ export async function compareAndSet<C extends Command>(
   { replace, touchWaiter, append }: Writes,
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<Applied<C>> {
-  // If a condition of the table's own refused the append, write that record as a whole.
+  // Versions at which the table refused the append. These records are written as a whole.
   const appendsRefused = new Set<number | undefined>();
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));

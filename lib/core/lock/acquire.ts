@@ -59,7 +59,7 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
   return waiter ? poll(before, waiter, place, command, reading, policy) : enqueue(before, command, reading, policy);
 }
 
-/** Decides the first request of an id: queues it, and grants it if it comes to the front at once. */
+/** Decides the first request of an id as if it were queued: granted if it comes to the front at once, else queued or refused. */
 function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId, wait } = command;
   const arrived = waiterFor(command, reading);
@@ -135,7 +135,7 @@ function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolea
   return Object.keys(holds).length > 0 || offers.length > 0 || waiters.some((waiter) => waiter.leaseId !== leaseId);
 }
 
-/** Returns the refusal of a request whose id is in the queue, if another principal or other parameters are queued under it. */
+/** Refuses a request whose id is queued by another principal or with other parameters. */
 function refuseAsking(waiter: Waiter | Offer, { principal, requestHash }: Acquire): Refusal | undefined {
   if (waiter.principal !== principal) return refuse("forbidden");
   if (waiter.requestHash === requestHash) return undefined;

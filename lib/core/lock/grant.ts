@@ -14,7 +14,7 @@ import type { ClockReading } from "../time.js";
 import { isLive, isReclaimable } from "./expiry.js";
 import { freeInMs, holdersOf, withinBytes } from "./views.js";
 
-/** Returns the refusal if `leaseId` can't become a new lease of this key. Also used for the new id of a transfer. */
+/** Refuses a `leaseId` that can't become a new lease of this key. Also used for the new id of a transfer. */
 export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Refusal | undefined {
   if (endingOf(record, leaseId)) return leaseOver(record);
   const timeMs = leaseIdTimeMs(leaseId);
@@ -31,7 +31,7 @@ function leaseOver(record: LockRecord): Refusal {
   return refuse("lease-over", record.floor === "" ? {} : { leaseIdAboveMs: lowWatermarkMs(record) });
 }
 
-/** Returns the refusal of a repeated id whose lease belongs to another principal, is over, or has other parameters. */
+/** Refuses a repeated id whose lease belongs to another principal, is over, or has other parameters. */
 export function refuseReplay(
   record: LockRecord,
   hold: Hold,

@@ -11,8 +11,8 @@
  * read.
  *
  * A waiter polls at the latest every `pollMaxMs`, which is shorter than an offer's life. Polls only read. A waiter
- * writes a keep-alive when half of its time has passed, or while another waiter's offer is unclaimed. So by the time
- * that this offer lapses, every live waiter was seen since it was made, and one write removes the dead ones with it.
+ * writes a keep-alive when half of its time has passed, or while another waiter's offer is unclaimed. So every live
+ * waiter is seen before this offer lapses, and the write that withdraws it also removes the dead waiters.
  */
 import type { Acquire, LeaseEvent, Waiting } from "../commands.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";

@@ -91,12 +91,12 @@ export function isLater({ sequence: before }: Checkpoint, { sequence }: Checkpoi
   return before === undefined || sequence === undefined || sequence >= before;
 }
 
-/** True if the payload's text is stored, in the record or in an item of its own. The record must not refer to one that isn't. */
+/** True if the payload's text is stored, in the record or in an item of its own. The record may refer only to such a payload. */
 export function isStored({ text, ttlAtSec: until }: Payload): boolean {
   return text !== undefined || until !== undefined;
 }
 
-/** Refuses such a payload: its lease got the run only after the service had decided not to store the text. */
+/** Refuses a payload that is not stored: its lease got the run only after the service had decided not to store the text. */
 export function refuseUnkept(): Refusal {
   return refuse("unavailable", { definite: true, detail: "The run was granted while this was under way" });
 }

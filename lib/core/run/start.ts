@@ -69,7 +69,7 @@ function uncounted({ sequence: _ofAnother, ...checkpoint }: Checkpoint): Checkpo
   return checkpoint;
 }
 
-/** Returns the refusal if the work can't be started now. */
+/** Refuses a start while the work runs, or after its last attempt. */
 function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: Start, reading: ClockReading): Refusal | undefined {
   if (isRunning(record, reading)) return refuse("run-in-progress", { retryAfterMs: freeInMs(record, reading) });
   if (run && maxAttempts > 0 && run.attempt >= maxAttempts) {

@@ -110,7 +110,7 @@ function shardOf(key: string): number {
   return (hash >>> 0) % SHARDS;
 }
 
-/** Attributes that a record may lack. A record written over one that had them removes them. */
+/** Attributes that a record may lack. Writing a record without them removes them from the item. */
 export const OPTIONAL: readonly string[] = ["ff", "ox", "qb", "rn", "ug"];
 
 /** The queue's attributes. `qb` is not among them, since it depends on the holders too. */

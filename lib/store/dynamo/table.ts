@@ -11,5 +11,5 @@ export const TABLE = {
   ttlAttribute: "x",
 } as const;
 
-/** Bounds on a call to the table, for the AWS SDK's client: all its attempts together end well before a function does. */
+/** Limits of a call to the table, for the AWS SDK's client. All its attempts together end well before a function's time limit. */
 export const TABLE_CALLS = { maxAttempts: 3, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } } as const;
