@@ -1,4 +1,4 @@
-/** Pauses between attempts that double from the first to the longest: the one formula of all retries and polls. */
+/** Backoff: pauses between attempts double from the first to the longest. All retries and polls use this formula. */
 
 /** The bounds of the pauses, in ms. */
 export interface Backoff {
@@ -6,10 +6,10 @@ export interface Backoff {
   readonly longestMs: number;
 }
 
-/** Doublings after which every pause is the longest: a bound on the exponent. */
+/** The most doublings, so that the exponent stays bounded. */
 const DOUBLINGS_MAX = 30;
 
-/** The pause after `attempts` earlier pauses, in ms, without jitter. */
+/** Returns the pause after `attempts` earlier pauses, in ms, without jitter. */
 export function backoffMs({ firstMs, longestMs }: Backoff, attempts: number): number {
   return Math.min(longestMs, firstMs * 2 ** Math.min(attempts, DOUBLINGS_MAX));
 }

@@ -39,7 +39,7 @@ export interface CompareAndSetDeps {
   readonly random: () => number;
 }
 
-/** Longest pause before deciding again after a lost race, in ms; it grows with the attempts. */
+/** Pauses before deciding again after a lost race, without jitter. */
 const PAUSES: Backoff = { firstMs: 4, longestMs: 256 };
 
 /** Decides `command` starting from `seen`, and retries until a write succeeds or nothing needs writing. */
