@@ -24,7 +24,7 @@ const STALE_MS = 2500;
 
 /**
  * Makes the clocks of one request to a function: its own, and the gateway's time at the request's arrival plus the time
- * elapsed since. Without a gateway (a direct invocation), the function's clock must do.
+ * elapsed since. A direct invocation has no gateway, and its clock interval has no width.
  */
 export function gatewayClocks(clock: Clock, gatewayTimeMs: number | undefined): ReadClocks {
   const arrived = instantOf(clock);

@@ -54,7 +54,7 @@ export type ReadClocks = () => ClockReading;
 export interface LockStore {
   /**
    * Decides `command` on the record at `address` and writes the outcome, atomically.
-   * @throws StoreUnavailable when the table can't be reached. The write may have happened, unless it is `definite`.
+   * @throws StoreUnavailable when the table can't be reached. The write may have happened, unless the error is `definite`.
    */
   apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>>;
   /**
