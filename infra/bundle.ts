@@ -1,7 +1,7 @@
 /**
- * The functions' code: one ES module with its AWS SDK inside, which starts sooner than the runtime's and is
- * the version that was tested. `cdk` makes it before each synth (cdk.json's `build`), and the package
- * carries it, so that who deploys the construct needs neither esbuild nor Docker.
+ * Bundles the functions' code: one ES module that includes the AWS SDK, which starts faster than the runtime's SDK and is the tested
+ * version. `cdk` runs it before each synth (cdk.json's `build`), and the package includes the bundle, so deploying the construct needs
+ * neither esbuild nor Docker.
  */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -9,15 +9,18 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 /**
- * Left out of the bundle: the ways to credentials that a function never goes, since the environment's come
- * first. The SDK loads each only when it gets to it (docs/decisions/008-credential-providers-left-out-of-the-bundle.md).
+ * The credential providers that are left out of the bundle. A function never reaches them, because its environment's credentials come
+ * first, and the SDK loads each only on use (docs/decisions/008-credential-providers-left-out-of-the-bundle.md).
  */
 export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].map((way) => `@aws-sdk/credential-provider-${way}`);
 
-/** Where the construct looks for the code: beside itself. */
+/** The directory where the construct expects the code: next to this file. */
 export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.url));
 
-/** Bundles `entry` as the function's code into `directory`; whoever reads there sees the old code or the new, whole. */
+/**
+ * Bundles `entry` as the function's code into `directory`. Files are replaced atomically, so a concurrent reader sees the old or the new
+ * code.
+ */
 export async function bundleFunction(
   directory = FUNCTION_DIRECTORY,
   entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),

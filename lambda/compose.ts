@@ -1,4 +1,4 @@
-/** Puts a deployed function together from its environment, which it is handed. */
+/** Assembles a deployed function from its environment, which the caller passes in. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { LockPolicy } from "../lib/core/record.js";
@@ -16,13 +16,18 @@ import { metricsOf } from "./metrics.js";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A handler for `env`: `HOLDFAST_TABLE` names the table, `HOLDFAST_TENANT` (`account`, `role` or
- * `claim:NAME`; none: all callers share one namespace) asks for tenants, `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS` turn the
- * rules, `HOLDFAST_LOG_REFUSALS` (0 to 1) samples refusals in the log,
- * `HOLDFAST_SERVER_WAIT_MS` bounds how long a request that waits is held. With `HOLDFAST_SERVICE`, its name
- * among others in the account, the log's lines also are metrics, apart for the keys that begin with one of
- * `HOLDFAST_METRIC_PREFIXES` (separated by commas); a refusal that isn't logged is counted all the same.
- * @throws Error naming the variable that is missing or wrong, when the function starts.
+ * Creates a handler for `env`:
+ *
+ * - `HOLDFAST_TABLE`: the table's name.
+ * - `HOLDFAST_TENANT`: `account`, `role` or `claim:NAME`. Without it, all callers share one namespace.
+ * - `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS`: the lock policy.
+ * - `HOLDFAST_LOG_REFUSALS`: the share of refusals that are logged, from 0 to 1.
+ * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
+ * - `HOLDFAST_SERVICE`: the service's name, unique in the account. With it, log lines are also metrics; a refusal that isn't logged is
+ *   counted anyway.
+ * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
+ *
+ * @throws Error naming the missing or invalid variable, when the function starts.
  */
 export function compose(
   env: Environment,
@@ -57,7 +62,7 @@ export function compose(
   });
 }
 
-/** The tenants that `env` asks for; undefined when it asks for none. @throws Error when they are of no kind that there is */
+/** Returns the tenancy that `env` configures; undefined if there is none. @throws Error if it is invalid. */
 export function tenancyOf(env: Environment): Tenancy | undefined {
   const value = env["HOLDFAST_TENANT"];
   if (value === undefined || value === "") return undefined;
@@ -74,7 +79,7 @@ function serverWaitOf(env: Environment): number {
   return waitMs;
 }
 
-/** The rules that `env` turns. @throws Error naming the variable that is wrong. */
+/** Returns the lock policy that `env` configures. @throws Error naming the invalid variable. */
 export function rulesOf(env: Environment): LockPolicy {
   return createPolicy({
     ...optional(env, "HOLDFAST_RETENTION_MS", "retentionMs"),
@@ -82,7 +87,7 @@ export function rulesOf(env: Environment): LockPolicy {
   });
 }
 
-/** A line of nothing but JSON: Lambda's own `console.log` puts a time, an id and a level before it. */
+/** Writes a line of pure JSON. Lambda's own `console.log` would prepend a time, an id and a level. */
 function write(line: object): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }

@@ -1,4 +1,4 @@
-/** The commands that look at locks and runs, and operate them. */
+/** The commands that inspect and operate locks and runs. */
 import type { Command } from "commander";
 import { Argument, Option } from "commander";
 import { CliError } from "../cli-error.js";
@@ -10,16 +10,16 @@ import { count, duration, some } from "../values.js";
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
 const SHELLS = ["bash", "zsh"] as const;
 const MOST = 1000;
-/** Between looks: a shorter one would only cost, a longer one is no watch. */
+/** The allowed poll intervals: a shorter one only adds cost, a longer one is no longer a watch. */
 const INTERVAL = { leastMs: 200, mostMs: 3_600_000, default: "1s" };
 
 interface ListOptions {
   readonly max: number;
 }
 
-/** Adds them. */
+/** Adds these commands. */
 export function addLookCommands(program: Command, host: CliHost): void {
-  /** An action that is carried out with the locks. */
+  /** Wraps an action that uses the locks. */
   const withLocks =
     <A extends readonly unknown[]>(mode: "changes" | "looks", act: (context: CommandContext, ...given: A) => Promise<number>) =>
     async (...given: A): Promise<void> =>
