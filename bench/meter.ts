@@ -165,6 +165,7 @@ async function counting({ endpoint, tableName }: MeterOptions) {
 }
 
 /** Clients over HTTP. */
+// Over 60 lines: a server and its meters start and stop together.
 export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
   const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
   const { clock, random, travel } = wire;

@@ -19,6 +19,7 @@ import { plain, screenOn } from "./terminal.js";
 export type CliProcess = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "on">;
 
 /** Carries out a command line. Resolves with the exit status; never rejects. */
+// Over 60 lines: the host that it gives to the commands shares its variables.
 export async function main(argv: readonly string[], host: CliProcess = process): Promise<number> {
   const { stdout, stderr } = host;
   // A copy: variables that are set here, for the AWS SDK, must not reach the command.

@@ -70,6 +70,7 @@ const FIRST_PAUSE_MS = 20;
 type Items = NonNullable<TransactWriteCommandInput["TransactItems"]>;
 
 /** The orders in `table`. */
+// Over 60 lines: the methods of one table, each a single conditional write.
 export function ordersIn(table: Table): Orders {
   const { documents, TableName } = table;
 

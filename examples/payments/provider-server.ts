@@ -32,6 +32,7 @@ export interface ProviderServer {
 }
 
 /** Starts on a free port. `ignoresKeys`: one that knows no idempotency keys; there are such. */
+// Over 60 lines: a server with its routes.
 export async function startProvider({ ignoresKeys = false } = {}): Promise<ProviderServer> {
   const moved: number[] = [];
   const keys: string[] = [];

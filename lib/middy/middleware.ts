@@ -39,6 +39,7 @@ interface Begun {
  * Returns `around` as a middleware that shows the lease or run under `name`.
  * @param isAnswer returns true if a response that another middleware made of an error counts as the outcome of the call
  */
+// Over 60 lines: the three phases of a middleware share what they know of a request.
 export function middlewareOf<Event, Context, Under, Name extends string>(
   name: Name,
   around: Around<Event, Context, Under>,

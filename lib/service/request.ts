@@ -79,6 +79,7 @@ const HAS_TENANTS = "this table has tenants, each with a namespace of its own";
 export const HEALTH_KEY = "health";
 
 /** Makes the requests of `caller`, by these clocks. */
+// Over 60 lines: every use case goes through these, and they share the request.
 export function requests(
   { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, exposeCause = false }: ServiceDeps,
   caller: Caller,

@@ -11,6 +11,7 @@ import type { Requests } from "./request.js";
 import { given } from "./request.js";
 
 /** Makes the operations on many leases. */
+// Over 60 lines: the four operations share the caller and the request.
 export function setOperations({ applyAll, principal }: Requests, locks: LockApi): SetApi {
   return {
     async acquireSet({ locks: wanted, ...rest }) {

@@ -23,6 +23,7 @@ import type { LocalQueues } from "./local-queue.js";
 import { transferHold } from "./transfer.js";
 
 /** Returns the calls of `session` for a single key. Callers of one process wait for it in `localQueues`. */
+// Over 60 lines: the calls share the session, and each of them is short.
 export function lockCalls(session: Session, localQueues: LocalQueues): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
   const { deps, registry, context, scope } = session;
 
@@ -66,7 +67,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLock", "work", work);
-      const lease = (await calls.acquire(key, options));
+      const lease = await calls.acquire(key, options);
       // A getter, because upgrade and downgrade change the mode.
       const use = {
         key: lease.key,

@@ -65,11 +65,7 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       if (!goesOn()) return undefined;
       // A lease lost before it reached this code, for example because the process froze, counts as not granted.
       if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
-      await pauseFor(
-        session,
-        deps.random() * backoffMs(RETRIES, failedAttempts++),
-        options.signal,
-      );
+      await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);
     }
   }
   return undefined;

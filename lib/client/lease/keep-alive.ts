@@ -42,6 +42,7 @@ const LONGEST_NAP_MS = 1000;
 const THAW_INTERVALS = 2;
 
 /** Keeps `lease` alive until it ends. */
+// Over 60 lines: one state machine, whose steps share the timers of one lease.
 export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, renewalBatcher, gate }: KeepAliveDeps): void {
   const timers = new Set<Timer>();
   lease.signal.addEventListener("abort", () => timers.forEach((timer) => timer.cancel()), { once: true });

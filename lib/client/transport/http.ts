@@ -45,8 +45,22 @@ const NOBODY_THERE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"])
 /** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
 const ATTEMPTS_AT_NOBODY = 8;
 
+/** Sends one request to a path of the API. */
+type Call = (
+  method: string,
+  path: string,
+  body: object | undefined,
+  options?: CallOptions,
+  extraHeaders?: Record<string, string>,
+) => Promise<Reply>;
+
 /** Returns the operations of the service at `options.url`. */
 export function httpApi(options: HttpOptions): ServiceApi {
+  const call = callerOf(options);
+  return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call), ...setCalls(call) };
+}
+
+function callerOf(options: HttpOptions): Call {
   const { sign, token, fetch: send = fetch } = options;
   const base = options.url.replace(/\/+$/, "");
   /** The number of attempts without a listener, as long as there was never an answer. */
@@ -60,13 +74,7 @@ export function httpApi(options: HttpOptions): ServiceApi {
     return { status: 503, headers: new Headers(), body: refused };
   }
 
-  async function call(
-    method: string,
-    path: string,
-    body: object | undefined,
-    { signal }: CallOptions = {},
-    extra: Record<string, string> = {},
-  ): Promise<Reply> {
+  return async (method, path, body, { signal } = {}, extra = {}) => {
     const url = base + path;
     const text = body && JSON.stringify(body);
     const plain = { ...options.headers, ...extra, ...(text !== undefined && { "content-type": "application/json" }) };
@@ -96,8 +104,11 @@ export function httpApi(options: HttpOptions): ServiceApi {
       if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
     }
-  }
+  };
+}
 
+/** The calls of a lease, of a lock or of a run. */
+function leaseCalls(call: Call): Pick<ServiceApi, "acquire" | "renew" | "check" | "changeMode" | "transfer" | "release"> {
   return {
     async acquire({ kind, key, leaseId, waitMs, ...body }, options) {
       const prefer: Record<string, string> = waitMs === undefined ? {} : { prefer: `wait=${Math.floor(waitMs / 1000)}` };
@@ -122,6 +133,12 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("DELETE", leasePath(ref), undefined, options);
       return reply.status === 204 ? { ok: true, state: (reply.headers.get("lease-state") ?? "unknown") as LeaseState } : refusal(reply);
     },
+  };
+}
+
+/** The calls that look at locks and end holds of others. */
+function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "list" | "health"> {
+  return {
     async breakHold({ key, ...body }, options) {
       const reply = await call("POST", `${keyPath("locks", key)}/break`, body, options);
       return isSuccess(reply) ? { ok: true, ...(reply.body as { breakInMs: number }) } : refusal(reply);
@@ -136,6 +153,16 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("GET", `/v1/locks${queryText(query)}`, undefined, options);
       return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<Listed, "ok">) } : refusal(reply);
     },
+    async health({ deep = false }, options) {
+      const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as { status: "ok"; version: string; serverTimeMs: number }) } : refusal(reply);
+    },
+  };
+}
+
+/** The calls of runs. */
+function runCalls(call: Call): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
+  return {
     async start({ kind: _runs, key, leaseId, waitMs, ...body }, options): Promise<Started | Replayed | Refusal> {
       const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
       return isFinished(reply) ? { ok: true, ...reply.body } : started(reply);
@@ -160,6 +187,12 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options);
       return isSuccess(reply) ? { ok: true } : refusal(reply);
     },
+  };
+}
+
+/** The calls that name many leases. */
+function setCalls(call: Call): Pick<ServiceApi, "acquireSet" | "renewSet" | "releaseSet" | "renewMany"> {
+  return {
     async acquireSet({ leaseId, ...body }, options) {
       const reply = await call("PUT", `/v1/lock-sets/${leaseId}`, body, options);
       return heldSet(reply, reply.status === 201 ? "granted" : "replayed");
@@ -178,10 +211,6 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const { results } = reply.body as { readonly results?: readonly { readonly status: number }[] };
       if (results?.length !== leases.length) throw new NoResponse("the answer is not one per lease");
       return { ok: true, results: results.map(({ status, ...rest }) => held({ ...reply, status, body: rest }, () => "renewed")) };
-    },
-    async health({ deep = false }, options) {
-      const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
-      return isSuccess(reply) ? { ok: true, ...(reply.body as { status: "ok"; version: string; serverTimeMs: number }) } : refusal(reply);
     },
   };
 }

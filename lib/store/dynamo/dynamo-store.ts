@@ -36,6 +36,7 @@ const CONFLICT_ATTEMPTS = 5;
 const QUERY_LIMIT = 100;
 
 /** Creates a store on the table `tableName`. */
+// Over 60 lines: the methods of one port share the table and its recent records.
 export function createDynamoStore({
   client,
   tableName,
