@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { BUGS, LOCK_BUGS } from "../simulation/bugs.js";
 import { KIND_BUGS } from "../simulation/kind-bugs.js";
 import { QUEUE_BUGS } from "../simulation/queue-bugs.js";
+import { RECORD_BUGS } from "../simulation/record-bugs.js";
+import { RULE_BUGS } from "../simulation/rule-bugs.js";
 import { RUN_BUGS } from "../simulation/run-bugs.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
@@ -22,6 +24,8 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["kinds of locks", KIND_BUGS],
     ["the queue", QUEUE_BUGS],
     ["runs", RUN_BUGS],
+    ["records", RECORD_BUGS],
+    ["answers", RULE_BUGS],
   ] as const;
   const [seeds, within] = [
     constant("test/simulation/simulation.test.ts", "SEEDS"),

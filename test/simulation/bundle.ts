@@ -52,14 +52,17 @@ function writtenIn({ name, file, edits }: Bug): Plugin {
   return {
     name: "bug",
     setup(context) {
-      context.onLoad({ filter: new RegExp(`${file.replaceAll(/[/.]/g, "\\$&")}$`) }, async ({ path: source }) => {
-        let contents = await readFile(source, "utf8");
-        for (const [find, replace] of edits) {
-          if (contents.split(find).length !== 2) throw new Error(`${name}: ${file} does not have exactly once: ${find}`);
-          contents = contents.replace(find, () => replace);
-        }
-        return { contents, loader: "ts" };
-      });
+      for (const changed of new Set(edits.map(([, , other = file]) => other))) {
+        context.onLoad({ filter: new RegExp(`${changed.replaceAll(/[/.]/g, "\\$&")}$`) }, async ({ path: source }) => {
+          let contents = await readFile(source, "utf8");
+          for (const [find, replace, other = file] of edits) {
+            if (other !== changed) continue;
+            if (contents.split(find).length !== 2) throw new Error(`${name}: ${changed} does not have exactly once: ${find}`);
+            contents = contents.replace(find, () => replace);
+          }
+          return { contents, loader: "ts" };
+        });
+      }
     },
   };
 }

@@ -88,4 +88,36 @@ export const QUEUE_BUGS: readonly Bug[] = [
       ],
     ],
   },
+  {
+    name: "dead-waiters-stay",
+    why: "dead waiters go only when it is their turn: behind a holder that goes on, the queue stays full of them",
+    file: "lib/core/lock/queue.ts",
+    edits: [
+      ["const drops = isNew || (isFirst && isHeadDead(before, reading));", "const drops = isNew && isFirst && reading.latestMs < 0;"],
+    ],
+  },
+  {
+    name: "the-dead-shown",
+    why: "whoever looks at a key is shown waiters that were not heard of for long",
+    file: "lib/core/lock/views.ts",
+    edits: [["waiters.filter((waiter) => isWaiting(waiter, reading))", "waiters"]],
+  },
+  {
+    name: "refusal-that-writes-nothing",
+    why: "a caller that only tries leaves the record as it is: it never moves a queue of dead waiters on",
+    file: "lib/core/lock/acquire.ts",
+    edits: [["if (!hasMoved) return", "if (hasMoved || !hasMoved) return"]],
+  },
+  {
+    name: "refused-set-that-writes-nothing",
+    why: "a set that is refused leaves all records as they are: it never moves a queue of dead waiters on",
+    file: "lib/store/compare-and-set.ts",
+    edits: [["const isWritten = !answer.ok && next", "const isWritten = !answer.ok && events.length < 0 && next"]],
+  },
+  {
+    name: "heard-of-taken-back",
+    why: "a keep-alive whose write stalled is written over a later one: its waiter counts as dead too early",
+    file: "lib/store/dynamo/fast-path.ts",
+    edits: [[" AND q[${index}].u < :until", ""]],
+  },
 ];

@@ -82,9 +82,10 @@ export const RUN_BUGS: readonly Bug[] = [
         "Promise<Recorded | Refusal> {",
       ],
       [
-        "this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);",
-        `this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
-    this.#end("released", new LockLostError(\`\${this.key}: released\`, "released"));`,
+        "return (await completed).answer;",
+        `const { answer } = await completed;
+    this.#end("released", new LockLostError(\`\${this.key}: released\`, "released"));
+    return answer;`,
       ],
     ],
   },
@@ -99,5 +100,17 @@ export const RUN_BUGS: readonly Bug[] = [
     why: "only the latest outcome is known when it is sent again: one whose answer was lost is told that it was taken over",
     file: "lib/core/run/complete.ts",
     edits: [["before?.outcome === outcomeDigest(command)", 'before?.outcome === ""']],
+  },
+  {
+    name: "checkpoint-prolonged-by-a-save",
+    why: "a checkpoint whose item is kept for longer is saved again as the first of its lease: it undoes a later one",
+    file: "lib/core/run/run.ts",
+    edits: [
+      ["return { digest: payload.digest, ttlAtSec };", "return { ...payload, ttlAtSec };"],
+      [
+        "{ digest, ttlAtSec }: ProlongedPayload): Checkpoint {\n  return saved.digest === digest && outlivedBy(saved, ttlAtSec) ? { ...saved, ttlAtSec } : saved;",
+        "again: ProlongedPayload): Checkpoint {\n  return isLater(saved, { sequence: 0 }) ? { ...again, sequence: 0 } : saved;",
+      ],
+    ],
   },
 ];

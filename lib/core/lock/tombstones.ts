@@ -7,6 +7,7 @@
  * until its time has come. Cancelled ids can be any distance ahead, and any caller may cancel. So the record keeps at
  * most four of them. If there are more, it drops the furthest ahead, since only a request that is as late could still
  * use it.
+ * By a clock that is behind, honest ids are ahead too. If the other clock says so, the first of them to end is dropped.
  */
 import type { LeaseId } from "../lease-id.js";
 import { leaseIdTimeMs } from "../lease-id.js";
@@ -64,21 +65,33 @@ export function endLease(
  */
 export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord {
   const all: readonly Tombstone[] = [{ leaseId, ending }, ...record.ended];
-  const ahead = all.filter((entry) => entry.ending === "cancelled" && !mayRaiseLowWatermark(entry.leaseId, reading));
+  const ahead = all.filter((entry) => mayBeMadeUp(entry) && !mayRaiseLowWatermark(entry.leaseId, reading));
   if (ahead.length <= LIMITS.tombstonesAheadMax) return { ...record, ...keepTombstones(all, record.floor, reading) };
-  const furthest = highestOf(ahead);
-  return furthest.leaseId === leaseId ? record : { ...record, ended: all.filter((entry) => entry !== furthest) };
+  const leaving = firstForgotten(ahead, reading);
+  return leaving.leaseId === leaseId ? record : { ...record, ended: all.filter((entry) => entry !== leaving) };
+}
+
+/** True if the id may never have held. Then its time may be any. */
+function mayBeMadeUp({ ending }: Tombstone): boolean {
+  return ending === "cancelled" || ending === "unknown";
+}
+
+/** The tombstone to drop of too many that are ahead by the earliest clock: the furthest that is ahead by both clocks, else the first to end. */
+function firstForgotten(ahead: readonly Tombstone[], { latestMs }: ClockReading): Tombstone {
+  const byBoth = ahead.filter(({ leaseId }) => !mayRaiseLowWatermark(leaseId, { earliestMs: latestMs, latestMs }));
+  const first = ahead.at(-1);
+  return byBoth.length === 0 && first ? first : highestOf(byBoth);
 }
 
 /** Drops one tombstone if there are too many, and returns the rest with the low watermark after it. */
 function keepTombstones(all: readonly Tombstone[], floor: LeaseId, reading: ClockReading): Pick<LockRecord, "ended" | "floor"> {
   if (all.length <= LIMITS.tombstonesMax) return { ended: all, floor };
   const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
-  // No tombstone may raise the watermark, as for a function whose clock is behind. Cancelled ids beyond the limit are
-  // dropped without raising it.
-  const cancelled = all.filter(({ ending }) => ending === "cancelled");
-  const isForgotten = !oldest && cancelled.length > LIMITS.tombstonesAheadMax;
-  const leaving = oldest ?? (isForgotten ? highestOf(cancelled) : lowestOf(all));
+  // No tombstone may raise the watermark, as for a function whose clock is behind. Ids beyond the limit of which nobody
+  // knows that they held are dropped without raising it.
+  const madeUp = all.filter(mayBeMadeUp);
+  const isForgotten = !oldest && madeUp.length > LIMITS.tombstonesAheadMax;
+  const leaving = oldest ?? (isForgotten ? firstForgotten(madeUp, reading) : lowestOf(all));
   const raised = isForgotten || leaving.leaseId <= floor ? floor : leaving.leaseId;
   return { ended: all.filter((entry) => entry !== leaving), floor: raised };
 }
