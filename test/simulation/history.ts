@@ -29,7 +29,7 @@ import { Random } from "./random.js";
 import { withRuns } from "./runs.js";
 import { makeHandler } from "./service.js";
 import type { Coverage, Violation } from "./verdict.js";
-import { Process, World } from "./world.js";
+import { EndOfWorld, Process, World } from "./world.js";
 
 /** What came of one seed. */
 export interface History {
@@ -94,8 +94,25 @@ export interface Stage {
   actor(index: number): Actor;
 }
 
+/** Which part of a history is lived through. */
+export interface Extent {
+  /** Whether it ends with the first violation. @default false */
+  readonly untilViolated?: boolean;
+}
+
 /** Lives through the history of `seed`. */
-export async function simulate(seed: number): Promise<History> {
+export async function simulate(seed: number, extent: Extent = {}): Promise<History> {
+  const { stackTraceLimit } = Error;
+  // Errors are answers here, and many: to note where each was made takes longer than to make it.
+  Error.stackTraceLimit = 0;
+  try {
+    return await lived(seed, extent);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+async function lived(seed: number, { untilViolated = false }: Extent): Promise<History> {
   const random = new Random(seed);
   const world = new World(START_MS + random.between(0, 1000));
   const mix = drawFaults(random);
@@ -118,6 +135,7 @@ export async function simulate(seed: number): Promise<History> {
   const network = new Network(world, random, faultProfile, gateways, handlers);
   network.onDelivered = (request) => check(oracle, request);
   world.atRest = () => oracle.believers.atRest();
+  if (untilViolated) world.isOver = () => oracle.violations.length > 0;
 
   const processes: Process[] = [];
   const actor = (index: number): Actor => {
@@ -153,30 +171,12 @@ export async function simulate(seed: number): Promise<History> {
   };
   jump();
 
-  for (let spell = 0; spell < 2; spell++) {
-    stage.busyUntilMs = world.nowMs + random.between(40_000, 120_000);
-    for (let index = 0; index < actors; index++) live(stage, index, withLocks);
-    for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
-    for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
-    if (isMischievous) live(stage, FIRST_OF_MISCHIEF, withMischief);
-    if (spell > 0 && mix.strayErrorMs >= DAY) void releaseAll(stage, actor(FIRST_OF_MISCHIEF + 1));
-    await world.run(stage.busyUntilMs);
-    if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
+  try {
+    await spells();
+    await healed();
+  } catch (error) {
+    if (!(error instanceof EndOfWorld)) throw error;
   }
-
-  faultProfile.isFoul = false;
-  for (const process of processes) process.crash();
-  for (const process of [...gateways, ...handlers.map((handler) => handler.process)])
-    process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
-  // What stalls in a handler lands first: liveness is judged without such ghosts, too.
-  await world.run(world.nowMs + mix.stallMs + SDK_GIVES_UP_MS);
-  await checkGrants(stage);
-  if (random.chance(DEAD_QUEUES)) await checkDeadQueue(stage);
-  if (dynamo && random.chance(CROWDS)) await checkCrowd(stage);
-  if (random.chance(LONG_RUNS)) await checkLongRun(stage);
-  await checkLiveness(stage, actors);
-  await checkLine(stage);
-  if (random.chance(HERDS)) await checkHerd(stage);
   return {
     seed,
     violations: oracle.violations,
@@ -185,6 +185,37 @@ export async function simulate(seed: number): Promise<History> {
     events: world.events,
     digest: oracle.digest,
   };
+
+  /** The two busy spells, and the idle gap. */
+  async function spells(): Promise<void> {
+    for (let spell = 0; spell < 2; spell++) {
+      stage.busyUntilMs = world.nowMs + random.between(40_000, 120_000);
+      for (let index = 0; index < actors; index++) live(stage, index, withLocks);
+      for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
+      for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
+      if (isMischievous) live(stage, FIRST_OF_MISCHIEF, withMischief);
+      if (spell > 0 && mix.strayErrorMs >= DAY) void releaseAll(stage, actor(FIRST_OF_MISCHIEF + 1));
+      await world.run(stage.busyUntilMs);
+      if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
+    }
+  }
+
+  /** Everything heals. */
+  async function healed(): Promise<void> {
+    faultProfile.isFoul = false;
+    for (const process of processes) process.crash();
+    for (const process of [...gateways, ...handlers.map((handler) => handler.process)])
+      process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
+    // What stalls in a handler lands first: liveness is judged without such ghosts, too.
+    await world.run(world.nowMs + mix.stallMs + SDK_GIVES_UP_MS);
+    await checkGrants(stage);
+    if (random.chance(DEAD_QUEUES)) await checkDeadQueue(stage);
+    if (dynamo && random.chance(CROWDS)) await checkCrowd(stage);
+    if (random.chance(LONG_RUNS)) await checkLongRun(stage);
+    await checkLiveness(stage, actors);
+    await checkLine(stage);
+    if (random.chance(HERDS)) await checkHerd(stage);
+  }
 }
 
 /**
