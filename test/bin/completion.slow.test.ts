@@ -24,7 +24,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** What bash offers in place of the last of these words, as its own completion calls the function. */
+/** Returns bash's completions for the last of these words, through bash's own completion function. */
 async function bashOffers(...words: readonly string[]): Promise<readonly string[]> {
   const script = `
     source "$1"; shift

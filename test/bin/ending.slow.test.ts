@@ -1,4 +1,4 @@
-/** How commands end before their time: by a signal, and on a full disk. Each is a process of its own. */
+/** Commands that end early: by a signal, or on a full disk. Each is its own process. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { constants } from "node:os";

@@ -1,4 +1,4 @@
-/** What goes wrong is told in a line or two, each with its status: row by row. */
+/** Each error prints a line or two and has its own exit status, row by row. */
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";

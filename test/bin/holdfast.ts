@@ -15,7 +15,7 @@ import { vi } from "vitest";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
 
-/** How it ended. */
+/** The end of the process. */
 export interface Ended {
   /** Null when a signal ended it. */
   readonly status: number | null;
@@ -152,7 +152,7 @@ export async function endAll(): Promise<void> {
   built = undefined;
 }
 
-/** Whether a process runs; one that has ended and was not reaped doesn't. */
+/** True if the process runs. A process that has exited but wasn't reaped doesn't run. */
 export async function isRunning(pid: number): Promise<boolean> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");

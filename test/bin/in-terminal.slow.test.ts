@@ -26,7 +26,7 @@ afterAll(async () => {
 
 beforeEach(({ skip }) => skip(!HAS_SCRIPT, "there is no script (of util-linux) on the path"));
 
-/** What it shows, in lines without their colours. */
+/** Returns the terminal's output in lines, without colours. */
 async function linesOf(args: readonly string[], columns: number): Promise<string[]> {
   const { shown } = await inTerminal(args, service.env, { columns, rows: 24 }).ended;
   return stripVTControlCharacters(shown).trimEnd().split("\r\n");

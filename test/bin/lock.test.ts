@@ -29,7 +29,7 @@ const MEET = `
   until [ $(grep -c in "$1") -ge $(($(grep -c out "$1") + 2)) ] || [ $tries -ge 10 ]; do tries=$((tries + 1)); sleep 0.1; done
   echo out >> "$1"`;
 
-/** How many were in at once, at most. */
+/** Returns the largest number of processes that held the lock at once. */
 async function mostAtOnce(file: string): Promise<number> {
   const lines = (await readFile(file, "utf8")).trim().split("\n");
   const inside = lines.map((_, at) => lines.slice(0, at + 1).reduce((sum, line) => sum + (line === "in" ? 1 : -1), 0));

@@ -25,7 +25,7 @@ const TEXT = PAGE.replaceAll(/\s+/g, " ");
 /** All of its commands together. */
 const ALL_MS = 120_000;
 
-/** What the page's jobs do. */
+/** The scripts of the page's jobs. */
 const SCRIPTS = {
   "report.sh": "echo ran >> reports; echo written once",
   "sync-stock.sh": "echo stock is in step",
@@ -66,7 +66,7 @@ const optionsOf = (name: string): readonly string[] => {
 
 let service: Service;
 let directory: string;
-/** What each step printed. */
+/** The output of each step. */
 let printed: readonly string[];
 
 beforeAll(async () => {

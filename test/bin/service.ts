@@ -16,12 +16,12 @@ import type { Environment } from "./holdfast.js";
 export interface Service {
   readonly url: string;
   readonly table: FreshTable;
-  /** How `holdfast` finds it. */
+  /** The environment in which `holdfast` finds the service. */
   readonly env: Environment;
-  /** How it finds the table without it. */
+  /** The environment in which it finds the table, without the service. */
   readonly tableEnv: Environment;
   readonly locks: LockClient;
-  /** What was logged. */
+  /** The log lines. */
   readonly lines: readonly LogLine[];
   /** Stops answering; requests find nobody. */
   goAway(): Promise<void>;

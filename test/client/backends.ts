@@ -19,7 +19,7 @@ export interface Backend {
   passing<T>(promise: Promise<T>): Promise<T>;
   /** Everything that the service logged. */
   readonly lines: readonly LogLine[];
-  /** Whether this JSON is kept on an item of its own beside the key's record. */
+  /** True if this JSON is stored on its own item beside the key's record. */
   isKeptApart(key: string, json: unknown): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@ import { createRig } from "./harness.js";
 const KEY = "ORDER_1231";
 const ON_ITS_WAY_MS = 400;
 
-/** What begins to free the key, and goes on while the client is closed. */
+/** Operations that start to free the key and are still running when the client is closed. */
 const ENDINGS: readonly (readonly [what: string, begin: (locks: LockClient) => Promise<unknown>])[] = [
   ["release()", async (locks) => void (await locks.acquire(KEY)).release()],
   ["the end of withLock", (locks) => begun((done) => locks.withLock(KEY, done))],

@@ -20,17 +20,17 @@ const FAR = { step: "charging", cents: 250n };
 /** Large enough for an item of its own. */
 const LARGE = { first: { by: "the first", text: "x".repeat(4000) }, second: { by: "the second", text: "y".repeat(4000) } };
 
-/** What a run's function was told. */
+/** The context that a run's function received. */
 type Told = Pick<Run, "idempotencyKey" | "attempt" | "takeover" | "checkpoint" | "fencingToken">;
 
 interface Story {
   readonly name: string;
   readonly first: Told;
   readonly second: Told;
-  /** What the second saw of its own hold after the first had woken. */
+  /** True if the second run was still held after the first process woke up. */
   readonly secondHeld: boolean;
   readonly secondResult: unknown;
-  /** What the first's call threw in the end. */
+  /** The error that the first process's call threw in the end. */
   readonly zombie: unknown;
   readonly zombieAborted: boolean;
   readonly writes: Readonly<Record<"second" | "fenced" | "plain", "written" | "refused">>;

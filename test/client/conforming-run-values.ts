@@ -1,4 +1,4 @@
-/** What runs keep, and how it comes back: results, checkpoints and errors of every kind and size. */
+/** Values that runs store and return: results, checkpoints and errors of every kind and size. */
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError, LockError } from "../../lib/index.js";
 import { thrownBy } from "../support/run-gate.js";

@@ -1,4 +1,4 @@
-/** What a holder may believe, and until when: by two clocks, from the send, and never again once it is over. */
+/** The lease deadline: it is measured on two clocks from the send, and once it has passed, the lease is never treated as held again. */
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient, Operation } from "../../lib/testing.js";
 import { LockLostError } from "../../lib/testing.js";

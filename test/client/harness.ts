@@ -19,7 +19,7 @@ import { VirtualClock } from "../../lib/testing.js";
 import { createWire } from "./wire.js";
 import type { Wire } from "./wire.js";
 
-/** What a test turns. */
+/** The parts that a test controls. */
 export interface Harness {
   readonly clock: VirtualClock;
   readonly store: LockStore;
@@ -31,7 +31,7 @@ export interface Harness {
   readonly rival: LockClient;
 }
 
-/** What a rig may be made of. */
+/** Options of a harness. */
 export interface RigOptions extends Omit<ClientOptions, "onEvent"> {
   /** Jitter, from 0 to 1. @default 0.5 */
   readonly random?: () => number;
@@ -59,7 +59,7 @@ export function createRig({ random = () => 0.5, clientClock, ...options }: RigOp
   };
 }
 
-/** Whether everything that a lease tells about itself agrees, at this very moment. */
+/** True if all accessors of a lease agree at this moment. */
 export function isConsistent(lease: Lease): boolean {
   const state = lease.state;
   const held = lease.isHeld();

@@ -17,7 +17,7 @@ interface Backend {
   close(): Promise<void>;
 }
 
-/** What the tests share. */
+/** The fixture that the tests share. */
 export interface KindsFixture {
   /** Owner `checkout-7`. */
   readonly locks: LockClient;

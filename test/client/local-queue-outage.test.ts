@@ -11,7 +11,7 @@ import type { Fate } from "./wire.js";
 
 const KEY = "ORDER_1231";
 
-/** What an acquire of so long comes to, and after how long. */
+/** Acquires for up to `waitMs` and returns the outcome and the time it took. */
 async function outcomeOf(harness: ReturnType<typeof createRig>, waitMs: number, locks: LockClient = harness.locks) {
   const began = harness.clock.monotonicMs();
   const error = await locks.acquire(KEY, { waitMs }).then(

@@ -6,7 +6,7 @@ import { createRig } from "./harness.js";
 const KEY = "ORDER_1231";
 const BUG = new TypeError("a bug of the transport's");
 
-/** What `operation` does from now on, in place of answering. */
+/** The ways in which `operation` fails from now on, instead of answering. */
 const FAULTS: readonly (readonly [how: string, fail: () => Promise<never>])[] = [
   ["rejects", () => Promise.reject(BUG)],
   [

@@ -86,7 +86,7 @@ describe("two clients of one table exclude each other:", () => {
   });
 });
 
-/** What a client hears that asks for the lease of another under its very leaseId. */
+/** Returns the response to a client that uses another client's leaseId. */
 async function stealing(client: LockClient, { key, leaseId }: { key: string; leaseId: string }): Promise<unknown> {
   return client.attach(toHandle({ key, leaseId, leaseMs: 30_000 })).catch((error: unknown) => error);
 }

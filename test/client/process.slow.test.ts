@@ -1,4 +1,4 @@
-/** What keeps a program alive: somebody who waits for a lock does, a lock that is held does not. Real processes. */
+/** A waiter keeps its process alive, a held lock doesn't. Real processes. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";

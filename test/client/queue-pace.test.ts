@@ -1,6 +1,6 @@
 /**
- * What waiting in the queue costs, where time is turned and messages take theirs: requests per grant, and how
- * long the key lies idle between two holders. The same numbers at every run.
+ * The cost of waiting in the queue, with simulated time and latency: requests per grant, and the idle time of the key
+ * between two holders. Every run gives the same numbers.
  */
 import { describe, expect, it } from "vitest";
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";

@@ -20,7 +20,7 @@ async function hold(locks: LockClient, count: number, options: { readonly leaseM
   return leases;
 }
 
-/** How many leases each group had, in the order in which they were sent. */
+/** The number of leases in each batch, in the order in which the batches were sent. */
 const sizes = ({ wire }: Harness): number[] => wire.of("renewMany").map(({ request }) => leasesIn(request).length);
 const leasesIn = (request: Sent["request"]): readonly { readonly key: string; readonly leaseId: string }[] =>
   (request as { readonly leases?: readonly { key: string; leaseId: string }[] }).leases ?? [];

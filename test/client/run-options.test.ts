@@ -1,4 +1,4 @@
-/** What is asked wrongly of runs is refused before anything is sent, by an error that names the option and the rule. */
+/** Invalid options of runs are rejected before anything is sent. The error names the option and the rule. */
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError } from "../../lib/testing.js";
 import { thrownBy } from "../support/run-gate.js";

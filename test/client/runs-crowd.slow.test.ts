@@ -60,7 +60,7 @@ describe.each([
     expect(results.some(({ replayed }) => replayed)).toBe(false);
   });
 
-  /** How many callers were told that another runs it. */
+  /** The number of callers that were told to wait for another runner. */
   function toldToWait(): number {
     const refused = backend.lines.filter(({ event, reason }) => event === "refused" && reason === "run-in-progress");
     return new Set(refused.map(({ owner }) => owner)).size;

@@ -1,4 +1,4 @@
-/** How long a run is its runner's, and how long its result is kept: two times that have nothing to do with each other. */
+/** The time for which a run belongs to its runner, and the time for which its result is stored. The two are independent. */
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import type { LockClient, Run, RunOptions, VirtualClock } from "../../lib/testing.js";

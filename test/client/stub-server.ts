@@ -13,7 +13,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** What is answered; `broken`: the connection ends without a word, `cut`: in the middle of the answer. */
+/** A scripted response. `broken`: the connection ends without a response; `cut`: in the middle of the response. */
 export interface Scripted {
   readonly status: number | "broken" | "cut" | "silent";
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ export interface Scripted {
 export interface StubServer {
   readonly url: string;
   readonly received: readonly Received[];
-  /** How every request is answered from now on. */
+  /** Sets the response to all further requests. */
   answer(scripted: Scripted): void;
   close(): Promise<void>;
 }

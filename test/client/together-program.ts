@@ -3,11 +3,11 @@ import { writeSync } from "node:fs";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 
-/** What the program is told; where the service or the table is, it finds in its environment. */
+/** The program's instructions. It finds the service or the table in its environment. */
 export interface TogetherOrder {
   readonly reaches: "service" | "table";
   readonly keys: readonly string[];
-  /** Whether it stays until every lease was renewed at least twice. */
+  /** True if it stays until every lease was renewed at least twice. */
   readonly staysForBeats: boolean;
 }
 

@@ -9,9 +9,9 @@ import { NoResponse } from "../../lib/core/api/locks.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Operation } from "../../lib/testing.js";
 
-/** What becomes of one request and its answer. */
+/** The fate of one request and its response. */
 export interface Fate {
-  /** How long the request, and then the answer, are under way. */
+  /** The latency of the request, and then of the response. */
   readonly requestMs?: number;
   readonly replyMs?: number;
   /** `request`: it never arrives; `reply`: it is carried out, and nobody hears of it. */

@@ -1,4 +1,4 @@
-/** What one attempt hands to the next: its number, whether it said how it ended, what it was about and how far it got. */
+/** The state that one attempt passes to the next: its number, its reported outcome, its fingerprint and its checkpoint. */
 import { describe, expect, it } from "vitest";
 import type { Complete, Start } from "../../lib/core/commands.js";
 import type { LockRecord, Payload } from "../../lib/core/record.js";
@@ -22,7 +22,7 @@ class Story {
     return this;
   }
 
-  /** What somebody new would be told. */
+  /** Returns the answer that a new caller would get. */
   asks(parts: Partial<Start> = {}) {
     return decided(this.known, start({ leaseId: leaseIdAt(NOW_MS + ++this.#ms), ...parts }), at(this.#ms));
   }

@@ -7,7 +7,7 @@ import { transition } from "../../lib/core/transition.js";
 import { POLICY } from "../store/fixture.js";
 import type { RuleName } from "./kinds-rules.js";
 
-/** How a command is decided. */
+/** A function that decides a command. */
 export type Decide = (record: LockRecord | undefined, command: Command, reading: ClockReading) => Decision;
 
 /** The core as it is. */
@@ -140,7 +140,7 @@ const oneClock =
     return decide(record, command, { earliestMs: only, latestMs: only });
   };
 
-/** What may be wrong, and who notices. */
+/** The mutants, and the rule that detects each. */
 export const BROKEN: readonly Broken[] = [
   {
     does: "nests in a lease that ran out",

@@ -11,7 +11,7 @@ import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { leaseId, POLICY, START_MS } from "../store/fixture.js";
 
-/** What an acquire asks for. */
+/** The kind of an acquire. */
 export interface Kind {
   readonly mode: Mode;
   readonly limit: number;
@@ -39,11 +39,11 @@ interface Draft {
   /** Which of the present holders; who held before, when nobody does. */
   readonly who: number;
   readonly leaseMs: number;
-  /** Whether it names a token, or a length, other than the lease's own. */
+  /** True if it names a token, or a length, other than the lease's own. */
   readonly otherwise: boolean;
   readonly intruder: boolean;
   readonly drainMs: number | undefined;
-  /** Of what is sent again: how many commands ago it was sent first. */
+  /** For a duplicate: the number of commands since the original was sent. */
   readonly ago: number;
 }
 

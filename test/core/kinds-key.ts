@@ -16,7 +16,7 @@ export const WRITER = {};
 export const permits = (count: number, limit = 3) => ({ permits: count, limit }) as const;
 export const IN_S = { scope: "scope S" } as const;
 
-/** What an acquire may say beyond its leaseId. */
+/** The options of an acquire besides its leaseId. */
 export type AcquireOptions = Partial<Pick<Acquire, "principal" | "mode" | "limit" | "permits" | "scope" | "leaseMs" | "requestHash">>;
 
 /** Leases by the letters of the tests, in the order of their ids. */
@@ -70,7 +70,7 @@ export class Key {
     return this.send({ type: "mode", key: "k", leaseId: ID(letter), principal, mode, fencingToken });
   }
 
-  /** Of the hold that this lease belongs to. */
+  /** Breaks the hold that this lease belongs to. */
   break(letter: string, drainMs?: number) {
     return this.send({ type: "break", key: "k", fencingToken: this.tokenOf(letter), ...(drainMs !== undefined && { drainMs }) });
   }
@@ -100,8 +100,8 @@ export class Key {
   }
 
   /**
-   * Who is on the record: `Ax` a writer, `Bs` a reader, `C2/3` two permits of three. Leases of one token are
-   * joined by `=`; `†` has run out, `!` is being broken, `^` waits to become the writer.
+   * The holders on the record: `Ax` a writer, `Bs` a reader, `C2/3` two permits of three. Leases with the same token
+   * are joined by `=`. `†` has expired, `!` is being broken, `^` waits to become the writer.
    */
   get holds(): string {
     const { holds = {}, limit = 1, upgrading } = this.record ?? {};

@@ -1,6 +1,6 @@
 /**
- * What must be true of every history of a key, in whatever kinds it is used: each rule watches the steps of
- * one history and says what broke it. None asks the core: each counts for itself.
+ * The rules that every history of a key must satisfy, whatever kinds of lock it uses. Each rule watches the steps of
+ * one history and names the step that broke it. No rule calls the core: each keeps its own count.
  */
 import type { Command, Decision, Held } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -108,14 +108,14 @@ function permitsAreKept(out: readonly Out[]): string | undefined {
   return isSemaphore && permits > limit ? `${permits} permits of ${limit} out` : undefined;
 }
 
-/** Of what the record holds. It is the same by any clock: whoever is granted has counted all who are on it. */
+/** Checks a rule on the content of the record. That content doesn't depend on the clock: a grant has counted everyone on the record. */
 const inTheRecord =
   (rule: (out: readonly Out[]) => string | undefined): (() => Watch) =>
   () =>
   ({ after }) =>
     after && rule(holdsOf(after).map(([id, hold]) => ({ id, limit: after.limit, ...hold })));
 
-/** Of what the holders believe, each by a clock that is as slow as it may be and a reply that took no time. */
+/** Checks a rule on the leases that clients treat as held, each by the slowest clock allowed and after a reply without latency. */
 const inBelief =
   (rule: (out: readonly Out[]) => string | undefined): (() => Watch) =>
   () => {
@@ -151,7 +151,7 @@ const duplicatesChangeNothing =
     return isChanged && hold?.fencingToken !== command.fencingToken ? "a change of mode that named another token" : undefined;
   };
 
-/** Of readers that ask to become the writer, the first waits; meanwhile no other waits and no reader comes. */
+/** Among readers that ask to upgrade, the first waits. Meanwhile no other reader waits to upgrade, and no new reader is granted. */
 function firstUpgradeWaits(): Watch {
   let first: { readonly id: LeaseId; readonly untilMs: number } | undefined;
   return (taken) => {

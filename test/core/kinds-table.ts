@@ -47,7 +47,7 @@ export const OTHER_WAITING = acquires("E", OF_NOBODY, WAITING);
 export interface State {
   readonly state: string;
   readonly steps: readonly Step[];
-  /** What A asked for, where it has not got it yet. */
+  /** The options of A's request, if A doesn't have the lock yet. */
   readonly asked?: QueueOptions;
 }
 
@@ -145,7 +145,7 @@ export const STATES: readonly State[] = [
   },
 ];
 
-/** What comes of each of these commands in the state, each on a key of its own. */
+/** The outcome of each of these commands in the state, each on a copy of the key. */
 export function play({ steps, asked = {} }: State, columns: readonly Column[]): string {
   const start = new QueueKey();
   for (const step of steps) step(start);

@@ -40,7 +40,7 @@ function wordFor({ command, before }: Taken, answer: Decision["answer"]): string
   return tokens.length > 0 ? "joined or taken over" : "granted";
 }
 
-/** What the histories come to, each at least once. */
+/** Outcomes that the histories reach, each at least once. */
 const REACHED = {
   acquire: ["granted", "joined or taken over", "nested", "replayed", "locked", "limit-mismatch", "lease-over", "lease-reused", "forbidden"],
   mode: [

@@ -9,7 +9,7 @@ import { decide } from "./kinds-broken.js";
 import type { Core } from "./queue-core.js";
 import type { QueueRule } from "./queue-rules.js";
 
-/** What a history comes to, whatever rule is watched: it ends. */
+/** Every history must end like this, whichever rule is checked. */
 export const SERVED = "whoever visits as told is granted in the end";
 
 interface Broken {
@@ -48,7 +48,7 @@ const withTheirTurns = (next: LockRecord, before: LockRecord): LockRecord => ({
   offers: next.offers.map((offer) => before.offers.find(({ leaseId }) => leaseId === offer.leaseId) ?? offer),
 });
 
-/** What a view of an acquire has hidden, put back. */
+/** Decides an acquire on a record with hidden entries, and then restores those entries. */
 const hiding =
   (what: "offers" | "waiters", isHidden: (command: Command & { type: "acquire" }) => boolean): Decide =>
   (record, command, reading) => {
@@ -182,7 +182,7 @@ const ofItsTurn = looks((seen, record, { leaseId }) =>
   has(record?.offers ?? [], leaseId) ? seen : { ...seen, retryAfterMs: Math.max(1, seen.retryAfterMs) },
 );
 
-/** What may be wrong, and who notices. */
+/** The mutants, and the rule that detects each. */
 export const BROKEN: readonly Broken[] = [
   {
     does: "looks past whose turn it is",

@@ -35,7 +35,7 @@ interface Client {
   readonly crashes: boolean;
 }
 
-/** What somebody else does. */
+/** An action of another party. */
 interface Other {
   readonly afterMs: number;
   readonly does: "break" | "drain" | "send again" | "strange";
@@ -48,7 +48,7 @@ interface Clocks {
   readonly apartMs: number;
 }
 
-/** Who comes, what gets in between, and what the clocks say, one after the other and over again. */
+/** The clients, the interruptions and the clock errors. Each list is repeated as needed. */
 export interface QueueHistory {
   readonly kinds: readonly { readonly mode: Mode; readonly limit: number; readonly permits: number }[];
   readonly clients: readonly Client[];
@@ -247,7 +247,7 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
   return undefined;
 }
 
-/** How much later than by the true time an offer may lapse, the clocks being as they are in the history. */
+/** The most by which an offer may lapse late, in true time, with the history's clock errors. */
 export function slackMs({ clocks }: QueueHistory): number {
   return 2 * E + 2 * Math.max(0, ...clocks.map(({ apartMs }) => Math.abs(apartMs)));
 }

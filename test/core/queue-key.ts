@@ -10,7 +10,7 @@ import { LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
 import type { AcquireOptions } from "./kinds-key.js";
 import { ID, Key } from "./kinds-key.js";
 
-/** What an acquire may say that is about the queue. */
+/** The options of an acquire that concern the queue. */
 export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait">>;
 
 /** The record after a decision was written: `next`, or the waiter that was heard of, at its place. */
@@ -21,7 +21,7 @@ export function writtenOver(before: LockRecord | undefined, { next, touch }: Dec
 
 /** One key, at the start of the tests' time, never used. */
 export class QueueKey extends Key {
-  /** What the latest command came to. */
+  /** The decision on the latest command. */
   decision: Decision | undefined;
 
   override send<C extends Command>(command: C): AnswerTo<C> {
@@ -40,7 +40,7 @@ export class QueueKey extends Key {
     return this.acquire(letter, { ...options, wait: true });
   }
 
-  /** What a visit by GET is told. @throws Error when it is not in the queue. */
+  /** Returns the answer to a poll by GET. @throws Error if the lease isn't in the queue. */
   look(letter: string): Waiting {
     const answer = this.check(letter);
     if (!answer.ok || !("state" in answer)) throw new Error(`${letter} does not wait: ${outcomeOf(answer)}`);
@@ -71,7 +71,7 @@ export class QueueKey extends Key {
     return waiter;
   }
 
-  /** Who holds, whose turn it is, who waits. */
+  /** The holders, the offers and the waiters. */
   get all(): string {
     const { offers = [], waiters = [], limit = 1 } = this.record ?? {};
     const kind = ({ mode, permits }: Offer | Waiter): string => (limit > 1 ? `${permits}/${limit}` : mode === "shared" ? "s" : "x");
@@ -81,7 +81,7 @@ export class QueueKey extends Key {
       .join(" ");
   }
 
-  /** What the latest command is logged as. */
+  /** The log events of the latest command. */
   get events(): string {
     const { events = [] } = this.decision ?? {};
     return events

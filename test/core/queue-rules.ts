@@ -1,6 +1,6 @@
 /**
- * What must be true of every history of a key with a queue: each rule watches the requests of one history and
- * says what broke it. None asks the core: each counts for itself, by the record's fields alone.
+ * The rules that every history of a key with a queue must satisfy. Each rule watches the requests of one history and
+ * names the request that broke it. No rule calls the core: each keeps its own count, from the record's fields alone.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";

@@ -7,7 +7,7 @@ import { DEFAULTS } from "../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode, Offer, Waiter } from "../../lib/core/record.js";
 import type { Asked } from "./queue-history.js";
 
-/** What somebody has of the key, or is offered. */
+/** A part of the key that a lease holds or is offered. */
 export interface Occupant {
   readonly mode: Mode;
   readonly permits: number;
@@ -15,16 +15,16 @@ export interface Occupant {
   readonly of: string;
 }
 
-/** What a record has: leases with their ids, offers, waiters in order. */
+/** The parts of a record: holds with their ids, offers, waiters in order. */
 export const holdsOf = (record: LockRecord | undefined): readonly (readonly [LeaseId, Hold])[] => Object.entries(record?.holds ?? {});
 export const offersOf = (record: LockRecord | undefined): readonly Offer[] => record?.offers ?? [];
 export const waitersOf = (record: LockRecord | undefined): readonly Waiter[] => record?.waiters ?? [];
 /** When a waiter was heard of last. */
 export const lastSeenMs = ({ aliveUntilMs, ttlMs }: Waiter): number => aliveUntilMs - ttlMs;
-/** Whether an offer has not lapsed, and a waiter still counts, when this is asked. */
+/** True if an offer has not lapsed at the time of the request. */
 export const isPending = ({ offeredAtMs }: Offer, { reading }: Asked): boolean => offeredAtMs + DEFAULTS.offerWindowMs > reading.earliestMs;
 export const isHeardOf = ({ aliveUntilMs }: Waiter, { reading }: Asked): boolean => aliveUntilMs > reading.earliestMs;
-/** Whether this id is among them. */
+/** True if this id is among them. */
 export const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolean => all.some(({ leaseId }) => leaseId === id);
 
 /** The id of a client that asks for itself; nobody's otherwise. */
@@ -52,7 +52,7 @@ export function isNested(asked: Asked): boolean {
   );
 }
 
-/** What a record's leases and offers have of the key, of those that count. */
+/** Returns the occupants of a record: those of its leases and offers that count. */
 export function occupantsOf(
   record: LockRecord | undefined,
   counts: { readonly hold: (hold: Hold) => boolean; readonly offer: (offer: Offer) => boolean },
@@ -66,7 +66,7 @@ export function occupantsOf(
   ];
 }
 
-/** Whether these may be had at once, where there are so many permits. */
+/** True if these occupants are compatible with each other, with `limit` permits. */
 export function areTogether(shares: readonly Occupant[], limit: number): boolean {
   if (shares.every(({ mode }) => mode === "shared")) return true;
   if (shares.some(({ mode }) => mode === "shared")) return false;

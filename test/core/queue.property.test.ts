@@ -53,7 +53,7 @@ function play(
   });
 }
 
-/** What a request came to, and to whom. */
+/** The outcomes of a request, with the state of its caller. */
 function wordsFor({ command, answer, before, after, isHeard, by }: Asked): readonly string[] {
   const id = by?.leaseId;
   const where = before?.offers.some(({ leaseId }) => leaseId === id)
@@ -70,7 +70,7 @@ function wordsFor({ command, answer, before, after, isHeard, by }: Asked): reado
   ];
 }
 
-/** What the histories come to, each at least once. */
+/** Outcomes that the histories reach, each at least once. */
 const REACHED = [
   ...["granted", "waiting", "locked", "limit-mismatch", "replayed", "lease-over"].map((outcome) => `acquire of new: ${outcome}`),
   ...["granted", "waiting", "locked", "forbidden"].map((outcome) => `acquire of waiting: ${outcome}`),

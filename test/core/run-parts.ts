@@ -15,7 +15,7 @@ export const NOW_MS = Date.UTC(2027, 0, 1);
 export const DAY_MS = 86_400_000;
 /** The length of a lease. */
 export const LEASE_MS = 30_000;
-/** How long after its expiry it is left alone. */
+/** The margin after expiry before a takeover. */
 export const MARGIN_MS = POLICY.marginMs(LEASE_MS);
 /** The lease that asks. */
 export const ME = leaseIdAt(NOW_MS);
@@ -81,12 +81,12 @@ export function complete(state: Complete["state"], parts: Partial<Complete> = {}
   return { type: "complete", key: "k", leaseId: ME, principal: "me", state, ...parts };
 }
 
-/** What the core decides by the rules above. */
+/** The core's decision by the rules above. */
 export function decided<C extends Command>(before: LockRecord | undefined, command: C, reading: ClockReading = at(0)): Decision<C> {
   return transition(before, command, reading, POLICY);
 }
 
-/** What an answer comes to, in a word or two. */
+/** An answer in a word or two. */
 export function said({ answer }: Decision): string {
   if (!answer.ok) return answer.reason ? `${answer.code}: ${answer.reason}` : answer.code;
   if ("how" in answer) return answer.how;

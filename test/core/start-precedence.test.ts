@@ -1,4 +1,4 @@
-/** What a start finds first decides: each row of lib/core/run/start.ts's list, against every row below it. */
+/** The first condition that a start meets decides: each row of lib/core/run/start.ts's list, against every row below it. */
 import { describe, expect, it } from "vitest";
 import type { Start } from "../../lib/core/commands.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
@@ -7,7 +7,7 @@ import { at, decided, hold, LEASE_MS, MARGIN_MS, ME, NOW_MS, OTHER, over, record
 
 const MINUTE_MS = 60_000;
 
-/** What is known of the key, and what is asked of it. */
+/** The key's record and the command. */
 interface Asked {
   readonly known: LockRecord;
   readonly command: Start;

@@ -21,7 +21,7 @@ export function citedTests(page: string): readonly CitedTest[] {
   return [IN_PROSE, AS_LINK].flatMap((form) => [...text.matchAll(form)].map(([, file = "", name = ""]) => ({ file, name })));
 }
 
-/** Whether there is a test with that sentence. */
+/** True if there is a test with that title. */
 export function isThere({ file, name }: CitedTest): boolean {
   if (!existsSync(join(ROOT, file))) return false;
   const text = readFileSync(join(ROOT, file), "utf8");

@@ -4,7 +4,7 @@ import ts from "typescript";
 import { DISK, programOf } from "../tidy/public-surface.js";
 import { ROOT } from "../tidy/tree.js";
 
-/** What a page imports, and the source that is published under that name. */
+/** The imports of a page, and the sources published under those names. */
 const SOURCES: Readonly<Record<string, string>> = {
   '"holdfast"': '"../../lib/index.js"',
   '"holdfast/dynamodb"': '"../../lib/dynamodb.js"',
@@ -16,7 +16,7 @@ export function blocksOf(page: string): readonly string[] {
   return [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text);
 }
 
-/** What the compiler has against them: which block, and its message. */
+/** Compiles the blocks and returns the errors: the block and the message. */
 export function compileErrors(blocks: readonly string[]): readonly string[] {
   const pathOf = (index: number): string => join(ROOT, `test/docs/block-${index + 1}-of-a-page.ts`);
   const texts = new Map(

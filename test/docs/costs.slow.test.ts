@@ -28,7 +28,7 @@ const COUNTING_MS = 400_000;
 const SECOND_MS = 1000;
 const ONE_REQUEST = { requests: 1, writeUnits: 0, readUnits: 0, logBytes: 0 };
 
-/** What AWS documents; the page says where. */
+/** Limits that AWS documents. The page cites the sources. */
 const AWS = { partitionUnits: 1000, newTableUnits: 4000, tableQuotaUnits: 40_000 };
 
 let stack: DeployedStack;
@@ -38,7 +38,7 @@ beforeAll(async () => {
   for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: inject("engineEndpoint"), stack }, costCase));
 }, COUNTING_MS);
 
-/** What the page says was measured of the function, from which the rest is computed. */
+/** The function's measured footprint, as the page states it. Other figures are computed from it. */
 function footprint(): Footprint {
   const [importMs, firstMs, laterMs, peakMb] = [...PAGE.matchAll(/\| ([\d.]+) (?:ms of CPU|MB) +\|$/gm)].map(([, figure]) =>
     Number(figure),

@@ -6,7 +6,7 @@ import { ERRORS, refuse } from "../../lib/core/errors.js";
 import { sourcesIn } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
-/** What somebody does who meets it; complete by its type. */
+/** Advice for each error code. The type makes it complete. */
 const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "invalid-request": "Correct the field that `field` names. The SDK checks most rules before it sends anything",
   forbidden: "Ask as the principal that acquired the lease, or have the missing permission for the path and the key granted",
@@ -83,7 +83,7 @@ interface Thrown {
 const THROWN = /code: "([\w-]+)",\s*definite: (\w+),\s*retry: "([\w-]+)"/g;
 const TYPES = /(?:new|class) (\w+Error)\b/g;
 
-/** What the client's sources throw by a code of their own. */
+/** The errors that the client's sources throw with their own codes. */
 function thrownByTheClient(): readonly Thrown[] {
   return sourcesIn("lib/client/").flatMap(({ text }) =>
     [...text.matchAll(THROWN)].map(({ index, 1: code = "", 2: definite = "", 3: retry = "" }) => {

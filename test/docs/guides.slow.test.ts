@@ -9,7 +9,7 @@ const PATIENCE_MS = 180_000;
 
 const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "idempotency", "testing"];
 const GUIDES = NAMES.map(guide);
-/** What the page on testing shows is quoted from an example, in parts; the other pages are programs. */
+/** The page on testing quotes parts of an example. The other pages are programs. */
 const PROGRAMS = GUIDES.filter(({ name }) => name !== "testing");
 /** These need a service or an engine, or are no program: each is run by a test of its own. */
 const RUN_ELSEWHERE = ["start-here", "fencing-tokens", "testing"];

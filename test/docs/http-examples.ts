@@ -2,10 +2,10 @@
 
 /** One line of curl. */
 export interface HttpExample {
-  /** What to know before the line is sent. */
+  /** The explanation before the line. */
   readonly says: string;
   readonly line: string;
-  /** What it answers. */
+  /** The response's status. */
   readonly status: number;
 }
 

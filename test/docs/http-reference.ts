@@ -55,7 +55,7 @@ interface Document {
 const DOCUMENT = openapi() as unknown as Document;
 const SCHEMAS = DOCUMENT.components.schemas;
 
-/** What holds where a request leaves it out, and is no value that the document could name. */
+/** Defaults of fields that a request may leave out, if they aren't values that the document could name. */
 const FILLED_IN: Readonly<Record<string, unknown>> = {
   "RenewRequest.leaseMs": "the lease's own",
   "TransferRequest.leaseMs": "the lease's own",

@@ -21,7 +21,7 @@ const COMMANDS = SCRIPT.replaceAll(/\\\n\s*/g, "")
 /** `A=1,B=2` of the command line as an object. */
 const shorthand = (text: string): Record<string, string> => Object.fromEntries(text.split(",").map((pair) => pair.split("=")));
 
-/** What stands after `--option` in the command: each word of it. @throws Error when the page has no such command. */
+/** Returns the words after `--option` in the command. @throws Error if the page has no such command. */
 function optionOf(command: string, option: string): readonly string[] {
   const line = COMMANDS.find((one) => one.startsWith(`aws dynamodb ${command} `));
   const [, rest] = line?.split(` --${option}`) ?? [];

@@ -52,7 +52,7 @@ describe("the page about migrating", () => {
 describe("what the page says of moving in two steps", () => {
   type Way = "old" | "both" | "new";
 
-  /** How many worked at once, when these ways met at one key. */
+  /** Returns the largest number of workers at once when these ways compete for one key. */
   async function meeting(ways: readonly Way[]): Promise<number> {
     const [old, fresh] = [createLockClient(), createLockClient()];
     let [working, most] = [0, 0];

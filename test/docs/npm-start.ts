@@ -5,7 +5,7 @@ import { ROOT } from "../tidy/tree.js";
 
 /** A service that a person started. */
 export interface NpmStart {
-  /** What it printed until it served. */
+  /** The output until the service was ready. */
   readonly greeting: string;
   readonly url: string;
   /** Where its DynamoDB answers; `""` when this machine has none, and it keeps its records in memory. */

@@ -21,7 +21,7 @@ export function quotesIn(path: string, text: string): readonly Quote[] {
   }));
 }
 
-/** Whether the quote stands in its file, on lines that follow each other, the same way indented. */
+/** True if the quote occurs in its file, on consecutive lines with the same relative indentation. */
 export function isFaithful({ file, lines }: Quote): boolean {
   if (file === "") return false;
   const source = readFileSync(join(ROOT, file), "utf8").split("\n");

@@ -5,7 +5,7 @@ import { entries, programOfEntries } from "../tidy/public-surface.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
-/** What of `holdfast` stands under which heading; a test holds it complete. */
+/** The exports of `holdfast` under each heading. A test checks that the list is complete. */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   client: [
     ...["createLockClient", "LockClient", "ClientOptions", "HttpClientOptions", "HttpOptions"],
@@ -102,7 +102,7 @@ function sentencesOf({ text, throws, parameters }: Said): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** How a declaration reads without its body and comments. */
+/** The text of a declaration without its body and comments. */
 function signature(node: ts.Node): string {
   const body = (node as Partial<ts.FunctionLikeDeclaration>).body;
   const text = node.getSourceFile().text.slice(node.getStart(), body ? body.getStart() : node.getEnd());

@@ -21,7 +21,7 @@ export interface Guide {
   readonly text: string;
   /** Its TypeScript. */
   readonly program: string;
-  /** What the program prints, by the page: the rest of each line after `// → `. */
+  /** The program's output according to the page: the rest of each line after `// → `. */
   readonly says: readonly string[];
   /** Its links to other files that lead nowhere. */
   readonly deadLinks: readonly string[];

@@ -4,15 +4,15 @@
  */
 import type { Target } from "./target.js";
 
-/** What comes back, to be changed. */
+/** The response, which a mutation may change. */
 export interface Answer {
   status: number;
   readonly headers: Headers;
-  /** Of JSON, parsed; undefined without a body. */
+  /** The parsed JSON; undefined without a body. */
   body: ReturnType<JSON["parse"]>;
 }
 
-/** What is sent, to be changed. */
+/** The request, which a mutation may change. */
 export interface Question {
   readonly method: string;
   path: string;

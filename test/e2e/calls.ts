@@ -12,7 +12,7 @@ export interface Put extends Reply {
   readonly url: string;
 }
 
-/** What a PUT may say beside its body. */
+/** The options of a PUT besides its body. */
 export interface PutParts {
   readonly leaseId?: string;
   readonly as?: Principal;

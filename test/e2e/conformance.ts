@@ -61,7 +61,7 @@ export function declareConformance(suite: Suite, calls: Calls): void {
 
 /** Tests that are declared. */
 export interface Declared {
-  /** How many requests were sent so far; what is still held is released when the last test has run. */
+  /** The number of requests sent so far. Leases that are still held are released after the last test. */
   sent(): number;
 }
 

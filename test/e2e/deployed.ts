@@ -13,9 +13,9 @@ import type { Target } from "./target.js";
 export interface Deployed {
   /** Without a slash at the end. */
   readonly url: string;
-  /** How requests are sent once they are signed; a test may stand between. */
+  /** Sends signed requests. A test may intercept them. */
   readonly carry: typeof fetch;
-  /** Of the caller whose leases most tests take. @default as the AWS SDK finds them */
+  /** The credentials of the caller whose leases most tests take. @default as the AWS SDK finds them */
   readonly credentials?: Credentials;
   /** @default the environment's, else the one in the URL */
   readonly region?: string;
@@ -26,9 +26,9 @@ export interface Deployed {
   readonly session?: Credentials;
   /** A role that may take keys with this prefix, and nothing else. */
   readonly client?: { readonly credentials: Credentials; readonly prefix: string };
-  /** How many requests at once are more than the API takes. */
+  /** A number of concurrent requests that exceeds the API's limit. */
   readonly burst?: number;
-  /** How many requests a test of a race may have under way at once. */
+  /** The largest number of concurrent requests in a test of a race. */
   readonly atOnce?: number;
 }
 
@@ -76,7 +76,7 @@ function numberFrom(env: Environment, name: string): number | undefined {
   return Number(text);
 }
 
-/** How a caller of `deployed` signs; without credentials, the first one. */
+/** The signer of a caller of `deployed`; without credentials, the first caller. */
 export function signerOf({ region, credentials: first }: Deployed, credentials: Credentials | undefined = first): ReturnType<typeof sigv4> {
   return sigv4({ ...(region !== undefined && { region }), ...(credentials && { credentials }) } satisfies SigV4Options);
 }
@@ -93,7 +93,7 @@ export function targetOf(deployed: Deployed): Target {
   };
 }
 
-/** What the tests of a deployment are handed: it may only be there when they run. */
+/** Declares tests of a deployment. `deployed` may only become available when the tests run. */
 export type OfDeployed = (suite: Suite, calls: Calls, deployed: () => Deployed) => void;
 
 /** Why a test of a deployment is skipped; undefined when all that it needs is there. */

@@ -15,7 +15,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, Answer>>;
 }
 
-/** What `GET /v1/openapi.json` says, as far as it is read here. */
+/** The parts of `GET /v1/openapi.json` that are read here. */
 export interface Document {
   readonly openapi: string;
   readonly info: { readonly version: string };

@@ -1,6 +1,6 @@
 /**
- * What is promised of every answer, whatever was asked: it is documented, an error is a problem document
- * that says what to do, and nothing in it tells a leaseId or a scope that the request didn't name.
+ * Guarantees for every response, whatever the request: the response is documented, an error is a problem document with
+ * advice, and nothing in it reveals a leaseId or a scope that the request didn't name.
  */
 import { expect } from "vitest";
 import { LEASE_ID } from "../support/lease-ids.js";

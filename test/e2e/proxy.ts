@@ -5,7 +5,7 @@ import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** What it does wrong. */
+/** The proxy's mistakes. */
 export interface ProxyMistakes {
   /** Passes on no header but those that are written in lower case. */
   readonly knowsOnlyLowerCase?: boolean;

@@ -1,16 +1,17 @@
 /**
- * How tests are declared here: by vitest for a target that must pass them, or into a list, of which a test
- * runs one against a service that is broken on purpose, to see that it fails.
+ * Declares the tests: with vitest for a target that must pass them, or into a list. Another test runs the listed tests
+ * against a service that is broken on purpose, to see that they fail.
  */
 import type { Principal } from "./target.js";
 
 /**
- * What a test needs of its target beside a first principal: another one, or a path that its document has. Of
- * a deployment also a restricted client, another session of the first role, or how many requests are too many.
+ * A test's requirements beyond a first principal: another principal, or a path in the target's document. Tests of a
+ * deployment may also need a restricted client, another session of the first role, or a number of requests that is too
+ * many.
  */
 export type Need = Principal | `/v1/${string}` | DeployedNeed;
 
-/** What only a deployment may have. */
+/** Requirements that only a deployment may meet. */
 export type DeployedNeed = "client" | "session" | "burst";
 
 /** Where tests are declared. */

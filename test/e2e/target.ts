@@ -1,7 +1,4 @@
-/**
- * What the conformance is run against: a URL, and a `fetch` for each principal that may be there. Who
- * signs what is the target's own affair; nothing here knows AWS.
- */
+/** The target of the conformance tests: a URL, and a `fetch` for each principal. Signing is up to the target; nothing here knows AWS. */
 
 /** A service to be held to the API. */
 export interface Target {
@@ -13,19 +10,19 @@ export interface Target {
   readonly asAnother?: typeof fetch;
   /** Sends as a principal of another namespace; likewise. */
   readonly asStranger?: typeof fetch;
-  /** What the environment allows. */
+  /** Limits of the environment. */
   readonly limits?: {
-    /** How many requests a test may have under way at once. @default 20 */
+    /** The largest number of concurrent requests in a test. @default 20 */
     readonly atOnce?: number;
   };
   /** Ends what was started for the conformance. */
   close?(): Promise<void>;
 }
 
-/** Who sends a request. @default the target's first principal */
+/** The principal that sends a request. @default the target's first principal */
 export type Principal = "another" | "stranger";
 
-/** How many requests a race has, unless the target says otherwise. */
+/** The number of requests in a race, unless the target sets another. */
 export const AT_ONCE = 20;
 
 /** The `fetch` of a principal. @throws Error when the target has none */

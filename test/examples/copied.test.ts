@@ -1,4 +1,4 @@
-/** What the examples say to replace when they are copied: each import of ours, by the name under which it is published. */
+/** The replacements that the examples' READMEs give for copying them: each import of ours, by its published name. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ function publishedAs(source: string): string {
   return `holdfast${entry.slice(1)}`;
 }
 
-/** What the page says becomes what. */
+/** The replacements on the page. */
 function replacements(page: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     [...page.matchAll(/`(\.\.\/\.\.\/[\w/.]+)`\s+becomes\s+`([\w/]+)`/g)].map(([, from = "", to = ""]) => [from, to]),

@@ -5,7 +5,7 @@ import { refund } from "../../examples/payments/refund.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 
-/** What the process is told. */
+/** The process's instructions. */
 export interface RefundOrder {
   readonly endpoint: string;
   readonly tableName: string;

@@ -7,7 +7,7 @@ export const LEASE_AND_MARGIN_MS = 32_000;
 
 /** More requests than a client sends on its way out. */
 const LOST = 100;
-/** How far time is turned at once, in ms. */
+/** The step in which time is advanced, in ms. */
 const TURN_MS = 250;
 
 /** Ends the client without a word to the service, and lets its last lease run out. */

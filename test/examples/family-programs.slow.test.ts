@@ -15,7 +15,7 @@ const DIRECTORY = "examples/family";
 /** A process to start, on a loaded machine. */
 const TIMEOUT_MS = 60_000;
 
-/** What each program prints, but for what differs from run to run. */
+/** The output of each program, except for the parts that differ from run to run. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
   "nested-order":
     /^(.*: camera\n){4}levels: 2, one token: true\nanother request, same owner: waits\n.*: still waits\nthe outer one is done: its turn\n$/,

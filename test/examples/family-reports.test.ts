@@ -20,7 +20,7 @@ afterAll(() => stage.close());
 
 const three = <T>(make: () => T): T[] => [make(), make(), make()];
 
-/** What stands behind a report: so many orders, and a build that counts which one it is. */
+/** The data behind a report: a number of orders, and a build that counts itself. */
 function office(join: () => Pick<LockClient, "readWrite">) {
   const books = { orders: 1, builds: 0, pages: 0 };
   const orders = (): Promise<number> => Promise.resolve(books.orders);

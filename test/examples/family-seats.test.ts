@@ -9,7 +9,7 @@ import { oneAfterAnother, unlocked } from "./family-unlocked.js";
 
 const SEATS = 40;
 const PARTIES = 18;
-/** How long a control waits for what never comes. */
+/** The time for which a control waits for an event that never comes. */
 const WAIT_MS = 400;
 
 let stage: Stage;

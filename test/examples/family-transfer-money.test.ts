@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** How long a control waits for what never comes. */
+/** The time for which a control waits for an event that never comes. */
 const WAIT_MS = 400;
 
 const approve = (): Promise<boolean> => Promise.resolve(true);
@@ -93,7 +93,7 @@ describe("transfers at once", () => {
 });
 
 describe("a transfer that froze on its way, and was overtaken", () => {
-  /** How the frozen one ends, and what the accounts hold then. */
+  /** Returns the result of the frozen transfer, and the balances afterwards. */
   async function overtaken(from: string, to: string, tokensOf: (locks: LockClient) => Pick<LockClient, "withLocks">) {
     await accounts(from, to);
     const frozen = createLockClient();

@@ -10,13 +10,13 @@ import type { Shop } from "../../examples/orders/shop.js";
 /** Pieces of each new product. */
 export const STOCK = 10;
 
-/** What is done to an order. */
+/** The operations on an order. */
 export const PAY = "POST /orders/{order}/payment";
 /** By its buyer. */
 export const CANCEL = "POST /orders/{order}/cancellation";
 /** For a refund. */
 export const ASK = "POST /orders/{order}/refund";
-/** Of a complete one. */
+/** The buyer reviews a complete order. */
 export const REVIEW = "POST /orders/{order}/review";
 /** By its seller. */
 export const ACCEPT = "POST /sales/{order}/acceptance";

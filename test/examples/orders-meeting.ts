@@ -24,9 +24,9 @@ export type Name = keyof typeof OPERATIONS;
 /** The three. */
 export const NAMES = Object.keys(OPERATIONS) as readonly Name[];
 
-/** What became of them. */
+/** The outcome of the meeting. */
 export interface Met {
-  /** How many were at work on the order at the same time, at most. */
+  /** The largest number of functions that worked on the order at the same time. */
   readonly mostInside: number;
   readonly statuses: Readonly<Record<Name, number>>;
   readonly bodies: Readonly<Record<Name, Told["body"]>>;

@@ -52,7 +52,7 @@ function statementsOf(role: Role): readonly Statement[] {
   return policies.flatMap(([, { Properties }]) => Properties["PolicyDocument"].Statement as Statement[]);
 }
 
-/** Whether the function may call the lock service like that: method and path. */
+/** True if the function may call the lock service with this method and path. */
 function mayCall(role: Role, call: string): boolean {
   const invoke = statementsOf(role).filter(({ Action }) => Action === "execute-api:Invoke");
   return invoke.flatMap(pathsOf).some((pattern) => arnLike(pattern, `/$default/${call}`));

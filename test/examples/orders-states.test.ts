@@ -34,7 +34,7 @@ function orderIn(status: Status, refund: Refund): Order {
   return { id: "1", buyer: "ann", seller: "sue", items: { camera: 1 }, total: 4900, status, refund, lastRun: "secret" };
 }
 
-/** What `ALLOWED` says of the move in this state; undefined: nothing. */
+/** The entry of `ALLOWED` for the move in this state; undefined if there is none. */
 function expected(move: Move, status: Status, refund: Refund): string | undefined {
   const row = rows.find((one) => one.move === move && (one.before === status || one.before === `${status}/${refund}`));
   return row && `${row.after.includes("/") ? row.after : `${row.after}/${refund}`}${row.restocks ? " restocks" : ""}`;

@@ -17,7 +17,7 @@ const DIRECTORY = "examples/payments";
 /** A process to start, on a loaded machine, and of the refund a lease and its margin. */
 const TIMEOUT_MS = 60_000;
 
-/** What each program prints, but for what differs from run to run. */
+/** The output of each program, except for the parts that differ from run to run. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
   "double-submit": /^(201 {"number":1} (replayed)?\n){3}orders: 1\nthe same key for another product: 422 .*mismatch"}\n$/,
   "payment-callback": /^the three were told: PAID, PAID, PAID\nworkflows started: settle_pay-7\n$/,

@@ -29,7 +29,7 @@ afterAll(async () => {
   await till.close();
 });
 
-/** Of an update, or of a transaction of updates. */
+/** The input of an update, or of a transaction of updates. */
 type Input = UpdateCommandInput & { readonly TransactItems?: readonly { readonly Update: UpdateCommandInput }[] };
 
 /** The same table, each command changed on its way. */

@@ -3,16 +3,16 @@ import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { createLockClient } from "../../lib/dynamodb.js";
 
-/** What the contender is told; where the table is, it finds in its environment. */
+/** The contender's instructions. It finds the table in its environment. */
 export interface ContenderOrder {
   readonly key: string;
   /** Clients that know nothing of each other, each with a place of its own in the queue. */
   readonly clients: number;
   /** Callers of each client, who stand in one line. */
   readonly callers: number;
-  /** How often each caller wants the key. */
+  /** The number of times that each caller acquires the key. */
   readonly rounds: number;
-  /** How long each hold lasts. */
+  /** The length of each hold. */
   readonly workMs: number;
   readonly leaseMs: number;
   readonly waitMs: number;

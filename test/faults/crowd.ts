@@ -3,13 +3,13 @@ import { startChild } from "../support/child.js";
 import type { FreshTable } from "../support/engine.js";
 import type { ContenderOrder, Hold } from "./contender.js";
 
-/** What a crowd came to. */
+/** The outcome of a crowd. */
 export interface Crowd {
   /** In the order of their tokens. */
   readonly holds: readonly Hold[];
   /** The codes of the errors that callers met. */
   readonly failed: readonly string[];
-  /** Of the log: what was said of each token. */
+  /** The log's events, each with its token. */
   readonly lines: readonly (readonly [event: string, fencingToken: number])[];
 }
 

@@ -21,7 +21,7 @@ import type { HolderOrder } from "./holder.js";
 const LEASE_MS = 1500;
 const MANNERS = ["asks", "listens"] as const;
 
-/** What came of one frozen holder. */
+/** The outcome of one frozen holder. */
 interface Story {
   readonly held: Report;
   readonly woke: Report;

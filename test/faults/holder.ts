@@ -8,7 +8,7 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import type { Lease } from "../../lib/index.js";
 import { createLockClient, fencedWrite } from "../../lib/index.js";
 
-/** What the program is told. */
+/** The program's instructions. */
 export interface HolderOrder {
   readonly url: string;
   readonly key: string;

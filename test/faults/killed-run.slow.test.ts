@@ -39,7 +39,7 @@ interface ChargingEngine {
   close(): void;
 }
 
-/** What came of one killed runner. */
+/** The outcome of one killed runner. */
 interface Story {
   readonly key: string;
   readonly killed: Report;

@@ -8,7 +8,7 @@ import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient, Run } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 
-/** What the program is told. */
+/** The program's instructions. */
 export interface RunnerOrder {
   /** Where the locks are: a service, or a table. */
   readonly locks: { readonly url: string } | { readonly endpoint: string; readonly tableName: string };
@@ -18,7 +18,7 @@ export interface RunnerOrder {
   readonly engine: string;
   /** `forgetful`: gives the engine a key of this attempt's own, and doesn't look at the checkpoint. */
   readonly manner: "careful" | "forgetful";
-  /** What it is to do once the engine has answered. */
+  /** The program's action after the engine has answered. */
   readonly then: "hang" | "finish";
 }
 

@@ -35,7 +35,7 @@ function start(env: Readonly<Record<string, string>>): Running {
   return child;
 }
 
-/** What it printed once it serves. */
+/** Returns the output up to the point where it serves. */
 async function greeting(child: Running): Promise<string> {
   let printed = "";
   for await (const chunk of child.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
@@ -45,7 +45,7 @@ async function greeting(child: Running): Promise<string> {
   throw new Error(`It ended: ${printed} ${await text(child.stderr)}`);
 }
 
-/** How it ends, by its exit code and what it said on stderr. */
+/** Waits for the end and returns the exit code and stderr. */
 async function ended(child: Running) {
   const [[code], stderr] = await Promise.all([once(child, "exit"), text(child.stderr)]);
   return { code: code as number | null, stderr };

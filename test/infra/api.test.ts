@@ -150,7 +150,7 @@ describe("the API", () => {
   });
 });
 
-/** What `Fn::Join` puts together, with the references' names in it. */
+/** The result of `Fn::Join`, with the names of references in it. */
 function joined(value: unknown): string {
   return String(
     (value as { "Fn::Join": [string, unknown[]] })["Fn::Join"][1].map((part) =>
@@ -159,7 +159,7 @@ function joined(value: unknown): string {
   );
 }
 
-/** What the gateway names as source when it invokes for a route: stage, method and path, or stage and `$default`. */
+/** The source ARN that the gateway uses to invoke for a route: stage, method and path, or stage and `$default`. */
 function invocationSource(routeKey: string): string {
   const [method, path] = routeKey.split(" ");
   return path === undefined ? `/$default/${routeKey}` : `/$default/${method === "ANY" ? "*" : method}${path}`;

@@ -9,13 +9,13 @@ import { afterAll, describe, expect, it } from "vitest";
 import { UNREACHABLE_IN_LAMBDA } from "../../infra/bundle.js";
 import { runApp } from "./synthesize.js";
 
-/** What every function on this table needs: a client, and the commands that read, write and query. */
+/** The least that any function on this table needs: a client, and the commands that read, write and query. */
 const BARE_SDK = `
   import { DynamoDBClient, GetItemCommand, QueryCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
   const client = new DynamoDBClient({});
   export const handler = (input) => [GetItemCommand, QueryCommand, UpdateItemCommand].map((Command) => client.send(new Command(input)));`;
 
-/** How long an import takes in a process of its own, in ms. */
+/** Measures an import in its own process, in ms. */
 const IMPORT = `
   const started = performance.now();
   await import(process.argv[1]);

@@ -15,9 +15,9 @@ import { startGateway } from "../../infra/local/gateway.js";
 /** A stack that runs. */
 export interface Deployment {
   readonly url: string;
-  /** How many requests each function answered, by its logical id. */
+  /** The number of requests that each function answered, by its logical id. */
   readonly answered: ReadonlyMap<string, number>;
-  /** What the functions wrote to their log, a line each. */
+  /** The functions' log, line by line. */
   readonly log: readonly string[];
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ interface Template {
   readonly Resources: Readonly<Record<string, { readonly Type: string; readonly Properties: any }>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what was made
 }
 
-/** What Lambda's runtime does, less everything else that it does. */
+/** The part of Lambda's runtime that is needed here. */
 const RUNTIME = `
   const { handler } = await import(process.argv[1]);
   process.on("message", async ({ id, event }) => process.send({ id, result: await handler(event) }));

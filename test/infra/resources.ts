@@ -36,13 +36,13 @@ export function functionOf(template: Template, duty: string): [logicalId: string
   return found[0]!;
 }
 
-/** What the roles' own policies allow, by role. */
+/** The statements of the role's own policies. */
 export function statementsOf(role: Resource): Statement[] {
   const policies = (role.Properties["Policies"] ?? []) as { PolicyDocument: { Statement: Statement[] } }[];
   return policies.flatMap((policy) => policy.PolicyDocument.Statement);
 }
 
-/** What was attached to roles beside: grants. */
+/** The statements of policies attached to roles: grants. */
 export function grantedStatements(template: Template): Statement[] {
   return all(template, "AWS::IAM::Policy").flatMap(
     ([, policy]) => (policy.Properties["PolicyDocument"] as { Statement: Statement[] }).Statement,

@@ -48,7 +48,7 @@ export function synthesizeOwn(
   return Template.fromStack(stack);
 }
 
-/** What a run of the app came to. */
+/** The outcome of a run of the app. */
 export interface AppRun {
   readonly status: number | null;
   readonly stderr: string;

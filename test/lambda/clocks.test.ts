@@ -87,7 +87,10 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
 
 describe("clocks that disagree too much", () => {
   const guardMs = DEFAULTS.clockGuardMs;
-  /** Of a lease of the default length just granted: by a clock an hour ahead it has run out, by the other it lives. */
+  /**
+   * The expected ending of a lease of the default length that was just granted: by a clock an hour ahead it has
+   * expired, by the other it is alive.
+   */
   const endedBy = (offMs: number): string => (offMs > DEFAULTS.leaseMs ? "unknown" : "released");
 
   it.each([guardMs + 1, -guardMs - 1, 3_600_000])("decide nothing: 503 clock-skew, definite (%i ms apart)", async (offMs) => {

@@ -118,7 +118,7 @@ interface Sent {
   readonly path: string;
   readonly body: string | undefined;
 }
-/** What nobody would send. */
+/** Requests that no client would send. */
 const junk = fc.record<Sent>({ method, path: junkPath, body: junkBody });
 /** Ids of leases that may come to hold something: few that are met often, and many that are new. */
 const usedLeaseId = fc
@@ -126,7 +126,7 @@ const usedLeaseId = fc
   .map((order) => leaseIdFrom(service.clock.wallMs(), Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, order >> 8, order)));
 /** Ids that come an hour late. */
 const longOverLeaseId = fc.nat(9).map((order) => leaseIdAt(service.clock.wallMs() - 3_600_000 - order));
-/** What somebody might send who means it, or nearly. */
+/** Requests that a client might send, correct or nearly so. */
 const nearlyRight = fc
   .record({
     routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, START, START, CONCLUDE, ...Object.keys(ROUTES)),

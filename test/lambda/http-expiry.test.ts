@@ -1,4 +1,4 @@
-/** What becomes of leases whose holder is not heard of: over HTTP, with a clock that is turned. */
+/** Leases of holders that went silent: over HTTP, with a clock that the test advances. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

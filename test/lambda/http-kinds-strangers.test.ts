@@ -1,4 +1,4 @@
-/** What strangers get of leases of every kind: 403 in the namespace, nothing out of it; and what nobody is ever shown. */
+/** Strangers' access to leases of every kind: 403 in the same namespace, nothing outside of it; and the fields that no caller ever sees. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Reply } from "../support/reply.js";
 import type { EventParts } from "../support/http-event.js";

@@ -1,4 +1,4 @@
-/** What becomes of runs whose runner is not heard of, and of outcomes as time goes by: with a clock that is turned. */
+/** Runs of runners that went silent, and the expiry of outcomes: with a clock that the test advances. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

@@ -1,4 +1,4 @@
-/** What is seen of runs from outside, over HTTP, and how an operator starts one afresh: look, list, reset. */
+/** Operator calls on runs, over HTTP: inspect, list, and reset, which lets a run start afresh. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

@@ -169,7 +169,7 @@ describe("the attempts of a run", () => {
 
 describe("a fingerprint", () => {
   const RUNNING = 409;
-  /** What the first said, what the second says, and how the second is answered while the first runs. */
+  /** The first fingerprint, the second fingerprint, and the second's status while the first runs. */
   const pairs: readonly (readonly [string | undefined, string | undefined, status: number])[] = [
     ["f", "f", RUNNING],
     ["f", "g", 422],

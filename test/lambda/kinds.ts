@@ -13,7 +13,7 @@ export interface Asked extends Reply {
   readonly url: string;
 }
 
-/** What an acquire may say beside its body. */
+/** The options of an acquire besides its body. */
 export interface AskedAs {
   readonly as?: string;
   readonly leaseId?: string;

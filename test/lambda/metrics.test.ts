@@ -1,4 +1,7 @@
-/** What the log counts as: each metric from what really happened, in CloudWatch's embedded format, under dimensions that no key can add to. */
+/**
+ * Metrics from the log: each metric comes from real events, in CloudWatch's embedded format, under dimensions that
+ * don't depend on keys.
+ */
 import { describe, expect, it } from "vitest";
 import { compose } from "../../lambda/compose.js";
 import type { MetricName } from "../../lambda/metrics.js";

@@ -13,7 +13,7 @@ export interface Begun {
   readonly reply: Reply;
 }
 
-/** What a test says of a start. */
+/** The options of a start. */
 export type StartParts = Omit<RequestParts, "body"> & { readonly body?: object };
 
 /** The calls of the runs of one service. */
@@ -59,7 +59,7 @@ export function runsOf(service: () => HttpService, prefix: string): RunCalls {
   return calls;
 }
 
-/** What a reply said, in short. */
+/** A reply in short. */
 export function told({ status, body }: Reply): readonly unknown[] {
   return [status, (body as { code?: unknown }).code];
 }

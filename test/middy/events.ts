@@ -1,4 +1,4 @@
-/** What Lambda calls a function with, as far as the wrappers read it: requests of several kinds, a schedule, an invocation's time. */
+/** Lambda events, as far as the wrappers read them: requests of several kinds, a schedule, an invocation's time. */
 import type { InvocationContext } from "../../lib/client/invocation.js";
 import type { HttpAnswer } from "../../lib/middy.js";
 import type { VirtualClock } from "../../lib/testing.js";
@@ -26,7 +26,7 @@ export interface RequestV1 {
   readonly requestContext: object;
 }
 
-/** What a test may say of a request. */
+/** The options of a request. */
 export interface RequestParts {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ export function requestOfLattice({ headers = {}, ...parts }: RequestParts = {}):
   return { version: "2.0", method: "POST", ...requestMade(parts), headers: lists, queryStringParameters: {}, requestContext };
 }
 
-/** What a schedule sends: nobody waits for an answer. */
+/** The event of a schedule: no caller waits for a response. */
 export const SCHEDULED = { source: "aws.events", detail: { order: 1 } } as const;
 
 /** An invocation that is cut off `leftMs` from now. */

@@ -164,7 +164,7 @@ describe("an early answer of another middleware", () => {
 });
 
 describe("control: a middleware that only acquires and releases", () => {
-  /** What the time between the two calls does to it, nobody asks. */
+  /** Ignores a loss of the lease between the two calls. */
   function naive(locks: LockClient) {
     const held = new WeakMap<object, Lease>();
     const end = async (request: object): Promise<void> => void (await held.get(request)?.release());

@@ -1,4 +1,4 @@
-/** What is published, as its users get it: packed, installed into an empty folder, imported, type-checked, weighed. */
+/** The published package, as users get it: packed, installed into an empty folder, imported, type-checked, weighed. */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) 
 const ENTRIES = Object.keys(manifest.exports)
   .filter((entry) => entry !== "./package.json")
   .map((entry) => `holdfast${entry.slice(1)}`);
-/** What needs nothing but the package itself. */
+/** Entry points that need only the package itself. */
 const BARE = ["holdfast", "holdfast/testing", "holdfast/middy"];
 
 let folder: string;
@@ -63,7 +63,7 @@ async function addPeers(): Promise<void> {
   }
 }
 
-/** What the compiler says of `source` in a project of its user. */
+/** Returns the compiler's errors about `source` in a user's project. */
 async function complaintsOf(directory: string, source: string, options: object): Promise<string> {
   await writeFile(join(directory, "index.ts"), source);
   const compilerOptions = { target: "es2022", strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [], ...options };

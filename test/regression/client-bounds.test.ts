@@ -1,7 +1,7 @@
 /**
- * What a client must bound or keep to itself. Once, an acquire that asks once waited for as long as its
- * lease for a service that never answered; an error quoted the URL, and with it the leaseId that proves
- * the hold; a listener that threw left the key held; and an oversized meta was sent by a renewal.
+ * Bounds and secrets of the client. Regressions: an acquire without waiting waited up to its lease's length for a
+ * service that never answered; an error quoted the URL, and with it the leaseId that proves the hold; a listener that
+ * threw left the key held; and a renewal sent an oversized meta.
  */
 import { describe, expect, it } from "vitest";
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";

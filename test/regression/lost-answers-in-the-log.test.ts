@@ -1,7 +1,7 @@
 /**
- * What stands in the log when a write happened, its answer was lost, and the store or the client asked
- * again. Once, nothing did: the first attempt never came to its line and the second changed nothing, so
- * a hold began or ended without a word in the log.
+ * The log after a write happened, its response was lost, and the store or the client retried. Regression: the log had
+ * no line. The first attempt never reached its log line and the second changed nothing, so a hold began or ended
+ * without a trace in the log.
  */
 import { describe, expect, it } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";

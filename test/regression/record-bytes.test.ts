@@ -86,7 +86,7 @@ async function crowded(store: LockStore, levels: number): Promise<QueueScene> {
   return lock;
 }
 
-/** What came of so many more who would wait for the key. */
+/** Queues that many more waiters for the key, and returns their outcomes. */
 async function queueOn(lock: QueueScene, count = LIMITS.waitersMax - 1): Promise<readonly string[]> {
   const outcomes: string[] = [];
   for (let order = 1; order <= count; order++) outcomes.push(outcomeOf(await lock.queue(leaseId(1000 + order))));

@@ -1,4 +1,4 @@
-/** What was wrong of runs over HTTP, each seen failing before it was put right. */
+/** Bugs of runs over HTTP, each with a test that failed before the fix. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";

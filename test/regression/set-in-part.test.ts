@@ -14,7 +14,7 @@ import { freshTable } from "../support/engine.js";
 
 const KEYS = ["a", "b", "c"];
 
-/** What happens just before the decided transaction of a set, and whether the parts that it leaves as they are take part in it. */
+/** An action just before the transaction of a set, and a switch that leaves unchanged parts out of the transaction. */
 interface Hooks {
   beforeWrite?: () => Promise<unknown>;
   changesOnly?: boolean;

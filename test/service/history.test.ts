@@ -1,7 +1,4 @@
-/**
- * Who held what when, rebuilt from nothing but the lines that a random history left, and compared with
- * what the records themselves went through.
- */
+/** The history of holds, rebuilt from the log lines of a random history alone, and compared with the records themselves. */
 import fc from "fast-check";
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";

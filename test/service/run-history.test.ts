@@ -1,7 +1,4 @@
-/**
- * What became of a run, rebuilt from nothing but the lines that a random history left, and compared with
- * its record after every step.
- */
+/** The history of a run, rebuilt from the log lines of a random history alone, and compared with its record after every step. */
 import fc from "fast-check";
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -21,10 +18,10 @@ interface Story {
 }
 const NOTHING: Story = { attempt: 0 };
 
-/** What the lines tell of the one run that they are of. @throws Error where they can't be true. */
+/** Rebuilds the run from its log lines. @throws Error if the lines contradict each other. */
 function rebuild(lines: readonly LogLine[]): Story {
   let now = NOTHING;
-  /** What the present attempt followed. */
+  /** The state before the present attempt. */
   let before = NOTHING;
   for (const { event, lease = "", fencingToken, attempt = 0, outcome, reason, repeated } of lines) {
     if (repeated) continue;

@@ -1,4 +1,4 @@
-/** What a store does when many ask at once: every change is one of a single order. */
+/** Concurrent requests to a store: all changes have a single order. */
 import { expect, it } from "vitest";
 import type { LeaseView } from "../../lib/core/commands.js";
 import type { LockStore } from "../../lib/store/port.js";

@@ -1,4 +1,4 @@
-/** What only the table has of runs: their items, payloads with a time of their own, writes that come late. */
+/** Runs on the DynamoDB table only: their items, payloads with their own expiry, late writes. */
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";

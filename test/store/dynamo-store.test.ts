@@ -1,4 +1,4 @@
-/** What only the table has: shards, formats of other versions, transactions, answers that are no answers. */
+/** Behaviour of the DynamoDB table only: shards, formats of other versions, transactions, invalid responses. */
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";

@@ -17,7 +17,7 @@ export const POLICY = createPolicy();
 export const START_MS = Date.UTC(2027, 0, 1);
 /** The length of a lease that doesn't matter, in ms. Not the default: that one is guessed. */
 export const LEASE_MS = 10_000;
-/** How long after its expiry a lease of {@link LEASE_MS} is left alone, in ms. */
+/** The margin after the expiry of a lease of {@link LEASE_MS} before a takeover, in ms. */
 export const MARGIN_MS = POLICY.marginMs(LEASE_MS);
 
 /** The leaseId that says it was made `ms` after {@link START_MS}; of the same time, `order` decides. */
@@ -28,7 +28,7 @@ export function leaseId(order: number, ms = 0): LeaseId {
 /** Leases of the tests, in the order of their ids. */
 export const [A, B, C, D] = [leaseId(1), leaseId(2), leaseId(3), leaseId(4)] as const;
 
-/** What an acquire may say beyond its leaseId. */
+/** The options of an acquire besides its leaseId. */
 export interface AcquireOptions {
   readonly by?: string;
   readonly owner?: string;
@@ -42,7 +42,7 @@ export interface AcquireOptions {
   readonly meta?: Meta;
 }
 
-/** What the other commands may say. */
+/** The options of the other commands. */
 export interface Options {
   readonly by?: string;
   readonly leaseMs?: number;
@@ -53,7 +53,7 @@ let scenes = 0;
 
 /** A key that no other test uses, at {@link START_MS}. */
 export class Fixture {
-  /** What the two server clocks say. */
+  /** The readings of the two server clocks. */
   clocks: ClockReading = { earliestMs: START_MS, latestMs: START_MS };
   readonly address: Address;
 
@@ -128,7 +128,7 @@ export function freshNamespace(): string {
   return `t${process.pid}.${++scenes}.`;
 }
 
-/** What an answer comes to, in a word or two. */
+/** An answer in a word or two. */
 export function outcomeOf(answer: AnswerTo<Command>): string {
   if (!answer.ok) return answer.reason ? `${answer.code}: ${answer.reason}` : answer.code;
   if ("how" in answer) return answer.how;

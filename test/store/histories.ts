@@ -25,7 +25,7 @@ const PRINCIPALS = ["P", "Q"] as const;
 const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
 const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
 
-/** What may be asked of a lock; runs have histories of their own. */
+/** The commands of locks. Runs have their own histories. */
 type LockCommand = Acquire | Renew | Release | Transfer | Break;
 
 /** Which lease: the one that holds (or else `to`); the same, but when nobody holds a new one acquires; or one of the pool. */
@@ -35,12 +35,12 @@ interface Draft {
   readonly type: LockCommand["type"];
   readonly which: Which;
   readonly to: number;
-  /** Whether another principal asks than the one whose lease it is. */
+  /** True if the caller isn't the principal of the lease. */
   readonly intruder: boolean;
   readonly leaseMs: number | undefined;
   readonly requestHash: string;
   readonly meta: string | undefined;
-  /** How many grants ago the hold to break was granted; the present one is 0. */
+  /** The number of grants since the hold to break was granted; 0 is the present hold. */
   readonly grantsAgo: number;
   readonly drainMs: number | undefined;
 }
@@ -48,9 +48,9 @@ interface Draft {
 /** Time passes, then somebody asks. */
 export interface Step {
   readonly passMs: number;
-  /** How far the later clock is ahead of the earlier one. */
+  /** The width of the clock interval. */
   readonly aheadMs: number;
-  /** Whether what was asked last is asked again instead: a duplicate. */
+  /** True if the step repeats the last command instead: a duplicate. */
   readonly again: boolean;
   readonly draft: Draft;
 }
@@ -83,7 +83,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   }),
 });
 
-/** What the key has been through when the history begins: many leases that ended, perhaps a token of tomorrow, perhaps a holder. */
+/** The key's record when the history begins: many ended leases, sometimes a token of tomorrow, sometimes a holder. */
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
     ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.tombstonesMax + 1 }),

@@ -1,4 +1,4 @@
-/** What the kinds of locks cost, counted at the engine in requests and capacity units, one row for each. */
+/** The cost of each kind of lock, in requests and capacity units at the engine, one row for each. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Mode } from "../../lib/core/record.js";
 import { DEFAULTS } from "../../lib/core/limits.js";

@@ -17,7 +17,7 @@ import { mutate } from "./mutate.js";
 const READER = { mode: "shared" } as const;
 const PERMIT = { limit: 3 } as const;
 const LONG_MS = 120_000;
-/** Of one request, after as many as a patient client would send. */
+/** The attempts for one request, as many as a patient client would make. */
 const TRIES = 30;
 
 const random = (): number => Math.random();

@@ -13,7 +13,7 @@ export interface LateFailures {
 }
 
 const FAILURE = JSON.stringify({ __type: "com.amazonaws.dynamodb.v20120810#InternalServerError", message: "Carried out all the same" });
-/** What a proxy passes on as it is. */
+/** The headers that the proxy passes on unchanged. */
 const HEADERS = ["authorization", "content-type", "x-amz-date", "x-amz-target", "x-amz-content-sha256"] as const;
 
 /** Starts one. */

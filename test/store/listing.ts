@@ -1,4 +1,4 @@
-/** What a store lists: held keys by prefix, in order, page by page, over however many shards. */
+/** A store's listings: held keys by prefix, in order, page by page, over any number of shards. */
 import { describe, expect, it } from "vitest";
 import type { Kind } from "../../lib/core/api/locks.js";
 import type { LockStore } from "../../lib/store/port.js";

@@ -1,4 +1,4 @@
-/** What is asked in a queue, and whose answers are lost. */
+/** Operations in a queue whose responses are lost. */
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { decided, rowsOn } from "./lost-rows.js";
 import { QueueScene } from "./queue-fixture.js";

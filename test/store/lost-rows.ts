@@ -1,4 +1,4 @@
-/** What is played when an answer is lost: an operation on a key of its own, and the write whose answer it is. */
+/** A scenario of a lost response: an operation on its own key, and the write whose response is lost. */
 import type { AnswerTo, Command } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -17,7 +17,7 @@ export interface Row<S extends Fixture> {
   /** Whose answer is lost. */
   readonly write: (condition: string) => boolean;
   readonly outcome: string;
-  /** What it comes to without the loss, where that is another word for the same. */
+  /** The outcome without the loss, if it has another name. */
   readonly otherwise?: string;
   /** Renewing again extends again: the guess's condition still holds, a decision is made anew and written once more. */
   readonly extends?: "each time" | "once more";

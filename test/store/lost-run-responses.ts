@@ -9,7 +9,7 @@ const failed = async (run: RunScene): Promise<unknown> => (await run.start(A), a
 const at = (ms: number) => async (run: RunScene): Promise<unknown> => (await run.start(A), run.at(ms)); // prettier-ignore
 const RESULT = { payload: small('"paid"') };
 
-/** What is asked of runs. */
+/** Operations on runs. */
 export const ROWS = rowsOn(RunScene, [
   { operation: "start a new run", act: (run) => run.start(A), write: fast, outcome: "replayed", otherwise: "granted" },
   {

@@ -11,7 +11,7 @@ import { A, Fixture } from "./fixture.js";
 export const READER = { mode: "shared" } as const;
 export const permits = (count: number) => ({ limit: 3, permits: count }) as const;
 
-/** What who waits is told. */
+/** The answer to a waiter. */
 export const waiting = (position: number, retryAfterMs: number, pollWithinMs: number = LIMITS.pollMaxMs): Waiting => ({
   ok: true,
   state: "waiting",
@@ -27,7 +27,7 @@ export class QueueScene extends Fixture {
     return check(await this.read(), { key: this.address.key, leaseId: id, principal: by }, this.clocks);
   }
 
-  /** Who stands where: holders, those whose turn it is, the queue. */
+  /** The holders, the offers and the queue. */
   async standing() {
     const { holds = {}, offers = [], waiters = [] } = (await this.read()) ?? {};
     const ids = (some: readonly { readonly leaseId: LeaseId }[]) => some.map(({ leaseId }) => leaseId);

@@ -12,7 +12,7 @@ import { toSecondsUp } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { leaseId, POLICY, START_MS } from "./fixture.js";
 
-/** What an acquire asks for. */
+/** The kind of an acquire. */
 interface Kind {
   readonly mode: Mode;
   readonly limit: number;
@@ -43,10 +43,10 @@ interface Draft {
   readonly priority: number;
   readonly owner: string;
   readonly scope: string | undefined;
-  /** Whether it says other parameters, or asks without waiting, where it would have waited. */
+  /** True if it sends other parameters, or doesn't wait although it waited before. */
   readonly otherwise: boolean;
   readonly intruder: boolean;
-  /** Of what is sent again: how many commands ago it was sent first. */
+  /** For a duplicate: the number of commands since the original was sent. */
   readonly ago: number;
 }
 
@@ -56,15 +56,15 @@ export interface Step {
   readonly aheadMs: number;
   /** The highest is a new one each time. */
   readonly process: number;
-  /** Who asks looks first, in the same process. */
+  /** True if the caller polls first, in the same process. */
   readonly looks: boolean;
   readonly draft: Draft;
 }
 
-/** How many processes there are, the last of which is always new. */
+/** The number of processes, the last of which is always new. */
 export const PROCESSES = 3;
 
-/** What the key has been through, and what is asked of it. */
+/** A key's past, and the commands on it. */
 export interface History {
   readonly kinds: readonly Kind[];
   readonly remembered: LockRecord | undefined;

@@ -12,7 +12,7 @@ import type { outcomeOf } from "./fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
 
-/** What an example is played with. */
+/** The environment of an example. */
 export interface Stage {
   readonly here: QueueScene;
   readonly there: QueueScene;

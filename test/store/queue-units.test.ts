@@ -1,6 +1,6 @@
 /**
- * What the queue costs, counted at the engine in requests and capacity units: who comes, visits, claims, lets go
- * or leaves, one row for each; two hundred who come at once; and a queue as long as it may be.
+ * The cost of the queue, in requests and capacity units at the engine: enqueueing, polling, claiming, releasing and
+ * leaving, one row for each; two hundred concurrent callers; and a queue of the largest size.
  */
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -156,7 +156,7 @@ describe("counted at the engine", () => {
 });
 
 describe("two hundred who come at once, of whom a hundred find room", () => {
-  /** What came of them, once none of them is told any more that the key kept changing. */
+  /** Queues all callers, retrying each while its key keeps changing. Returns the requests and the refused writes. */
   async function come(storeAt: (order: number) => LockStore, arrivals = 2 * MOST) {
     const first = new QueueScene(storeAt(0));
     await first.acquire(A, ORDINARY);
@@ -220,7 +220,7 @@ describe("a queue that is as long as it may be", () => {
     return lock;
   }
 
-  /** What each of so many rounds costs. */
+  /** The cost of each of that many rounds. */
   async function cost(rounds: number, round: (order: number) => Promise<unknown>) {
     proxy.ledger.clear();
     for (let order = 0; order < rounds; order++) await round(order);

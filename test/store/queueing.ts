@@ -1,6 +1,6 @@
 /**
- * What a store does about those who wait: a place in the queue for each, in order, and the key for whoever is
- * first when it is free. How turns pass that nobody takes, and who goes together, is in turns.ts.
+ * A store's queue: a place for each waiter, in order, and the key for the first one when it is free. Offers that lapse
+ * and waiters that are granted together are in turns.ts.
  */
 import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
@@ -10,7 +10,7 @@ import { inLine, permits, QueueScene, waiting } from "./queue-fixture.js";
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, START_MS } from "./fixture.js";
 
 const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
-/** What the bound by bytes counts of a waiter, less its owner. */
+/** The bytes that the bound counts for a waiter, without its owner. */
 const WAITER_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax) - SHORT_OWNER_BYTES;
 
 /** The tests of waiting. */

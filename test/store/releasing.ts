@@ -1,4 +1,4 @@
-/** What a store does about the end of a hold, beyond the table of states: release, transfer, break. */
+/** The end of a hold in a store, beyond the table of states: release, transfer, break. */
 import { expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/port.js";

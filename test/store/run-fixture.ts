@@ -9,7 +9,7 @@ import { LEASE_MS, Fixture } from "./fixture.js";
 /** A minute in ms: for how long outcomes are kept that don't say. The default is another, so this is never guessed. */
 export const KEEP_MS = 60_000;
 
-/** What a start may say beyond its leaseId. */
+/** The options of a start besides its leaseId. */
 export interface StartOptions {
   readonly by?: string;
   readonly owner?: string;
@@ -20,7 +20,7 @@ export interface StartOptions {
   readonly requestHash?: string;
 }
 
-/** What an outcome may say beyond its state. */
+/** The options of an outcome besides its state. */
 export interface OutcomeOptions {
   readonly by?: string;
   readonly payload?: Payload;

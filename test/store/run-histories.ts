@@ -53,7 +53,7 @@ interface Draft {
 interface Step {
   readonly passMs: number;
   readonly aheadMs: number;
-  /** Whether what was asked last is asked again instead: a duplicate. */
+  /** True if the step repeats the last command instead: a duplicate. */
   readonly again: boolean;
   readonly draft: Draft;
 }
@@ -100,7 +100,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   }),
 });
 
-/** What the key has been through when the history begins. */
+/** The key's record when the history begins. */
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
     ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.tombstonesMax + 1 }),

@@ -1,4 +1,4 @@
-/** What a store lists of runs, what it keeps beside them, and that locks and runs never meet in either. */
+/** A store's listings of runs, the items beside them, and the separation of locks and runs in both. */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { Kind } from "../../lib/core/api/locks.js";

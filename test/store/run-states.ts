@@ -16,7 +16,7 @@ type Step = (run: RunScene) => Promise<unknown>;
 const CHECKPOINT = small('{"page":2}');
 const RESULT = { payload: small('"paid"') };
 
-/** What is asked in every state; the columns of the table. */
+/** The commands in every state: the columns of the table. */
 const COMMANDS: readonly Column<RunScene, void>[] = [
   ["start A", (run) => run.start(A)],
   ["start C", (run) => run.start(C)],
@@ -138,7 +138,7 @@ export const RUN_STATES: readonly State[] = [
 
 const LETTERS = { running: "r", interrupted: "i", retry: "t", succeeded: "s", failed: "f" } as const;
 
-/** What the record says of the run. */
+/** The record's description of the run. */
 function show(record: LockRecord | undefined): string {
   const run = record?.run;
   return run ? `${LETTERS[run.state]}${run.attempt}${run.takeover ? "!" : ""}${run.checkpoint ? "*" : ""}` : "";

@@ -1,6 +1,6 @@
 /**
- * What runs cost, counted at the engine in requests and capacity units, from the service down: what is
- * large is kept on an item of its own, and so are its costs. Beside it, what a run of many days costs.
+ * The cost of runs, in requests and capacity units at the engine, from the service down. Large payloads have their own
+ * items and so their own costs. Also the cost of a run of many days.
  */
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -56,7 +56,7 @@ const row = (what: string, before: Act | undefined, act: Act, says: string, unit
 };
 
 // prettier-ignore
-/** What is done · before it · the answer · reads, writes, read units, write units. */
+/** The operation · the preparation · the answer · reads, writes, read units, write units. */
 const ROWS: readonly Row[] = [
   row("a run that nobody ran, from its start to its outcome", undefined, async (run) => (await run.start(A), await run.pass(1), await run.complete(A)), "recorded", [0, 2, 0, 2]),
   row("a start", undefined, start(A), "granted", [0, 1, 0, 1]),
@@ -120,7 +120,7 @@ describe("counted at the engine", () => {
   });
   afterAll(() => proxy.close());
 
-  /** What an act asks of the engine. */
+  /** The requests that an act sends to the engine. */
   async function costs(act: () => Promise<unknown>) {
     const { ledger } = proxy;
     ledger.clear();

@@ -1,4 +1,4 @@
-/** What a store does about a run, beyond the table of states: what the record keeps, and many at once. */
+/** A store's runs, beyond the table of states: the record's content, and concurrent runs. */
 import { expect, it } from "vitest";
 import { FOREVER_MS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/port.js";

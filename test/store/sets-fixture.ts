@@ -44,7 +44,7 @@ export class SetScene {
     return this.store.applyAll(parts, () => clocks);
   }
 
-  /** Who holds each of these keys now. */
+  /** The holders of each of these keys. */
   async holders(keys: readonly string[]): Promise<readonly (readonly LeaseId[])[]> {
     return Promise.all(keys.map(async (key) => Object.keys((await this.key(key).read())?.holds ?? {})));
   }
@@ -55,7 +55,7 @@ export class SetScene {
   }
 }
 
-/** What a set came to: the word of all its keys, or the keys in its way and why each is. */
+/** The outcome of a set: the common outcome of its keys, or the refused keys with their outcomes. */
 export function setOutcome(keys: readonly string[], applied: readonly (Applied<Acquire> | undefined)[]): string {
   const answers: readonly (Held | Waiting | Refusal | undefined)[] = applied.map((one) => one?.answer);
   const refused = answers.flatMap((answer, index) => (answer && !answer.ok ? [`${keys[index] ?? ""} ${outcomeOf(answer)}`] : []));

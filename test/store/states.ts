@@ -10,7 +10,7 @@ import type { Column } from "./state-table.js";
 
 type Step = (lock: Fixture, tokenOfA: number) => Promise<unknown>;
 
-/** What is asked in every state; the columns of the table. */
+/** The commands in every state: the columns of the table. */
 const COMMANDS: readonly Column<Fixture, number>[] = [
   ["acquire A", (lock) => lock.acquire(A)],
   ["acquire C", (lock) => lock.acquire(C)],
@@ -21,7 +21,7 @@ const COMMANDS: readonly Column<Fixture, number>[] = [
   ["break A now", (lock, token) => lock.breakHold(token, 0)],
 ];
 
-/** How long a forced break leaves, where it leaves any. */
+/** The drain time of a break, if it has one. */
 const DRAIN_MS = 5_000;
 
 const wait = (ms: number, aheadMs?: number): Step => async (lock) => void lock.at(ms, aheadMs); // prettier-ignore
@@ -37,7 +37,7 @@ const TAKEABLE = wait(LEASE_MS + MARGIN_MS);
 
 interface State {
   readonly state: string;
-  /** Whether A was granted the key first. */
+  /** True if A was granted the key first. */
   readonly granted: boolean;
   readonly steps: readonly Step[];
   readonly cells: string;

@@ -21,7 +21,7 @@ const HOUR_MS = 3_600_000;
 const T = Date.UTC(2027, 0, 1);
 /** The client's instant when both of its clocks are at `ms`. */
 const instant = (ms: number, { wallBy = 0, frozenMs = 0 } = {}): Instant => ({ wallMs: ms + wallBy, monotonicMs: ms - frozenMs });
-/** How much longer or shorter this may have been, by the clock's rate. */
+/** The error that the clock's rate may add to this time. */
 const drift = (ms: number): number => ms * DEFAULTS.clockRateError;
 
 describe("what one answer says", () => {

@@ -16,12 +16,12 @@ export interface TransactionConflicts {
   readonly endpoint: string;
   /** So many transactions are cancelled for these reasons, one for each item. */
   cancelNext(times: number, reasons: readonly Reason[]): void;
-  /** How many were. */
+  /** The number of cancelled transactions. */
   readonly cancelled: number;
   close(): Promise<void>;
 }
 
-/** What a proxy passes on as it is. */
+/** The headers that the proxy passes on unchanged. */
 const HEADERS = ["authorization", "content-type", "x-amz-date", "x-amz-target", "x-amz-content-sha256"] as const;
 const JSON_TYPE = { "content-type": "application/x-amz-json-1.0" };
 

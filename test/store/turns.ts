@@ -1,6 +1,6 @@
 /**
- * What a store does about turns: those that nobody takes pass on, past all who are not there any more; and who
- * goes first, and who goes together.
+ * Grants from the queue: offers that lapse pass on, past waiters that are no longer alive. Also the order of waiters,
+ * and waiters that are granted together.
  */
 import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";

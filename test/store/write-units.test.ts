@@ -1,6 +1,6 @@
 /**
- * What each operation costs, counted at the engine in requests and capacity units. Time is turned by
- * hand: what costs one more in the same millisecond is a row of its own.
+ * The cost of each operation, in requests and capacity units at the engine. The test advances time itself; operations
+ * that cost one more within the same millisecond have their own rows.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";

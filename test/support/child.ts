@@ -16,7 +16,7 @@ export interface Child {
   reported(event: string): Promise<Report>;
   /** Sends a signal, such as SIGSTOP. */
   signal(name: NodeJS.Signals): void;
-  /** How it ended, and everything that it wrote to stderr. */
+  /** The exit code, and everything written to stderr. */
   readonly ended: Promise<{ readonly code: number | null; readonly stderr: string }>;
   /** Ends it, frozen or not. */
   kill(): Promise<void>;

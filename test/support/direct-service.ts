@@ -13,7 +13,7 @@ import { leaseIdAt } from "./lease-ids.js";
 import type { Reply } from "./reply.js";
 import { checkReply, replyOf } from "./reply.js";
 
-/** What a test may put in the place of the usual. */
+/** The parts that a test may replace. */
 export type DirectOptions = Partial<HandlerDeps> & { readonly clock?: VirtualClock };
 
 /** Route keys, for short. */
@@ -33,7 +33,7 @@ export const CHECK_RUN = "GET /v1/runs/{key}/leases/{leaseId}";
 export const GIVE_UP = "DELETE /v1/runs/{key}/leases/{leaseId}";
 /** A run's heartbeat. */
 export const RENEW_RUN = "POST /v1/runs/{key}/leases/{leaseId}/renew";
-/** What came of the work. */
+/** Complete a run with its outcome. */
 export const CONCLUDE = "PUT /v1/runs/{key}/leases/{leaseId}/outcome";
 /** An operator's new beginning. */
 export const RESET = "POST /v1/runs/{key}/reset";
@@ -45,7 +45,7 @@ export interface DirectService {
   readonly clock: VirtualClock;
   readonly store: LockStore;
   readonly lines: readonly LogLine[];
-  /** What the handler reported as its own failure. */
+  /** The failures that the handler reported as its own. */
   readonly failures: readonly (readonly [error: unknown, requestId: string])[];
   /** A new leaseId of now. */
   newId(): string;

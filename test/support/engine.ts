@@ -12,7 +12,7 @@ import type { Engine } from "../../infra/local/engine.js";
 import { startEngine } from "../../infra/local/engine.js";
 
 declare module "vitest" {
-  /** What globalSetup hands to the tests. */
+  /** The values that globalSetup provides to the tests. */
   export interface ProvidedContext {
     engineKind: Engine["kind"];
     engineEndpoint: string;

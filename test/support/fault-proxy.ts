@@ -1,7 +1,7 @@
 /**
- * What may happen between a client and DynamoDB, on demand: an HTTP proxy in front of an engine that
- * loses replies after the write, loses or holds up requests, answers for the engine; and that counts
- * what reaches the engine, in requests and in capacity units.
+ * Faults between a client and DynamoDB, on demand: an HTTP proxy in front of an engine. It loses responses after the
+ * write, loses or delays requests, and answers instead of the engine. It also counts the requests and capacity units
+ * that reach the engine.
  */
 import { once } from "node:events";
 import { Agent, createServer, request as httpRequest } from "node:http";
@@ -19,7 +19,7 @@ export interface DynamoRequest {
   readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it sent
 }
 
-/** What happens to a request that is not simply forwarded. */
+/** A fault: the fate of a request that isn't simply forwarded. */
 export type Fault =
   /** The engine carries it out and the client never hears: its connection breaks. */
   | { readonly kind: "lose-reply" }
@@ -36,13 +36,13 @@ export type Fault =
 export interface FaultRule {
   /** @default every request */
   readonly when?: (request: DynamoRequest) => boolean;
-  /** How many of them, the next ones first. @default 1 */
+  /** The number of requests that the fault affects, starting with the next. @default 1 */
   readonly times?: number;
 }
 
 /** A fault that was ordered. */
 export interface PlannedFault {
-  /** How many requests it has met. */
+  /** The number of requests affected so far. */
   readonly struck: number;
   /** Settles when it first meets a request; a fault of the reply, once the engine has replied. */
   readonly first: Promise<void>;
@@ -51,7 +51,7 @@ export interface PlannedFault {
 /** A running proxy. */
 export interface FaultProxy {
   readonly endpoint: string;
-  /** What reached the engine since the start, or since `ledger.clear()`. */
+  /** The requests that reached the engine since the start, or since `ledger.clear()`. */
   readonly ledger: Ledger;
   /** Orders a fault. Of several that fit a request, the one ordered first meets it. */
   plan(fault: Fault, rule?: FaultRule): PlannedFault;

@@ -1,7 +1,7 @@
 /** Requests as the gateway hands them to the handler (payload format 2.0); what a test leaves out is ordinary. */
 import type { HttpEvent } from "../../lambda/http.js";
 
-/** What a test may say about a request. */
+/** The options of a request. */
 export interface EventParts {
   readonly key?: string;
   readonly leaseId?: string;

@@ -11,12 +11,12 @@ import { PausingClock } from "./pausing-clock.js";
 import { checkReply, replyFrom } from "./reply.js";
 import type { Reply } from "./reply.js";
 
-/** What a request may carry. */
+/** The options of a request. */
 export interface RequestParts {
   /** Sent as it is when it is text, otherwise as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Who calls. @default "local" */
+  /** The caller. @default "local" */
   readonly as?: string;
 }
 
@@ -24,7 +24,7 @@ export interface RequestParts {
 export interface HttpService {
   readonly url: string;
   readonly clock: PausingClock;
-  /** What was logged. */
+  /** The log lines. */
   readonly lines: readonly LogLine[];
   /** Sends a request; the reply is held to what is promised of every reply. */
   send(method: string, path: string, parts?: RequestParts): Promise<Reply>;

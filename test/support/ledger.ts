@@ -1,7 +1,7 @@
 /**
- * What an engine was asked to do, in requests and capacity units. Engines report the units of what
- * succeeded. Of a conditional write that was refused they report nothing; AWS charges it like a write of
- * the item that is there, so it is counted here by that item's size.
+ * The requests to an engine, and their capacity units. Engines report the units of successful requests. They report
+ * nothing for a refused conditional write. AWS charges it like a write of the existing item, so it is counted here by
+ * that item's size.
  */
 
 /** Operations that report what they consumed when they are asked to. */
@@ -74,7 +74,7 @@ export function createLedger(): Ledger & { record(target: string, status: number
   };
 }
 
-/** What AWS charges for a write to this item: a unit for each KB begun, at least one. */
+/** The units that AWS charges for a write to this item: one for each started KB, at least one. */
 function writeUnitsOf(item: Item): number {
   return Math.max(1, Math.ceil(mapBytes(item) / WRITE_UNIT_BYTES));
 }

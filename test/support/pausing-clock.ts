@@ -6,7 +6,7 @@ import { vi } from "vitest";
 import type { Timer } from "../../lib/core/time.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 
-/** How long the machine may take until a request pauses, in ms of its own time. */
+/** The time limit for a request to pause, in ms of real time. */
 const PATIENCE = { timeout: 4_000, interval: 1 };
 
 /** A clock that knows who waits for it. What runs in the background is nobody's pause. */

@@ -12,7 +12,7 @@ import { OPERATION_DOCS } from "../../lib/wire/operation-docs.js";
 import { openapi } from "../../lib/wire/openapi.js";
 import { LEASE_ID } from "./lease-ids.js";
 
-/** What came back. */
+/** The response. */
 export interface Reply {
   readonly status: number;
   /** By their names in lower case. */

@@ -26,7 +26,7 @@ export function createGate(): Gate {
   };
 }
 
-/** What `promise` was rejected with; the value it resolved to, where it was not. */
+/** Returns the error of `promise`, or its value if it didn't reject. */
 export function thrownBy(promise: Promise<unknown>): Promise<unknown> {
   return promise.catch((error: unknown) => error);
 }

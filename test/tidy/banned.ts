@@ -10,7 +10,7 @@ export const SOURCES = ["lib/", "lambda/", "infra/", "bin/", "test/", "bench/", 
 const linter = new Linter({ configType: "flat" });
 const eslint = new ESLint({ cwd: ROOT });
 
-/** What the bans for its path say of a file. */
+/** Returns the violations of the bans that apply to the file's path. */
 export async function banned({ path, text }: SourceText): Promise<readonly string[]> {
   const { rules } = (await eslint.calculateConfigForFile(path)) as { rules: Linter.RulesRecord };
   const bans = Object.fromEntries(Object.entries(rules).filter(([rule]) => rule.startsWith("no-restricted-")));

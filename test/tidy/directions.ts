@@ -17,7 +17,7 @@ interface Room {
 const AWS_SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
 /** The only files of `lib`, beside the entries, that know the AWS SDK. A new one is added here by name. */
 const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\//;
-/** What package.json exports, and what `bin` and users import. */
+/** The entries that package.json exports, and that `bin` and users import. */
 const ENTRY = /^lib\/[\w-]+\.ts$/;
 const ANY_NODE = /^node:/;
 const ANYTHING = /^/;

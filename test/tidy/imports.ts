@@ -1,4 +1,4 @@
-/** What a file imports, in every way that TypeScript has: types count as much as values. */
+/** A file's imports, in every form that TypeScript has. Type imports count as much as value imports. */
 import { posix } from "node:path";
 import ts from "typescript";
 import type { SourceText } from "./tree.js";

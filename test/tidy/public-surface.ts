@@ -38,8 +38,8 @@ export function publicSurface(): string {
 }
 
 /**
- * What a module exports, one indented line each, sorted by name; members one step deeper, unless their
- * owner is among the `described`, to which it is added.
+ * The exports of a module, one indented line each, sorted by name. Members are one step deeper, unless their owner is
+ * among the `described`. An owner listed with its members is added to them.
  */
 export function exportsOf(program: ts.Program, file: string, described = new Set<ts.Symbol>()): readonly string[] {
   const checker = program.getTypeChecker();

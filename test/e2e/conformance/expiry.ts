@@ -1,6 +1,6 @@
 /**
- * What time ends by itself over HTTP. All of it is begun at once, then waited for once, in real time: the
- * shortest leases, their margins, and the window of an offer.
+ * Events that time alone causes, over HTTP: the expiry of the shortest leases, their margins, and the window of an
+ * offer. All of them are started together and then waited for once, in real time.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomUUID } from "node:crypto";

@@ -1,4 +1,4 @@
-/** What is done to a key from outside of its lease over HTTP: looked at, listed, broken. */
+/** Operations on a key from outside of its lease, over HTTP: inspect, list and break. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";

@@ -1,4 +1,4 @@
-/** What every request must be over HTTP: its body, its path, its method; and what it is told when it is not. */
+/** The rules for every request over HTTP: its body, its path and its method, and the errors for breaking them. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";

@@ -77,7 +77,7 @@ function regionOf({ region, url }: Deployed): string {
   return region ?? /\.execute-api\.([a-z0-9-]+)\./.exec(url)?.[1] ?? process.env["AWS_REGION"] ?? REGIONS[1];
 }
 
-/** What IAM grants, by the paths of the API. */
+/** The rights that IAM grants by the paths of the API. */
 export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hold }, deployed) => {
   const as = (credentials: Credentials): typeof fetch => signed(signerOf(deployed(), credentials), deployed().carry);
   const byClient = (method: string, path: string, body?: object) =>

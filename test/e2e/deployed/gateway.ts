@@ -1,4 +1,4 @@
-/** What a gateway does to a request on its way to the service, and to the answer on its way back. */
+/** The changes that a gateway makes to a request on its way to the service, and to the response on its way back. */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";

@@ -19,7 +19,7 @@ export interface Condition {
   readonly used: ReadonlySet<string>;
   /** The attributes that it begins its paths with, as they are written. */
   readonly paths: readonly Path[];
-  /** What is wrong with it for these values. @throws ValidationException */
+  /** Checks the condition against these values. @throws ValidationException */
   readonly check: (given: Placeholders) => void;
 }
 

@@ -49,7 +49,7 @@ function readStep(reader: Reader, used: Set<string>): string {
   return kind === "#" ? text : reader.name(text);
 }
 
-/** What is at the path, if anything is. */
+/** Returns the value at the path, or undefined. */
 export function lookUp(item: ValueMap | undefined, path: Path, { names }: Placeholders): Value | undefined {
   let value: Value | undefined = item;
   for (const step of path) {

@@ -1,10 +1,10 @@
 /**
- * What the simulation's bundle has in place of the AWS SDK: its exceptions, and commands that carry their input to the
- * client that they are sent with. The SDK's own work for one command takes longer than all else that a request costs.
+ * The replacement of the AWS SDK in the simulation's bundle: its exceptions, and commands that carry their input to
+ * their client. The SDK's own work for one command takes longer than everything else in a request.
  */
 import type { Input } from "./table.js";
 
-/** What every answer says of how it came about. */
+/** The metadata of every response. */
 interface Metadata {
   attempts?: number;
   httpStatusCode?: number;

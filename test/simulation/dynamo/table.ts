@@ -244,7 +244,7 @@ export class DynamoTable {
     return writes;
   }
 
-  /** Whether this very transaction happened already. */
+  /** True if this transaction was already carried out. */
   #seen(input: Input): boolean {
     const token = input["ClientRequestToken"];
     const known = typeof token === "string" ? this.#tokens.get(token) : undefined;

@@ -28,12 +28,12 @@ export function typeOf(value: Value): ValueType {
   return Array.isArray(value) ? "L" : "M";
 }
 
-/** Whether `value` is a map. */
+/** True if `value` is a map. */
 export function isMap(value: Value | undefined): value is ValueMap {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether `value` is a list. */
+/** True if `value` is a list. */
 export function isList(value: Value | undefined): value is readonly Value[] {
   return Array.isArray(value);
 }
@@ -67,7 +67,7 @@ export function define(map: Record<string, Value>, name: string, value: Value): 
   else map[name] = value;
 }
 
-/** Whether both are the same: maps by their members, lists by their elements in order. */
+/** True if both are equal: maps by their members, lists by their elements in order. */
 export function isEqual(a: Value | undefined, b: Value | undefined): boolean {
   if (a === b) return true;
   if (isList(a)) return isList(b) && a.length === b.length && a.every((one, index) => isEqual(one, b[index]));
