@@ -9,13 +9,13 @@ import { after, at, complete, DAY_MS, decided, LEASE_MS, MARGIN_MS, NOW_MS, said
 const CHECKPOINT: Payload = { digest: "c", bytes: 1, text: "1" };
 const TAKEABLE_MS = LEASE_MS + MARGIN_MS;
 
-/** A run's key, on which one thing happens after another. */
+/** The key of a run, with a sequence of events. */
 class Story {
   known: LockRecord | undefined;
   #ms = 0;
   #id = leaseIdAt(NOW_MS);
 
-  /** Somebody new starts it. */
+  /** A new caller starts the run. */
   starts(parts: Partial<Start> = {}): this {
     this.#id = leaseIdAt(NOW_MS + ++this.#ms);
     this.known = after(decided(this.known, start({ leaseId: this.#id, ...parts }), at(this.#ms)));
@@ -43,7 +43,7 @@ class Story {
     return this;
   }
 
-  /** Whoever runs it is not heard of until it may be taken over. */
+  /** The runner stays silent until the run may be taken over. */
   isSilent(): this {
     this.#ms += TAKEABLE_MS;
     return this;

@@ -57,7 +57,7 @@ interface Fact {
   readonly answer: string;
 }
 
-/** An id that is in the record holds, one way or another; whatever else is known of it counts for nothing. */
+/** An id in the record holds, in one way or another. Everything else known about the id is irrelevant. */
 const ITS_HOLD: readonly Fact[] = [
   {
     fact: "holds for another principal",

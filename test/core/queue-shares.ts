@@ -1,6 +1,6 @@
 /**
- * A record with a queue as the rules read it: who has what of the key, what that leaves for others, and what a
- * request was. By the record's fields alone; nothing here asks the core.
+ * Helpers of the rules for a record with a queue: the occupants of the key, the room left for others, and the kind of a
+ * request. They read the record's fields alone and never call the core.
  */
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
@@ -11,7 +11,7 @@ import type { Asked } from "./queue-history.js";
 export interface Occupant {
   readonly mode: Mode;
   readonly permits: number;
-  /** Whose: the leases of one scope are one's. */
+  /** The owner: the leases of one scope have one owner. */
   readonly of: string;
 }
 
@@ -19,7 +19,7 @@ export interface Occupant {
 export const holdsOf = (record: LockRecord | undefined): readonly (readonly [LeaseId, Hold])[] => Object.entries(record?.holds ?? {});
 export const offersOf = (record: LockRecord | undefined): readonly Offer[] => record?.offers ?? [];
 export const waitersOf = (record: LockRecord | undefined): readonly Waiter[] => record?.waiters ?? [];
-/** When a waiter was heard of last. */
+/** The time at which a waiter was last seen. */
 export const lastSeenMs = ({ aliveUntilMs, ttlMs }: Waiter): number => aliveUntilMs - ttlMs;
 /** True if an offer has not lapsed at the time of the request. */
 export const isPending = ({ offeredAtMs }: Offer, { reading }: Asked): boolean => offeredAtMs + DEFAULTS.offerWindowMs > reading.earliestMs;
@@ -27,20 +27,20 @@ export const isHeardOf = ({ aliveUntilMs }: Waiter, { reading }: Asked): boolean
 /** True if this id is among them. */
 export const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolean => all.some(({ leaseId }) => leaseId === id);
 
-/** The id of a client that asks for itself; nobody's otherwise. */
+/** The id of a client that sends its own request; otherwise empty. */
 export const itself = ({ by }: Asked): LeaseId => (by?.isItself ? by.leaseId : "");
-/** Told that it holds now, and didn't before. */
+/** True if the answer grants a lease that wasn't held before. */
 export const isGranted = ({ command, answer }: Asked): boolean =>
   command?.type === "acquire" && answer.ok && "how" in answer && answer.how === "granted";
-/** Asks for itself, or somebody for it, from its place or in its turn. */
+/** True if the request's id has a place in the queue or an offer. */
 export const isInQueue = (record: LockRecord | undefined, { by }: Asked): boolean =>
   [...offersOf(record), ...waitersOf(record)].some(({ leaseId }) => leaseId === by?.leaseId);
-/** The leases of the scope under which somebody asks. */
+/** The leases of the request's scope. */
 export const ofItsScope = ({ command, before }: Asked): readonly Hold[] =>
   holdsOf(before).flatMap(([, hold]) =>
     command?.type === "acquire" && command.scope !== undefined && hold.scope === command.scope ? [hold] : [],
   );
-/** Let in by its scope, past everybody, with the token that the scope has. */
+/** True if the grant joins its scope's hold, past the queue, with the scope's token. */
 export function isNested(asked: Asked): boolean {
   const { answer, before, by, reading } = asked;
   const levels = ofItsScope(asked).filter(({ expiresAtMs }) => expiresAtMs > reading.earliestMs);
@@ -75,7 +75,7 @@ export function areTogether(shares: readonly Occupant[], limit: number): boolean
   return Array.from(byOwner.values()).reduce((sum, each) => sum + each, 0) <= limit;
 }
 
-/** The first of the queue that was heard of, if it fits beside all that keeps others out. */
+/** The first live waiter, if it is compatible with all occupants. */
 export function leftOut(record: LockRecord | undefined, asked: Asked): Waiter | undefined {
   const { reading } = asked;
   const first = waitersOf(record).find((waiter) => isHeardOf(waiter, asked));

@@ -15,24 +15,24 @@ import type { Ledger } from "./ledger.js";
 /** A request to DynamoDB: its operation, such as `UpdateItem`, and its input on the wire. */
 export interface DynamoRequest {
   readonly target: string;
-  // Whatever the operation takes.
+  // The input depends on the operation.
   readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it sent
 }
 
 /** A fault: the fate of a request that isn't simply forwarded. */
 export type Fault =
-  /** The engine carries it out and the client never hears: its connection breaks. */
+  /** The engine carries the request out, but the client's connection breaks before the response. */
   | { readonly kind: "lose-reply" }
-  /** The engine never sees it, the client's connection breaks. */
+  /** The engine never gets the request, and the client's connection breaks. */
   | { readonly kind: "lose-request" }
-  /** The engine never sees it, the client is answered with this. @default InternalServerError, 500 */
+  /** The engine never gets the request, and the client gets this response. @default InternalServerError, 500 */
   | { readonly kind: "answer"; readonly status?: number; readonly errorName?: string; readonly headers?: Readonly<Record<string, string>> }
-  /** It reaches the engine only when `until` settles: the late write. */
+  /** The request reaches the engine only when `until` settles: the late write. */
   | { readonly kind: "hold-request"; readonly until: Promise<unknown> }
-  /** The engine carries it out; its reply reaches the client only when `until` settles. */
+  /** The engine carries the request out. The response reaches the client only when `until` settles. */
   | { readonly kind: "hold-reply"; readonly until: Promise<unknown> };
 
-/** Which requests a fault meets. */
+/** Selects the requests that a fault affects. */
 export interface FaultRule {
   /** @default every request */
   readonly when?: (request: DynamoRequest) => boolean;
@@ -40,11 +40,11 @@ export interface FaultRule {
   readonly times?: number;
 }
 
-/** A fault that was ordered. */
+/** A planned fault. */
 export interface PlannedFault {
   /** The number of requests affected so far. */
   readonly struck: number;
-  /** Settles when it first meets a request; a fault of the reply, once the engine has replied. */
+  /** Settles when the fault first affects a request. For faults of the response, that is once the engine has responded. */
   readonly first: Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export interface FaultProxy {
   readonly endpoint: string;
   /** The requests that reached the engine since the start, or since `ledger.clear()`. */
   readonly ledger: Ledger;
-  /** Orders a fault. Of several that fit a request, the one ordered first meets it. */
+  /** Plans a fault. If several faults match a request, the first planned one affects it. */
   plan(fault: Fault, rule?: FaultRule): PlannedFault;
   close(): Promise<void>;
 }
@@ -115,7 +115,7 @@ export async function startFaultProxy(target = inject("engineEndpoint")): Promis
   }
 
   const server = createServer((incoming, response) => {
-    // A client that went away, or an engine that did: the connection says it all.
+    // The client or the engine is gone. Closing the connection is the only response left.
     serve(incoming, response).catch(() => incoming.socket.destroy());
   });
   server.listen(0, "127.0.0.1");

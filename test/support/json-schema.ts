@@ -3,7 +3,7 @@
  * error, so that nothing looks checked that isn't.
  */
 
-/** A schema, as far as it is known here. */
+/** A schema with the keywords that are known here. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Check = (value: unknown, rule: never, schema: JsonSchema) => boolean;

@@ -4,19 +4,19 @@
  * that item's size.
  */
 
-/** Operations that report what they consumed when they are asked to. */
+/** Operations that report their consumed capacity on request. */
 const READS = ["GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"];
 const WRITES = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
 const WRITE_UNIT_BYTES = 1024;
 
-/** Counts at the engine. */
+/** The counts at the engine. */
 export interface Ledger {
   /** Requests carried out or refused by the engine, by operation. */
   readonly requests: Readonly<Record<string, number>>;
-  /** Units of writes, refused ones included; indexes included. */
+  /** Units of writes, including refused writes and indexes. */
   readonly writeUnits: number;
   readonly readUnits: number;
-  /** Writes whose condition did not hold. */
+  /** Writes whose condition failed. */
   readonly refusedWrites: number;
   clear(): void;
 }
@@ -33,15 +33,15 @@ interface Reply {
 
 type Item = Readonly<Record<string, AttributeValue>>;
 
-/** An attribute as it is on the wire, such as `{"S": "text"}`. */
+/** An attribute in its wire format, such as `{"S": "text"}`. */
 type AttributeValue = Readonly<Record<string, unknown>>;
 
-/** The request's input, asking for the capacity it consumes. */
+/** Adds a request for the consumed capacity to the request's input. */
 export function withCapacity(target: string, input: unknown): unknown {
   return READS.includes(target) || WRITES.includes(target) ? { ReturnConsumedCapacity: "INDEXES", ...(input as object) } : input;
 }
 
-/** A ledger with nothing in it. */
+/** Creates an empty ledger. */
 export function createLedger(): Ledger & { record(target: string, status: number, body: string): void } {
   const blank = () => ({ requests: new Map<string, number>(), writeUnits: 0, readUnits: 0, refusedWrites: 0 });
   let counts = blank();
@@ -83,7 +83,7 @@ function mapBytes(item: Item): number {
   return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);
 }
 
-/** By the rules of the DynamoDB developer guide; numbers are rounded up to a byte for each two digits, and one. */
+/** By the rules of the DynamoDB developer guide; numbers take one byte for each two digits, rounded up, plus one. */
 function valueBytes(value: AttributeValue): number {
   const [[type, content] = ["NULL", true]] = Object.entries(value);
   switch (type) {
