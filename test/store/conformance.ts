@@ -17,7 +17,7 @@ import { A, Fixture } from "./fixture.js";
 import { expected, play, STATES } from "./states.js";
 import { lapses, ordersTurns } from "./turns.js";
 
-/** Runs the suite for the store that `makeStore` makes. */
+/** Runs the suite for the stores that `makeStore` creates. */
 export function lockStoreConformance(name: string, makeStore: () => LockStore | Promise<LockStore>): void {
   describe(`${name} is a store of locks and runs`, () => {
     let made: LockStore;

@@ -1,4 +1,4 @@
-/** Operations on locks whose answers are lost. */
+/** Operations on locks whose responses are lost. */
 import { decided, fast, rowsOn } from "./lost-rows.js";
 import { A, B, C, LEASE_MS, MARGIN_MS, Fixture } from "./fixture.js";
 

@@ -1,4 +1,4 @@
-/** Each predicate of what is written for a queue is needed: without it an example comes to something else. */
+/** Each predicate of a queue's writes is needed: without it, an example has another outcome. */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
@@ -100,7 +100,7 @@ function stageOn({ client, tableName }: EngineTable): Stage {
   return { here, there: new QueueScene(process(), here.address), put, before: (write, act) => beforeNext(client, FAST_PATHS[write], act) };
 }
 
-/** Does something just before the next write that updates this. */
+/** Runs `act` just before the next write whose update expression contains `updates`. */
 async function beforeNext(client: DynamoDBClient, updates: string, act: () => Promise<unknown>): Promise<void> {
   let left = 1;
   client.middlewareStack.add(

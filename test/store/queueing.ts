@@ -82,7 +82,7 @@ export function queues(store: () => LockStore): void {
     const offered = await lock.read();
     expect(offered).toMatchObject({ version: version + 1, holds: {}, offers: [{ leaseId: B, offeredAtMs: START_MS + 100 }] });
     expect(await lock.look(B)).toEqual(waiting(1, 0));
-    // The others come in time to say that they live, should B not come.
+    // The others poll in time to stay alive, in case B doesn't come.
     expect(await lock.look(C)).toEqual(waiting(2, LIMITS.pollStepMs, LIMITS.keepAliveAfterMs));
 
     const lease = leaseIn(await lock.at(700, 50).queue(B));
@@ -151,7 +151,7 @@ export function queues(store: () => LockStore): void {
     const overMs = LEASE_MS + MARGIN_MS;
     for (const id of [B, C]) await lock.at(LEASE_MS).queue(id);
     expect(outcomeOf(await lock.at(overMs - 1, 9_000).queue(B))).toBe("waiting");
-    // Whoever notices moves the queue on: here the second, and the first is offered the key.
+    // Any waiter that notices the lapse advances the queue: here the second, and the first is offered the key.
     expect(await lock.at(overMs).queue(C)).toMatchObject({ position: 2 });
     expect(await lock.standing()).toEqual({ holds: [], offers: [B], waiters: [C] });
     expect((await lock.read())?.ended).toEqual([{ leaseId: A, ending: "taken" }]);

@@ -1,4 +1,4 @@
-/** Sets of keys of one store: who asks for which of them, and what each key holds then. */
+/** Sets of keys of one store: acquires of several keys, and the holders of each key. */
 import type { Acquire, Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -18,12 +18,12 @@ export class SetScene {
     return this;
   }
 
-  /** One of the keys, alone. */
+  /** One of the keys. */
   key(name: string): Fixture {
     return new Fixture(this.store, { namespace: this.namespace, key: name }).at(this.ms);
   }
 
-  /** Asks for all of these keys, or none; what came of each. */
+  /** Acquires all of these keys or none, and returns the outcome of each. */
   async acquire(id: LeaseId, keys: readonly string[], options: AcquireOptions = {}): Promise<readonly (Applied<Acquire> | undefined)[]> {
     const { by = "P", ...given } = options;
     const usual = {

@@ -7,7 +7,7 @@ import type { LockRecord } from "../../lib/core/record.js";
 import { A, B, C, D, outcomeOf } from "./fixture.js";
 import type { Fixture } from "./fixture.js";
 
-/** A column: what is asked in every state; `at` is what is known from bringing the key into it. */
+/** A column: the command in every state. `at` is the result of preparing the state. */
 export type Column<S extends Fixture, At> = readonly [name: string, send: (fixture: S, at: At) => Promise<AnswerTo<Command>>];
 
 /** A table, and how to play and print it. */
@@ -29,7 +29,7 @@ export interface Came {
 /** The outcome of a duplicate, if it has another name. */
 const AGAIN: Readonly<Record<string, string>> = { granted: "replayed", transferred: "replayed", recorded: "replayed" };
 
-/** A row of the table as it comes. */
+/** Plays a row of the table. */
 export async function playRow<S extends Fixture, At>({
   columns,
   sceneOf,
@@ -57,7 +57,7 @@ export async function playRow<S extends Fixture, At>({
   return Object.fromEntries(row);
 }
 
-/** The row as the table has it, `|` between its cells. */
+/** The row as the table has it, with `|` between its cells. */
 export function rowOf<S extends Fixture, At>(columns: readonly Column<S, At>[], cells: string): Readonly<Record<string, Came>> {
   const texts = cells.split("|").map((cell) => cell.trim());
   return Object.fromEntries(columns.map(([column], index) => [column, { cell: texts[index] ?? "", again: "" }]));
@@ -70,7 +70,7 @@ const NAMES = new Map([
   [D, "D"],
 ]);
 
-/** A command that is sent again changes nothing; only a renewal may extend again. */
+/** Checks that a duplicate changes nothing; only a renewal may extend again. */
 function whatChanged(outcome: string, after: LockRecord | undefined, afterAgain: LockRecord | undefined): string {
   return outcome === "renewed" || after?.version === afterAgain?.version ? "" : "sent again: the record changed";
 }
