@@ -15,11 +15,11 @@ export interface Fixture {
   readonly locks: LockClient;
   /** Owner `rival`. */
   readonly rival: LockClient;
-  /** A key of the test's own. */
+  /** A key that no other test uses. */
   fresh(): string;
 }
 
-/** Defines a suite for the clients of every site. */
+/** Defines a suite for the clients of every backend. */
 export function describeClients(...parts: readonly ((fixture: Fixture) => void)[]): void {
   describe.each(BACKENDS)("a client %s", (_name, open) => {
     let used = 0;

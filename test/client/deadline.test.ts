@@ -138,7 +138,7 @@ describe("a process that was frozen past its lease", () => {
     wire.next("renew", { requestMs: 50, replyMs: 50 });
     await clock.advance(3060);
     expect(wire.of("renew")).toHaveLength(1);
-    // The answer alone would do until 11,910 ms; the deadline before it was at 8,910 ms.
+    // The response alone would allow until 11,910 ms; the previous deadline was at 8,910 ms.
     await clock.freeze(7000);
     expect(lease.isHeld()).toBe(false);
     expect(lease.state).toBe("lost");

@@ -1,4 +1,4 @@
-/** A transport that throws what no transport should: the error is its caller's alone, and the next in line still gets the key. */
+/** A transport that throws unexpected errors: only its caller gets the error, and the next caller in the local queue still gets the key. */
 import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createRig } from "./harness.js";
@@ -18,7 +18,7 @@ const FAULTS: readonly (readonly [how: string, fail: () => Promise<never>])[] = 
 ];
 
 describe.each(FAULTS)("an operation that %s", (_how, fail) => {
-  /** The first in line holds the key, another waits for it, and `operation` is broken. */
+  /** The first caller holds the key, another waits for it, and `operation` is broken. */
   async function broken(operation: keyof ServiceApi, leaseMs = 9000) {
     const harness = createRig();
     const first = await harness.locks.acquire(KEY, { leaseMs });

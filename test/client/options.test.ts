@@ -10,7 +10,7 @@ import { AcquireBody, AcquireSetBody, BreakBody, ListQuery, ResetBody, RunListQu
 import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
-/** Options as a program without types gives them. */
+/** Options from a program without types. */
 type Loose = Record<string, unknown>;
 interface LooseClient {
   acquire(key: unknown, options?: Loose): Promise<unknown>;

@@ -17,7 +17,7 @@ import { createRig } from "./harness.js";
 
 const REACHES = ["service", "table"] as const;
 
-/** Tries of one that waits: after so many it has been through as many pauses. */
+/** Attempts of a waiter: after that many it has been through as many pauses. */
 const TRIES = 4;
 
 let proxy: FaultProxy;

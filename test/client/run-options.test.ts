@@ -5,7 +5,7 @@ import { thrownBy } from "../support/run-gate.js";
 import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
-/** A client as a program without types has it. */
+/** A client from a program without types. */
 interface LooseClient {
   runOnce(key: unknown, ...rest: readonly unknown[]): Promise<unknown>;
   readonly runs: {

@@ -1,11 +1,11 @@
-/** An HTTP server on loopback that answers as a test says, and keeps what it was sent. */
+/** An HTTP server on loopback that responds as scripted, and records its requests. */
 import { once } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** A request as it arrived. */
+/** A received request. */
 export interface Received {
   readonly method: string;
   readonly url: string;
@@ -29,7 +29,7 @@ export interface StubServer {
   close(): Promise<void>;
 }
 
-/** Starts one. */
+/** Starts a server. */
 export async function startStubServer(): Promise<StubServer> {
   const received: Received[] = [];
   let scripted: Scripted = { status: 500 };

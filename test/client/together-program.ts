@@ -1,4 +1,4 @@
-/** A program that holds leases whose heartbeats go together, and has nothing else to do: what keeps it alive is what is tested. */
+/** A program that holds leases with batched heartbeats and does nothing else. The tests check what keeps it alive. */
 import { writeSync } from "node:fs";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
@@ -11,7 +11,7 @@ export interface TogetherOrder {
   readonly staysForBeats: boolean;
 }
 
-/** Long enough that a loaded machine has them all before the first is over. */
+/** Long enough for a loaded machine to acquire all of them before the first expires. */
 const LEASE_MS = 6000;
 const LOOK_MS = 20;
 const MOST_LOOKS = 1500;
