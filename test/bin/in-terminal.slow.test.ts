@@ -1,4 +1,4 @@
-/** In a terminal: keys that are typed, colours, width, and a question before a hold is broken. */
+/** In a terminal: typed keys, colours, width, and the question before a hold is broken. */
 import { spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** `holdfast lock`: one at a time, and otherwise as if the command ran by itself. */
+/** `holdfast lock`: one command at a time, which otherwise behaves as if it ran by itself. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const lock = (key: string, ...rest: readonly string[]) => run(["lock", key, ...rest], service.env);
 
-/** Goes in, stays until somebody else is in too or a second has gone, and goes out. */
+/** Enters, stays until another process is inside too or a second has passed, and leaves. */
 const MEET = `
   echo in >> "$1"
   tries=0

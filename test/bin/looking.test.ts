@@ -1,4 +1,4 @@
-/** `ls`, `show` and `runs`: what a person reads of it, and what a program does. */
+/** `ls`, `show` and `runs`: their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FinalError } from "../../lib/index.js";
 import { run } from "./in-process.js";
@@ -21,7 +21,7 @@ async function json(...args: readonly string[]) {
   expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
   return JSON.parse(stdout) as unknown;
 }
-/** Lines as their words. */
+/** The lines, split into words. */
 const words = (text: string): readonly (readonly string[])[] =>
   text
     .trim()

@@ -1,4 +1,4 @@
-/** `break` and `reset`: what they do, and what a person and a program are told of it. */
+/** `break` and `reset`: their effects, and their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "./in-process.js";
 import { serve } from "./service.js";

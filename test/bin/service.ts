@@ -1,6 +1,6 @@
 /**
- * A service for processes of their own: the real handler behind the local gateway, on a table of its own, in real
- * time; and the SDK beside it, as somebody else who wants the same keys.
+ * A service for child processes: the real handler behind the local gateway, on its own table, in real time; and the SDK
+ * beside it, as a competing caller.
  */
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startGateway } from "../../infra/local/gateway.js";
@@ -23,7 +23,7 @@ export interface Service {
   readonly locks: LockClient;
   /** The log lines. */
   readonly lines: readonly LogLine[];
-  /** Stops answering; requests find nobody. */
+  /** Stops answering, as if no server were there. */
   goAway(): Promise<void>;
   close(): Promise<void>;
 }

@@ -126,7 +126,7 @@ describe("a crowd of requests, each with an owner, a meta and an invocation of i
     expect((await rival.inspect(KEY)).waiters).toHaveLength(1);
     await held.release();
     await clock.settle(Promise.all(all));
-    // The first of each eight asked for the key with its own meta; the others are renewed with theirs.
+    // The first of each eight callers asked for the key with its own meta; the others renew with theirs.
     const expected = Array.from({ length: SIZE }, (_, request) => [`owner-${request}`, true, expect.anything()]);
     expect(seen.slice(1)).toEqual(expected.slice(1));
     expect(new Set(wire.of("renew").map(({ request }) => JSON.stringify(request))).size).toBeGreaterThanOrEqual(

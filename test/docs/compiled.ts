@@ -1,4 +1,4 @@
-/** Blocks of TypeScript on a page, each a module of its own, as the compiler sees them with this repository's settings. */
+/** The blocks of TypeScript on a page, each compiled as its own module with this repository's settings. */
 import { join } from "node:path";
 import ts from "typescript";
 import { DISK, programOf } from "../tidy/public-surface.js";
@@ -11,7 +11,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   '"holdfast/testing"': '"../../lib/testing.js"',
 };
 
-/** The blocks of the page, word for word. */
+/** The blocks of the page, verbatim. */
 export function blocksOf(page: string): readonly string[] {
   return [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text);
 }

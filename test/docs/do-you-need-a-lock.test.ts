@@ -1,4 +1,4 @@
-/** "Do you need a lock?": its code is the examples', its figures are the code's, its costs are counted at the engine. */
+/** "Do you need a lock?": its code matches the examples, its figures match the code, its costs are counted at the engine. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -14,7 +14,7 @@ import { isFaithful, quotesIn } from "./quotes.js";
 
 const PATH = "docs/do-you-need-a-lock.md";
 const PAGE = readFileSync(join(ROOT, PATH), "utf8");
-/** The page as one line, however it is wrapped. */
+/** The page as one line, regardless of wrapping. */
 const TEXT = PAGE.replaceAll(/\s+/g, " ");
 const DAY_MS = 86_400_000;
 

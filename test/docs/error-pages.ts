@@ -1,4 +1,4 @@
-/** The tables of docs/errors.md: made from the registry, from the SDK's own classes and from what its sources throw. */
+/** The tables of docs/errors.md, generated from the registry, from the SDK's own classes and from the errors that its sources throw. */
 import { errorOf, LockError } from "../../lib/client/errors.js";
 import type { LockLostError } from "../../lib/client/errors.js";
 import type { ErrorCode } from "../../lib/core/errors.js";
@@ -39,7 +39,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   unavailable: "Send the same request again, with the same leaseId. It may have happened, unless `definite` says otherwise",
 };
 
-/** The same for the codes that no answer of the service has. */
+/** The same for the codes that only the client uses. */
 const CLIENT_ADVICE: Readonly<Record<string, readonly [sentence: string, advice: string]>> = {
   closed: ["The client was closed before or during the call", "Close a client when nothing uses it any more"],
   "result-omitted": [
@@ -93,7 +93,7 @@ function thrownByTheClient(): readonly Thrown[] {
   );
 }
 
-/** The codes that only the client has. @throws Error when one of them is not explained here. */
+/** The codes that only the client uses. @throws Error if one of them is not explained here. */
 export function clientCodes(): readonly Thrown[] {
   const own = thrownByTheClient().filter(({ code }) => !(code in ERRORS));
   const unexplained = own.filter(({ code }) => !(code in CLIENT_ADVICE));

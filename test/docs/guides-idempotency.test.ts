@@ -11,7 +11,7 @@ import { guide } from "./snippets.js";
 const PAGE = guide("idempotency").text;
 const ROWS = PAGE.replaceAll(/ *\| */g, "|");
 
-/** A handler that is given whatever a test has. */
+/** A handler that accepts any event and context. */
 type Handle = (event: unknown, context: object) => Promise<unknown>;
 
 const SECOND_MS = 1000;

@@ -13,7 +13,7 @@ const LEASE = "$URL/v1/locks/ORDER_1231/leases/$LEASE";
 const RUN = "$URL/v1/runs/REFUND_12/leases/$RUN";
 const JSON_BODY = "-H 'content-type: application/json' -d";
 
-/** By operationId, in an order in which each does what it says. */
+/** By operationId, in an order in which each returns its documented response. */
 export const EXAMPLES: Readonly<Record<string, HttpExample>> = {
   acquire: {
     says: "granted",

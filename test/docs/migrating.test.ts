@@ -1,4 +1,4 @@
-/** "Migrating": its code compiles, its defaults are the code's, and what it says about both locks side by side is so. */
+/** "Migrating": its code compiles, its defaults match the code, and its claims about both locks side by side are true. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { createLockClient } from "../../lib/testing.js";
@@ -9,7 +9,7 @@ import { deadLinks, oneLine, readPage } from "./generated.js";
 const PATH = "docs/migrating.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
-/** The compiler takes its time on a loaded machine. */
+/** The compiler is slow on a loaded machine. */
 const COMPILER_MS = 240_000;
 
 describe("the page about migrating", () => {

@@ -1,4 +1,4 @@
-/** The reference in docs/sdk.md: what each entry of package.json exports, with the doc comments of the sources. */
+/** The reference in docs/sdk.md: the exports of each entry of package.json, with the doc comments of the sources. */
 import { join } from "node:path";
 import ts from "typescript";
 import { entries, programOfEntries } from "../tidy/public-surface.js";
@@ -49,7 +49,7 @@ interface Surface {
 
 let surface: Surface | undefined;
 
-/** The entries of package.json, read by the compiler once: it takes its time. */
+/** The entries of package.json. The compiler reads them once, because that is slow. */
 function readEntries(): Surface {
   return (surface ??= compiled());
 }
@@ -68,7 +68,7 @@ function compiled(): Surface {
 }
 
 interface Said {
-  /** Code in the comment, as it stands there. */
+  /** The comment's code, verbatim. */
   readonly example: string;
   readonly text: string;
   readonly fallback: string;
@@ -78,7 +78,7 @@ interface Said {
 
 const FENCED = /^```ts\n[\s\S]*?^```$/m;
 
-/** A doc comment in its parts. */
+/** Splits a doc comment into its parts. */
 function saidOf(symbol: ts.Symbol, checker: ts.TypeChecker): Said {
   const clean = (text: string): string =>
     text
@@ -133,7 +133,7 @@ function memberRow(member: ts.Symbol, checker: ts.TypeChecker): readonly [call: 
   return [[...new Set(calls)].join("<br>"), said.fallback, sentencesOf(said)];
 }
 
-/** One exported name: what it is, its signature or its members. */
+/** One exported name: its kind, and its signature or its members. */
 function sectionOf(name: string, symbol: ts.Symbol, checker: ts.TypeChecker): string {
   const said = saidOf(symbol, checker);
   const parts = [`#### ${name}`, sentencesOf(said)];
@@ -147,12 +147,12 @@ function sectionOf(name: string, symbol: ts.Symbol, checker: ts.TypeChecker): st
   return [...parts, said.example].filter((part) => part !== "").join("\n\n");
 }
 
-/** Overloads are for callers; the function behind them is not. */
+/** True for the implementation behind overloads, which callers don't see. */
 function isImplementation(one: ts.FunctionDeclaration, { declarations = [] }: ts.Symbol): boolean {
   return one.body !== undefined && declarations.length > 1;
 }
 
-/** The page's parts, by name: the groups of `holdfast`, and what every other entry has beside it. */
+/** The page's parts, by name: the groups of `holdfast`, and the additional exports of every other entry. */
 export function sdkReference(): Readonly<Record<string, string>> {
   const { checker, read } = readEntries();
   const [main, ...others] = read as [Entry, ...Entry[]];

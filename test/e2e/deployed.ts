@@ -1,7 +1,4 @@
-/**
- * A deployment of the stack, as the environment names it: its URL, and who may call it. What is said of it
- * here is in README.md.
- */
+/** A deployment of the stack, from environment variables: its URL and its callers. README.md documents the variables. */
 import type { Credentials, SigV4Options } from "../../lib/sigv4.js";
 import { sigv4 } from "../../lib/sigv4.js";
 import type { Calls } from "./calls.js";
@@ -9,9 +6,9 @@ import { signed } from "./signed.js";
 import type { DeployedNeed, Suite } from "./suite.js";
 import type { Target } from "./target.js";
 
-/** A deployed API, or what stands in for one. */
+/** A deployed API, or a stand-in. */
 export interface Deployed {
-  /** Without a slash at the end. */
+  /** The URL without a slash at the end. */
   readonly url: string;
   /** Sends signed requests. A test may intercept them. */
   readonly carry: typeof fetch;
@@ -19,12 +16,12 @@ export interface Deployed {
   readonly credentials?: Credentials;
   /** @default the environment's, else the one in the URL */
   readonly region?: string;
-  /** Another principal of the same account; one of another account. */
+  /** Another principal of the same account; a principal of another account. */
   readonly second?: Credentials;
   readonly stranger?: Credentials;
   /** Another session of the first caller's role. */
   readonly session?: Credentials;
-  /** A role that may take keys with this prefix, and nothing else. */
+  /** A role that may acquire keys with this prefix only. */
   readonly client?: { readonly credentials: Credentials; readonly prefix: string };
   /** A number of concurrent requests that exceeds the API's limit. */
   readonly burst?: number;
@@ -58,7 +55,7 @@ export function deployedFrom(env: Environment): Deployed | undefined {
   };
 }
 
-/** `HOLDFAST_E2E_<WHO>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and, of temporary ones, `…_SESSION_TOKEN`. */
+/** Reads `HOLDFAST_E2E_<WHO>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and, for temporary credentials, `…_SESSION_TOKEN`. */
 function credentialsFrom(env: Environment, who: string): Credentials | undefined {
   const name = (what: string): string => `HOLDFAST_E2E_${who}_${what}`;
   const accessKeyId = env[name("ACCESS_KEY_ID")];
@@ -81,7 +78,7 @@ export function signerOf({ region, credentials: first }: Deployed, credentials: 
   return sigv4({ ...(region !== undefined && { region }), ...(credentials && { credentials }) } satisfies SigV4Options);
 }
 
-/** The deployment as the conformance takes it: everybody signs. */
+/** The deployment as a target: all callers sign. */
 export function targetOf(deployed: Deployed): Target {
   const { url, carry, second, stranger, atOnce } = deployed;
   return {
@@ -96,7 +93,7 @@ export function targetOf(deployed: Deployed): Target {
 /** Declares tests of a deployment. `deployed` may only become available when the tests run. */
 export type OfDeployed = (suite: Suite, calls: Calls, deployed: () => Deployed) => void;
 
-/** Why a test of a deployment is skipped; undefined when all that it needs is there. */
+/** The reason for skipping a test of a deployment; undefined if it has everything that it needs. */
 export function lackOf(deployed: Deployed, need: DeployedNeed): string | undefined {
   const variable = {
     client: "HOLDFAST_E2E_CLIENT_ACCESS_KEY_ID",

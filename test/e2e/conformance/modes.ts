@@ -1,4 +1,4 @@
-/** Readers and writers over HTTP: one key in both modes, and the way from one to the other. */
+/** Readers and writers over HTTP: one key in both modes, and changes between them. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";

@@ -147,7 +147,7 @@ export function paths({ it }: Suite, { fixture, freshKey, newId, send, get, hold
   });
 }
 
-/** The service about itself. */
+/** The service's information about itself. */
 export function service({ it }: Suite, { fixture, get }: Calls): void {
   it("is ok, with its version and its time, also when it is asked to read the table", async () => {
     for (const path of ["/v1/health", "/v1/health?deep=1", "/v1/health?deep=0"]) {
