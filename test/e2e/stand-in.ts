@@ -8,12 +8,12 @@ import { matchRoute } from "../../infra/local/gateway-routes.js";
 import { dutyOf } from "../../lambda/routes.js";
 import type { Credentials } from "../../lib/sigv4.js";
 
-/** Somebody who may call. */
+/** A caller that the stand-in knows. */
 export interface KnownCaller {
   readonly credentials: Credentials;
   /** The principal at the local gateway. Sessions of one role share it. */
   readonly principal: string;
-  /** A client of keys that begin so, and nothing else. */
+  /** The prefix of its keys, for a client that may use no others. */
   readonly prefix?: string;
 }
 
@@ -34,12 +34,12 @@ export interface StandIn {
   readonly formsOf?: (prefix: string) => readonly string[];
 }
 
-/** For how long a signature is good. */
+/** The time for which a signature is valid. */
 const SIGNATURE_MS = 5 * 60_000;
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/execute-api\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
 
-/** A `fetch` through it. */
+/** A `fetch` through the stand-in. */
 export function standIn(options: StandIn): typeof fetch {
   const { callers, atOnce, behind = fetch } = options;
   let underWay = 0;
@@ -92,7 +92,7 @@ function asSentOrEncoded(prefix: string): readonly string[] {
   return [prefix, encodeURIComponent(prefix)];
 }
 
-/** `20261122T010203Z` as epoch ms; NaN without one. */
+/** Parses `20261122T010203Z` to epoch ms; NaN without a date. */
 function timeOf(amzDate = ""): number {
   return Date.parse(amzDate.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
 }
@@ -102,7 +102,7 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256"
 const escaped = (text: string): string =>
   encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** Signature Version 4: the path's segments are escaped once more, whatever they are. */
+/** Checks Signature Version 4. It escapes the path's segments once more, even if they are escaped already. */
 function isSigned({ method, url, headers, body }: Request, { credentials }: KnownCaller): boolean {
   const [, accessKeyId, date = "", region = "", names = "", signature] = AUTHORIZATION.exec(headers["authorization"] ?? "") ?? [];
   const query = [...url.searchParams].map(([name, value]) => `${escaped(name)}=${escaped(value)}`).sort();

@@ -14,26 +14,26 @@ export type Need = Principal | `/v1/${string}` | DeployedNeed;
 /** Requirements that only a deployment may meet. */
 export type DeployedNeed = "client" | "session" | "burst";
 
-/** Where tests are declared. */
+/** Declares tests. */
 export interface Suite {
   describe(name: string, declare: () => void): void;
   /** Runs once before the tests of its `describe`. */
   beforeAll(prepare: () => Promise<void>): void;
   it(name: string, check: () => Promise<void>): void;
-  /** A test that is skipped, with a word why, where the target lacks `need`. */
+  /** A test that is skipped, with a reason, if the target doesn't meet `need`. */
   itWith(need: Need, name: string, check: () => Promise<void>): void;
 }
 
 /** A test that was declared into a list. */
 export interface Listed {
-  /** With the names of what it stands in. */
+  /** The test's name, with the names of its `describe` blocks. */
   readonly name: string;
   readonly need?: Need;
-  /** Prepares what its `describe` prepares, and then checks. Rejects when the test fails. */
+  /** Runs the preparation of its `describe`, and then the test. Rejects if the test fails. */
   run(): Promise<void>;
 }
 
-/** The tests that `declare` declares, none of them run. */
+/** The tests that `declare` declares, without running them. */
 export function listed(declare: (suite: Suite) => void): readonly Listed[] {
   const tests: Listed[] = [];
   const names: string[] = [];

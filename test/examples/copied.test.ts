@@ -10,7 +10,7 @@ const { exports: entries } = JSON.parse(read("package.json")) as {
 };
 const FOLDERS = readdirSync(join(ROOT, "examples"), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
 
-/** The name of an entry's source: `../../lib/middy.js` is `holdfast/middy`. */
+/** The published name of an entry's source: `../../lib/middy.js` is `holdfast/middy`. */
 function publishedAs(source: string): string {
   const file = source.replace("../../", "./dist/");
   const [entry] = Object.entries(entries).find(([, to]) => typeof to === "object" && to.default === file) ?? [];

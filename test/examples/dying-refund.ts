@@ -1,4 +1,4 @@
-/** A process that asks for a refund, to be killed while the provider keeps its answer to itself. */
+/** A process that requests a refund, to be killed while the provider withholds its response. */
 import { providerAt } from "../../examples/payments/provider.js";
 import type { RefundRequest } from "../../examples/payments/refund.js";
 import { refund } from "../../examples/payments/refund.js";

@@ -1,4 +1,4 @@
-/** The transfers: the sum stays and nobody waits for ever; and what is lost without the set, and without the tokens. */
+/** The transfers: the sum is preserved and there is no deadlock; and controls without the set and without the tokens. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Stage } from "../../examples/family/stage.js";
 import { openStage } from "../../examples/family/stage.js";
@@ -22,7 +22,7 @@ const WAIT_MS = 400;
 const approve = (): Promise<boolean> => Promise.resolve(true);
 const codeOf = (error: unknown): unknown => (error as { code?: string }).code;
 
-/** Accounts with 100 each. */
+/** Opens accounts with 100 each. */
 async function accounts(...names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => openAccount(stage.table, name, 100)));
 }

@@ -1,4 +1,4 @@
-/** An order's states: every move from every state, and the orders that they make. */
+/** An order's states: every move from every state, and the resulting orders. */
 import { describe, expect, it } from "vitest";
 import type { Move, Order, Refund, Status } from "../../examples/orders/order.js";
 import { keyOf, moved, shown, TRANSITIONS } from "../../examples/orders/order.js";
@@ -6,7 +6,7 @@ import { keyOf, moved, shown, TRANSITIONS } from "../../examples/orders/order.js
 const STATUSES: readonly Status[] = ["PLACED", "PAID", "ACCEPTED", "COMPLETED", "CANCELLED", "REFUNDED"];
 const REFUNDS: readonly Refund[] = ["NONE", "ASKED", "REFUSED", "AGREED"];
 
-/** All that is allowed, said again in another way: move, state before, state after, and whether the goods come back. */
+/** Everything that is allowed, in another notation: move, state before, state after, and a mark if the goods come back. */
 const ALLOWED = `
   pay                PLACED             -> PAID
   cancel             PLACED             -> CANCELLED          restocks

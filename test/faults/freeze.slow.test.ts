@@ -1,7 +1,7 @@
 /**
- * A process that is stopped past its lease and wakes up: it finds that it holds nothing, its work does
- * not count as done, and its late write is refused where the resource compares tokens. Real processes,
- * really stopped, so real time; everything is waited for by its own sign.
+ * A process that is stopped past its lease and wakes up. It finds that it holds nothing, its work fails, and its late
+ * write is refused if the resource compares tokens. Real processes are really stopped, so this takes real time. The
+ * test waits for each event, not for a fixed time.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
@@ -27,7 +27,7 @@ interface Story {
   readonly woke: Report;
   readonly wrote: Report;
   readonly ended: Report;
-  /** The token under which the key was taken over meanwhile. */
+  /** The token of the takeover in between. */
   readonly laterToken: number;
 }
 

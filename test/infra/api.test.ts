@@ -1,4 +1,7 @@
-/** The API before the functions: nobody gets in without an authorizer, each route ends at the function of its duty, and no log has a path. */
+/**
+ * The API in front of the functions: every route has an authorizer, each route invokes the function of its duty, and no
+ * log contains a path.
+ */
 import { Template } from "aws-cdk-lib/assertions";
 import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";

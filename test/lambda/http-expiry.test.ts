@@ -15,7 +15,7 @@ let keys = 0;
 const newId = (): string => leaseIdAt(service.clock.wallMs());
 const path = (key: string, leaseId: string): string => `/v1/locks/${key}/leases/${leaseId}`;
 
-/** A holder of a key of its own, who is never heard of again. */
+/** A holder of its own key that crashes. */
 async function crashed(): Promise<{ key: string; url: string; fencingToken: number }> {
   const key = `CRASHED_${++keys}`;
   const url = path(key, newId());

@@ -124,7 +124,7 @@ describe("an outcome", () => {
     const { key, url } = await runs.begin(undefined, { body: { keepResultMs: 60_000 } });
     await service.clock.advance(20_000);
     await runs.complete(url, SUCCEEDED);
-    // What a later caller would like changes nothing.
+    // A later caller's option changes nothing.
     await runs.ask(key, { body: { keepResultMs: 3_600_000 } });
     await service.clock.advance(59_999);
     expect((await runs.ask(key)).status).toBe(200);

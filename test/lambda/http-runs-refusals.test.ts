@@ -1,4 +1,4 @@
-/** Requests about runs that break a rule, over HTTP: each is told which, and the run is as it was. */
+/** Requests about runs that break a rule, over HTTP: the answer names the rule, and the run is unchanged. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

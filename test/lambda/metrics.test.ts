@@ -16,7 +16,7 @@ import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct
 import { httpEvent } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
-/** A service, and the sum of what its lines count as. */
+/** A service, and the sums of the metrics in its lines. */
 function counting(options: Parameters<typeof directService>[0] = {}) {
   const service = directService(options);
   const totals = (): Partial<Record<MetricName, number>> => {

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../tidy/tree.js";
 
 const run = promisify(execFile);
-/** Packing builds first, and installing asks the registry. */
+/** Packing builds first, and installing uses the registry. */
 const PATIENCE_MS = 300_000;
 
 interface Manifest {
@@ -31,7 +31,7 @@ const ENTRIES = Object.keys(manifest.exports)
 const BARE = ["holdfast", "holdfast/testing", "holdfast/middy"];
 
 let folder: string;
-/** With the package and what it brings, and nothing else. */
+/** A project with the package and its dependencies, and nothing else. */
 let project: string;
 /** The same with the optional peers. */
 let peered: string;
@@ -52,7 +52,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Puts the optional peers there, as a project has them that uses their entries. */
+/** Adds the optional peers, as projects have them that use their entries. */
 async function addPeers(): Promise<void> {
   for (const peer of [...Object.keys(manifest.peerDependencies), "@types/node"]) {
     const [scope = "", name] = peer.split("/");

@@ -17,7 +17,7 @@ afterAll(() => service.close());
 const runs = runsOf(() => service, "regression");
 const LARGE = "x".repeat(5_000);
 
-/** A service whose store fails where the test says. */
+/** A service whose store fails on the test's request. */
 function failing() {
   const clock = new VirtualClock();
   const kept = createMemoryStore({ policy: createPolicy(), clock });

@@ -1,4 +1,4 @@
-/** Which exports of a file say nothing about themselves. */
+/** Finds exports without a doc comment, and files without a header. */
 import ts from "typescript";
 import type { SourceText } from "./tree.js";
 import { parse } from "./tree.js";

@@ -10,7 +10,7 @@ interface Metadata {
   httpStatusCode?: number;
 }
 
-/** An answer that is an error, by the name that the service gave it. */
+/** An error response, with the name that the service gave it. */
 export class DynamoDBServiceException extends Error {
   readonly $metadata: Metadata;
   constructor({ name, message, $metadata }: { readonly name: string; readonly message: string; readonly $metadata: Metadata }) {
@@ -80,7 +80,7 @@ export class TransactWriteCommand extends Command {
   }
 }
 
-/** Speaks plain values, as the simulation's clients do themselves. */
+/** Uses plain values, like the simulation's clients. */
 export const DynamoDBDocumentClient = {
   from: <C>(client: C): C => client,
 };
