@@ -424,7 +424,7 @@ describe("what is told of a lease", () => {
     key.release("A");
     key.at(5).acquire("B", READER);
     key.acquire("C", READER);
-    // The first reader raises the floor; the other readers share it.
+    // The first reader raises fenceFloor; the other readers share it.
     expect([key.lease("B").fenceFloor, key.lease("C").fenceFloor]).toEqual([key.tokenOf("B"), key.tokenOf("B")]);
     key.release("B");
     key.acquire("F", READER);
