@@ -1,4 +1,4 @@
-/** "Choosing a kind of lock": its code matches the examples, its figures match the code, its costs are counted at the engine. */
+/** "Choosing a kind of lock": its code is the examples', its figures are the code's, its costs are counted at the engine. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** "Do you need a lock?": its code matches the examples, its figures match the code, its costs are counted at the engine. */
+/** "Do you need a lock?": its code is the examples', its figures are the code's, its costs are counted at the engine. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";

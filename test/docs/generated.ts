@@ -38,7 +38,7 @@ function inCell(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, " ").replaceAll(/(?<!\\)\|/g, "\\|");
 }
 
-/** The links of the page at `path` to files that don't exist. */
+/** The links of the page at `path` that lead to no file of the repository. */
 export function deadLinks(path: string, page = readPage(path)): readonly string[] {
   const links = [...page.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link.replace(/#.*/, ""));
   return links.filter((link) => link !== "" && !/^https?:/.test(link) && !existsSync(join(ROOT, dirname(path), link)));

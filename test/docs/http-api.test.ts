@@ -1,6 +1,6 @@
 /**
- * "The HTTP API": its reference matches the OpenAPI document, its examples return the responses on the page. To accept
- * a change, read the difference and run:
+ * "The HTTP API": its reference is the OpenAPI document, its examples answer what they say. To take a change over, after
+ * reading the difference:
  *
  *     npx vitest run test/docs/http-api -u
  */

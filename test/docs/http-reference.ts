@@ -1,4 +1,4 @@
-/** The reference in docs/http-api.md: the OpenAPI document for people, with the defaults that the service fills in. */
+/** The reference in docs/http-api.md: the OpenAPI document as people read it, with the defaults that the service fills in. */
 import { openapi } from "../../lib/wire/openapi.js";
 import { table } from "./generated.js";
 import { EXAMPLES } from "./http-examples.js";

@@ -1,4 +1,4 @@
-/** The reference in docs/sdk.md: the exports of each entry of package.json, with the doc comments of the sources. */
+/** The reference in docs/sdk.md: what each entry of package.json exports, with the doc comments of the sources. */
 import { join } from "node:path";
 import ts from "typescript";
 import { entries, programOfEntries } from "../tidy/public-surface.js";
@@ -152,7 +152,7 @@ function isImplementation(one: ts.FunctionDeclaration, { declarations = [] }: ts
   return one.body !== undefined && declarations.length > 1;
 }
 
-/** The page's parts, by name: the groups of `holdfast`, and the additional exports of every other entry. */
+/** The page's parts, by name: the groups of `holdfast`, and what every other entry has beside it. */
 export function sdkReference(): Readonly<Record<string, string>> {
   const { checker, read } = readEntries();
   const [main, ...others] = read as [Entry, ...Entry[]];

@@ -1,6 +1,5 @@
 /**
- * "The SDK": its reference matches the exports of package.json's entries. To accept a change, read the difference and
- * run:
+ * "The SDK": its reference is what the entries of package.json export. To take a change over, after reading the difference:
  *
  *     npx vitest run test/docs/sdk.test.ts -u
  */
@@ -13,7 +12,7 @@ import { GROUPS, sdkNames, sdkReference } from "./sdk-reference.js";
 
 const PATH = "docs/sdk.md";
 const PAGE = readPage(PATH);
-/** The compiler reads all sources, which is slow on a loaded machine. */
+/** The compiler reads all sources: that takes its time on a loaded machine. */
 const COMPILER_MS = 240_000;
 
 describe("the page of the SDK", () => {
@@ -21,7 +20,7 @@ describe("the page of the SDK", () => {
     const how = "the SDK changed: review it, then run npx vitest run test/docs/sdk.test.ts -u";
     const parts = sdkReference();
     await expect(await withParts(PAGE, parts), how).toMatchFileSnapshot(join(ROOT, PATH));
-    // Control: a page with another word differs.
+    // Control: another word is another page.
     expect(parts["helpers"]).toContain("fencedWrite");
     expect(await withParts(PAGE, { ...parts, helpers: parts["helpers"]!.replace("fencedWrite", "fencedWright") })).not.toBe(PAGE);
   });
