@@ -1,6 +1,6 @@
 /**
- * A crowd in one process: callers that wait for one key until their time is over, while leases of other keys are renewed.
- * Measured: the longest time in which the event loop ran nothing else, and the heap that each caller takes.
+ * A crowd in one process: callers wait for one key until they time out, while leases of other keys are renewed. The
+ * benchmark measures the longest time for which the event loop was blocked, and the heap that each caller takes.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -27,7 +27,7 @@ interface Measured {
   readonly lostLeases: number;
 }
 
-/** The table of what a crowd costs its process. */
+/** Returns the table of a crowd's costs to its process. */
 export async function crowd(): Promise<string> {
   const rows: (readonly string[])[] = [];
   for (const size of SIZES) {
@@ -61,7 +61,7 @@ async function measure(size: number): Promise<Measured> {
   return { longestBlockMs: delay.max / 1e6, bytesEach, lostLeases };
 }
 
-/** A client of the service and the store in this process, on the machine's clock. */
+/** A client with the service and the store in this process, on the machine's clock. */
 function clientInMemory(): LockClient {
   const store = createMemoryStore({ policy: createPolicy(), clock: systemClock });
   const deps = { store, log: () => undefined, clock: systemClock };

@@ -1,4 +1,4 @@
-/** `npm run bench` as a person meets it who mistypes. What it measures, no test asserts. */
+/** `npm run bench` with mistyped names. No test asserts what it measures. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** The core with one thing wrong with it, by name of what it does and of the rule that must notice. */
+/** Mutants of the core, each with its behaviour and the rule that must detect it. */
 import type { Acquire, Command, Decision } from "../../lib/core/commands.js";
 import { isLive, isReclaimable } from "../../lib/core/lock/expiry.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
@@ -7,23 +7,23 @@ import { transition } from "../../lib/core/transition.js";
 import { POLICY } from "../store/fixture.js";
 import type { RuleName } from "./kinds-rules.js";
 
-/** How a command is decided. */
+/** A function that decides a command. */
 export type Decide = (record: LockRecord | undefined, command: Command, reading: ClockReading) => Decision;
 
-/** The core as it is. */
+/** The unchanged core. */
 export const decide: Decide = (record, command, reading) => transition(record, command, reading, POLICY);
 
 interface Broken {
   readonly does: string;
   readonly rule: RuleName;
-  /** One for each history: it may remember. */
+  /** Creates a decider for each history, because it may have a memory. */
   readonly decider: () => Decide;
 }
 
 const withHolds = (record: LockRecord | undefined, change: (hold: Hold, id: string) => Hold): LockRecord | undefined =>
   record && { ...record, holds: Object.fromEntries(Object.entries(record.holds).map(([id, hold]) => [id, change(hold, id)])) };
 
-/** Decides on a record seen through `view`, and puts what the view has hidden back into what is written. */
+/** Decides on a record seen through `view`, and restores the hidden parts in the record that is written. */
 const seeing =
   (
     type: Command["type"],
@@ -54,7 +54,7 @@ const joinsTheDead: Decide = (record, command, reading) => {
 
 const hasNoMargin = seeing("acquire", (record) => withHolds(record, (hold) => ({ ...hold, marginMs: 0 })));
 
-/** Grants as if those whom `ignored` names were not there, and leaves them where they are. */
+/** Grants as if the holds that `ignored` names didn't exist, and leaves them in the record. */
 const ignoring =
   (type: Command["type"], ignored: (hold: Hold, id: string, command: Command) => boolean): Decide =>
   (record, command, reading) => {
@@ -140,7 +140,7 @@ const oneClock =
     return decide(record, command, { earliestMs: only, latestMs: only });
   };
 
-/** What may be wrong, and who notices. */
+/** The mutants, and the rule that detects each. */
 export const BROKEN: readonly Broken[] = [
   {
     does: "nests in a lease that ran out",

@@ -1,4 +1,4 @@
-/** The core's queue with one thing wrong with it, by name of what it does and of the rule that must notice. */
+/** Mutants of the core's queue, each with its behaviour and the rule that must detect it. */
 import { check } from "../../lib/core/lock/check.js";
 import type { Command, Waiting } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -9,7 +9,7 @@ import { decide } from "./kinds-broken.js";
 import type { Core } from "./queue-core.js";
 import type { QueueRule } from "./queue-rules.js";
 
-/** What a history comes to, whatever rule is watched: it ends. */
+/** Every history must end like this, whichever rule is checked. */
 export const SERVED = "whoever visits as told is granted in the end";
 
 interface Broken {
@@ -20,7 +20,7 @@ interface Broken {
 
 type View = (record: LockRecord, reading: ClockReading, command?: Command) => LockRecord;
 
-/** Decides what is seen through `view`; `restored` puts back into what is written what the view has changed. */
+/** Decides on the record seen through `view`. `restored` undoes the view's changes in the record that is written. */
 const seeing =
   (view: View, restored: (next: LockRecord, before: LockRecord, seen: LockRecord) => LockRecord = (next) => next): Decide =>
   (record, command, reading) => {
@@ -30,7 +30,7 @@ const seeing =
     return decision.next ? { ...decision, next: restored(decision.next, record, seen) } : decision;
   };
 
-/** After the decision, on what is written. */
+/** Changes the record after the decision. */
 const writing =
   (change: (next: LockRecord, before: LockRecord, command: Command, reading: ClockReading) => LockRecord): Decide =>
   (record, command, reading) => {
@@ -38,7 +38,7 @@ const writing =
     return decision.next && record ? { ...decision, next: change(decision.next, record, command, reading) } : decision;
   };
 
-/** Waiters as they were, wherever they stand now. */
+/** The waiters with their previous times, at their present places. */
 const withTheirTimes = (next: LockRecord, before: LockRecord): LockRecord => ({
   ...next,
   waiters: next.waiters.map((waiter) => before.waiters.find(({ leaseId }) => leaseId === waiter.leaseId) ?? waiter),
@@ -48,7 +48,7 @@ const withTheirTurns = (next: LockRecord, before: LockRecord): LockRecord => ({
   offers: next.offers.map((offer) => before.offers.find(({ leaseId }) => leaseId === offer.leaseId) ?? offer),
 });
 
-/** What a view of an acquire has hidden, put back. */
+/** Decides an acquire on a record with hidden entries, and then restores those entries. */
 const hiding =
   (what: "offers" | "waiters", isHidden: (command: Command & { type: "acquire" }) => boolean): Decide =>
   (record, command, reading) => {
@@ -94,7 +94,7 @@ const hearsAll: Decide = (record, command, reading) => {
   return { ...decision, next, touch };
 };
 
-/** Releases and leaves as ever, and lets the queue stand as it is. */
+/** Releases and leaves as usual, but doesn't advance the queue. */
 const movesNobody: Decide = (record, command, reading) => {
   if (!record || command.type === "acquire") return decide(record, command, reading);
   const decision = decide(
@@ -122,7 +122,7 @@ const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolea
 
 const repeatsTokens = seeing((record) => ({ ...record, fencingToken: 0 }));
 
-/** Times of the queue by the later clock: each is seen so much earlier. */
+/** The queue's times by the latest clock: each seems that much earlier. */
 const agedBy = (ms: (reading: ClockReading) => number) => ({
   waiters: seeing(
     (record, reading) => ({
@@ -146,7 +146,7 @@ const keepsTurns = seeing(
   withTheirTurns,
 );
 
-/** Only whose turn lapsed is skipped; each of the dead behind it has a turn of its own. */
+/** Skips only the waiter whose offer lapsed. Each dead waiter behind it gets its own offer. */
 const skipsOneAtATime = seeing(
   (record) => ({ ...record, waiters: record.waiters.map((waiter) => ({ ...waiter, ttlMs: 0 })) }),
   (next, before) => ({
@@ -177,12 +177,12 @@ const looks =
     return seen.ok && "state" in seen ? change(seen, record, ref, reading) : seen;
   };
 const patiently = looks((seen) => ({ ...seen, retryAfterMs: Math.max(1_000, seen.retryAfterMs), pollWithinMs: 4_000 }));
-/** Told when it is its turn, and of nothing else. */
+/** Reports an offer and nothing else. */
 const ofItsTurn = looks((seen, record, { leaseId }) =>
   has(record?.offers ?? [], leaseId) ? seen : { ...seen, retryAfterMs: Math.max(1, seen.retryAfterMs) },
 );
 
-/** What may be wrong, and who notices. */
+/** The mutants, and the rule that detects each. */
 export const BROKEN: readonly Broken[] = [
   {
     does: "looks past whose turn it is",

@@ -1,4 +1,4 @@
-/** The decisions that a history of the queue is played with: the core's own, or mistaken ones. */
+/** The core that a history of the queue is played with: the real one, or a mutant. */
 import type { Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -14,11 +14,11 @@ interface Ref {
   readonly principal: string;
 }
 
-/** Decides commands and answers checks. */
+/** Decides commands and answers polls. */
 export interface Core {
   readonly decide: Decide;
   readonly look: (record: LockRecord | undefined, ref: Ref, reading: ClockReading) => Held | Waiting | Refusal;
 }
 
-/** The core as it is. */
+/** The unchanged core. */
 export const CORE: Core = { decide, look: check };

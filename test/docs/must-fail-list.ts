@@ -1,4 +1,4 @@
-/** The mistakes that the simulation must find, as docs/guarantees.md lists them, and how far it looks. */
+/** The mutants that the simulation must detect, as docs/guarantees.md lists them, and the extent of its search. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUGS, LOCK_BUGS } from "../simulation/bugs.js";
@@ -10,7 +10,7 @@ import { RUN_BUGS } from "../simulation/run-bugs.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
-/** A constant that its file keeps to itself. @throws Error when it is not there. */
+/** A constant that its file doesn't export. @throws Error if it doesn't exist. */
 function constant(file: string, name: string): number {
   const [, value] = new RegExp(`^const ${name} = (\\d+);$`, "m").exec(readFileSync(join(ROOT, file), "utf8")) ?? [];
   if (value === undefined) throw new Error(`${file} has no ${name}`);

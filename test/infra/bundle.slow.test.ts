@@ -1,4 +1,7 @@
-/** The functions' code as it is deployed: one ES module with its SDK inside, loaded where there is no node_modules, started about as soon as the SDK alone. */
+/**
+ * The functions' code as deployed: one ES module that contains its SDK, loads without node_modules, and starts about as
+ * fast as the SDK alone.
+ */
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -9,21 +12,21 @@ import { afterAll, describe, expect, it } from "vitest";
 import { UNREACHABLE_IN_LAMBDA } from "../../infra/bundle.js";
 import { runApp } from "./synthesize.js";
 
-/** What every function on this table needs: a client, and the commands that read, write and query. */
+/** The least that any function on this table needs: a client, and the commands that read, write and query. */
 const BARE_SDK = `
   import { DynamoDBClient, GetItemCommand, QueryCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
   const client = new DynamoDBClient({});
   export const handler = (input) => [GetItemCommand, QueryCommand, UpdateItemCommand].map((Command) => client.send(new Command(input)));`;
 
-/** How long an import takes in a process of its own, in ms. */
+/** Measures an import in its own process, in ms. */
 const IMPORT = `
   const started = performance.now();
   await import(process.argv[1]);
   console.log(performance.now() - started);`;
 
-/** The most that an import may take, times that of the bare SDK. */
+/** The largest import time, as a multiple of the bare SDK's. */
 const IMPORT_RATIO = 1.2;
-/** Each round makes the shortest time of either more certain; beside other tests it takes many to meet a quiet moment. */
+/** Each round makes the minimum of either more reliable. Beside other tests, it takes many rounds to find a quiet moment. */
 const ROUNDS_MIN = 10;
 const ROUNDS_MAX = 300;
 

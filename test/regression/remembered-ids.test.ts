@@ -1,8 +1,8 @@
 /**
- * Ids that ended, over the whole life of a key's record. Once, an id cancelled nearly an hour ahead of
- * the clock was remembered, its record was collected at the shortest retention before its time had
- * passed, and a late duplicate of its acquire was granted: a lease that holds again. Once, a function whose clock
- * was days behind forgot the latest id that was cancelled, since all of them were ahead of its clock.
+ * Ended ids over the whole life of a key's record. Regressions: an id that was cancelled nearly an hour ahead of the
+ * clock had a tombstone, but the record was collected at the shortest retention, before the id's time had passed. A
+ * late duplicate of its acquire was then granted: an ended lease held again. And a function whose clock was days behind
+ * forgot the id that was cancelled last, because all of the ids were ahead of its clock.
  */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";

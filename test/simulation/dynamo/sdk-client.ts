@@ -1,6 +1,6 @@
 /**
- * The AWS SDK's own client in front of an in-memory table: everything but the network is real, from its serializer
- * to its exceptions. It shows that the table answers as a server would; the simulation itself does without the SDK's work.
+ * The AWS SDK's own client in front of an in-memory table: everything but the network is real, from its serializer to
+ * its exceptions. It shows that the table answers as a server would. The simulation itself doesn't use the SDK.
  */
 import type { AttributeValue, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -60,7 +60,7 @@ function carryOut(table: DynamoTable, operation: string, input: Input): object {
   }
 }
 
-/** The maps of attributes in a request. */
+/** The members of a request that are maps of attributes. */
 const MAPS: ReadonlySet<string> = new Set(["Key", "Item", "ExpressionAttributeValues", "ExclusiveStartKey"]);
 
 function fromWire(input: Input): Input {
