@@ -13,13 +13,13 @@ const ROOT = join(import.meta.dirname, "..");
 
 /** Parts that a client doesn't need to acquire, renew and release a lock; largest first. */
 const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
-  ["runs", ["client/run-once.ts", "client/values.ts", "client/runs.ts", "client/run-options.ts", "core/canonical.ts"]],
-  ["one place in the queue for a process", ["client/line.ts"]],
-  ["sets of keys", ["client/sets.ts", "client/lease-set.ts"]],
-  ["elections, watches, SIGTERM", ["client/elect.ts", "client/watch.ts", "client/sigterm.ts"]],
-  ["handles", ["client/handles.ts"]],
-  ["heartbeats sent together", ["client/heartbeats.ts"]],
-  ["detach and attach", ["client/hand-over.ts", "client/handle.ts"]],
+  ["runs", ["client/run/run-once.ts", "client/run/json-codec.ts", "client/run/runs.ts", "client/run/run-options.ts", "core/canonical.ts"]],
+  ["one place in the queue for a process", ["client/acquire/local-queue.ts"]],
+  ["sets of keys", ["client/acquire/sets.ts", "client/acquire/set-calls.ts", "client/lease/lease-set.ts"]],
+  ["elections, watches, SIGTERM", ["client/coordination/elect.ts", "client/coordination/watch.ts", "client/sigterm.ts"]],
+  ["handles", ["client/coordination/lock-handles.ts"]],
+  ["heartbeats sent together", ["client/lease/renewal-batcher.ts"]],
+  ["detach and attach", ["client/acquire/transfer.ts", "client/lease/detached-lease.ts"]],
 ];
 
 /** Returns the table. */

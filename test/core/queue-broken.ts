@@ -54,11 +54,7 @@ const hiding =
   (record, command, reading) => {
     if (!record || command.type !== "acquire" || !isHidden(command)) return decide(record, command, reading);
     const hidden = record[what].filter(({ leaseId }) => leaseId !== command.leaseId);
-    const decision = decide(
-      { ...record, [what]: record[what].filter(({ leaseId }) => leaseId === command.leaseId) },
-      command,
-      reading,
-    );
+    const decision = decide({ ...record, [what]: record[what].filter(({ leaseId }) => leaseId === command.leaseId) }, command, reading);
     return decision.next ? { ...decision, next: { ...decision.next, [what]: [...hidden, ...decision.next[what]] } } : decision;
   };
 
