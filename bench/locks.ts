@@ -118,7 +118,7 @@ function memoryClient(): LockClient {
 }
 
 /** Starts the service as `npm start` does: behind the local gateway, on the same engine. */
-function startService({ endpoint }: Engine): ReturnType<typeof startProcess> {
+export function startService({ endpoint }: Engine): ReturnType<typeof startProcess> {
   return startProcess({
     name: "of the lock service",
     command: "env",

@@ -5,6 +5,7 @@
 import { locks } from "./locks.js";
 import { schemas } from "./schemas.js";
 import { provenance } from "./table.js";
+import { transports } from "./transports.js";
 import { weight } from "./weight.js";
 
 // This project supports Node 20. The SDK's warning that it will drop Node 20 doesn't help users of this program.
@@ -13,6 +14,7 @@ process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 const BENCHES = new Map([
   ["schemas", schemas],
   ["locks", locks],
+  ["transports", transports],
   ["weight", weight],
   // The CDK is slow to load, so it is imported on demand.
   ["costs", async () => (await import("./costs.js")).costs()],

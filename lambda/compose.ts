@@ -1,12 +1,15 @@
 /** Assembles a deployed function from its environment, which the caller passes in. */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { LockPolicy } from "../lib/core/record.js";
 import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";
-import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
+import { createTableStore } from "../lib/store/dynamo/dynamo-store.js";
+import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
+import type { TableCalls } from "../lib/store/dynamo/calls.js";
+import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
+import { lazyCalls } from "../lib/store/dynamo/lazy-calls.js";
 import type { LockStore } from "../lib/store/port.js";
-import { TABLE_CALLS } from "../lib/store/dynamo/table.js";
 import type { HandlerDeps } from "./handler.js";
 import type { Tenancy } from "./caller.js";
 import { createHandler } from "./handler.js";
@@ -22,6 +25,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_TENANT`: `account`, `role` or `claim:NAME`. Without it, all callers share one namespace.
  * - `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS`: the lock policy.
  * - `HOLDFAST_LOG_REFUSALS`: the share of refusals that are logged, from 0 to 1.
+ * - `HOLDFAST_TRANSPORT`: `auto` or `sdk`. With `sdk`, requests to the table always go through the AWS SDK.
  * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
  * - `HOLDFAST_SERVICE`: the service's name, unique in the account. With it, log lines are also metrics; a refusal that isn't logged is
  *   counted anyway.
@@ -39,8 +43,8 @@ export function compose(
   const service = env["HOLDFAST_SERVICE"] ?? "";
   const prefixes = (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
   const onTable = (): LockStore =>
-    createDynamoStore({
-      client: client ?? new DynamoDBClient(TABLE_CALLS),
+    createTableStore({
+      calls: callsOf(env, client),
       tableName: required(env, "HOLDFAST_TABLE"),
       policy,
       clock: systemClock,
@@ -60,6 +64,15 @@ export function compose(
       else if (metrics) write(metrics);
     },
   });
+}
+
+/** Returns the calls to the table: past the AWS SDK if the environment has all settings. Otherwise the SDK is loaded. */
+function callsOf(env: Environment, client: DynamoDBClient | undefined): TableCalls {
+  const transport = env["HOLDFAST_TRANSPORT"] || "auto";
+  if (transport !== "auto" && transport !== "sdk")
+    throw new Error(`HOLDFAST_TRANSPORT: ${JSON.stringify(transport)} is neither auto nor sdk`);
+  const settings = client || transport === "sdk" ? undefined : environmentSettings(env, { clock: systemClock, random: Math.random });
+  return typeof settings === "object" ? builtInCalls(settings) : lazyCalls(client, transport);
 }
 
 /** Returns the tenancy that `env` configures; undefined if there is none. @throws Error if it is invalid. */

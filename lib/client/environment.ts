@@ -2,7 +2,8 @@
 import { InvalidRequestError } from "./errors.js";
 
 /** The variables that can replace an option. */
-export type Variable = "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "AWS_REGION" | "AWS_DEFAULT_REGION";
+export type Variable =
+  "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "HOLDFAST_TRANSPORT" | "AWS_REGION" | "AWS_DEFAULT_REGION";
 
 /** Returns the variable's value; undefined if it is unset or empty, or if there is no environment. */
 export function fromEnvironment(name: Variable): string | undefined {

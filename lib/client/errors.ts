@@ -79,6 +79,20 @@ export class LockLostError extends LockError {
   }
 }
 
+/**
+ * The reason of a hold that was given back: made with every release, and seen by those alone who look at the signal
+ * afterwards. It has no stack, whose making took as long as the release itself; that of who is told is in what they throw.
+ */
+export function releasedError(key: string): LockLostError {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return new LockLostError(`${key}: released`, "released");
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 /** The service or the table could not be reached, or could not decide. */
 export class LockUnavailableError extends LockError {
   override readonly name = "LockUnavailableError";

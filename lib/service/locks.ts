@@ -24,7 +24,7 @@ export function lockOperations(requests: Requests): LockApi {
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
   return {
-    async acquire({ kind: _locks, waitMs, ...request }, { signal } = {}) {
+    async acquire({ kind: _locks, waitMs, ...request }, options) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
@@ -33,6 +33,7 @@ export function lockOperations(requests: Requests): LockApi {
       // Only the next waiter is held in the service, so a herd never occupies it.
       if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
       const { key, leaseId } = command;
+      const signal = options?.signal;
       const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
       const seen = await read(
         { key },
@@ -85,8 +86,17 @@ function isPatient(answer: Held | Waiting | Refusal): boolean {
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
-  const requestHash = digestOf([leaseMs, owner, mode, limit, permits, scope, meta, priority]).slice(0, DIGEST_CHARS);
+  const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority]);
   return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, ...given({ scope, meta }) };
+}
+
+/** The digest of the latest parameters: most callers always send the same. */
+let lastParams = { text: "", digest: "" };
+
+function digestOfParams(parameters: readonly unknown[]): string {
+  const text = JSON.stringify(parameters);
+  if (text !== lastParams.text) lastParams = { text, digest: digestOf(parameters).slice(0, DIGEST_CHARS) };
+  return lastParams.digest;
 }
 
 /** Refuses parameters that no key could grant. */

@@ -58,6 +58,9 @@ const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 /** Receives the lines. Must not throw; called after the write. */
 export type Log = (line: LogLine) => void;
 
+/** A log that drops all lines; the service does not make them. */
+export const NO_LOG: Log = () => undefined;
+
 /** Makes the line for an event of a lease of `key`. */
 export function eventLine(of: KeyOfKind, event: LeaseEvent, caller: Caller, operateAtMs: number, reason?: string): LogLine {
   const { leaseId, event: name, ...rest } = event;

@@ -17,7 +17,7 @@ import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { ClockSkew, guarded } from "./clocks.js";
 import type { Log } from "./log.js";
-import { eventLine, refusalLine, withoutLeaseIds } from "./log.js";
+import { eventLine, NO_LOG, refusalLine, withoutLeaseIds } from "./log.js";
 
 /** The parts of the service. */
 export interface ServiceDeps {
@@ -95,7 +95,7 @@ export function requests(
   }
 
   function refused(request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string): Refusal {
-    log(refusalLine(request, refusal, caller, logTimeMs(), cause));
+    if (log !== NO_LOG) log(refusalLine(request, refusal, caller, logTimeMs(), cause));
     return refusal;
   }
 
@@ -138,7 +138,7 @@ export function requests(
         if (unguarded.isStale?.()) await store.read(address);
         const atMs = logTimeMs();
         const { answer, events } = await store.apply(address, command, command.type === "release" ? unguarded : clocks);
-        for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, atMs, reason));
+        if (log !== NO_LOG) for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, atMs, reason));
         if (answer.ok) return answer;
         return answer.code === deferLog ? answer : refused(request, answer);
       } catch (error) {

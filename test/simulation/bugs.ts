@@ -94,11 +94,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     why: "the holder believes until the release is answered: the next one holds before",
     file: "lib/client/lease/lease.ts",
     edits: [
-      [
-        'Promise<LeaseState> {\n    this.#end("released", new LockLostError(`${this.key}: released`, "released"));',
-        "Promise<LeaseState> {",
-      ],
-      ["return answer.state;", 'this.#end("released", new LockLostError(`${this.key}: released`, "released"));\n    return answer.state;'],
+      ['Promise<LeaseState> {\n    this.#end("released", releasedError(this.key));', "Promise<LeaseState> {"],
+      ["return answer.state;", 'this.#end("released", releasedError(this.key));\n    return answer.state;'],
     ],
   },
   {

@@ -77,14 +77,11 @@ export const RUN_BUGS: readonly Bug[] = [
     why: "the runner believes until its outcome is answered: after one that failed, the next runs before",
     file: "lib/client/lease/lease.ts",
     edits: [
-      [
-        'Promise<Recorded | Refusal> {\n    this.#end("released", new LockLostError(`${this.key}: released`, "released"));',
-        "Promise<Recorded | Refusal> {",
-      ],
+      ['Promise<Recorded | Refusal> {\n    this.#end("released", releasedError(this.key));', "Promise<Recorded | Refusal> {"],
       [
         "return (await completed).answer;",
         `const { answer } = await completed;
-    this.#end("released", new LockLostError(\`\${this.key}: released\`, "released"));
+    this.#end("released", releasedError(this.key));
     return answer;`,
       ],
     ],

@@ -19,7 +19,7 @@ import type { LeaseDeadline } from "./deadline.js";
 import { deadlineFrom, deadlineLeftMs } from "./deadline.js";
 import type { RetryBounds, Runtime } from "../transport/retry.js";
 import { boundsFor, retry, pause } from "../transport/retry.js";
-import { errorOf, LockLostError } from "../errors.js";
+import { errorOf, LockLostError, releasedError } from "../errors.js";
 import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs, capWaitMs } from "../invocation.js";
@@ -307,7 +307,7 @@ export class HeldLease implements Lease {
 
   /** Ends the hold of a run with its outcome, even if the lease was lost: the service decides whether the outcome still counts. */
   async complete(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
-    this.#end("released", new LockLostError(`${this.key}: released`, "released"));
+    this.#end("released", releasedError(this.key));
     const bounds = { attemptMs: COMPLETE_ATTEMPT_MS, budgetMs: capBudgetMs(COMPLETE_BUDGET_MS, this.#deps.context) };
     const completed = retry((attempt) => this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
     this.#deps.track(completed);
@@ -315,7 +315,7 @@ export class HeldLease implements Lease {
   }
 
   async #release(): Promise<LeaseState> {
-    this.#end("released", new LockLostError(`${this.key}: released`, "released"));
+    this.#end("released", releasedError(this.key));
     const { handoff } = this.#deps;
     try {
       if (await handoff?.handOff(this.#ref).catch(() => false)) return "released";

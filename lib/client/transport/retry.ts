@@ -147,6 +147,23 @@ function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
   return retry === "same" || code === "throttled" || code === "clock-skew";
 }
 
+/** The options of an attempt. Its signal is made when it is read: a service in this process rarely reads it. */
+class Attempt implements CallOptions {
+  #controller: AbortController | undefined;
+  #isGivenUp = false;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isGivenUp) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  giveUp(): void {
+    this.#isGivenUp = true;
+    this.#controller?.abort();
+  }
+}
+
 /** Makes one attempt and abandons it after `attemptMs`. It is then unknown if the attempt happened. */
 async function bounded<A>(
   attempt: (options: CallOptions) => Promise<A>,
@@ -154,16 +171,19 @@ async function bounded<A>(
   signal: AbortSignal | undefined,
   clock: Clock,
 ): Promise<A | NoResponse> {
-  const giveUp = new AbortController();
-  const abandon = (): void => giveUp.abort();
-  const abandoned = new Promise<NoResponse>((resolve) =>
-    giveUp.signal.addEventListener("abort", () => resolve(new NoResponse(TIMED_OUT)), { once: true }),
-  );
+  const options = new Attempt();
+  let abandon = (): void => undefined;
+  const abandoned = new Promise<NoResponse>((resolve) => {
+    abandon = () => {
+      options.giveUp();
+      resolve(new NoResponse(TIMED_OUT));
+    };
+  });
   const timer = clock.after(Math.max(0, attemptMs), abandon);
   signal?.addEventListener("abort", abandon, { once: true });
   if (signal?.aborted) abandon();
   try {
-    const answered = attempt({ signal: giveUp.signal }).catch((error: unknown) => {
+    const answered = attempt(options).catch((error: unknown) => {
       if (error instanceof NoResponse) return error;
       throw error;
     });

@@ -9,9 +9,7 @@
  * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
  * nothing is ever deleted.
  */
-import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
-import type { CancellationReason, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient, GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Command, Decision } from "../../core/commands.js";
 import type { LockRecord } from "../../core/record.js";
 import { isSameQueue } from "../../core/lock/queue.js";
@@ -19,6 +17,10 @@ import { transition } from "../../core/transition.js";
 import { plainItem } from "./attribute-value.js";
 import type { Change, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
+import type { TableCalls, WireItem } from "./calls.js";
+import { cancellationReasons, isConditionFailed } from "./calls.js";
+import type { TransportOption } from "./choose-transport.js";
+import { callsThrough } from "./choose-transport.js";
 import { RecentRecords } from "./recent-records.js";
 import { append, fastPath, touchWaiter, isPlain } from "./fast-path.js";
 import type { Write } from "./predicates.js";
@@ -35,14 +37,25 @@ const CONFLICT_ATTEMPTS = 5;
 /** Items that one shard's query reads, before filtering. */
 const QUERY_LIMIT = 100;
 
-/** Creates a store on the table `tableName`. */
-// Over 60 lines: the methods of one port share the table and its recent records.
+/** Creates a store on the table `tableName`, with the configuration of `client`. */
 export function createDynamoStore({
   client,
+  transport,
+  ...deps
+}: CompareAndSetDeps & {
+  readonly client: DynamoDBClient;
+  readonly transport?: TransportOption | undefined;
+  readonly tableName: string;
+}): LockStore {
+  return createTableStore({ calls: callsThrough(client, transport), ...deps });
+}
+
+/** A store on the table `tableName`, with the operations themselves. */
+export function createTableStore({
+  calls,
   tableName,
   ...deps
-}: CompareAndSetDeps & { readonly client: DynamoDBClient; readonly tableName: string }): LockStore {
-  const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+}: CompareAndSetDeps & { readonly calls: TableCalls; readonly tableName: string }): LockStore {
   const table = { TableName: tableName };
   const recentRecords = new RecentRecords(deps.clock);
   let tenancy: Promise<TableTenancy> | undefined;
@@ -64,10 +77,10 @@ export function createDynamoStore({
     };
     for (let attempt = 1; ; attempt++) {
       try {
-        const { Attributes } = await documents.send(new UpdateCommand(input));
+        const { Attributes } = await calls.updateItem(input);
         return { written: true, before: recordIn(Attributes) };
       } catch (error) {
-        if (error instanceof ConditionalCheckFailedException) return { written: false, seen: seenBy(error) };
+        if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         if (error instanceof NewerFormat) throw error;
         if (!isTransactionConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
         await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
@@ -92,7 +105,7 @@ export function createDynamoStore({
     }));
     for (let attempt = 1; ; attempt++) {
       try {
-        await documents.send(new TransactWriteCommand({ TransactItems }));
+        await calls.transactWriteItems({ TransactItems });
         return undefined;
       } catch (error) {
         const reasons = cancellationReasons(error);
@@ -123,21 +136,19 @@ export function createDynamoStore({
 
   async function recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
     try {
-      const { Item } = await documents.send(new GetCommand({ ...table, Key: TENANCY_KEY, ConsistentRead: true }));
+      const { Item } = await calls.getItem({ ...table, Key: TENANCY_KEY, ConsistentRead: true });
       if (Item) return Item[TENANCY] as TableTenancy;
-      await documents.send(
-        new UpdateCommand({
-          ...table,
-          Key: TENANCY_KEY,
-          ConditionExpression: `attribute_not_exists(${TENANCY})`,
-          UpdateExpression: `SET ${TENANCY} = :mine`,
-          ExpressionAttributeValues: { ":mine": mine },
-          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-        }),
-      );
+      await calls.updateItem({
+        ...table,
+        Key: TENANCY_KEY,
+        ConditionExpression: `attribute_not_exists(${TENANCY})`,
+        UpdateExpression: `SET ${TENANCY} = :mine`,
+        ExpressionAttributeValues: { ":mine": mine },
+        ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+      });
       return mine;
     } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+      if (!isConditionFailed(error)) throw storeUnavailable(error);
       return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another client recorded it first.
     }
   }
@@ -199,7 +210,7 @@ export function createDynamoStore({
 
     async read(address) {
       try {
-        const { Item } = await documents.send(new GetCommand({ ...table, Key: itemKey(address), ConsistentRead: true }));
+        const { Item } = await calls.getItem({ ...table, Key: itemKey(address), ConsistentRead: true });
         const record = Item && fromItem(Item);
         recentRecords.note(address, record);
         return record;
@@ -219,15 +230,15 @@ export function createDynamoStore({
         ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text }) },
       };
       try {
-        await documents.send(new UpdateCommand(input));
+        await calls.updateItem(input);
       } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+        if (!isConditionFailed(error)) throw storeUnavailable(error);
       }
     },
 
     async readPayload(address, digest) {
       try {
-        const { Item } = await documents.send(new GetCommand({ ...table, Key: payloadKey(address, digest), ConsistentRead: true }));
+        const { Item } = await calls.getItem({ ...table, Key: payloadKey(address, digest), ConsistentRead: true });
         return Item?.["t"] as string | undefined;
       } catch (error) {
         throw storeUnavailable(error);
@@ -251,16 +262,14 @@ export function createDynamoStore({
     const to = `${prefix}\u007f`;
     // The cursor is beyond the prefix, so no key is left. DynamoDB rejects a range that ends before it begins.
     if (from > to) return { items: [] };
-    const { Items = [], LastEvaluatedKey } = await documents.send(
-      new QueryCommand({
-        ...table,
-        KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
-        FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
-        ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
-        ExpressionAttributeValues: { ":p": shardKey(namespace, kind, shard), ":from": from, ":to": to, ":zero": 0 },
-        Limit: QUERY_LIMIT,
-      }),
-    );
+    const { Items = [], LastEvaluatedKey } = await calls.query({
+      ...table,
+      KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
+      FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
+      ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
+      ExpressionAttributeValues: { ":p": shardKey(namespace, kind, shard), ":from": from, ":to": to, ":zero": 0 },
+      Limit: QUERY_LIMIT,
+    });
     const items = Items.map((item: Item) => ({ key: item[TABLE.sortKey] as string, record: fromItem(item) }));
     const next = LastEvaluatedKey?.[TABLE.sortKey] as string | undefined;
     return next === undefined ? { items } : { items, next };
@@ -307,14 +316,9 @@ function unchanged(seen: LockRecord | undefined): Write {
   };
 }
 
-/** Returns the refusal of each part of a cancelled transaction; empty for other errors. */
-function cancellationReasons(error: unknown): readonly CancellationReason[] {
-  return error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
-}
-
-/** Converts the refused item, which lib-dynamodb leaves in wire form. */
-function seenBy(error: ConditionalCheckFailedException): LockRecord | undefined {
-  return error.Item && recordIn(plainItem(error.Item));
+/** Converts the refused item, which is in wire form. */
+function seenBy({ Item: item }: { readonly Item?: WireItem }): LockRecord | undefined {
+  return item && recordIn(plainItem(item));
 }
 
 /** Returns the record of an item. Without a previous item, AWS returns nothing and the embedded engine returns the bare key. */

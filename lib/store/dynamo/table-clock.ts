@@ -8,6 +8,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DEFAULTS } from "../../core/limits.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
+import type { AnswerWatcher } from "./built-in-calls.js";
 
 /** Bounds of the table's present time. */
 export interface TableTime {
@@ -24,21 +25,38 @@ const SECOND_MS = 1000;
 
 /** Watched DynamoDB clients: lock clients that share one also share the bounds from its responses. */
 const watched = new WeakMap<DynamoDBClient, { readonly clock: Clock; readonly time: () => TableTime | undefined }>();
+/** The same, told by the transport that sends past the client (dynamo/choose-transport.ts). */
+const watchers = new WeakMap<DynamoDBClient, AnswerWatcher[]>();
+/** The name of the middleware begins with this. */
+export const CLOCK_MIDDLEWARE = "holdfastTableClock";
+
+/** The watchers of the answers to what is sent by the configuration of `client`. */
+export function answerWatchers(client: DynamoDBClient): readonly AnswerWatcher[] {
+  return watchers.get(client) ?? [];
+}
 
 /** Watches `client`'s responses. Returns a function for the table's present time, which is undefined before the first. */
 export function watchTableClock(client: DynamoDBClient, clock: Clock): () => TableTime | undefined {
   const watching = watched.get(client);
   if (watching?.clock === clock) return watching.time;
   let known: Known | undefined;
+  const watcher: AnswerWatcher = {
+    now: () => instantOf(clock),
+    answered(sentAt, date) {
+      const dateMs = Date.parse(date ?? "");
+      if (!Number.isNaN(dateMs)) known = narrowed(known, dateMs, sentAt, instantOf(clock));
+    },
+  };
+  const all = watchers.get(client) ?? [];
+  watchers.set(client, [...all, watcher]);
   client.middlewareStack.add(
     (next) => async (args) => {
-      const sentAt = instantOf(clock);
+      const sentAt = watcher.now();
       const output = await next(args);
-      const dateMs = dateOf(output.response);
-      if (dateMs !== undefined) known = narrowed(known, dateMs, sentAt, instantOf(clock));
+      watcher.answered(sentAt, dateOf(output.response));
       return output;
     },
-    { step: "deserialize" },
+    { step: "deserialize", name: `${CLOCK_MIDDLEWARE}${all.length}` },
   );
   const time = (): TableTime | undefined => known && moved(known, instantOf(clock));
   watched.set(client, { clock, time });
@@ -73,8 +91,7 @@ function atLeast(ms: number): number {
   return Math.max(0, ms) / (1 + DEFAULTS.clockRateError);
 }
 
-function dateOf(response: unknown): number | undefined {
+function dateOf(response: unknown): string | undefined {
   const { headers } = (response ?? {}) as { readonly headers?: Readonly<Record<string, string>> };
-  const dateMs = Date.parse(headers?.["date"] ?? "");
-  return Number.isNaN(dateMs) ? undefined : dateMs;
+  return headers?.["date"];
 }

@@ -11,5 +11,11 @@ export const TABLE = {
   ttlAttribute: "x",
 } as const;
 
-/** Limits of a call to the table, for the AWS SDK's client. All its attempts together end well before a function's time limit. */
-export const TABLE_CALLS = { maxAttempts: 3, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } } as const;
+/**
+ * Limits of a call to the table, for the AWS SDK's client. All its attempts together end well before a function's time limit.
+ * Without `throwOnRequestTimeout` the SDK only warns at the end of `requestTimeout`, and waits on.
+ */
+export const TABLE_CALLS = {
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 1000, requestTimeout: 2000, throwOnRequestTimeout: true },
+} as const;

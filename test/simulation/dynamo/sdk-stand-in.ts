@@ -80,6 +80,11 @@ export class TransactWriteCommand extends Command {
   }
 }
 
+/** A class that no client of the simulation is an instance of, so their requests go through them. */
+export class DynamoDBClient {
+  readonly config = {};
+}
+
 /** Uses plain values, like the simulation's clients. */
 export const DynamoDBDocumentClient = {
   from: <C>(client: C): C => client,
