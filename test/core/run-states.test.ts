@@ -168,11 +168,11 @@ describe("what comes of a command, in every state of a run", () => {
       holds: {},
       offers: [],
       waiters: [],
-      ended: [
+      tombstones: [
         { leaseId: OTHER, ending: "broken", fencingToken: hold().fencingToken },
         { leaseId: ME, ending: "taken" },
       ],
-      floor: "f",
+      lowWatermark: "f",
       ttlAtSec: (NOW_MS + DAY_MS) / 1000,
     });
     expect(events).toMatchObject([

@@ -147,7 +147,7 @@ describe("somebody who runs", () => {
   it("who was taken over is remembered as taken, and the new lease runs by the later clock under a larger token", () => {
     const { next, events } = decided(runs, start(), at(LEASE_MS + MARGIN_MS, 400));
     const latestMs = NOW_MS + LEASE_MS + MARGIN_MS + 400;
-    expect(next).toMatchObject({ ended: [{ leaseId: OTHER, ending: "taken" }], fencingToken: latestMs });
+    expect(next).toMatchObject({ tombstones: [{ leaseId: OTHER, ending: "taken" }], fencingToken: latestMs });
     expect(next?.holds).toMatchObject({ [ME]: { expiresAtMs: latestMs + LEASE_MS, fencingToken: latestMs } });
     expect(Object.keys(next?.holds ?? {})).toEqual([ME]);
     expect(events).toMatchObject([

@@ -102,7 +102,7 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
       if (record !== before || updates.length > 0) {
         const kept = await startProcess().read(address);
         if (together && record && kept) {
-          expect({ ...kept, ended: [], floor: "" }, JSON.stringify(asked)).toEqual({ ...record, ended: [], floor: "" });
+          expect({ ...kept, tombstones: [], lowWatermark: "" }, JSON.stringify(asked)).toEqual({ ...record, tombstones: [], lowWatermark: "" });
           await put(record);
           processes = startAll();
         } else expect(kept, JSON.stringify(asked)).toEqual(record);

@@ -57,8 +57,8 @@ export function acquires(store: () => LockStore): void {
       },
       offers: [],
       waiters: [],
-      ended: [],
-      floor: "",
+      tombstones: [],
+      lowWatermark: "",
       ttlAtSec: Math.ceil((START_MS + LEASE_MS + MARGIN_MS + POLICY.retentionMs) / SECOND_MS),
     });
   });

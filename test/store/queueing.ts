@@ -27,7 +27,7 @@ export function queues(store: () => LockStore): void {
     expect(await lock.at(1, 400).queue(B, { by: "Q", owner: "checkout-7" })).toEqual(waiting(1, LIMITS.pollStepMs));
     expect(await lock.at(2).queue(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
     const record = await lock.read();
-    expect(record).toMatchObject({ version: version + 2, offers: [], ended: [] });
+    expect(record).toMatchObject({ version: version + 2, offers: [], tombstones: [] });
     expect(record?.waiters[0]).toEqual({
       leaseId: B,
       principal: "Q",

@@ -14,8 +14,8 @@ export function releases(store: () => LockStore): void {
       version: version + 1,
       fencingToken: START_MS,
       holds: {},
-      ended: [{ leaseId: A, ending: "released" }],
-      floor: "",
+      tombstones: [{ leaseId: A, ending: "released" }],
+      lowWatermark: "",
     });
   });
 
@@ -45,7 +45,7 @@ export function releases(store: () => LockStore): void {
   it("keeps the acquire out that it cancelled, however late it comes", async () => {
     const lock = new Fixture(store());
     expect(await lock.release(A)).toEqual({ ok: true, state: "never" });
-    expect(await lock.read()).toMatchObject({ fencingToken: 0, holds: {}, ended: [{ leaseId: A, ending: "cancelled" }] });
+    expect(await lock.read()).toMatchObject({ fencingToken: 0, holds: {}, tombstones: [{ leaseId: A, ending: "cancelled" }] });
     expect(await lock.at(LIMITS.leaseIdBehindMs).acquire(A)).toMatchObject({ code: "lease-over" });
   });
 
@@ -82,7 +82,7 @@ export function transfers(store: () => LockStore): void {
         meta: { step: 1 },
       },
     });
-    expect(await lock.read()).toMatchObject({ ended: [{ leaseId: A, ending: "transferred" }], fencingToken: from.fencingToken + 1 });
+    expect(await lock.read()).toMatchObject({ tombstones: [{ leaseId: A, ending: "transferred" }], fencingToken: from.fencingToken + 1 });
   });
 
   it("gives the same token when it is sent again, to whoever was handed the hold too", async () => {

@@ -63,8 +63,8 @@ export function runs(store: () => LockStore): void {
       },
       offers: [],
       waiters: [],
-      ended: [],
-      floor: "",
+      tombstones: [],
+      lowWatermark: "",
       run: { state: "running", attempt: 1, takeover: false, fingerprint: "f", keepResultMs: 3_600_000 },
       ttlAtSec: toSec(400 + LEASE_MS + MARGIN_MS + 2 * POLICY.retentionMs + 3_600_000),
     });
@@ -86,7 +86,7 @@ export function runs(store: () => LockStore): void {
       ...before,
       version: (before?.version ?? 0) + 1,
       holds: {},
-      ended: [{ leaseId: A, ending: "released", outcome: expect.any(String) }],
+      tombstones: [{ leaseId: A, ending: "released", outcome: expect.any(String) }],
       run: {
         state,
         attempt: 1,
@@ -227,7 +227,7 @@ export function runs(store: () => LockStore): void {
       12,
     );
     const record = await run.read();
-    expect(record).toMatchObject({ holds: {}, ended: [{ leaseId: A, ending: "released" }] });
+    expect(record).toMatchObject({ holds: {}, tombstones: [{ leaseId: A, ending: "released" }] });
     expect(outcomes.filter((outcome) => outcome === "recorded")).toHaveLength(record?.run ? 1 : 0);
     expect(outcomes.filter((outcome) => outcome === "lease-lost: never")).toEqual([]);
   });

@@ -14,16 +14,16 @@ describe("import directions", () => {
   });
 
   it.each([
-    ["lib/core/lock/acquire.ts", `import { item } from "../store/item.js";`],
-    ["lib/core/lock/acquire.ts", `import type { Item } from "../store/item.js";`],
-    ["lib/core/lock/acquire.ts", `export * from "../client/lease.js";`],
+    ["lib/core/lock/acquire.ts", `import { item } from "../../store/item.js";`],
+    ["lib/core/lock/acquire.ts", `import type { Item } from "../../store/item.js";`],
+    ["lib/core/lock/acquire.ts", `export * from "../../client/lease.js";`],
     ["lib/core/lock/acquire.ts", `import { readFile } from "node:fs/promises";`],
     ["lib/wire/acquire.ts", `import type { LockStore } from "../store/port.js";`],
     ["lib/store/dynamo/item.ts", `import { unmarshall } from "@aws-sdk/util-dynamodb";`],
     ["lib/store/memory-store.ts", `const sdk = await import("@aws-sdk/client-dynamodb");`],
-    ["lib/store/dynamo/dynamo-store.ts", `import { limits } from "../service/limits.js";`],
-    ["lib/service/lock-service.ts", `type Item = import("../store/item.js").Item;`],
-    ["lib/client/lease/lease.ts", `import { service } from "../service/lock-service.js";`],
+    ["lib/store/dynamo/dynamo-store.ts", `import { limits } from "../../service/limits.js";`],
+    ["lib/service/locks.ts", `type Item = import("../store/item.js").Item;`],
+    ["lib/client/lease/lease.ts", `import { service } from "../../service/locks.js";`],
     ["lib/client/transport.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],
     ["lib/index.ts", `import { createHandler } from "../lambda/handler.js";`],
     ["lambda/handler.ts", `import { LockClient } from "../lib/client/client.js";`],
@@ -36,7 +36,7 @@ describe("import directions", () => {
 
   it.each([
     ["lib/core/key.ts", `import { createHash } from "node:crypto"; import { LIMITS } from "./limits.js";`],
-    ["lib/dynamodb.ts", `import { DynamoStore } from "./store/dynamo-store.js";`],
+    ["lib/dynamodb.ts", `import { DynamoStore } from "./store/dynamo/dynamo-store.js";`],
     ["bin/holdfast.ts", `import { createLockClient } from "../lib/index.js";`],
     ["lib/core/key.ts", `// import { item } from "../store/item.js";`],
   ])("control: %s with %s is accepted", (path, text) => {
