@@ -1,6 +1,7 @@
 /**
- * Bundles the functions' code: one ES module, and beside it the AWS SDK, in the tested version, for functions that need it. `cdk` runs it
- * before each synth (cdk.json's `build`), and the package includes the bundle, so deploying the construct needs neither esbuild nor Docker.
+ * Bundles the functions' code into one ES module. The AWS SDK, in the tested version, is in a second file for functions that need it.
+ * `cdk` runs this before each synth (cdk.json's `build`). The package includes the bundle, so deploying the construct needs neither
+ * esbuild nor Docker.
  */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -14,7 +15,7 @@ import { build } from "esbuild";
  */
 export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].map((way) => `@aws-sdk/credential-provider-${way}`);
 
-/** The AWS SDK's client, in a file of its own. Only functions whose environment requires it load it. */
+/** The file with the AWS SDK's client. Only functions whose environment requires the SDK load it. */
 const SDK_FILE = "sdk.mjs";
 const SDK_ENTRY = fileURLToPath(new URL("../lib/store/dynamo/default-client.ts", import.meta.url));
 
@@ -29,7 +30,7 @@ export async function bundleFunction(
   directory = FUNCTION_DIRECTORY,
   entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),
 ): Promise<void> {
-  // The second first: the code of the first asks for it.
+  // The SDK's file is written first, because the function's file imports it.
   for (const [from, to] of [
     [SDK_ENTRY, SDK_FILE],
     [entry, "index.mjs"],
@@ -37,7 +38,7 @@ export async function bundleFunction(
     writeWhole(directory, await bundled(directory, from, to));
 }
 
-/** A file, and whatever of its imports isn't the other's. */
+/** Bundles a file with its imports, except those that the other file provides. */
 async function bundled(directory: string, entry: string, outfile: string): Promise<readonly OutputFile[]> {
   const { outputFiles } = await build({
     entryPoints: [entry],

@@ -66,7 +66,7 @@ export function compose(
   });
 }
 
-/** Returns the calls to the table: past the AWS SDK if the environment has all settings. Otherwise the SDK is loaded. */
+/** Returns the calls to the table. They bypass the AWS SDK if the environment has all settings; otherwise the SDK is loaded. */
 function callsOf(env: Environment, client: DynamoDBClient | undefined): TableCalls {
   const transport = env["HOLDFAST_TRANSPORT"] || "auto";
   if (transport !== "auto" && transport !== "sdk")

@@ -1,4 +1,4 @@
-/** What clients do with locks: short and long holds, fenced writes, hand-overs, breaks, crashes, negligence. */
+/** The clients' use of locks: short and long holds, fenced writes, transfers, breaks, crashes and leases left to expire. */
 import { LockError } from "../../lib/client/errors.js";
 import type { Lease } from "../../lib/client/lease/lease.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
@@ -7,10 +7,10 @@ import type { Actor, Stage } from "./history.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];
 
-/** What a client does until the spell ends; `again` brings it back after a crash of its own making. */
+/** A client's actions until the busy spell ends. `again` restarts it after a crash that it caused itself. */
 export type Life = (stage: Stage, actor: Actor, again: () => void) => Promise<void>;
 
-/** Starts the client `index`: its sessions until the spell ends, through pauses, jumps and crashes. */
+/** Starts client `index`. It starts sessions until the busy spell ends, through pauses, clock jumps and crashes. */
 export function live(stage: Stage, index: number, life: Life): void {
   const { world, random } = stage;
   const { mix } = stage.faultProfile;
@@ -32,7 +32,7 @@ export function live(stage: Stage, index: number, life: Life): void {
   }
 }
 
-/** The life of a client that takes locks. */
+/** The actions of a client that takes locks. */
 export async function withLocks(stage: Stage, actor: Actor): Promise<void> {
   const { world, random } = stage;
   while (world.nowMs < stage.busyUntilMs) {
@@ -44,7 +44,7 @@ export async function withLocks(stage: Stage, actor: Actor): Promise<void> {
       await use(stage, actor, lease);
       await finish(stage, actor, lease);
     } catch {
-      // Timeouts, losses and outages are what the client reports; the oracle judges what happened.
+      // The client may report timeouts, losses and outages. The oracle checks the history.
     }
   }
   await actor.client.close();
@@ -63,7 +63,7 @@ async function obtain(stage: Stage, actor: Actor): Promise<Lease | null> {
   return wait(stage, actor.client, key, { leaseMs, heartbeat, waitMs: random.whole(0, 40_000), signal: giveUp.signal });
 }
 
-/** Waits for the key: whatever becomes of a place in the queue, who waits is told `locked` or nothing, until its time is over. */
+/** Waits for the key. Whatever happens to its place in the queue, a waiter gets `locked` or nothing until its time is over. */
 export async function wait({ oracle }: Stage, client: LockClient, key: string, options: AcquireOptions): Promise<Lease> {
   try {
     return await client.acquire(key, options);
@@ -93,7 +93,7 @@ async function breakSomebody(actor: Actor, key: string, drainMs: number | undefi
   const { holders } = await actor.client.inspect(key);
   const [victim] = holders;
   if (!victim) return;
-  // An operator reads what it sees; the key may be another's by then.
+  // An operator acts on a view that may be stale: another lease may hold the key by then.
   if (random.chance(0.3)) await sleep(actor, random.between(0, 8000));
   oracle.asked.break(victim.fencingToken, drainMs !== undefined);
   await actor.client.forceRelease(key, {
@@ -111,7 +111,7 @@ async function finish(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
     handles.push(await lease.detach({ leaseMs: random.pick(LEASES_MS) }));
     return;
   }
-  // Forgotten: nobody releases it. With heartbeats that would be for ever, so its process goes.
+  // A forgotten lease: no client releases it. Heartbeats would renew it forever, so its process ends.
   if (random.chance(0.1)) {
     actor.process.crash();
     return;
@@ -119,7 +119,7 @@ async function finish(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
   oracle.toldEnding(key, leaseId, await lease.release());
 }
 
-/** Asks over plain HTTP whether the lease is held, perhaps long after it ran out; the oracle hears the answer. */
+/** Asks over plain HTTP whether the lease is held, perhaps long after it expired. The oracle checks the answer. */
 async function lookLater({ random }: Stage, actor: Actor, { key, leaseId }: Lease): Promise<void> {
   await sleep(actor, random.between(0, 30_000));
   await Promise.race([
@@ -128,7 +128,7 @@ async function lookLater({ random }: Stage, actor: Actor, { key, leaseId }: Leas
   ]);
 }
 
-/** Resolves after `ms` of the actor's own time; never in a process that is gone. */
+/** Resolves after `ms` by the actor's own clock. Never resolves in a process that has ended. */
 export function sleep(actor: Actor, ms: number): Promise<void> {
   return new Promise((resolve) => void actor.process.after(ms, resolve));
 }

@@ -1,6 +1,6 @@
 /**
- * Where the records of a history are: behind the store that ships, on the in-memory DynamoDB, or in the memory store. Both
- * tell the oracle of every write in the order in which they happen, and let garbage go when they are told to.
+ * Stores of a history's records: the production store on the in-memory DynamoDB, or the memory store. Both report every write to the
+ * oracle, in the order of the writes, and collect garbage when asked to.
  */
 import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
@@ -14,13 +14,13 @@ import type { Random } from "./random.js";
 import type { Written } from "./run-oracle.js";
 import type { Process, World } from "./world.js";
 
-/** The rules of every history. */
+/** The lock policy of every history. */
 export const POLICY = createPolicy({ retentionMs: RETENTION_MIN_MS });
 
 /** The namespace that all clients of the simulation share. */
 export const NAMESPACE = SHARED_NAMESPACE;
 
-/** The world of a history, and its judge. */
+/** The simulated world of a history, and its checker. */
 export interface Surroundings {
   readonly world: World;
   readonly random: Random;
@@ -28,25 +28,25 @@ export interface Surroundings {
   readonly oracle: Oracle;
 }
 
-/** Records, for many processes at once. */
+/** Records, shared by many processes. */
 export interface Backend {
-  /** A store for one process, by whose clock it waits. */
+  /** Returns a store for one process. It waits by that process's clock. */
   storeFor(process: Process): LockStore;
-  /** Garbage collection, of what its time has passed for; some of it stays a while. */
+  /** Removes some of the records whose time has passed. The others stay a while. */
   collect(): void;
 }
 
-/** How long one access takes: mostly little, now and then as long as a write may stall. */
+/** Returns the duration of one access: mostly short, sometimes as long as a write may stall. */
 function stallMs({ faultProfile, random }: Surroundings): number {
   return faultProfile.isFoul && random.chance(0.1) ? random.between(0, faultProfile.mix.stallMs) : random.between(0, 4);
 }
 
-/** The memory store, over a table whose reads and writes may stall. */
+/** The memory store, on a table whose reads and writes may stall. */
 export function memoryBackend(around: Surroundings): Backend {
   const { world, random, oracle } = around;
   const records = createMemoryTable();
   oracle.runs.textBeside = (key, digest) => records.payloads.get(`${NAMESPACE}/runs/${key}/${digest}`);
-  // What was written is what is there now: who was heard of meanwhile stays so.
+  // The reported record is the stored one, so that keep-alives written in the meantime are included.
   const tell = async (address: Address, write: Written): Promise<void> =>
     oracle.written(address, { ...write, next: (await records.read(address)) ?? write.next });
   const table: MemoryTable = {
@@ -75,7 +75,7 @@ export function memoryBackend(around: Surroundings): Backend {
       return result;
     },
     async replace(address, next, seen) {
-      // It was decided just now; what is stalled is the write.
+      // The decision was made just now. Only the write stalls.
       const decidedAtMs = world.nowMs;
       await world.sleep(stallMs(around));
       const before = await records.read(address);

@@ -1,20 +1,20 @@
-/** Who believes to hold what, at any instant: S1, S11 and S12 as clients see them, S9 and S14. */
+/** Clients that treat a lease as held, at any instant. Checks S1, S11 and S12 as clients see them, and S9 and S14. */
 import type { Believable, Believer, Truth } from "./lock-truth.js";
 import type { Share } from "./sharing.js";
 import { clash } from "./sharing.js";
 import type { Bench, Property } from "./verdict.js";
 
-/** The believers of one history. */
+/** The clients of one history that treat a lease as held. */
 export class Believers {
   readonly #all = new Set<Believer>();
 
   constructor(
     private readonly bench: Bench,
-    /** Whoever is broken by force is warned by nobody. */
+    /** True if the lease was broken by force. Its holder gets no warning. */
     private readonly isForced: (token: number) => boolean,
   ) {}
 
-  /** `of` is believed from now on: of several keys, in each of these. */
+  /** The client treats `of` as held from now on. A lease on several keys counts for each of them. */
   add(of: Believable, believers: readonly Believer[], onEnd: () => void = () => undefined): void {
     for (const believer of believers) this.#all.add(believer);
     of.signal.addEventListener("abort", () => {
@@ -25,7 +25,7 @@ export class Believers {
     });
   }
 
-  /** Of a key, only those believe at once who may hold together. */
+  /** Checks that only compatible leases of a key are treated as held at the same time. */
   atRest(): void {
     if (this.#all.size < 2) return;
     const shares = new Map<Truth, Share[]>();
@@ -39,7 +39,7 @@ export class Believers {
     }
   }
 
-  /** A lease was granted this, now, or changed to it. */
+  /** Records that a lease was granted this share now, or changed to it. */
   granted(truth: Truth, share: Share): void {
     const others: Share[] = [];
     let longestMs = 0;
@@ -54,14 +54,14 @@ export class Believers {
       this.bench.fail("S9", `${truth.key}: granted while another client believes for ${Math.round(longestMs)} ms more`);
   }
 
-  /** Somebody else ended this lease, because it ran out. */
+  /** Records that another client ended this lease because it had expired. */
   taken(truth: Truth, leaseId: string): void {
     for (const believer of this.#all)
       if (believer.truth === truth && believer.leaseId === leaseId && this.#believed(believer))
         this.bench.fail("S9", `${truth.key}: taken from a client that believes for ${Math.round(remainingMs(believer))} ms more`);
   }
 
-  /** Garbage collection took the record. */
+  /** Records that garbage collection removed the record. */
   collected(truth: Truth): void {
     for (const { truth: its, of } of this.#all)
       if (its === truth && of.isHeld()) this.bench.fail(asLock(truth, "S1"), `${truth.key}: collected under a believing holder`);
@@ -72,7 +72,7 @@ export class Believers {
     if (broken) this.bench.fail(asLock(truth, broken), `${truth.key}: ${shares.length} clients believe at once that they hold it`);
   }
 
-  /** What it believes to have of the key, if it does. */
+  /** Returns the share of the key that the client treats as held, if any. */
   #believed({ truth, leaseId, of, mode }: Believer): Share | undefined {
     const granted = truth.granted.get(leaseId);
     if (!granted || this.isForced(granted.token) || !of.isHeld()) return undefined;
@@ -80,7 +80,7 @@ export class Believers {
   }
 }
 
-/** One at a time is what locks promise as S1, and runs as R1. */
+/** Maps a property of locks to that of runs: mutual exclusion is S1 for locks and R1 for runs. */
 export function asLock({ kind }: Truth, property: Property): Property {
   return kind === "runs" && property === "S1" ? "R1" : property;
 }

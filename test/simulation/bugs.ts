@@ -1,7 +1,7 @@
 /**
- * The must-fail switches: each is one plausible mistake, made in the production source while it is
- * bundled for the simulation. If a simulation with one of them switched on finds nothing, the
- * simulation is broken. A patch whose text is not found exactly once is an error: the code moved on.
+ * The must-fail switches. Each is one plausible mistake, patched into the production source while it is bundled for the simulation. If the
+ * simulation doesn't find a mistake that is switched on, the simulation is broken. It is an error if a patch's text isn't found exactly
+ * once: the code has changed.
  */
 
 import { KIND_BUGS } from "./kind-bugs.js";
@@ -13,10 +13,10 @@ import { RUN_BUGS } from "./run-bugs.js";
 /** One mistake. */
 export interface Bug {
   readonly name: string;
-  /** Why somebody might do it, and what it breaks. */
+  /** The reason why a developer might do this, and the property that it breaks. */
   readonly why: string;
   readonly file: string;
-  /** What is written instead of what; in another file, where it says so. */
+  /** The texts to replace and their replacements; in `file` if given, else in the bug's own file. */
   readonly edits: readonly (readonly [find: string, replace: string, file?: string])[];
 }
 
@@ -137,5 +137,5 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
 ];
 
-/** All of them, by name. */
+/** All bugs, by name. */
 export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RECORD_BUGS, ...RULE_BUGS];

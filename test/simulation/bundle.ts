@@ -1,4 +1,4 @@
-/** The simulation as one module, with a bug written into the production source if one is asked for. */
+/** The simulation as one module, with a bug patched into the production source on request. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -10,25 +10,25 @@ import { BUGS } from "./bugs.js";
 import type { simulate } from "./history.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** What the AWS SDK is in the bundle. */
+/** The bundle's replacement for the AWS SDK. */
 const SDK = path.join(ROOT, "test/simulation/dynamo/sdk-stand-in.ts");
-/** What knows the chain of calls in the bundle. */
+/** The bundle's replacement for the module that tracks call chains. */
 const CHAINS = path.join(ROOT, "test/simulation/no-chains.ts");
 
-/** The bug of that name. @throws Error listing the names when there is none. */
+/** Returns the bug with that name. @throws Error listing the names if there is no such bug. */
 export function bugNamed(name: string): Bug {
   const bug = BUGS.find((known) => known.name === name);
   if (!bug) throw new Error(`there is no bug ${JSON.stringify(name)}; these are: ${BUGS.map((known) => known.name).join(", ")}`);
   return bug;
 }
 
-/** Bundles again and again, and parses again what has changed alone. */
+/** Bundles repeatedly, and parses again only the files that changed. */
 class Bundler {
   #context: Promise<BuildContext> | undefined;
   #bug: Bug | undefined;
   #latest: Promise<unknown> = Promise.resolve();
 
-  /** The text of the bundle, with this bug written in. */
+  /** Returns the text of the bundle, with this bug patched in. */
   bundle(bug: Bug | undefined): Promise<string> {
     const bundled = this.#latest.then(async () => {
       this.#bug = bug;
@@ -39,7 +39,7 @@ class Bundler {
     return bundled;
   }
 
-  /** Without it the process goes on: the context keeps esbuild's own alive. */
+  /** Ends esbuild's child process. Otherwise the context would keep this process alive. */
   async end(): Promise<void> {
     await this.#latest;
     await (await this.#context)?.dispose();
@@ -63,12 +63,12 @@ class Bundler {
 
 const bundler = new Bundler();
 
-/** Lets a process end that has bundled. */
+/** Lets a process that has bundled exit. */
 export function endBundling(): Promise<void> {
   return bundler.end();
 }
 
-/** Writes the bundle and returns its file's URL and how to remove it. */
+/** Writes the bundle to a file. Returns its URL and a function that removes it. */
 export async function bundleSimulation(bug: Bug | undefined): Promise<{ readonly url: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), "holdfast-simulation-"));
   const file = path.join(folder, "history.mjs");
@@ -76,7 +76,7 @@ export async function bundleSimulation(bug: Bug | undefined): Promise<{ readonly
   return { url: pathToFileURL(file).href, remove: () => rm(folder, { recursive: true }) };
 }
 
-/** The production code, and the bug if any, ready to simulate. */
+/** Loads the production code, with the bug if one is given, ready to simulate. */
 export async function loadSimulation(bug: Bug | undefined): Promise<typeof simulate> {
   const { url, remove } = await bundleSimulation(bug);
   try {
@@ -87,7 +87,7 @@ export async function loadSimulation(bug: Bug | undefined): Promise<typeof simul
   }
 }
 
-/** Writes the bug of the moment into the file that it is in. */
+/** Patches the current bug into its file. */
 function writtenIn(bugNow: () => Bug | undefined): Plugin {
   const files = [...new Set(BUGS.flatMap(({ file, edits }) => edits.map(([, , other = file]) => other)))].map((file) =>
     file.replaceAll(/[/.]/g, "\\$&"),

@@ -1,8 +1,8 @@
-/** Many histories, and what they add up to: violations, and proof that the interesting things happened. */
+/** Many histories and their totals: violations, and proof that the relevant situations occurred. */
 import type { History } from "./history.js";
 import type { Coverage, Violation } from "./verdict.js";
 
-/** What a campaign came to. */
+/** The result of a campaign. */
 export interface Campaign {
   histories: number;
   requests: number;
@@ -13,7 +13,7 @@ export interface Campaign {
   violatingHistories: number;
 }
 
-/** What a campaign must have seen: without these a green run would mean nothing. */
+/** The situations that a campaign must have reached. Without them a green run would prove nothing. */
 export const MUST_SEE: readonly (keyof Coverage)[] = [
   ...(["takeovers", "collections", "fencedLateWrites", "duplicatesPastTheRing"] as const),
   ...(["joins", "levels", "upgrades", "downgrades", "sets", "setsBlocked"] as const),
@@ -24,12 +24,12 @@ export const MUST_SEE: readonly (keyof Coverage)[] = [
 
 const FAILURES_KEPT = 10;
 
-/** A campaign of nothing yet. */
+/** Returns the result of a campaign that has run no seed yet. */
 export function emptyCampaign(): Campaign {
   return { histories: 0, requests: 0, events: 0, coverage: {}, failures: [], violatingHistories: 0 };
 }
 
-/** Simulates these seeds, one after the other; stops early if `enough` says so. */
+/** Simulates these seeds in order. Stops early if `enough` returns true. */
 export async function campaign(
   run: (seed: number) => Promise<History>,
   seeds: Iterable<number>,
@@ -43,7 +43,7 @@ export async function campaign(
   return total;
 }
 
-/** `total` with what another part of the campaign came to. */
+/** Adds the result of another part of the campaign to `total`. */
 export function merge(total: Campaign, part: Campaign): void {
   total.histories += part.histories;
   total.requests += part.requests;
@@ -53,7 +53,7 @@ export function merge(total: Campaign, part: Campaign): void {
   count(total.coverage, part.coverage);
 }
 
-/** What the campaign should have seen and did not. */
+/** Returns the situations that the campaign should have reached and didn't. */
 export function unseen({ coverage }: Campaign): readonly string[] {
   return MUST_SEE.filter((what) => (coverage[what] ?? 0) === 0);
 }

@@ -1,6 +1,6 @@
 /**
- * The oracle's ears on the network: what clients asked for as it reaches a handler, for only that may
- * happen, and what the handler answered, for all of that must be true.
+ * The oracle's view of the network. It sees each request as it reaches a handler, since only requested changes may happen, and each answer
+ * of a handler, since every answer must be true.
  */
 import type { HttpResult } from "../../lambda/http.js";
 import { secondsToWait } from "../../lambda/http.js";
@@ -15,14 +15,14 @@ export interface Delivered {
   readonly method: string;
   readonly path: string;
   readonly body: string | undefined;
-  /** What it said it would wait for. */
+  /** The `Prefer` header: the time for which the client would wait. */
   readonly prefer?: string | undefined;
   readonly atMs: number;
-  /** The network made another of what a client sent once; nobody hears its answer. */
+  /** True if the network duplicated a request that the client sent once. No client gets the answer to the duplicate. */
   readonly isDuplicate: boolean;
 }
 
-/** Tells the oracle of a request; what it returns is to be told the answer. */
+/** Reports a request to the oracle. Returns a function that takes the answer. */
 export function check(oracle: Oracle, request: Delivered): (result: HttpResult) => void {
   const [, , kind, key = "", what, leaseId = "", verb] = request.path.split("/");
   const { asked } = oracle;
@@ -43,7 +43,7 @@ export function check(oracle: Oracle, request: Delivered): (result: HttpResult) 
   return (kind === "runs" ? judgeRun : judgeLock)(oracle, request, { key, leaseId, verb });
 }
 
-/** What a request is about. */
+/** The subject of a request. */
 interface About {
   readonly key: string;
   readonly leaseId: string;
@@ -104,7 +104,7 @@ function judgeSet(
   return notJudged;
 }
 
-/** The renewals of many leases, in one request. */
+/** Reports a request that renews many leases. */
 function heartbeats({ asked }: Oracle, { body }: Delivered): (result: HttpResult) => void {
   for (const { leaseId } of parsed(body)["leases"] as readonly { readonly leaseId: string }[]) asked.add("renew", leaseId);
   return notJudged;
@@ -115,5 +115,5 @@ function parsed(text: string | undefined): Body {
 }
 
 function notJudged(): void {
-  // What a lock's holder was told is judged by what its client makes of it.
+  // Answers to a lock's holder are checked by what its client does with them.
 }

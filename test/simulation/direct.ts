@@ -1,6 +1,6 @@
 /**
- * A client straight on the table, put together as `holdfast/dynamodb` does it: the service runs in the client's own process,
- * by its own clock and the table's. The oracle hears what it asks for and what it is answered, as it does on the network.
+ * A direct client of the table, assembled as `holdfast/dynamodb` does it. The service runs in the client's own process, by its clock and
+ * the table's. The oracle sees each request and answer, as it does on the network.
  */
 import { createClient } from "../../lib/client/client.js";
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
@@ -19,7 +19,7 @@ import type { Oracle } from "./oracle.js";
 import type { Random } from "./random.js";
 import type { Process } from "./world.js";
 
-/** A lock client in `process`, without a service between it and the table. */
+/** A lock client in `process`, directly on the table, without a remote service. */
 export function directClient(backend: DynamoBackend, process: Process, random: Random, oracle: Oracle): LockClient {
   const { client, store } = backend.clientFor(process);
   const caller = { principal: `${NAMESPACE}/direct`, namespace: NAMESPACE, requestId: "direct" };
@@ -28,7 +28,7 @@ export function directClient(backend: DynamoBackend, process: Process, random: R
   return createClient({ api, clock: process, random: () => random.unit(), ids: new LeaseIds(process, (count) => random.bytes(count)) });
 }
 
-/** The operations, each heard by the oracle as it is asked for and as it is answered. */
+/** The operations. The oracle sees each request and each answer. */
 function heard(api: ServiceApi, oracle: Oracle): ServiceApi {
   const { asked, queues, runs } = oracle;
   const acquired = (key: string, answer: Held | Waiting | Refusal): void => {
@@ -114,7 +114,7 @@ function heard(api: ServiceApi, oracle: Oracle): ServiceApi {
   };
 }
 
-/** An answer to a start as it would be on the wire. */
+/** The answer to a start in its wire form. */
 function flat(answer: Started | Replayed | Refusal): Readonly<Record<string, unknown>> {
   return "lease" in answer ? { ...answer, fencingToken: answer.lease.fencingToken } : { ...answer };
 }

@@ -1,6 +1,6 @@
 /**
- * The store that ships, on the in-memory DynamoDB: each process has a store of its own, with its own memory of recent
- * records, over one table. Every write to the table is told to the oracle as the record that the item stands for.
+ * The production store on the in-memory DynamoDB. Each process has its own store, with its own recent-records cache, on one shared table.
+ * Every write to the table is reported to the oracle as the record that the item represents.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockRecord } from "../../lib/core/record.js";
@@ -23,13 +23,13 @@ const TABLE_NAME = "simulated";
 
 /** Records in a table. */
 export interface DynamoBackend extends Backend {
-  /** The same for processes of the next version, which adds fields to what it writes. */
+  /** The same backend for processes of the next version, which adds fields to everything it writes. */
   readonly newer: Backend;
-  /** A client for one process, and a store on it: for who listens to the table's clock. */
+  /** Returns a client for one process, and a store on it: for a client that watches the table's clock. */
   clientFor(process: Process): { readonly client: DynamoDBClient; readonly store: LockStore };
 }
 
-/** One table, for the processes of a history. */
+/** One table, shared by the processes of a history. */
 export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundings): DynamoBackend {
   const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
   const records = new WeakMap<ValueMap, LockRecord>();
@@ -94,7 +94,7 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
   };
 }
 
-/** Whether an item has so many entries that its size may matter. */
+/** True if an item has so many entries that its size may matter. */
 function isCrowded({ h, q }: ValueMap): boolean {
   return (isMap(h) ? Object.keys(h).length : 0) + (isList(q) ? q.length : 0) > 15;
 }

@@ -1,4 +1,7 @@
-/** The in-memory table of the simulation refuses what DynamoDB refuses, beside the embedded engine where that does too. */
+/**
+ * The in-memory table of the simulation refuses the same requests as DynamoDB. Where the embedded engine refuses them too, both are
+ * compared.
+ */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -9,7 +12,7 @@ import { DynamoTable } from "./dynamo/table.js";
 
 const TOKEN_LASTS_MS = 10 * 60_000;
 
-/** The table under test, the engine's, and what its time is. */
+/** The table under test, the embedded engine's table, and the table's time. */
 class Tables {
   nowMs = Date.UTC(2027, 0, 1);
   readonly memory = new DynamoTable({ tableName: "simulated", ...TABLE }, () => this.nowMs);
@@ -24,7 +27,7 @@ function documentsOf(client: DynamoDBClient): DynamoDBDocumentClient {
 const Key = { p: "x/locks/0", k: "ORDER_1" };
 const ITEM = { ...Key, v: 1, name: "n", q: [{ u: 1 }, { u: 2 }], qi: ["a", "b"], h: { me: { e: 5 } }, t: "text", x: 100 };
 
-/** An update's parameters; a name and a value count as given when an expression has them. */
+/** An update's parameters. A name or a value counts as given if an expression uses it. */
 interface Given {
   readonly condition?: string;
   readonly update?: string;
@@ -47,7 +50,7 @@ function inputOf({ condition, update, names, values }: Given, TableName: string)
   };
 }
 
-/** `laxer`: AWS refuses it, and the embedded engine does not. */
+/** `laxer`: AWS refuses the request, and the embedded engine accepts it. */
 const REFUSED: readonly (Given & Deviation & { readonly what: string; readonly says: RegExp })[] = [
   { what: "an unused value", update: "SET a = :a", values: { ":a": 1, ":b": 2 }, says: /ExpressionAttributeValues unused.*:b/ },
   { what: "an unused name", update: "SET a = :a", values: { ":a": 1 }, names: { "#b": "b" }, says: /ExpressionAttributeNames unused.*#b/ },
@@ -91,7 +94,7 @@ const REFUSED: readonly (Given & Deviation & { readonly what: string; readonly s
   { what: "an item of more than 400 KB", update: "SET a = :a", values: { ":a": "x".repeat(410_000) }, says: /Item size.*exceeded/ },
 ];
 
-/** What a condition says of {@link ITEM}. */
+/** Conditions, and their results on {@link ITEM}. */
 const CONDITIONS: readonly (Given & { readonly condition: string; readonly holds: boolean })[] = [
   { condition: "attribute_exists(h.me.e) AND attribute_not_exists(h.you)", holds: true },
   { condition: "NOT (nothing = :a)", values: { ":a": 1 }, holds: true },
@@ -112,7 +115,7 @@ const CONDITIONS: readonly (Given & { readonly condition: string; readonly holds
   { condition: "#n = :a", names: { "#n": "name" }, values: { ":a": "n" }, holds: true },
 ];
 
-/** What an update makes of {@link ITEM}. `laxer`: the embedded engine does something else with places in a list. */
+/** Updates, and their results on {@link ITEM}. `laxer`: the embedded engine handles indices in a list differently. */
 const UPDATES: readonly (Given & Deviation & { readonly update: string; readonly leaves: object })[] = [
   { update: "SET a = v + :a, v = v - :a", values: { ":a": 2 }, leaves: { a: 3, v: -1 } },
   { update: "SET a = if_not_exists(t, :a), b = if_not_exists(nothing, :a)", values: { ":a": 2 }, leaves: { a: "text", b: 2 } },
@@ -135,7 +138,7 @@ describe("the simulation's table", () => {
     tables.engine = { documents: documentsOf(client), tableName };
   });
 
-  /** What both say of the same update of {@link ITEM}. */
+  /** Returns both tables' results of the same update of {@link ITEM}. */
   async function both(given: Given): Promise<readonly { readonly error?: Error; readonly item?: unknown }[]> {
     const { documents, engine } = tables;
     return Promise.all(

@@ -1,13 +1,12 @@
 /**
- * Which faults a history has, and how bad: every seed draws its own mix (about half of them off), so
- * that rare combinations come up. Every magnitude may exceed every timeout of the design, but never the
- * assumptions: for each request one server clock is within E, client rates are within ρ, and a client's
- * clocks are not both wrong.
+ * The faults of a history and their magnitudes. Every seed draws its own mix, with about half of the faults off, so that rare combinations
+ * occur. A magnitude may exceed every timeout of the design, but never the assumptions: for each request one server clock is within E,
+ * client rates are within ρ, and at most one of a client's clocks is wrong.
  */
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { Random } from "./random.js";
 
-/** One history's faults; all durations in ms. */
+/** One history's faults. All durations are in ms. */
 export interface FaultMix {
   readonly loseRequest: number;
   readonly loseReply: number;
@@ -23,23 +22,23 @@ export interface FaultMix {
   readonly clientJumpMs: number;
   readonly handlerErrorMs: number;
   readonly gatewayErrorMs: number;
-  /** How far one function's clock may be off, beyond the guard; 0: no further than the others'. */
+  /** The error of one function's clock, beyond the guard. 0: no larger than the others' errors. */
   readonly strayErrorMs: number;
-  /** Of the table's own clock, which clients straight on the table go by. */
+  /** The error of the table's own clock, which direct clients use. */
   readonly tableErrorMs: number;
-  /** Between a store and the table: writes lost, answers lost, throttled, in the way of a transaction. */
+  /** The chances of faults between a store and the table: a lost write, a lost answer, throttling, a conflict with a transaction. */
   readonly loseWrite: number;
   readonly loseAnswer: number;
   readonly throttle: number;
   readonly conflict: number;
-  /** Server clocks are as far off as they may be, one way or the other: there the takeover margin shows. */
+  /** True if server clocks are at their largest allowed error in either direction. That tests the takeover margin. */
   readonly clocksAtExtremes: boolean;
   readonly handlerJumps: boolean;
-  /** How many of the leases are kept alive; the others show what happens at a deadline. */
+  /** The share of leases that are renewed. The others run into their deadlines. */
   readonly heartbeats: number;
 }
 
-/** A history's faults, and whether they strike: in the end everything heals, and liveness is judged. */
+/** A history's faults, and whether they are active. In the end all faults stop, and liveness is checked. */
 export interface FaultProfile {
   readonly mix: FaultMix;
   isFoul: boolean;
@@ -47,10 +46,10 @@ export interface FaultProfile {
 
 const E = DEFAULTS.clockErrorMs;
 const MINUTE = 60_000;
-/** Minutes, an hour, days: a machine whose clock nobody sets. */
+/** Minutes, an hour, days: the errors of a machine whose clock isn't synchronised. */
 const STRAY_MS = [2 * MINUTE, 20 * MINUTE, 60 * MINUTE, 3 * 24 * 60 * MINUTE];
 
-/** The mix of this history. */
+/** Draws the mix of this history. */
 export function drawFaults(random: Random): FaultMix {
   const some = <T>(fault: T, none: T): T => (random.chance(0.5) ? fault : none);
   const handlersAreFaulty = random.chance(0.5);
@@ -84,7 +83,7 @@ export function drawFaults(random: Random): FaultMix {
   };
 }
 
-/** A clock's error: its extremes as often as anything between, or nothing else. */
+/** Draws a clock's error: the extremes as often as the values between, or only the extremes. */
 export function drawClockError(random: Random, mostMs: number, atExtremes = false): number {
   if (atExtremes) return random.pick([-mostMs, mostMs]);
   return random.pick([-mostMs, mostMs, random.between(-mostMs, mostMs), 0]);

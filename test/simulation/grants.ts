@@ -1,7 +1,7 @@
 /**
- * What a caller that only tries may count on when everything has healed and everybody else is dead: it gets each key, and
- * all of them as a set, soon after the last lease on it has run out, whatever was asked for by callers without a hold,
- * however many died in a queue, and whichever clocks decided meanwhile.
+ * The guarantees for a caller that tries without waiting, after all faults have stopped and all other clients are dead. It gets each key,
+ * and all keys as a set, soon after the last lease on it has expired. That holds whatever callers without a hold asked for, however many
+ * waiters died in a queue, and whichever clocks decided in the meantime.
  */
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { sleep } from "./application.js";
@@ -15,27 +15,30 @@ const FIRST_TRIER = 300;
 const FIRST_DEAD = 400;
 const RETRY_MS = 500;
 const LEASE_MS = 6000;
-/** For so long ids may be refused, whatever was cancelled. */
+/** The time for which ids may be refused, whatever was cancelled. */
 const REFUSED_IDS_MS = 2000;
-/** Beyond the lease and its margin: two windows of offers that nobody takes, ids that are refused, a retry. */
+/** The time beyond the lease and its margin: two offer windows that expire unused, refused ids, and a retry. */
 const BEYOND_MS = 2 * DEFAULTS.offerWindowMs + REFUSED_IDS_MS + RETRY_MS;
-/** The clocks' errors, when a lease is granted and when it is taken, and that the table tells whole seconds. */
+/** The clock errors when a lease is granted and when it is taken over, plus the table's resolution of whole seconds. */
 const CLOCKS_MS = 4 * DEFAULTS.clockErrorMs + 1000;
 const DEAD_QUEUE = "LINE_3";
-/** When half of a waiter's time is over, so that it is heard of: the farther back it stands, the longer it counts as alive. */
+/**
+ * The time after which half of a waiter's TTL is over, so that its poll writes a keep-alive. A waiter farther back counts as alive for
+ * longer.
+ */
 const VISIT_MS = DEFAULTS.waiterTtlMs / 2 + 2 * DEFAULTS.clockErrorMs;
 const CROWD = "SEATS_2";
 const CROWD_LIMIT = 150;
-/** Owners and meta as long as they may be: so a queue, or an item, is full of fewer. */
+/** Owners and meta of the maximum length, so that fewer entries fill a queue or an item. */
 const LONG_OWNER = "o".repeat(250);
 const LARGE_META = { padding: "x".repeat(1000) };
 
-/** The keys of locks that a history uses, semaphores aside. */
+/** Returns the keys of locks that a history uses, without semaphores. */
 export function lockKeysOf({ keys, kinds }: Pick<Stage, "keys" | "kinds">): readonly string[] {
   return [...keys, ...kinds.items];
 }
 
-/** Every key that was used is granted in time, then all of them and a fresh one as a set. */
+/** Checks that every used key is granted in time, and then all of them plus a fresh one as a set. */
 export async function checkGrants(stage: Stage): Promise<void> {
   const { world, kinds } = stage;
   const trier = stage.actor(FIRST_TRIER);
@@ -63,11 +66,14 @@ export async function checkGrants(stage: Stage): Promise<void> {
     await lease?.release();
     return lease !== null;
   };
-  // Nobody has any of them, and nobody waits.
+  // No lease holds any of the keys, and no client waits.
   await trials(stage, [{ what: `the set ${set.join(", ")}`, untilMs: world.nowMs + REFUSED_IDS_MS + RETRY_MS, attempt }], trier);
 }
 
-/** A holder and everybody who waits behind it are dead: whoever only tries gets the key in time, however many they are. */
+/**
+ * Checks dead queues: the holder and all waiters behind it are dead, and a caller that only tries gets the key in time, however many they
+ * are.
+ */
 export async function checkDeadQueue(stage: Stage): Promise<void> {
   const { world, random, oracle } = stage;
   const holder = stage.actor(FIRST_TRIER + 1);
@@ -91,7 +97,7 @@ export async function checkDeadQueue(stage: Stage): Promise<void> {
   await trials(stage, [{ what: DEAD_QUEUE, untilMs: dueMs(stage, DEAD_QUEUE), attempt }], trier);
 }
 
-/** While the holder goes on, the dead are forgotten: nobody is shown who is gone, and there is room for one who lives. */
+/** Checks that dead waiters are removed while the holder goes on: views don't list them, and a live waiter finds room in the queue. */
 async function checkRoom(stage: Stage, place: Place): Promise<void> {
   const { world, oracle } = stage;
   await world.run(world.nowMs + DEFAULTS.waiterTtlMs + 2 * DEFAULTS.clockErrorMs);
@@ -101,7 +107,7 @@ async function checkRoom(stage: Stage, place: Place): Promise<void> {
   const look = async (): Promise<void> => {
     const response = await living.actor.send(`http://simulated/v1/locks/${DEAD_QUEUE}`, { method: "GET", headers: {} });
     shown = (JSON.parse(await response.text()) as { readonly waiters: readonly unknown[] }).waiters.length;
-    // A heartbeat.
+    // Waits for a heartbeat of the holder.
     await sleep(living.actor, LEASE_MS);
     told = await living.ask();
     await living.leave();
@@ -112,12 +118,12 @@ async function checkRoom(stage: Stage, place: Place): Promise<void> {
   if (shown !== 0) oracle.fail("L2", `${DEAD_QUEUE}: shows ${String(shown)} waiters, all of them dead`);
 }
 
-/** Permits with as much to say of each as there may be: the item stays as small as `oracle.sized` wants it. */
+/** Checks permits with the largest possible entries: the item stays within the size that `oracle.sized` requires. */
 export async function checkCrowd(stage: Stage): Promise<void> {
   await die(stage, 45, CROWD, { owner: LONG_OWNER, meta: LARGE_META, limit: CROWD_LIMIT });
 }
 
-/** So many ask for the key and die; with `visitMs`, after they have asked again from their places, so much later. */
+/** Lets `count` clients ask for the key and die. With `visitMs`, they poll once more from their places after that time. */
 async function die(stage: Stage, count: number, key: string, place: Place, visitMs = 0): Promise<void> {
   const { world } = stage;
   let asked = 0;
@@ -140,7 +146,7 @@ interface Trial {
   readonly attempt: () => Promise<boolean>;
 }
 
-/** Tries each now and then; those that do not succeed in time are told to the oracle. */
+/** Tries each trial repeatedly. Reports those that don't succeed in time to the oracle. */
 async function trials({ world, oracle }: Stage, wanted: readonly Trial[], trier: Actor): Promise<void> {
   const done = new Map<Trial, number>();
   const lastMs = Math.max(...wanted.map(({ untilMs }) => untilMs));
@@ -164,7 +170,7 @@ function said(why: string | undefined): string {
   return why === undefined ? "" : `: ${why}`;
 }
 
-/** When a key must have been granted to whoever tries from now on. */
+/** Returns the time by which the key must be granted to a caller that tries from now on. */
 function dueMs({ world, oracle }: Stage, key: string): number {
   return Math.max(world.nowMs, oracle.heldUntilMs(key) + takeoverMarginMs(LEASE_MS)) + BEYOND_MS + CLOCKS_MS;
 }

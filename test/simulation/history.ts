@@ -1,7 +1,7 @@
 /**
- * One history: a few clients and handlers live through two busy spells with an idle gap between them,
- * in which garbage collection comes; then everything heals, a holder crashes, and somebody who waits
- * must get its key in time. The core, the service, the handler and the SDK are the production code.
+ * One history. A few clients and handlers run through two busy spells with an idle gap between them, in which garbage is collected. Then
+ * all faults stop, a holder crashes, and a waiter must get its key in time. The core, the service, the handler and the SDK are the
+ * production code.
  */
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
@@ -31,14 +31,14 @@ import { makeHandler } from "./service.js";
 import type { Coverage, Violation } from "./verdict.js";
 import { EndOfWorld, Process, World } from "./world.js";
 
-/** What came of one seed. */
+/** The result of one seed. */
 export interface History {
   readonly seed: number;
   readonly violations: readonly Violation[];
   readonly coverage: Coverage;
   readonly requests: number;
   readonly events: number;
-  /** The same for the same seed and code. */
+  /** A hash of the history: the same for the same seed and code. */
   readonly digest: number;
 }
 
@@ -47,36 +47,36 @@ const START_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const KEYS = ["ORDER_1", "ORDER_2"];
-/** That many of the histories are on the in-memory DynamoDB, the others on the memory store. */
+/** The share of histories that run on the in-memory DynamoDB. The others run on the memory store. */
 const ON_DYNAMO = 0.6;
 /** The clients that run work under a key, by their indices. */
 const FIRST_RUNNER = 20;
-/** Those that use every kind of lock. */
+/** The clients that use every kind of lock, by their indices. */
 const FIRST_OF_KINDS = 40;
-/** Who cancels what nobody asked for. */
+/** The clients that cancel ids that no client asked for, by their indices. */
 const FIRST_OF_MISCHIEF = 50;
-/** In so many of the histories a herd comes; a queue dies with its holder; permits fill an item. */
+/** The share of histories with a herd; with a queue that dies with its holder; with permits that fill an item. */
 const HERDS = 0.1;
 const DEAD_QUEUES = 0.15;
 const DEPLOYMENTS = 0.2;
 const CROWDS = 0.05;
 const LONG_RUNS = 0.15;
-/** After so long the AWS SDK has sent again what it sends again. */
+/** The time after which the AWS SDK has finished its retries. */
 const SDK_GIVES_UP_MS = TABLE_CALLS.maxAttempts * (TABLE_CALLS.requestHandler.requestTimeout + 1000);
-/** The table tells its time by the whole second. */
+/** The resolution of the table's time: whole seconds. */
 const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 
-/** A client in a process of its own. */
+/** A client in its own process. */
 export interface Actor {
   readonly process: Process;
   readonly client: LockClient;
-  /** Straight to the network, as that client. */
+  /** `fetch` of that client, directly to the network. */
   readonly send: typeof fetch;
 }
 
-/** Everything that a history consists of. */
+/** All parts of a history. */
 export interface Stage {
   readonly world: World;
   readonly random: Random;
@@ -84,26 +84,26 @@ export interface Stage {
   readonly oracle: Oracle;
   readonly network: Network;
   readonly keys: readonly string[];
-  /** Of runs; the same names, for a lock and a run never share a record. */
+  /** The keys of runs. They are the same names as the locks', since a lock and a run never share a record. */
   readonly runKeys: readonly string[];
   readonly kinds: Kinds;
-  /** Handles of detached leases, for whoever attaches. */
+  /** Handles of detached leases that any client may attach. */
   readonly handles: string[];
-  /** Until when sessions start. */
+  /** The time until which sessions start. */
   busyUntilMs: number;
   actor(index: number): Actor;
 }
 
-/** Which part of a history is lived through. */
+/** The part of a history to simulate. */
 export interface Extent {
-  /** Whether it ends with the first violation. @default false */
+  /** True to end with the first violation. @default false */
   readonly untilViolated?: boolean;
 }
 
-/** Lives through the history of `seed`. */
+/** Simulates the history of `seed`. */
 export async function simulate(seed: number, extent: Extent = {}): Promise<History> {
   const { stackTraceLimit } = Error;
-  // Errors are answers here, and many: to note where each was made takes longer than to make it.
+  // Errors are ordinary answers here and frequent. Capturing a stack trace takes longer than creating the error.
   Error.stackTraceLimit = 0;
   try {
     return await lived(seed, extent);
@@ -127,7 +127,7 @@ async function lived(seed: number, { untilViolated = false }: Extent): Promise<H
     { length: GATEWAYS },
     () => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }),
   );
-  // During a deployment one of the functions is newer, and writes more into the records than the others know.
+  // During a deployment, one function has a newer version, which writes more fields into the records than the others know.
   const newer = dynamo && random.chance(DEPLOYMENTS) ? dynamo.newer : backend;
   const handlers = Array.from({ length: HANDLERS }, (_, index) => makeHandler(around, index === 1 ? newer : backend));
   const [stray] = handlers;
@@ -142,7 +142,7 @@ async function lived(seed: number, { untilViolated = false }: Extent): Promise<H
     const made = makeActor(world, random, mix, network, index);
     processes.push(made.process);
     if (!dynamo || !random.chance(direct)) return made;
-    // Liveness is judged by clocks that are as they should be, and this one decides.
+    // Liveness is checked with clocks within their allowed error, and this clock decides.
     if (!faultProfile.isFoul) made.process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
     return { ...made, client: directClient(dynamo, made.process, random, oracle) };
   };
@@ -186,7 +186,7 @@ async function lived(seed: number, { untilViolated = false }: Extent): Promise<H
     digest: oracle.digest,
   };
 
-  /** The two busy spells, and the idle gap. */
+  /** Runs the two busy spells and the idle gap between them. */
   async function spells(): Promise<void> {
     for (let spell = 0; spell < 2; spell++) {
       stage.busyUntilMs = world.nowMs + random.between(40_000, 120_000);
@@ -200,13 +200,13 @@ async function lived(seed: number, { untilViolated = false }: Extent): Promise<H
     }
   }
 
-  /** Everything heals. */
+  /** Stops all faults. */
   async function healed(): Promise<void> {
     faultProfile.isFoul = false;
     for (const process of processes) process.crash();
     for (const process of [...gateways, ...handlers.map((handler) => handler.process)])
       process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
-    // What stalls in a handler lands first: liveness is judged without such ghosts, too.
+    // Requests stalled in a handler finish first, because liveness is checked without them.
     await world.run(world.nowMs + mix.stallMs + SDK_GIVES_UP_MS);
     await checkGrants(stage);
     if (random.chance(DEAD_QUEUES)) await checkDeadQueue(stage);
@@ -219,27 +219,27 @@ async function lived(seed: number, { untilViolated = false }: Extent): Promise<H
 }
 
 /**
- * How far a clock of a decision may be off: both are within the guard of each other, and one is right. A function whose clock
- * jumps while it has a request, or is set right in the end, takes the jump for time that went on since the gateway's. Clients
- * straight on the table know its time only as well as its answers are quick.
+ * Returns the largest possible error of a decision's clocks. Both are within the guard of each other, and one is right. A function whose
+ * clock jumps during a request, or is corrected at the end, counts the jump as time that passed since the gateway's timestamp. Direct
+ * clients know the table's time only as precisely as its answers are fast.
  */
 function mostBehindMs(mix: FaultMix, isDirect: boolean): number {
   const ownMs = Math.max(mix.handlerErrorMs, mix.strayErrorMs);
   return Math.min(isDirect ? Number.POSITIVE_INFINITY : mix.gatewayErrorMs + 2 * ownMs, DEFAULTS.clockGuardMs) + E;
 }
 
-/** Whether the clocks of any decision may be further apart than the guard allows. */
+/** True if the clocks of a decision may be further apart than the guard allows. */
 function mayDisagree(mix: FaultMix, isDirect: boolean): boolean {
   return mostBehindMs(mix, isDirect) >= DEFAULTS.clockGuardMs;
 }
 
-/** A function's clock error from now on; a stray one is now and then as the others are. */
+/** Draws a function's clock error from now on. A stray clock sometimes has an ordinary error. */
 function drawHandlerError(random: Random, mix: FaultMix, isStray: boolean): number {
   if (isStray && mix.strayErrorMs > 0 && random.chance(0.7)) return drawClockError(random, mix.strayErrorMs);
   return drawClockError(random, mix.handlerErrorMs, mix.clocksAtExtremes);
 }
 
-/** A client of that principal, behind the network, on clocks that its faults allow. */
+/** Creates a client of that principal, behind the network, with clocks that its faults allow. */
 export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
   const process = new Process(world, {
     wallErrorMs: drawClockError(random, mix.clientWallErrorMs),
@@ -252,7 +252,7 @@ export function makeActor(world: World, random: Random, mix: FaultMix, network: 
   return { process, send, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };
 }
 
-/** Over an hour or three, items whose time has passed go, some soon and some late. */
+/** Collects garbage for one to three hours. Items whose time has passed are removed, some soon and some late. */
 async function collectWhileIdle(world: World, random: Random, backend: Backend): Promise<void> {
   const untilMs = world.nowMs + random.between(61 * MINUTE, 180 * MINUTE);
   while (world.nowMs < untilMs) {
@@ -261,7 +261,7 @@ async function collectWhileIdle(world: World, random: Random, backend: Backend):
   }
 }
 
-/** L1: a crashed holder's key is granted within lease + margin + the clocks' errors + one poll. */
+/** L1: a crashed holder's key is granted within lease + margin + the clock errors + one poll. */
 async function checkLiveness({ world, random, oracle, actor, keys }: Stage, actors: number): Promise<void> {
   const key = random.pick(keys);
   const leaseMs = random.pick([1000, 6000, 30_000]);

@@ -1,7 +1,7 @@
-/** The must-fail switches of all kinds of locks but the plain one: see bugs.ts. */
+/** The must-fail switches of all kinds of locks except the plain lock: see bugs.ts. */
 import type { Bug } from "./bugs.js";
 
-/** Mistakes in who may hold together. */
+/** Mistakes in the rules of compatibility between leases. */
 export const KIND_BUGS: readonly Bug[] = [
   {
     name: "levels-counted-by-calls",

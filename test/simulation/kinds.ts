@@ -1,6 +1,6 @@
 /**
- * What clients do with every kind of lock: readers that become writers and writers that become readers, permits,
- * levels of one request in many processes, sets of keys, and places in a line that they keep over plain HTTP.
+ * Client actions with every kind of lock: readers that become writers and the reverse, permits, reentrant holds of one request in many
+ * processes, sets of keys, and places in a queue over plain HTTP.
  */
 import type { Lease } from "../../lib/client/lease/lease.js";
 import type { SetKey } from "../../lib/client/lease/lease-set.js";
@@ -11,13 +11,13 @@ import type { Actor, Stage } from "./history.js";
 import { standInLine } from "./local-queue.js";
 import type { Random } from "./random.js";
 
-/** Keys of locks: each is used by itself, in both modes, by levels of a scope and in sets. */
+/** Keys of locks. Each is used by itself, in both modes, by reentrant holds of a scope, and in sets. */
 const ITEMS = ["CART_1", "CART_2", "CART_3"];
 /** A semaphore's key. */
 export const SEATS = "SEATS_1";
 const LEASES_MS = [1000, 1000, 2000, 6000, 20_000];
 
-/** A request that goes through many processes, which hold its key together. */
+/** A request that passes through many processes, which hold its key together. */
 interface Errand {
   readonly scope: string;
   readonly key: string;
@@ -25,20 +25,20 @@ interface Errand {
 
 type Activity = (stage: Stage, actor: Actor) => Promise<void>;
 
-/** What the kinds of locks are used on in one history. */
+/** The keys and options for the kinds of locks in one history. */
 export interface Kinds {
   readonly items: readonly string[];
   readonly seats: number;
   readonly activities: readonly Activity[];
-  /** Whether a lease that is handed on to the id of a set is renewed, and so has its holder, before the set is asked for. */
+  /** True if a lease transferred to the id of a set is renewed, and so gets a holder, before the set is acquired. */
   readonly renewsFirst: boolean;
-  /** The latest requests that others may still join. */
+  /** The latest requests that other processes may still join. */
   readonly errands: Errand[];
 }
 
 const ACTIVITIES: readonly Activity[] = [readOrWrite, takeSeats, runErrand, takeSet, stand, handIntoSet];
 
-/** A history is about one kind more than about the others, or about all of them at once. `others`: a stream of its own. */
+/** Draws the kinds of a history. It favours one kind, or treats all equally. `others` is a separate random stream. */
 export function drawKinds(random: Random, others: Random): Kinds {
   const most = random.pick(ACTIVITIES);
   return {
@@ -50,7 +50,7 @@ export function drawKinds(random: Random, others: Random): Kinds {
   };
 }
 
-/** The life of a client that uses all kinds of locks. */
+/** The actions of a client that uses all kinds of locks. */
 export async function withKinds(stage: Stage, actor: Actor): Promise<void> {
   const { world, random, kinds } = stage;
   while (world.nowMs < stage.busyUntilMs) {
@@ -58,7 +58,7 @@ export async function withKinds(stage: Stage, actor: Actor): Promise<void> {
     try {
       await random.pick(kinds.activities)(stage, actor);
     } catch {
-      // Timeouts, losses and outages are what the client reports; the oracle judges what happened.
+      // The client may report timeouts, losses and outages. The oracle checks the history.
     }
   }
   await actor.client.close();
@@ -69,7 +69,7 @@ async function readOrWrite(stage: Stage, actor: Actor): Promise<void> {
   const mode: Mode = random.chance(0.6) ? "shared" : "exclusive";
   const lease = await obtain(stage, actor, random.pick(kinds.items), { mode });
   if (!lease) return;
-  // Who lets readers in is none but a reader from that moment on.
+  // A writer that admits readers counts as a reader from that moment on.
   let letsIn = false;
   oracle.handed(lease, () => (letsIn ? "shared" : lease.mode));
   const changes = random.whole(0, 3);
@@ -88,7 +88,7 @@ async function readOrWrite(stage: Stage, actor: Actor): Promise<void> {
 
 async function takeSeats(stage: Stage, actor: Actor): Promise<void> {
   const { random, kinds, oracle } = stage;
-  // Somebody is always of another opinion on how many there are.
+  // Some callers disagree about the number of permits.
   const limit = random.chance(0.95) ? kinds.seats : kinds.seats + 1;
   const lease = await obtain(stage, actor, SEATS, { limit, permits: random.pick([1, 1, 2]) });
   if (!lease) return;
@@ -97,7 +97,9 @@ async function takeSeats(stage: Stage, actor: Actor): Promise<void> {
   await finish(stage, actor, lease);
 }
 
-/** A request's first level, or one more beside those in other processes; some levels inside it; all of them end in any order. */
+/**
+ * Takes a request's first hold, or one more besides those in other processes, with nested holds inside it. All of them end in any order.
+ */
 async function runErrand(stage: Stage, actor: Actor): Promise<void> {
   const { random, world, kinds } = stage;
   const { errands } = kinds;
@@ -116,7 +118,7 @@ async function runErrand(stage: Stage, actor: Actor): Promise<void> {
     stage.oracle.handed(level);
     levels.push(level);
     await work(stage, actor, level);
-    // Its request goes on in another process when this one's levels are long over.
+    // The request goes on in another process long after this one's holds have ended.
     if (random.chance(0.2)) await sleep(actor, random.between(0, 16_000));
   }
   while (levels.length > 0) {
@@ -129,7 +131,7 @@ async function takeSet(stage: Stage, actor: Actor): Promise<void> {
   const { random, faultProfile, oracle } = stage;
   const keys: SetKey[] = ITEMS.filter(() => random.chance(0.7)).map((key) => (random.chance(0.8) ? key : { key, mode: "shared" as const }));
   if (keys.length === 0) return;
-  // A key whose name an object has already.
+  // A key that is also the name of a member that every object has.
   if (random.chance(0.1)) keys.push("__proto__");
   const options = { leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(faultProfile.mix.heartbeats) };
   const set = random.chance(0.5)
@@ -147,8 +149,8 @@ async function takeSet(stage: Stage, actor: Actor): Promise<void> {
 }
 
 /**
- * Over plain HTTP: a lease is handed on to the id of a set, which finds that key held already and asks for the others,
- * while somebody who knows the id releases it. Nobody believes in any of it.
+ * Over plain HTTP: transfers a lease to the id of a set. The set finds that key held already and acquires the others, while another client
+ * that knows the id releases it. No client treats any of these leases as held.
  */
 async function handIntoSet(stage: Stage, actor: Actor): Promise<void> {
   const { random, kinds } = stage;
@@ -191,7 +193,7 @@ async function obtain(
   return wait(stage, client, key, { ...options, waitMs: random.whole(0, 20_000), signal: giveUp.signal });
 }
 
-/** Some work under a lease: fenced writes, by what a resource compares for it. */
+/** Works under a lease: sends fenced writes with the token that a resource compares. */
 async function work(stage: Stage, actor: Actor, lease: Lease): Promise<void> {
   const { world, random, faultProfile, oracle } = stage;
   await pass(stage, actor);

@@ -1,6 +1,6 @@
 /**
- * Somebody who waits for its turn over plain HTTP, and does as it is told: it asks by PUT, looks by GET when it is
- * worth it or at the last moment, asks again when told to, and holds. It leaves, dies and freezes on the way.
+ * A waiter over plain HTTP that follows the service's instructions. It asks by PUT, polls by GET when that is useful or at the last
+ * moment, asks again when the service says so, and holds the lock. It leaves, dies and freezes on the way.
  */
 import type { LeaseDeadline } from "../../lib/client/lease/deadline.js";
 import { deadlineFrom, deadlineLeftMs } from "../../lib/client/lease/deadline.js";
@@ -12,10 +12,10 @@ import { elapsedMs, instantOf } from "../../lib/core/time.js";
 import { sleep } from "./application.js";
 import type { Actor, Stage } from "./history.js";
 
-/** Who waits no longer than this for an answer asks again. */
+/** The longest wait for an answer. Then the waiter asks again. */
 const UNANSWERED_MS = 2500;
 
-/** What is asked for, and how the line is stood in. */
+/** The acquire parameters, and the waiter's behaviour in the queue. */
 export interface Place {
   readonly mode?: Mode;
   readonly limit?: number;
@@ -26,14 +26,14 @@ export interface Place {
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-/** An answer, and the request's own time. */
+/** An answer, and the time of its request. */
 interface Touch {
   readonly status: number;
   readonly body: unknown;
   readonly leaseState: string | null;
 }
 
-/** A place in a line, or the lease that has come of it. */
+/** A place in a queue, or the lease that it led to. */
 export class Customer {
   leaseId: string;
   #deadline: LeaseDeadline | undefined;
@@ -46,7 +46,7 @@ export class Customer {
     readonly actor: Actor,
     readonly key: string,
     readonly place: Place,
-    /** What it says it would wait for in one request, in seconds. */
+    /** The `Prefer: wait` of its requests, in seconds. */
     readonly patienceSec: number,
   ) {
     this.leaseId = leaseIdFrom(actor.process.wallMs(), stage.random.bytes(10));
@@ -64,7 +64,7 @@ export class Customer {
     return this.#deadline && !this.#isOver ? Math.max(0, deadlineLeftMs(this.#deadline, this.actor.process)) : 0;
   }
 
-  /** Asks; what it is told of its place, or `held`, or why not. */
+  /** Asks for the lock. Returns its place in the queue, or `held`, or the status of the refusal. */
   async ask(): Promise<Waiting | "held" | number> {
     const { actor, key, place, stage } = this;
     const sentAt = instantOf(actor.process);
@@ -79,13 +79,13 @@ export class Customer {
     return "held";
   }
 
-  /** Looks at its place. */
+  /** Polls its place. */
   async look(): Promise<Waiting | number> {
     const { status, body } = await this.#send("GET");
     return status === 202 ? (body as Waiting) : status;
   }
 
-  /** Releases, or leaves the line. */
+  /** Releases the lease or leaves the queue. */
   async leave(): Promise<void> {
     if (!this.#isOver) {
       this.#isOver = true;
@@ -94,19 +94,19 @@ export class Customer {
     for (let tries = 0; tries < 3; tries++) {
       const { status, leaseState } = await this.#send("DELETE");
       if (status !== 204) continue;
-      // Of an id that never held, a key that forgot much says less.
+      // For an id that never held, a key with few tombstones left reports less.
       if (this.fencingToken > 0) this.stage.oracle.toldEnding(this.key, this.leaseId, leaseState as LeaseState);
       return;
     }
   }
 
-  /** An id that the key's memory, and the service's clock, let it hold under. */
+  /** Takes an id that the key's low watermark and the service's clock allow it to hold with. */
   #takeAnotherId({ leaseIdAboveMs = 0, serverTimeMs }: Partial<Refusal>): void {
     const { actor, stage } = this;
     this.leaseId = leaseIdFrom(Math.max(serverTimeMs ?? actor.process.wallMs(), leaseIdAboveMs + 1), stage.random.bytes(10));
   }
 
-  /** 0 when nobody answers. */
+  /** Sends a request. The status is 0 if there is no response. */
   async #send(method: string, body?: object): Promise<Touch> {
     const { actor, key, leaseId, patienceSec } = this;
     const headers = { "content-type": "application/json", ...(method === "PUT" && { prefer: `wait=${patienceSec}` }) };
@@ -128,7 +128,7 @@ export class Customer {
   }
 }
 
-/** Stands in the line for as long as it likes, and uses the key when it gets it. */
+/** Waits in the queue for as long as it chooses, and uses the key when it gets it. */
 export async function standInLine(stage: Stage, actor: Actor, key: string, kind: Place): Promise<void> {
   const { random, oracle, world } = stage;
   const place = { ...kind, leaseMs: random.pick([1000, 2000, 6000]), priority: random.pick([0, 0, 0, 0, 3]) };
@@ -145,7 +145,7 @@ export async function standInLine(stage: Stage, actor: Actor, key: string, kind:
   await customer.leave();
 }
 
-/** Asks and looks as it is told: eagerly, or as late as it may; `falters`: it may die, freeze or change its mind. */
+/** Asks and polls as the service says: eagerly, or as late as allowed. With `falters`, it may die, freeze or change its mind. */
 export async function untilHeld(
   customer: Customer,
   { waitMs, isEager, falters = false }: { readonly waitMs: number; readonly isEager: boolean; readonly falters?: boolean },
@@ -159,7 +159,7 @@ export async function untilHeld(
     const told: Waiting | "held" | number = mustAsk ? await customer.ask() : await customer.look();
     if (told === "held") return "held";
     if (typeof told === "number") {
-      // Nobody answered, or nobody could; a look that finds no place asks for another.
+      // There was no response, or the service was unavailable. A poll that finds no place asks for another.
       if (![0, 200, 410, 422, 429, 503].includes(told)) return "gaveUp";
       mustAsk = true;
       await sleep(actor, told === 429 || told === 503 ? random.between(0, 1000) : 0);

@@ -1,7 +1,7 @@
-/** What clients asked of locks, as it reached a handler: nothing else may come of it. */
+/** The requests of clients about locks, as they reached a handler. Only what they asked for may happen. */
 import type { Mode } from "../../lib/core/record.js";
 
-/** What is asked for under a leaseId. */
+/** The operation requested for a leaseId. */
 export type Operation = "acquire" | "release" | "renew" | "transfer";
 
 /** Every request about locks of one history. */
@@ -23,18 +23,18 @@ export class LockRequests {
     return this.#asked[operation].has(leaseId);
   }
 
-  /** All of these keys, under one id. */
+  /** Records an acquire of all these keys under one id. */
   set(leaseId: string, keys: readonly string[]): void {
     this.add("acquire", leaseId);
     this.#sets.set(leaseId, keys);
   }
 
-  /** The keys of the set that the id is of. */
+  /** Returns the keys of the set with this id. */
   keysOf(leaseId: string): readonly string[] | undefined {
     return this.#sets.get(leaseId);
   }
 
-  /** Somebody's lease is to go on under this id. */
+  /** Records a transfer of a lease to this id. */
   handOn(toLeaseId: string): void {
     this.#handedOn.add(toLeaseId);
     this.add("acquire", toLeaseId);
@@ -44,7 +44,7 @@ export class LockRequests {
     return this.#handedOn.has(leaseId);
   }
 
-  /** The lease that has this token is to be of that mode. */
+  /** Records a change of the lease with this token to that mode. */
   change(leaseId: string, mode: Mode, fencingToken: number): void {
     this.#modes.add(`${leaseId}/${mode}/${fencingToken}`);
   }
@@ -62,7 +62,7 @@ export class LockRequests {
     return this.#broken.has(fencingToken);
   }
 
-  /** By force: its holder may go on believing. */
+  /** True if the lease was broken by force. Its holder may go on treating it as held. */
   isForced(fencingToken: number): boolean {
     return this.#forced.has(fencingToken);
   }

@@ -1,6 +1,6 @@
 /**
- * A run that outlives the time for which its record would have been kept: a heartbeat keeps the record for longer, and with
- * it the item of a large checkpoint, while the runner saves another checkpoint without saying its place among them.
+ * A run that outlives the normal retention of its record. A heartbeat extends the retention of the record, and with it the item of a large
+ * checkpoint, while the runner saves another checkpoint without giving its sequence number.
  */
 import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const ROUNDS = 4;
 const LARGE = "x".repeat(1500);
 
-/** What was saved last, and acknowledged, is what the run goes on from. */
+/** Checks that the run resumes from the last checkpoint whose save was acknowledged. */
 export async function checkLongRun(stage: Stage): Promise<void> {
   const { world, random, oracle } = stage;
   const actor = stage.actor(RUNNER);

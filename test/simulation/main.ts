@@ -1,6 +1,6 @@
 /**
- * `npm run sim -- --seeds N [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core.
- * A seed replays exactly. Exits 1 on a violation, or when what must be seen was not.
+ * `npm run sim -- --seeds N [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core. A seed replays exactly. Exits 1 on
+ * a violation, or if a required situation didn't occur.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";

@@ -1,6 +1,6 @@
 /**
- * Callers that hold nothing and cancel ids that nobody asked for, made for any time. None of it may keep a key, or a set
- * of keys, from being granted for longer than grants.ts allows. And one that releases leases of long ago once more.
+ * Callers without a hold that cancel ids that no client asked for, with any timestamp. They may not delay the grant of a key or of a set
+ * for longer than grants.ts allows. Another caller releases long-ended leases once more.
  */
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { LeaseState } from "../../lib/core/commands.js";
@@ -9,11 +9,11 @@ import { lockKeysOf } from "./grants.js";
 import type { Actor, Stage } from "./history.js";
 
 const MINUTE = 60_000;
-/** More than a key remembers by name. */
+/** More ids than a key has tombstones for. */
 const MANY = 12;
 const ANSWERED_MS = 2500;
 
-/** The life of such a caller. */
+/** The actions of such a caller. */
 export async function withMischief(stage: Stage, actor: Actor): Promise<void> {
   const { world, random } = stage;
   while (world.nowMs < stage.busyUntilMs) {
@@ -24,7 +24,7 @@ export async function withMischief(stage: Stage, actor: Actor): Promise<void> {
   }
 }
 
-/** Releases every lease that was granted so far, and is told how it ended; its key may have been collected since. */
+/** Releases every lease that was granted so far. The service reports how each ended. The key may have been collected since. */
 export async function releaseAll(stage: Stage, actor: Actor): Promise<void> {
   const { oracle } = stage;
   for (const key of lockKeysOf(stage)) {
@@ -39,7 +39,7 @@ function release(actor: Actor, key: string, leaseId: string): Promise<Response> 
   return actor.send(`http://simulated/v1/locks/${key}/leases/${leaseId}`, { method: "DELETE", headers: {} });
 }
 
-/** Cancels an id of its own making: of now, about as far ahead as is remembered, or of another day. */
+/** Cancels a made-up id: for the current time, for about as far ahead as tombstones last, or for another day. */
 async function cancel({ random, faultProfile }: Stage, actor: Actor, key: string): Promise<void> {
   const ahead = [
     0,

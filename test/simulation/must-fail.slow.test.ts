@@ -1,4 +1,4 @@
-/** The simulation finds each mistake from the first seed on. */
+/** The simulation finds each mistake when it searches from the first seed. */
 import { describe } from "vitest";
 import { searchWitnesses } from "../support/witnesses.js";
 import { MISTAKES, TIMEOUT_MS } from "./must-fail.js";

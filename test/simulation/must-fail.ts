@@ -1,4 +1,4 @@
-/** The mistakes that the simulation must find, each within so many seeds. */
+/** The mistakes that the simulation must find, each within a limited number of seeds. */
 import type { MustFail } from "../support/witnesses.js";
 import type { Bug } from "./bugs.js";
 import { BUGS } from "./bugs.js";
@@ -6,17 +6,17 @@ import { loadSimulation } from "./bundle.js";
 import { campaign } from "./campaign.js";
 import type { History } from "./history.js";
 
-/** A bug that is not found by then would need luck in a full run too. */
+/** The bound of a search. A bug that needs more seeds would be found only by luck in a full run. */
 const SEEDS_PER_BUG = 500;
-/** A history takes a quarter of a second; on a loaded machine, many times that. */
+/** A history takes a quarter of a second, and many times that on a loaded machine. */
 export const TIMEOUT_MS = 600_000;
 
-/** These seeds, in order. */
+/** Yields these seeds in order. */
 export function* seedsFrom(first: number, count: number): Iterable<number> {
   for (let seed = first; seed < first + count; seed++) yield seed;
 }
 
-/** All of them, with the seed of a history as their witness. */
+/** All mistakes. Their witness is the seed of a history. */
 export const MISTAKES: readonly MustFail<number>[] = BUGS.map((bug) => ({
   name: bug.name,
   title: `must fail with ${bug.name}: ${bug.why}`,
@@ -28,7 +28,7 @@ export const MISTAKES: readonly MustFail<number>[] = BUGS.map((bug) => ({
   },
 }));
 
-/** Simulates with the bug, each history as far as it shows. */
+/** Simulates with the bug. Each history ends when the bug shows. */
 async function untilViolated(bug: Bug): Promise<(seed: number) => Promise<History>> {
   const simulate = await loadSimulation(bug);
   return (seed) => simulate(seed, { untilViolated: true });

@@ -1,6 +1,6 @@
 /**
- * The way from a client to the service and back: the SDK's real HTTP transport on one side, the real
- * handler on the other, and between them requests that are lost, late and delivered twice.
+ * The network between a client and the service: the SDK's real HTTP transport on one side, the real handler on the other. Requests between
+ * them may be lost, delayed or delivered twice.
  */
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
@@ -9,7 +9,7 @@ import type { Delivered } from "./checker.js";
 import type { Random } from "./random.js";
 import type { Process, World } from "./world.js";
 
-/** One handler: a process with a clock of its own. */
+/** One handler: a process with its own clock. */
 export interface HandlerProcess {
   readonly process: Process;
   readonly handle: (event: HttpEvent) => Promise<HttpResult>;
@@ -19,7 +19,7 @@ export interface HandlerProcess {
 export class Network {
   requests = 0;
   duplicatesDelivered = 0;
-  /** Told of every request as it reaches a handler; what it returns is told the answer. */
+  /** Called for every request that reaches a handler. It returns a function that takes the answer. */
   onDelivered: (request: Delivered) => (result: HttpResult) => void = () => () => undefined;
 
   constructor(
@@ -30,17 +30,17 @@ export class Network {
     private readonly handlers: readonly HandlerProcess[],
   ) {}
 
-  /** `fetch` as `client` would use it, authenticated as `principal`. */
+  /** Returns the `fetch` of `client`, authenticated as `principal`. */
   fetchFor(client: Process, principal: string): typeof fetch {
     return ((url: string, init: { method: string; body?: string; headers: Record<string, string> }) =>
       new Promise((resolve) => {
-        // To look whether a dead client believes may make it notice its loss and ask again: in fair weather it must not renew.
+        // Reading the lease deadline of a dead client may make the client notice its loss and ask again. Without faults it must not renew.
         if (client.isDead && !this.faultProfile.isFoul) return;
         this.requests++;
         const sentInTrouble = this.faultProfile.isFoul;
         const send = (delayMs: number, reply: (result: HttpResult) => void, isDuplicate: boolean): void => {
           this.world.in(delayMs, () => {
-            // What was under way when the network healed is gone: liveness is judged without its ghosts.
+            // Requests that were in flight when the faults stopped are dropped, because liveness is checked without them.
             if (sentInTrouble === this.faultProfile.isFoul) void this.#deliver(url, init, principal, isDuplicate).then(reply);
           });
         };
@@ -85,7 +85,7 @@ export class Network {
     return this.faultProfile.isFoul && this.random.chance(probability);
   }
 
-  /** One way: mostly quick, sometimes slower than any timeout. */
+  /** Returns the latency of one direction: mostly low, sometimes above any timeout. */
   #legMs(): number {
     return this.faultProfile.isFoul && this.random.chance(0.15)
       ? this.random.between(1, this.faultProfile.mix.slowMs)
@@ -95,12 +95,12 @@ export class Network {
 
 const TEMPLATES = PATHS.map((template) => ({ template, parts: template.split("/") }));
 
-/** The parameter that this part of a template stands for, if it is one. */
+/** Returns the name of the parameter in this part of a template, if it is one. */
 function nameOf(part: string): string | undefined {
   return part.startsWith("{") ? part.slice(1, -1) : undefined;
 }
 
-/** The event that the gateway makes of a request. */
+/** Builds the event that the gateway makes of a request. */
 function eventOf(
   path: string,
   { method, body, headers }: { method: string; body?: string; headers: Record<string, string> },

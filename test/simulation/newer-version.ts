@@ -1,6 +1,6 @@
 /**
- * A function of the next version of the same format, as it is beside the others during a deployment: it writes a field more
- * into every hold and every place in a queue. The older version must get along with it, and carry it on.
+ * A function of the next version of the same format, running beside the others during a deployment. It writes one more field into every
+ * hold and every queue entry. The older version must accept the field and preserve it.
  */
 import type { TableWorld } from "./dynamo/table-client.js";
 import { TableClient } from "./dynamo/table-client.js";
@@ -8,10 +8,10 @@ import type { Value, ValueMap } from "./dynamo/values.js";
 import { isList, isMap } from "./dynamo/values.js";
 import type { Process } from "./world.js";
 
-/** The field that the older version does not know. */
+/** The field that the older version doesn't know. */
 const FIELD = "zz";
 
-/** A client that adds the field to all that it writes. */
+/** Returns a client that adds the field to everything it writes. */
 export function newerClient(shared: TableWorld, process: Process): TableClient {
   const client = new TableClient(shared, process);
   const send = client.send.bind(client);
@@ -22,7 +22,7 @@ export function newerClient(shared: TableWorld, process: Process): TableClient {
   return client;
 }
 
-/** `map` with the field in every hold, offer and place in a queue inside it. */
+/** Returns `map` with the field in every hold, offer and queue entry inside it. */
 function extended(map: ValueMap): ValueMap {
   const members = Object.fromEntries(Object.entries(map).map(([name, value]) => [name, extendedValue(value)]));
   return "ph" in map && "p" in map && "o" in map ? { ...members, [FIELD]: 1 } : members;
@@ -33,14 +33,14 @@ function extendedValue(value: Value): Value {
   return isMap(value) ? extended(value) : value;
 }
 
-/** The lease whose hold, or offer, had the field and lost it by a write that left it there. */
+/** Returns the lease whose hold or offer lost the field in a write that kept the hold or offer. */
 export function droppedFrom(before: ValueMap, after: ValueMap): string | undefined {
   const { h: had } = before;
   const { h: has } = after;
   if (!isMap(had) || !isMap(has)) return undefined;
   return Object.keys(has).find((leaseId) => {
     const [old, now] = [had[leaseId], has[leaseId]];
-    // A claim makes a hold of an offer, in its own words.
+    // A claim turns an offer into a new hold, which needn't have the field.
     return isMap(old) && isMap(now) && FIELD in old && !(FIELD in now) && old["t"] === now["t"];
   });
 }

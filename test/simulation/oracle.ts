@@ -1,8 +1,8 @@
 /**
- * The oracle: sees every write to the table in the order in which it happened, and every lease that a
- * client was handed, and says which property of the design was broken. It shares no rule with the code
- * it judges: what it knows, it saw. Of runs it judges what they have in common with locks; the rest is
- * run-oracle.ts. Queues are queue-oracle.ts, and who believes what believers.ts.
+ * The oracle. It sees every write to the table in order, and every lease that a client received, and reports which property of the design
+ * was broken. It shares no rule with the code under test: it knows only the events that it saw. For runs it checks the properties that
+ * they share with locks. The other checks are in run-oracle.ts (runs), queue-oracle.ts (queues) and believers.ts (leases that clients
+ * treat as held).
  */
 import type { Lease } from "../../lib/client/lease/lease.js";
 import type { LeaseSet } from "../../lib/client/lease/lease-set.js";
@@ -25,20 +25,20 @@ import { noCoverage } from "./verdict.js";
 
 /** The largest item of a lock, in bytes. */
 const ITEM_BYTES = 32 * 1024;
-/** So many of the leases that ended last are remembered with how, at least: ids that were only cancelled may take the other places. */
+/** The number of recently ended leases whose endings must at least be known. Cancelled ids may take the other places. */
 const REMEMBERED = LIMITS.tombstonesMax / 2;
-/** Times in a record are whole. */
+/** Rounding: times in a record are whole numbers. */
 const ROUNDING_MS = 2;
 
-/** A write to the guarded resource: by which lease, and what the resource compares. */
+/** A write to the guarded resource: the lease that sent it, and the tokens that the resource compares. */
 export interface ResourceWrite {
   readonly leaseId?: string;
   readonly fencingToken: number;
-  /** Of a shared lease or a permit, in place of its token. */
+  /** The token to compare for a shared lease or a permit. */
   readonly fenceFloor?: number;
 }
 
-/** Judges one history. */
+/** Checks one history. */
 export class Oracle implements Bench {
   readonly violations: Violation[] = [];
   readonly coverage = noCoverage();
@@ -46,24 +46,24 @@ export class Oracle implements Bench {
   readonly runs: RunOracle;
   readonly queues = new QueueOracle(this);
   readonly believers = new Believers(this, (token) => this.asked.isForced(token));
-  /** Folds the whole history into a number: the same seed must give the same one. */
+  /** A hash of the whole history. The same seed must give the same hash. */
   digest = 0x811c9dc5;
   readonly #truths = new Map<string, Truth>();
   readonly #tries = new Map<string, number>();
-  /** Leases of sets that were granted in the transaction that is being written. */
+  /** The leases of sets that were granted in the current transaction. */
   #granted: string[] = [];
 
   constructor(
     readonly now: () => number,
-    /** How far the clocks of a decision may be off, in ms: all but those of releases, which any clock may decide. */
+    /** The largest clock error of a decision, in ms. Releases are excluded: any clock may decide them. */
     private readonly clockErrorMs = 0,
-    /** Whether the clocks of a release may be further apart than the guard allows. */
+    /** True if the clocks of a release may be further apart than the guard allows. */
     private readonly mayDisagree = false,
   ) {
     this.runs = new RunOracle(this);
   }
 
-  /** A lease that a client holds from now on, as its client says or as `mode` says. */
+  /** Records a lease that a client holds from now on, in the mode of the lease or of `mode`. */
   handed(lease: Lease, mode: () => Mode = () => lease.mode): void {
     const truth = this.#truth("locks", lease.key);
     this.#told(truth, lease.leaseId, lease.fencingToken);
@@ -72,7 +72,7 @@ export class Oracle implements Bench {
     });
   }
 
-  /** A set that a client holds from now on. */
+  /** Records a set that a client holds from now on. */
   handedSet(set: LeaseSet): void {
     const { leaseId } = set;
     const truths = set.keys.map((key) => this.#truth("locks", key));
@@ -84,14 +84,14 @@ export class Oracle implements Bench {
     );
   }
 
-  /** A lease that somebody who speaks HTTP holds from now on. */
+  /** Records a lease that a plain HTTP client holds from now on. */
   handedRaw(key: string, lease: Believable & { readonly leaseId: string; readonly fencingToken: number }): void {
     const truth = this.#truth("locks", key);
     this.#told(truth, lease.leaseId, lease.fencingToken);
     this.believers.add(lease, [{ truth, leaseId: lease.leaseId, of: lease }]);
   }
 
-  /** A run whose work a client begins now. */
+  /** Records a run whose work a client begins now. */
   begun(run: Run): void {
     this.runs.begun(run);
     const truth = this.#truth("runs", run.idempotencyKey);
@@ -99,7 +99,7 @@ export class Oracle implements Bench {
     this.believers.add(run, [{ truth, leaseId, of: run }]);
   }
 
-  /** A write to the table: a change of the record, or only that a waiter was heard of, which leaves its version alone. */
+  /** Records a write to the table: a change of the record, or a waiter's keep-alive, which doesn't change the version. */
   observed(address: Address, write: Written): void {
     const { before, next } = write;
     if (before?.version !== next.version) return this.written(address, write);
@@ -110,12 +110,12 @@ export class Oracle implements Bench {
     if (rest(before) !== rest(next)) this.fail("S2", `${address.key}: changed at version ${next.version}, which it had before`);
   }
 
-  /** The record as it was and as it is, at the moment of the write. */
+  /** Checks a write, with the record before and after it. */
   written({ kind, key }: Address, write: Written): void {
     const { before, next } = write;
     const truth = this.#truth(kind, key);
     this.#fold(`${kind}/${key}|${next.version}|${next.fencingToken}|${Object.keys(next.holds).join()}`);
-    // Clocks that disagree date a record that they make anew by the id that is cancelled, however old (release.ts).
+    // If the clocks disagree, a new record is dated by the id that is cancelled, however old it is (release.ts).
     const isDatedById = !before && this.mayDisagree && next.tombstones.length === 1;
     if (next.version <= truth.version && !isDatedById) this.fail("S2", `${key}: version ${next.version} after ${truth.version}`);
     truth.version = next.version;
@@ -134,33 +134,33 @@ export class Oracle implements Bench {
     else this.queues.written(key, before, next, this.asked);
   }
 
-  /** Until when the key is held at the latest, in true time, if nobody renews. */
+  /** Returns the latest time, in true time, until which the key is held without further renewals. */
   heldUntilMs(key: string): number {
     const { holding, expiresAtMs } = this.#truth("locks", key);
     return Math.max(0, ...[...holding].map((leaseId) => expiresAtMs.get(leaseId) ?? 0));
   }
 
-  /** The leases that the key was granted to. */
+  /** Returns the leases that the key was granted to. */
   leasesOf(key: string): readonly string[] {
     return [...this.#truth("locks", key).granted.keys()];
   }
 
-  /** An item was written that is so large. */
+  /** Checks the size of an item that was written. */
   sized({ key }: Address, bytes: number): void {
     if (bytes > ITEM_BYTES) this.fail("L4", `${key}: an item of ${bytes} bytes, which every heartbeat pays for`);
   }
 
-  /** A write reaches the table, whatever comes of it. */
+  /** Counts a write that reaches the table, whatever its result. */
   tried({ key }: Address): void {
     this.#tries.set(key, this.triesOf(key) + 1);
   }
 
-  /** How many writes of the key reached the table. */
+  /** Returns the number of writes of the key that reached the table. */
   triesOf(key: string): number {
     return this.#tries.get(key) ?? 0;
   }
 
-  /** All of what is one write, or one transaction, was told: a set is there whole. */
+  /** Called after all parts of a write or of a transaction were reported. Checks that sets are complete. */
   settled(): void {
     for (const leaseId of this.#granted) {
       const missing = this.asked.keysOf(leaseId)?.find((key) => !this.#truth("locks", key).holding.has(leaseId));
@@ -170,7 +170,7 @@ export class Oracle implements Bench {
     this.#granted = [];
   }
 
-  /** Garbage collection removed the record. */
+  /** Records that garbage collection removed the record. */
   collected({ kind, key }: Address, record: LockRecord): void {
     const truth = this.#truth(kind, key);
     this.coverage.collections++;
@@ -181,7 +181,7 @@ export class Oracle implements Bench {
     if (kind === "runs") this.runs.collected(key);
   }
 
-  /** A fenced write reaches the guarded resource. */
+  /** Checks a fenced write that reaches the guarded resource. */
   resourceWrite(kind: Kind, key: string, { leaseId = "", fencingToken, fenceFloor = fencingToken }: ResourceWrite): void {
     const truth = this.#truth(kind, key);
     const granted = truth.granted.get(leaseId);
@@ -200,7 +200,7 @@ export class Oracle implements Bench {
       this.fail("S4", `${key}: the resource refuses ${fenceFloor}, of a lease that holds`);
   }
 
-  /** The service told a client how its lease ended. */
+  /** Checks the service's answer to a client about how its lease ended. */
   toldEnding(key: string, leaseId: string, state: LeaseState): void {
     const truth = this.#truth("locks", key);
     const ending = truth.endings.get(leaseId)?.ending;
@@ -215,7 +215,7 @@ export class Oracle implements Bench {
     if (!truthful[state]) this.fail("S6", `${key}: told "${state}" of a lease that ended by "${ending}"`);
   }
 
-  /** Somebody was told that the lease is held, by a request of `sinceMs`. */
+  /** Checks an answer that the lease is held, to a request sent at `sinceMs`. */
   toldHeld(key: string, leaseId: string, sinceMs: number): void {
     const truth = this.#truth("locks", key);
     const end = truth.endings.get(leaseId);
@@ -223,7 +223,7 @@ export class Oracle implements Bench {
     if (overMs > 0) this.fail("S14", `${key}: told that a lease is held which was over ${Math.round(overMs)} ms before`);
   }
 
-  /** Somebody was told how many levels hold together: at most those that its scope was granted. */
+  /** Checks a reported number of reentrant holds: at most the number that was granted to the scope. */
   toldCount(key: string, { leaseId, holdCount }: { readonly leaseId: string; readonly holdCount: number }): void {
     const { granted } = this.#truth("locks", key);
     const scope = granted.get(leaseId)?.share.scope;
@@ -232,7 +232,7 @@ export class Oracle implements Bench {
       this.fail("S10", `${key}: told of ${holdCount} levels, where ${levels} were granted`);
   }
 
-  /** A request arrives once more, for an acquire whose id ended more than a ring ago. */
+  /** Counts duplicates of an acquire whose lease is followed by eight or more further ends, so that its tombstone is gone. */
   duplicateAcquire(kind: Kind, key: string, leaseId: string): void {
     const { endOrder } = this.#truth(kind, key);
     const at = endOrder.indexOf(leaseId);
@@ -249,7 +249,7 @@ export class Oracle implements Bench {
     if (token !== told) this.fail("S8", `${key}: was granted token ${token} and told ${told}`);
   }
 
-  /** A hold that was not there: of a new lease, or of another level of a scope that holds. */
+  /** Records a new hold: of a new lease, or another reentrant hold of a scope. */
   #began(truth: Truth, leaseId: string, hold: Hold, write: Written): void {
     const { key } = truth;
     const { fencingToken, scope } = hold;
@@ -259,7 +259,7 @@ export class Oracle implements Bench {
     if (end) this.fail("S7", `${key}: a lease that ended by "${end.ending}" holds again`);
     if (!this.asked.has("acquire", leaseId))
       this.fail(scope === undefined ? "S8" : "S10", `${key}: held under an id that nobody asked with`);
-    // What was handed on to the id of a set is nobody's until the set asks for it.
+    // A lease transferred to the id of a set has no owner until the set is acquired.
     if (this.asked.keysOf(leaseId) && hold.principal !== "") this.#granted.push(leaseId);
     const others = Object.values(before?.holds ?? {});
     const levels = others.filter((other) => scope !== undefined && other.scope === scope && other.fencingToken === fencingToken);
@@ -275,14 +275,14 @@ export class Oracle implements Bench {
     this.#lasts(truth, leaseId, hold, write);
   }
 
-  /** What was granted or renewed lasts for no longer than its length, from when that was decided. */
+  /** Checks that a granted or renewed lease lasts for at most its length, counted from the decision. */
   #lasts({ key, expiresAtMs }: Truth, leaseId: string, hold: Hold, { decidedAtMs }: Written): void {
     expiresAtMs.set(leaseId, Math.min(hold.expiresAtMs, decidedAtMs + hold.leaseMs + this.clockErrorMs));
     const beyondMs = hold.expiresAtMs - decidedAtMs - hold.leaseMs - this.clockErrorMs - ROUNDING_MS;
     if (beyondMs > 0) this.fail("L1", `${key}: lasts ${Math.round(beyondMs)} ms longer than its length and any clock's error`);
   }
 
-  /** The lease has this of the key from now on. */
+  /** Records the lease's share of the key from now on. */
   #holds(truth: Truth, leaseId: string, { fencingToken, mode, permits, scope }: Hold, { limit }: LockRecord): void {
     const share = { leaseId, mode, permits, scope, limit };
     truth.token = Math.max(truth.token, fencingToken);
@@ -361,7 +361,7 @@ export class Oracle implements Bench {
   }
 }
 
-/** Whether the key need not know any more how this lease ended. */
+/** True if the key needn't know any more how this lease ended. */
 function isForgotten({ endOrder }: Truth, leaseId: string, ending: End["ending"]): boolean {
   return ending === "collected" || ending === "forgotten" || endOrder.length - endOrder.lastIndexOf(leaseId) > REMEMBERED;
 }

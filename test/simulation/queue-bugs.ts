@@ -1,7 +1,7 @@
 /** The must-fail switches of the queue: see bugs.ts. */
 import type { Bug } from "./bugs.js";
 
-/** Mistakes in whose turn it is. */
+/** Mistakes in the order of the queue. */
 export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "heard-of-as-a-change",

@@ -1,6 +1,6 @@
 /**
- * What a queue promises when nothing goes wrong but the waiters themselves: L3, whoever of them is dead, and L4,
- * however many they are. Who visits as it is told keeps its place all the while: L2.
+ * The guarantees of a queue when only waiters fail: L3 with any of them dead, and L4 with any number of them. A waiter that polls as
+ * instructed keeps its place throughout: L2.
  */
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { sleep } from "./application.js";
@@ -9,24 +9,26 @@ import { Customer, untilHeld } from "./local-queue.js";
 
 const LINE = "LINE_1";
 const HERD = "LINE_2";
-/** The clients that stand in lines, by their indices. */
+/** The clients that wait in queues, by their indices. */
 const FIRST_IN_LINE = 60;
 const FIRST_OF_HERD = 80;
-/** Those who ask and leave while the others wait, so many in some of the lines: each changes the record under the others. */
+/**
+ * The clients that ask and leave while the others wait, and their number in some of the queues. Each changes the record under the others.
+ */
 const FIRST_PASSER_BY = 200;
 const PASSERS_BY = 60;
 const BUSY = 0.4;
-/** The network, the table, and a turn to ask after a look. */
+/** The latency of the network and the table, and the time to ask after a poll. */
 const ON_THE_WAY_MS = 500;
-/** From one who is gone to the next who lives: an offer's window, and when that one comes. */
+/** The time from a dead waiter to the next live one: an offer's window, and the next waiter's poll. */
 const NEXT_MS = DEFAULTS.offerWindowMs + 2 * DEFAULTS.clockErrorMs + LIMITS.pollMaxMs + ON_THE_WAY_MS;
 const LOST_LEASE_MS = 1000;
-/** Writes that reach the table for each grant: who comes, whose turn it is, who takes it, who goes; what they say meanwhile, and writes without a read that were refused. */
+/** The writes to the table per grant: enqueue, offer, claim and release, plus keep-alives and refused writes of the fast path. */
 const WRITES_PER_GRANT = 5;
 
 type Fate = "lives" | "dies" | "dies-holding";
 
-/** L3: of a line in which some are dead, and some die when it is their turn, all others get their turn in time. */
+/** L3: in a queue with some waiters dead, and some that die when they get an offer, all others are granted in time. */
 export async function checkLine(stage: Stage): Promise<void> {
   const { world, random, oracle } = stage;
   const holder = customer(stage, FIRST_IN_LINE, LINE);
@@ -45,7 +47,7 @@ export async function checkLine(stage: Stage): Promise<void> {
   }
   await world.run(world.nowMs + random.between(0, 9000));
   for (const { actor } of dying) actor.process.crash();
-  // Whoever was heard of since the key was offered, by any clock, has an offer of its own coming.
+  // A waiter seen since the key was offered, by any clock, will get its own offer.
   await world.run(world.nowMs + 2 * DEFAULTS.clockErrorMs + ON_THE_WAY_MS);
 
   const living = line.filter((fate) => fate === "lives").length;
@@ -65,7 +67,7 @@ export async function checkLine(stage: Stage): Promise<void> {
   if (served < living) oracle.fail("L3", `${LINE}: of ${line.join(", ")}, only ${served} had their turn within ${boundMs} ms`);
 }
 
-/** L4: of a herd that comes at once, everybody is served, and no grant costs more writes than in a small one. */
+/** L4: every waiter of a herd that arrives at once is served, and no grant costs more writes than in a small one. */
 export async function checkHerd(stage: Stage): Promise<void> {
   const { world, random, oracle } = stage;
   const count = random.pick([10, 25, 50]);
@@ -82,7 +84,7 @@ export async function checkHerd(stage: Stage): Promise<void> {
 
 function customer(stage: Stage, index: number, key: string, fate: Fate = "lives"): Customer {
   const leaseMs = fate === "dies-holding" ? LOST_LEASE_MS : 60_000;
-  // A request that waits in the service claims for somebody who may be dead by then.
+  // A request that waits in the service could claim for a client that is dead by then.
   return new Customer(stage, stage.actor(index), key, { leaseMs }, fate === "lives" ? stage.random.pick([0, 0, 2]) : 0);
 }
 

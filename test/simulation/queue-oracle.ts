@@ -1,39 +1,39 @@
 /**
- * The oracle of queues: L2 and L4, judged from the writes to the table and from who came when. A waiter lives
- * for as long as it visits as it was told; what becomes of one that doesn't is its own affair.
+ * The oracle of queues. It checks L2 and L4 by the writes to the table and the times of polls. A waiter counts as live while it polls as
+ * instructed. Nothing is guaranteed to the others.
  */
 import type { LockRecord, Waiter } from "../../lib/core/record.js";
 import type { LockRequests } from "./lock-requests.js";
 import { clash, holdersIn, offeredIn } from "./sharing.js";
 import type { Bench } from "./verdict.js";
 
-/** What a request that stands in a queue was told. */
+/** An answer to a queued request. */
 export interface Told {
-  /** 0: ask by an acquire, now. */
+  /** 0: send an acquire now. */
   readonly retryAfterMs: number;
   readonly pollWithinMs: number;
-  /** It was told so by a look, which writes nothing. */
+  /** True if the answer came from a poll by GET, which writes nothing. */
   readonly byLook: boolean;
 }
 
-/** Both ways of the network, the table's pauses and a timer's grain, in fair weather. */
+/** Both directions of the network, the table's pauses and a timer's resolution, without faults. */
 const ON_THE_WAY_MS = 100;
-/** Who was late once is judged again when all that may rest on it has passed: any offer that stood then. */
+/** The time for which a waiter is excused after a late poll or answer. By then, every offer that stood at the time has ended. */
 const EXCUSED_MS = 20_000;
 
-/** When a waiter came and has to come again. */
+/** The times of a waiter's polls, and when the next is due. */
 interface Visits {
-  /** 0 until it is told for the first time. */
+  /** 0 until the first answer. */
   dueMs: number;
   excusedUntilMs: number;
-  /** Requests that are with a handler, and since when they should not be. */
+  /** Requests in a handler, and the time by which each must be finished. */
   readonly underWay: Set<number>;
 }
 
-/** Judges the queues of one history. */
+/** Checks the queues of one history. */
 export class QueueOracle {
   readonly #visits = new Map<string, Visits>();
-  /** Until when each was heard of, and all that this was before. */
+  /** The latest aliveUntilMs of each waiter, and its earlier values. */
   readonly #heardUntil = new Map<string, { untilMs: number; readonly before: Set<number> }>();
   readonly #priorities = new Map<string, number>();
   readonly #arrivals = new Map<string, number>();
@@ -41,12 +41,12 @@ export class QueueOracle {
 
   constructor(private readonly bench: Bench) {}
 
-  /** What an acquire asked for. */
+  /** Records an acquire's priority. */
   asked(leaseId: string, priority: number): void {
     this.#priorities.set(leaseId, priority);
   }
 
-  /** A visit reaches a handler that may keep it for `keepMs`; what it is told is told by calling what this returns. */
+  /** Records a poll that reaches a handler, which may hold it for `keepMs`. Returns a function that takes the answer. */
   visiting(leaseId: string, keepMs: number): (told: Told | undefined) => void {
     const visits = this.#visits.get(leaseId) ?? { dueMs: 0, excusedUntilMs: 0, underWay: new Set() };
     this.#visits.set(leaseId, visits);
@@ -62,7 +62,7 @@ export class QueueOracle {
     };
   }
 
-  /** A waiter is heard of: nothing may undo that. */
+  /** Records a keep-alive of a waiter. No write may undo it. */
   heard({ leaseId, aliveUntilMs }: Waiter): void {
     this.bench.coverage.reports++;
     if (this.#heardUntil.get(leaseId)?.before.has(aliveUntilMs))
@@ -70,7 +70,7 @@ export class QueueOracle {
     this.#heardOf(leaseId, aliveUntilMs);
   }
 
-  /** `asked`: what reached the service about locks. */
+  /** Checks a write of the record. `asked`: the requests about locks that reached the service. */
   written(key: string, before: LockRecord | undefined, next: LockRecord, asked: LockRequests): void {
     const { waiters: waited = [], offers: offered = [], holds: held = {} } = before ?? {};
     if (waited.length + offered.length + next.waiters.length + next.offers.length === 0) return;
@@ -92,7 +92,7 @@ export class QueueOracle {
     }
     if (next.offers.length > 0 && !clash(holdersIn(next)) && clash([...holdersIn(next), ...offeredIn(next)]))
       this.bench.fail("L2", `${key}: granted although it is kept for another, whose turn it is`);
-    // Whoever asked to leave has left.
+    // A waiter that asked to leave may be gone.
     for (const leaseId of [...wasQueued, ...wasOffered]) if (!asked.has("release", leaseId)) this.#goesOn(key, leaseId, next);
     if (before && isHeardOf(before, next)) this.bench.fail("L4", `${key}: somebody was heard of, and all others lose their races by it`);
   }
@@ -111,7 +111,7 @@ export class QueueOracle {
     this.#arrivals.set(leaseId, ++this.#arrived);
   }
 
-  /** Its turn: nobody who came before it, with at least its priority, still waits. */
+  /** Checks the order: no earlier waiter of at least the same priority still waits. */
   #chosen(key: string, leaseId: string, { waiters }: LockRecord, how: "offers" | "grants" = "grants"): void {
     if (how === "offers") this.bench.coverage.offers++;
     const arrival = this.#arrivals.get(leaseId) ?? Number.POSITIVE_INFINITY;
@@ -123,7 +123,7 @@ export class QueueOracle {
     if (overtaken) this.bench.fail("L2", `${key}: ${how} to who came later than one that still waits`);
   }
 
-  /** Whoever lives stays in the queue until it is its turn, and its turn lasts until it comes. */
+  /** Checks that a live waiter stays in the queue until it gets an offer, and that the offer lasts until the waiter's next poll. */
   #goesOn(key: string, leaseId: string, { waiters, offers, holds }: LockRecord): void {
     if (holds[leaseId] || [...waiters, ...offers].some((still) => still.leaseId === leaseId)) return;
     this.bench.coverage.skipped++;
@@ -138,7 +138,7 @@ export class QueueOracle {
   }
 }
 
-/** Whether all that a change of the record says is that a waiter is there. */
+/** True if a change of the record is only a waiter's keep-alive. */
 function isHeardOf(before: LockRecord, next: LockRecord): boolean {
   const isSame = <T extends { readonly leaseId: string }>(some: readonly T[], others: readonly T[]): boolean =>
     some.length === others.length && some.every(({ leaseId }, at) => leaseId === others[at]?.leaseId);

@@ -1,6 +1,6 @@
 /** Seeded randomness (sfc32, seeded by splitmix32): a seed replays a history exactly. */
 
-/** Draws for one history. */
+/** Random draws for one history. */
 export class Random {
   readonly #state: Uint32Array;
 
@@ -16,17 +16,17 @@ export class Random {
     for (let i = 0; i < 12; i++) this.#next();
   }
 
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   unit(): number {
     return this.#next() / 2 ** 32;
   }
 
-  /** From `low` to `high`. */
+  /** Returns a number from `low` to `high`. */
   between(low: number, high: number): number {
     return low + (high - low) * this.unit();
   }
 
-  /** A whole number from `low` to `high`, both included. */
+  /** Returns a whole number from `low` to `high`, both included. */
   whole(low: number, high: number): number {
     return Math.floor(this.between(low, high + 1));
   }
@@ -36,14 +36,14 @@ export class Random {
     return this.unit() < p;
   }
 
-  /** One of these. */
+  /** Returns one of these items. */
   pick<T>(items: readonly T[]): T {
     const item = items[this.whole(0, items.length - 1)];
     if (item === undefined) throw new Error("nothing to pick from");
     return item;
   }
 
-  /** Random bytes, for leaseIds. */
+  /** Returns random bytes, for leaseIds. */
   bytes(count: number): Uint8Array {
     return Uint8Array.from({ length: count }, () => this.#next() & 0xff);
   }

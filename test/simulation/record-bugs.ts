@@ -1,7 +1,9 @@
-/** The must-fail switches of what is written by whom: by clocks that disagree, of ids that are ahead, of any size, by another version. See bugs.ts. */
+/**
+ * The must-fail switches of record writes: by clocks that disagree, of ids that are ahead, of any size, by another version. See bugs.ts.
+ */
 import type { Bug } from "./bugs.js";
 
-/** Mistakes in what a record may become. */
+/** Mistakes in the changes that a record may undergo. */
 export const RECORD_BUGS: readonly Bug[] = [
   {
     name: "handed-over-by-clocks-that-disagree",

@@ -1,7 +1,7 @@
-/** The must-fail switches of what callers are told, and of whom they may hit: see bugs.ts. */
+/** The must-fail switches of answers to callers and of requests' targets: see bugs.ts. */
 import type { Bug } from "./bugs.js";
 
-/** Mistakes in rules that leave the record consistent: only who knows what was sent, and when, can tell. */
+/** Mistakes in rules that leave the record consistent. Only an observer that knows each request and its time can find them. */
 export const RULE_BUGS: readonly Bug[] = [
   {
     name: "expired-told-as-released",

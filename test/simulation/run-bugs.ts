@@ -1,7 +1,7 @@
 /** The must-fail switches of runs: see bugs.ts. */
 import type { Bug } from "./bugs.js";
 
-/** Mistakes in what runs have beside their leases. */
+/** Mistakes in the parts of runs beyond their leases. */
 export const RUN_BUGS: readonly Bug[] = [
   {
     name: "outcome-unconditional",

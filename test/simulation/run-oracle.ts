@@ -1,6 +1,6 @@
 /**
- * The oracle of runs: R2, R3 and R4, judged from the writes to the table, from what clients asked for and
- * from what they were told. What became of each attempt it knows because it saw the write that ended it.
+ * The oracle of runs. It checks R2, R3 and R4 by the writes to the table, the clients' requests and the answers to them. It knows how each
+ * attempt ended because it saw the write that ended it.
  */
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Payload, Run as RunRecord } from "../../lib/core/record.js";
@@ -11,19 +11,19 @@ import { RunRequests } from "./run-requests.js";
 import { aboutOf, fingerprintOf, forget, heldOutcome, newRunTruth, serialOf, wasSo } from "./run-truth.js";
 import type { Bench } from "./verdict.js";
 
-/** One write to a run's record, and when it was decided in true time. */
+/** One write to a run's record, and the true time of its decision. */
 export interface Written {
   readonly before: LockRecord | undefined;
   readonly next: LockRecord;
   readonly decidedAtMs: number;
 }
 
-/** Judges the runs of one history. */
+/** Checks the runs of one history. */
 export class RunOracle {
   readonly asked = new RunRequests();
   readonly #truths = new Map<string, RunTruth>();
 
-  /** The text of a payload that is kept on an item of its own. */
+  /** Returns the text of a payload that is stored in its own item. */
   textBeside: (key: string, digest: string) => string | undefined = () => undefined;
 
   constructor(private readonly bench: Bench) {}
@@ -49,7 +49,7 @@ export class RunOracle {
     forget(truth, this.bench.now());
   }
 
-  /** What a start was answered: you run, or what came of it. */
+  /** Checks the answer to a start: the caller runs the work, or gets its outcome. */
   answeredStart(key: string, leaseId: string, { atMs, statusCode, answer }: { atMs: number; statusCode: number; answer: Body }): void {
     const { state, attempt, takeover, fencingToken, code, result, error } = answer;
     if (code === "fingerprint-mismatch") this.bench.coverage.mismatches++;
@@ -66,7 +66,7 @@ export class RunOracle {
       this.bench.fail("R3", `${key}: was told of attempt ${String(attempt)}, takeover ${String(takeover)}, and it is not so`);
   }
 
-  /** What the lease was told that sent this outcome. */
+  /** Checks the answer to a lease's request to record this outcome. */
   answeredOutcome(key: string, leaseId: string, said: Said, statusCode: number, nobodyHears: boolean): void {
     const { recorded, attempts } = this.#truth(key);
     if (statusCode === 410) this.bench.coverage.zombieOutcomesRefused++;
@@ -77,27 +77,27 @@ export class RunOracle {
       this.bench.fail("R2", `${key}: told that its outcome is not recorded, and it is`);
   }
 
-  /** A client that asked for `about` was told what came of the work. */
+  /** Checks a replayed outcome that a client got for `about`. */
   toldReplay(key: string, about: string, told: Told): void {
     this.#soOrNot(key, told);
     this.#same(key, aboutOf(told.text), about);
   }
 
-  /** A client was told that what its own work came to is recorded. */
+  /** Checks an answer that the outcome of a client's own work is recorded. */
   toldRecorded(key: string, attempt: number, value: unknown): void {
     const text = JSON.stringify(value);
     if (!this.#truth(key).outcomes.some((one) => one.attempt === attempt && one.state === "succeeded" && one.text === text))
       this.bench.fail("R2", `${key}: told that attempt ${attempt} is recorded, and it is not`);
   }
 
-  /** A client was told that the run was taken over, and that what its work came to is not recorded. */
+  /** Checks an answer that the run was taken over and that the outcome of the client's work isn't recorded. */
   toldNotRecorded({ idempotencyKey: key, fencingToken }: Run): void {
     const attempt = this.#truth(key).attempts.find(({ token }) => token === fencingToken);
     if (attempt?.end === "outcome")
       this.bench.fail("R2", `${key}: told that attempt ${attempt.number} was lost, and its outcome is recorded`);
   }
 
-  /** The work of an attempt begins, with what it was told of itself. */
+  /** Checks the start of an attempt's work, with the facts that the attempt got about itself. */
   begun({ idempotencyKey: key, fencingToken, attempt, takeover, checkpoint }: Run): void {
     const known = this.#truth(key).byToken.get(fencingToken);
     if (!known) return this.bench.fail("S8", `${key}: was told a token ${fencingToken} that nobody was granted`);
@@ -107,7 +107,7 @@ export class RunOracle {
     if (JSON.stringify(checkpoint) !== known.checkpoint) this.bench.fail("R3", `${key}: runs from another checkpoint than the last saved`);
   }
 
-  /** The holder of the lease was told that this checkpoint is saved, and knows of no later one. */
+  /** Records an acknowledged checkpoint. The holder of the lease knows of no later one. */
   acknowledged(key: string, leaseId: string, serial: number): void {
     const truth = this.#truth(key);
     const attempt = truth.attempts.find((one) => one.leaseId === leaseId);
@@ -115,13 +115,13 @@ export class RunOracle {
     this.#checkSaved(key, truth);
   }
 
-  /** A client was told that its checkpoint is saved. */
+  /** Records that a client got the confirmation of its checkpoint. */
   toldSaved({ idempotencyKey: key, fencingToken }: Run, serial: number): void {
     const attempt = this.#truth(key).byToken.get(fencingToken);
     if (attempt) attempt.savedSerial = serial;
   }
 
-  /** What was told: it was so, at some instant since it was asked for. */
+  /** Checks that a reported outcome was true at some instant since the request. */
   #soOrNot(key: string, told: Told): FinalOutcome | undefined {
     const outcome = this.#truth(key).outcomes.find((one) => wasSo(one, told));
     if (!outcome) this.bench.fail("R2", `${key}: a replay tells of attempt ${told.attempt}: ${told.state} ${told.text}, and it was not so`);
@@ -214,7 +214,7 @@ export class RunOracle {
     this.#checkSaved(key, truth);
   }
 
-  /** What was acknowledged stays, but for something newer. */
+  /** Checks that an acknowledged checkpoint is replaced only by a newer one. */
   #checkSaved(key: string, { attempts, checkpoint }: RunTruth): void {
     const saved = attempts.at(-1)?.savedSerial ?? 0;
     if (serialOf(checkpoint) < saved)
@@ -227,13 +227,13 @@ export class RunOracle {
     forget(truth, this.bench.now());
   }
 
-  /** The outcome stops being told at true time `atMs`: at the earliest when it was kept long enough, less both clocks' errors. */
+  /** Checks that the outcome is forgotten at true time `atMs` no earlier than its retention allows, less both clocks' errors. */
   #forgotten(key: string, { current }: RunTruth, atMs: number, how: string): void {
     const tooEarlyMs = (current?.keptUntilMs ?? 0) - 2 * DEFAULTS.clockErrorMs - atMs;
     if (tooEarlyMs > 0) this.bench.fail("R2", `${key}: ${how} although its outcome is kept for ${Math.round(tooEarlyMs)} ms more`);
   }
 
-  /** Whatever was written, the record says what is so. */
+  /** Checks that the record matches the true state after any write. */
   #compare(key: string, truth: RunTruth, { run }: LockRecord): void {
     const { current, attempts } = truth;
     if ((run?.attempt ?? 0) !== attempts.length)
@@ -253,7 +253,7 @@ export class RunOracle {
   }
 }
 
-/** The lease that holds in the one record and not in the other. */
+/** Returns the lease that holds in one record and not in the other. */
 function leaseOnlyIn(record: LockRecord | undefined, other: LockRecord | undefined): string | undefined {
   return Object.keys(record?.holds ?? {}).find((leaseId) => !Object.hasOwn(other?.holds ?? {}, leaseId));
 }

@@ -1,4 +1,4 @@
-/** What clients asked of runs, as it reached a handler: nothing else may come of them. */
+/** The requests of clients about runs, as they reached a handler. Only what they asked for may happen. */
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { Said } from "./run-truth.js";
 import { saidOf } from "./run-truth.js";
@@ -6,9 +6,9 @@ import { saidOf } from "./run-truth.js";
 /** A request's JSON. */
 export type Body = Readonly<Record<string, unknown>>;
 
-/** What was asked when the run was started. */
+/** The parameters of the request that started the run. */
 interface StartAsked {
-  /** Empty: the caller said nothing of its payload. */
+  /** Empty: the caller gave no fingerprint of its payload. */
   readonly fingerprint: string;
   readonly keepMs: number;
 }
@@ -18,7 +18,7 @@ export class RunRequests {
   readonly #starts = new Map<string, StartAsked>();
   readonly #saves = new Map<string, Set<string>>();
   readonly #outcomes = new Map<string, Said>();
-  /** How many are under way, by key. */
+  /** The number of resets in progress, by key. */
   readonly #resets = new Map<string, number>();
 
   start(leaseId: string, { fingerprint = "", keepResultMs = DEFAULTS.keepResultMs }: Body): void {
@@ -36,7 +36,7 @@ export class RunRequests {
     return said;
   }
 
-  /** A reset is under way until what this returns is called. */
+  /** Records a reset. It is in progress until the returned function is called. */
   reset(key: string): () => void {
     this.#resets.set(key, (this.#resets.get(key) ?? 0) + 1);
     return () => void this.#resets.set(key, (this.#resets.get(key) ?? 0) - 1);

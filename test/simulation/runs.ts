@@ -1,6 +1,6 @@
 /**
- * What clients do under idempotency keys: work that succeeds, fails once or for good, saves how far it got,
- * crashes in the middle, outlives its lease or its invocation; other payloads, and operators who reset.
+ * Client actions with idempotency keys: work that succeeds, fails once or permanently, saves checkpoints, crashes midway, or outlives its
+ * lease or its invocation; also different payloads, and operators that reset.
  */
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { FinalError, LockLostError, RunFailedError } from "../../lib/client/errors.js";
@@ -11,27 +11,30 @@ import type { Actor, Stage } from "./history.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000];
 const SHORTEST_KEPT_MS = 60_000;
-/** Mostly the shortest that there is, so that outcomes are forgotten within a spell; some outlive the idle gap or don't. */
+/**
+ * Retention times. Most are the shortest allowed, so that outcomes are forgotten within a busy spell. Some outlive the idle gap, some
+ * don't.
+ */
 const KEPT_MS = [SHORTEST_KEPT_MS, SHORTEST_KEPT_MS, SHORTEST_KEPT_MS, 90_000, 7_200_000, "forever"] as const;
-/** Too much for the record itself: it has an item of its own. */
+/** Too large for the record itself, so it has its own item. */
 const LARGE = "x".repeat(1100);
-/** The payloads of most callers, of some, and of those who don't say. */
+/** The payloads: that of most callers, that of some, and none. */
 const PAYLOADS = ["A", "A", "A", "A", "A", "B", ""];
 
-/** What the work returns, and what it saves: told apart by their numbers, which grow. */
+/** The work's results and checkpoints. Rising numbers identify them. */
 interface Value {
   readonly serial: number;
   readonly about: string;
   readonly padding?: string;
 }
 
-/** A caller's own attempt, if it came to one, and what its work threw. */
+/** A caller's own attempt, if it made one, and the error that its work threw. */
 interface OwnAttempt {
   run?: Run;
   threw?: unknown;
 }
 
-/** The life of a client that runs work under a key: one call after the other, or an operator's reset. */
+/** The actions of a client that runs work under a key: one call after the other, or an operator's reset. */
 export async function withRuns(stage: Stage, actor: Actor, again: () => void): Promise<void> {
   const { world, random, runKeys } = stage;
   let key = random.pick(runKeys);
@@ -40,19 +43,19 @@ export async function withRuns(stage: Stage, actor: Actor, again: () => void): P
     try {
       if (random.chance(0.12)) await actor.client.runs.reset(key, { reason: "simulated" });
       else if ((await call(stage, actor, key, again)) && random.chance(0.3)) {
-        // Back when the outcome is about to be forgotten.
+        // Calls again when the outcome is about to be forgotten.
         await sleep(actor, SHORTEST_KEPT_MS - 9000);
         continue;
       }
     } catch {
-      // Failures, losses, mismatches and outages are what the client reports; the oracle judges what happened.
+      // The client may report failures, losses, mismatches and outages. The oracle checks the history.
     }
     key = random.pick(runKeys);
   }
   await actor.client.close();
 }
 
-/** One call; whether it came to an outcome of its own that will be forgotten soon. */
+/** Makes one call. Returns true if the call recorded an outcome that will be forgotten soon. */
 async function call(stage: Stage, actor: Actor, key: string, again: () => void): Promise<boolean> {
   const { world, random, faultProfile, oracle } = stage;
   const about = random.pick(PAYLOADS);
@@ -91,7 +94,7 @@ async function call(stage: Stage, actor: Actor, key: string, again: () => void):
   }
 }
 
-/** The client, or its view for an invocation that may end before the work does. */
+/** Returns the client, or its view for an invocation that may end before the work does. */
 function clientFor({ random }: Stage, { client, process }: Actor): LockClient {
   if (random.chance(0.7)) return client;
   const endsAtMs = process.monotonicMs() + random.between(1000, 15_000);
@@ -114,7 +117,7 @@ async function work(stage: Stage, actor: Actor, run: Run, about: string, again: 
       await run.saveCheckpoint(saved);
       oracle.runs.toldSaved(run, saved.serial);
     }
-    // A sandbox that is frozen, and thaws after its lease.
+    // A sandbox that is frozen and resumes after its lease.
     if (random.chance(0.08)) actor.process.pause(random.between(1000, 30_000));
   }
   if (random.chance(0.1)) {

@@ -1,6 +1,6 @@
 /**
- * The service of a history: function instances with clocks of their own over one backend. The handler, the service, the
- * store and the core are the production code.
+ * The service of a history: function instances with their own clocks on one backend. The handler, the service, the store and the core are
+ * the production code.
  */
 import { createHandler } from "../../lambda/handler.js";
 import type { Backend, Surroundings } from "./backend.js";
@@ -8,7 +8,7 @@ import { drawClockError } from "./faults.js";
 import type { HandlerProcess } from "./network.js";
 import { Process } from "./world.js";
 
-/** A function instance: the production handler, with a clock of its own. */
+/** Creates a function instance: the production handler with its own clock. */
 export function makeHandler({ world, random, faultProfile, oracle }: Surroundings, backend: Backend): HandlerProcess {
   const process = new Process(world, {
     wallErrorMs: drawClockError(random, faultProfile.mix.handlerErrorMs, faultProfile.mix.clocksAtExtremes),

@@ -1,19 +1,19 @@
-/** Who may hold a key together, said once more and in the simplest words: what the core decides is judged by this. */
+/** The compatibility of leases in its simplest form, written independently of the core. It checks the core's decisions. */
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { Property } from "./verdict.js";
 
-/** What one lease has of a key. */
+/** The share of a key that one lease has. */
 export interface Share {
   readonly leaseId: string;
   readonly mode: Mode;
   readonly permits: number;
-  /** Leases of one scope hold as one. */
+  /** Leases of one scope count as one holder. */
   readonly scope?: string | undefined;
-  /** Of the key, when it was granted. */
+  /** The key's limit when the lease was granted. */
   readonly limit: number;
 }
 
-/** The property that is broken when all of these hold at once, if one is. */
+/** Returns the property that is broken if all of these hold at once, if any. */
 export function clash(shares: readonly Share[]): Property | undefined {
   const limit = Math.min(...shares.map((share) => share.limit));
   const permitsOf = new Map<string, number>();
@@ -23,12 +23,12 @@ export function clash(shares: readonly Share[]): Property | undefined {
   return shares.every(({ mode }) => mode === "exclusive") ? "S1" : "S11";
 }
 
-/** All leases in a record, over or not. */
+/** Returns all leases in a record, expired or not. */
 export function holdersIn({ holds, limit }: LockRecord): readonly Share[] {
   return Object.entries(holds).map(([leaseId, { mode, permits, scope }]) => ({ leaseId, mode, permits, scope, limit }));
 }
 
-/** All to whom the key is offered in a record. */
+/** Returns all offers in a record. */
 export function offeredIn({ offers, limit }: LockRecord): readonly Share[] {
   return offers.map(({ leaseId, mode, permits }) => ({ leaseId, mode, permits, limit }));
 }

@@ -1,4 +1,4 @@
-/** The simulation in the test run: nothing broken, enough seen, every seed the same twice. */
+/** The simulation in the test run: no violation, enough coverage, and the same history twice for each seed. */
 import { describe, expect, it } from "vitest";
 import { loadSimulation } from "./bundle.js";
 import { campaign, unseen } from "./campaign.js";

@@ -1,11 +1,11 @@
-/** What the oracle finds: properties broken, and how often the interesting things happened. */
+/** The oracle's findings: broken properties, and how often the relevant situations occurred. */
 
-/** The properties that can be found broken; `docs/protocol.md` says what they mean. */
+/** The properties that the oracle checks. `docs/protocol.md` defines them. */
 export type Property =
   | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14")
   | ("L1" | "L2" | "L3" | "L4" | "R1" | "R2" | "R3" | "R4" | "internal");
 
-/** A property found broken, when, and how. */
+/** A broken property, the time at which it broke, and a description. */
 export interface Violation {
   readonly property: Property;
   readonly atMs: number;
@@ -23,21 +23,21 @@ const NOTHING_YET = {
   transfers: 0,
   breaks: 0,
   losses: 0,
-  /** Leases granted beside another's: readers, permits. */
+  /** Leases granted beside other leases: readers, permits. */
   joins: 0,
-  /** Leases granted under the scope that held already. */
+  /** Leases granted to a scope that already held the key. */
   levels: 0,
   upgrades: 0,
   downgrades: 0,
-  /** Sets granted, and sets that one of their keys kept out. */
+  /** Sets granted, and sets refused because of one of their keys. */
   sets: 0,
   setsBlocked: 0,
   queued: 0,
   offers: 0,
   claims: 0,
-  /** Waiters and offers that were given up because nobody was heard of. */
+  /** Waiters and offers that were dropped because their client wasn't seen. */
   skipped: 0,
-  /** Waiters that wrote that they were there. */
+  /** Waiters that wrote a keep-alive. */
   reports: 0,
   runStarts: 0,
   runTakeovers: 0,
@@ -48,22 +48,22 @@ const NOTHING_YET = {
   zombieOutcomesRefused: 0,
   replays: 0,
   mismatches: 0,
-  /** Runs started afresh because the time for which their outcome was kept had passed. */
+  /** Runs started afresh because the retention of their outcome had passed. */
   outcomesForgotten: 0,
   runsReset: 0,
   runsGivenUp: 0,
   runsCollected: 0,
 };
 
-/** How often the interesting things happened. */
+/** The number of occurrences of each situation. */
 export type Coverage = Record<keyof typeof NOTHING_YET, number>;
 
-/** Nothing has happened yet. */
+/** Returns the coverage before any event. */
 export function noCoverage(): Coverage {
   return { ...NOTHING_YET };
 }
 
-/** What those who judge a history have in common. */
+/** The interface that the oracles of a history share. */
 export interface Bench {
   readonly coverage: Coverage;
   /** True time in ms. */

@@ -1,4 +1,4 @@
-/** Requests that wait in the handler do so in the simulated world's time: its waits go on when the world does. */
+/** Requests that wait in the handler use the simulated world's time, so their waits advance with it. */
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { memoryBackend } from "./backend.js";
@@ -12,7 +12,7 @@ import { Random } from "./random.js";
 import { makeHandler } from "./service.js";
 import { Process, World } from "./world.js";
 
-/** Nothing goes wrong. */
+/** A fault mix without faults. */
 const CALM: FaultMix = {
   ...{ loseRequest: 0, loseReply: 0, duplicate: 0, slowMs: 20, lateMs: 0, stallMs: 0, pause: 0, pauseMs: 0, crash: 0 },
   ...{
@@ -29,7 +29,7 @@ const CALM: FaultMix = {
 };
 const KEY = "ORDER_1";
 
-/** A world with one handler, and what happened to the requests that reached it: when, and the answer when. */
+/** Creates a world with one handler. Records each request that reached it, with its time and the time of its answer. */
 function calmWorld() {
   const world = new World(Date.UTC(2027, 0, 1));
   const random = new Random(1);
@@ -51,7 +51,7 @@ function calmWorld() {
   return { world, oracle, handler, starts, runner: client(1), caller: client(2) };
 }
 
-/** The first client's work takes `workMs`; half a second after it began the other one calls. */
+/** Runs the first client's work for `workMs`. The other client calls half a second after it began. */
 async function callDuringWork(workMs: number, waitMs: number, meanwhile: (handler: Process) => void = () => undefined) {
   const { world, oracle, handler, starts, runner, caller } = calmWorld();
   const beganMs = world.nowMs;

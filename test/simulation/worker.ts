@@ -1,11 +1,11 @@
-/** What is bundled: the simulation, and a share of a campaign when it runs as a worker. */
+/** The entry point of the bundle: the simulation, and a part of a campaign when it runs as a worker. */
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { campaign } from "./campaign.js";
 import { simulate } from "./history.js";
 
 export { simulate } from "./history.js";
 
-/** Which seeds a worker simulates. */
+/** The seeds that a worker simulates. */
 export interface Share {
   readonly first: number;
   readonly seeds: number;

@@ -1,31 +1,30 @@
 /**
- * True time, which nobody in the simulation sees, and the processes that live in it: each with clocks
- * that are off, timers, pauses and an end. Events run one at a time; between two of them everything that
- * can go on by itself does.
+ * True time, which no code in the simulation can read, and the processes that run in it. Each has clocks with errors, timers, pauses and
+ * an end. Events run one at a time. Between two events all pending promises settle.
  */
 import type { Clock, Timer } from "../../lib/core/time.js";
 
 interface Event {
   readonly atMs: number;
   readonly order: number;
-  /** Undefined when it was cancelled. */
+  /** Undefined if it was cancelled. */
   task: (() => void) | undefined;
 }
 
-/** After so many events everything else in this thread has its turn: timers of a test, messages to a worker. */
+/** The number of events after which other work in this thread gets to run: timers of a test, messages to a worker. */
 const EVENTS_IN_A_ROW = 500;
 
-/** Thrown out of {@link World.run} when the world has come to its end. */
+/** Thrown by {@link World.run} when the world has ended. */
 export class EndOfWorld extends Error {}
 
-/** The queue of everything that will happen. */
+/** The queue of all future events. */
 export class World {
   /** True time in epoch ms. */
   nowMs: number;
-  /** Called after every event, when the world is at rest. */
+  /** Called after every event, when all promises have settled. */
   atRest: () => void = () => undefined;
   events = 0;
-  /** Asked after every event: whether the world ends here. */
+  /** Called after every event. True ends the world. */
   isOver: () => boolean = () => false;
   readonly #heap: Event[] = [];
   #order = 0;
@@ -35,7 +34,7 @@ export class World {
     this.nowMs = startMs;
   }
 
-  /** A number that nothing had before, and that grows. */
+  /** Returns a new, rising number. */
   serial(): number {
     return ++this.#serial;
   }
@@ -105,7 +104,7 @@ function before(a: Event, b: Event): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 }
 
-/** Resolves when every promise that could go on by itself has: Node takes a tick when no promise is left to go on with. */
+/** Resolves when all pending promises have settled: Node starts the next tick only when no promise can continue. */
 function settled(): Promise<void> {
   return new Promise((resolve) => void process.nextTick(resolve));
 }
@@ -114,17 +113,17 @@ function othersTurn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
-/** Below what a timer can tell apart; without it, rounding would set one off for ever. */
+/** Less than a timer can distinguish. Without it, rounding would make a timer fire forever. */
 const TIMER_GRAIN_MS = 0.01;
 
-/** A process: its clocks, and whether it runs, sleeps through everything, or is gone. */
+/** A process: its clocks, and whether it is running, paused or ended. */
 export class Process implements Clock {
   readonly #world: World;
-  /** How far the wall clock is off, in ms; may be changed at any time (a jump). */
+  /** The error of the wall clock, in ms. It may change at any time (a jump). */
   wallErrorMs: number;
-  /** How far the rate of both clocks is off. */
+  /** The error of both clocks' rate. */
   readonly rateError: number;
-  /** Whether the monotonic clock stands still in a pause, as in a frozen sandbox. */
+  /** True if the monotonic clock stops during a pause, as in a frozen sandbox. */
   readonly stopsWhenPaused: boolean;
   #dead = false;
   #pausedAtMs: number | undefined;
@@ -167,7 +166,7 @@ export class Process implements Clock {
     const dueMs = this.monotonicMs() + delayMs;
     const fire = (): void => {
       if (cancelled) return;
-      // Timers count what the monotonic clock counts: one that stood still makes them late.
+      // Timers use the monotonic clock. If it stopped, they fire late.
       const leftMs = dueMs - this.monotonicMs();
       if (leftMs > TIMER_GRAIN_MS) wait(leftMs);
       else task();
@@ -181,7 +180,7 @@ export class Process implements Clock {
     return this.after(delayMs, task);
   }
 
-  /** Runs `task` in this process: now, when it wakes up, or never. */
+  /** Runs `task` in this process: now, after a pause, or never if the process has ended. */
   deliver(task: () => void): void {
     if (this.#dead) return;
     if (this.#pausedAtMs === undefined) task();

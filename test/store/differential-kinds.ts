@@ -1,8 +1,7 @@
 /**
- * Histories of all kinds of locks through two stores at once: the core behind conditional writes in memory,
- * and the table with its guesses. Both must say the same and keep the same; but in which order leases stand in a
- * map is an engine's own affair, and decides in which order leases that are taken over together are remembered.
- * So both are made to tell them by their ids.
+ * Histories of all kinds of locks through two stores at once: the core behind conditional writes in memory, and the table with its fast
+ * paths. Both must give the same answers and store the same records. The order of leases in a map depends on the engine. It also decides
+ * the order of the tombstones of leases that are taken over together. So both stores are made to report leases in the order of their ids.
  */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
@@ -15,7 +14,7 @@ import type { History } from "../core/kinds-history.js";
 import { freshNamespace, outcomeOf, POLICY } from "./fixture.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 
-/** The two of them, on this table of an engine. */
+/** The pair of stores, on this table of an engine. */
 export function kindsStorePair({ client, tableName }: EngineTable): Play<History> {
   const table = createMemoryTable();
   const memory = createMemoryStore({
@@ -39,7 +38,7 @@ export function kindsStorePair({ client, tableName }: EngineTable): Play<History
       const isNested = "lease" in wanted.answer && wanted.answer.lease.holdCount > 1 && wanted.answer.how === "granted";
       told(`${command.type}: ${isNested ? "nested" : outcomeOf(wanted.answer)}`);
       expect({ answer: came.answer, events: came.events }, JSON.stringify(asked)).toEqual(wanted);
-      // Where the one has not changed, a change of the other shows in its next record: versions only rise.
+      // If one store's record hasn't changed, a change of the other shows in its next record: versions only rise.
       if (record?.version !== before?.version) expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(record);
     }
     expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
@@ -50,14 +49,14 @@ function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(holds).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** An item as it comes back: plain with an answer, in wire form with a refusal. */
+/** An item in a response: plain values in an answer, wire form in a refusal. */
 interface WithHolds {
   h?: Holds;
 }
 
 type Holds = Record<string, unknown>;
 
-/** Sorts the holds in every item that comes back, with an answer or with a refusal. */
+/** Sorts the holds in every item of an answer or of a refusal. */
 function tellHoldsById(client: DynamoDBClient): void {
   const sort = (item: WithHolds | undefined): void => {
     const { h } = item ?? {};
@@ -80,7 +79,7 @@ function tellHoldsById(client: DynamoDBClient): void {
   );
 }
 
-/** A table that is told to write something else than a guess says; returns in how many writes it was. */
+/** Makes the table receive `instead` in place of a part of a fast path's write. Returns a function for the number of changed writes. */
 export function distort(client: DynamoDBClient, written: string, instead: string): () => number {
   let distorted = 0;
   client.middlewareStack.add(

@@ -1,6 +1,6 @@
 /**
- * Two stores that are told the same, and must say and keep the same: the core behind conditional writes
- * in memory, and the table with its guesses.
+ * A pair of stores that get the same commands, and must give the same answers and store the same records: the core behind conditional
+ * writes in memory, and the table with its fast paths.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
@@ -22,12 +22,15 @@ export interface EngineTable {
   readonly tableName: string;
 }
 
-/** What a key has been through (undefined: nothing), and what is yet to come. */
+/** The past of a key (undefined: unused) and its commands to come. */
 interface Remembering {
   readonly remembered: LockRecord | undefined;
 }
 
-/** How a kind of key is played: the commands of a history with their clocks, each made when the one before has been carried out. */
+/**
+ * The way to play a kind of key: the commands of a history with their clocks. Each command is made after the one before has been carried
+ * out.
+ */
 export interface Played<H extends Remembering> {
   readonly kind: Kind;
   commandsOf(
@@ -37,10 +40,10 @@ export interface Played<H extends Remembering> {
   ): AsyncIterable<{ readonly command: Command; readonly reading: ClockReading }>;
 }
 
-/** Plays a history through both, told of each outcome. @throws an assertion when they differ. */
+/** Plays a history through both stores, and reports each outcome to `told`. @throws an assertion if they differ. */
 export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
 
-/** The two of them, on this table of an engine. */
+/** The pair of stores, on this table of an engine. */
 export function storePair<H extends Remembering>({ client, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
   const table = createMemoryTable();
   const memory = createMemoryStore({ policy: POLICY, table });
@@ -62,7 +65,7 @@ export function storePair<H extends Remembering>({ client, tableName }: EngineTa
       told(`${command.type}: ${outcomeOf(wanted.answer)}`);
       expect({ answer: came.answer, events: came.events }, JSON.stringify(asked)).toEqual(wanted);
       const record = await memory.read(address);
-      // Where the one has not changed, a change of the other shows in its next record: versions only rise.
+      // If one store's record hasn't changed, a change of the other shows in its next record: versions only rise.
       if (record?.version === version) continue;
       version = record?.version;
       expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(record);

@@ -1,10 +1,10 @@
 /**
- * Histories of a queue through two stores at once: the core behind conditional writes in memory, and the table
- * as several processes see it, each with what it remembers of the key. Both must say the same and keep the same.
+ * Histories of a queue through two stores at once: the core behind conditional writes in memory, and the table as several processes see
+ * it, each with its own recent record of the key. Both must give the same answers and store the same records.
  *
- * One difference is meant. Who is queued blind (`queueBehind`) stands behind all others without a look at
- * whether the holder ran out or the turn of others lapsed; the first visit looks. So it is held to that, to
- * the core where there is nothing to be seen, and to have been wanted: the core would not have refused it.
+ * One difference is intended. A blind enqueue (`queueBehind`) goes behind all others without checking whether the holder expired or the
+ * offers of others lapsed. The first poll checks that. So a blind enqueue must meet three conditions: it goes behind all others, it equals
+ * the core's result if nothing expired or lapsed, and the core would not have refused it.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
@@ -28,7 +28,7 @@ import { freshNamespace, outcomeOf, POLICY, START_MS } from "./fixture.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 import { mutate } from "./mutate.js";
 
-/** By what each guess is known among the writes: a part of what it updates. */
+/** The part of its update expression by which each fast path is recognised among the writes. */
 export const FAST_PATHS = {
   enqueue: "q = list_append(q, :waiters)",
   claim: "SET h.#me = :hold",
@@ -38,7 +38,7 @@ export const FAST_PATHS = {
   decided: "qi = :qi",
 } as const;
 
-/** The two of them, on this table of an engine. */
+/** The pair of stores, on this table of an engine. */
 export function queueStorePair({ client, tableName }: EngineTable): Play<History> {
   const writtenBy = watchWrites(client);
   tellHoldsById(client);
@@ -57,7 +57,7 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
     const startAll = (): LockStore[] => Array.from({ length: PROCESSES - 1 }, startProcess);
     let processes = startAll();
 
-    // No write of the store brings the count of touches along: it stays in the item.
+    // The store never writes the count of touches, so it stays in the item.
     const put = ({ touches, ...record }: LockRecord) =>
       documents.send(
         new PutCommand({
@@ -112,12 +112,12 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
   };
 }
 
-/** Leases that end together are told and remembered in the order of a map, which is an engine's own affair. */
+/** Sorts leases that end together. They are reported and stored in the order of a map, which depends on the engine. */
 function inAnyOrder<T extends { readonly events: readonly LeaseEvent[] }>(applied: T): T {
   return { ...applied, events: [...applied.events].sort((a, b) => (a.leaseId < b.leaseId ? -1 : 1)) };
 }
 
-/** What a blind enqueue has to be. */
+/** Checks a blind enqueue. */
 async function queuedBlind(
   before: LockRecord,
   command: Acquire,
@@ -133,7 +133,7 @@ async function queuedBlind(
   return blind;
 }
 
-/** Runs something, and tells what it wrote. */
+/** Runs an action and returns its writes. */
 function watchWrites(client: DynamoDBClient): <T>(act: () => Promise<T>) => Promise<{ result: T; updates: readonly string[] }> {
   const current = new AsyncLocalStorage<string[]>();
   client.middlewareStack.add(
@@ -151,7 +151,7 @@ function watchWrites(client: DynamoDBClient): <T>(act: () => Promise<T>) => Prom
   };
 }
 
-/** {@link weaken} for the writes alone that update this. */
+/** Like {@link mutate}, for writes with this update only. */
 export function mutateWhere(client: DynamoDBClient, updates: string, ...predicates: readonly string[]): () => number {
   type Send = (args: { readonly input: object }) => Promise<never>;
   const add = (weakening: (next: Send) => Send): void =>
@@ -172,7 +172,7 @@ function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {
 
 type WithHolds = { h?: Record<string, unknown> } | undefined;
 
-/** Sorts the holds in every item that comes back: in which order they stand is an engine's own affair. */
+/** Sorts the holds in every item that comes back: their order depends on the engine. */
 function tellHoldsById(client: DynamoDBClient): void {
   const sort = (item: WithHolds): void => {
     const h = item?.h;

@@ -76,7 +76,7 @@ const RUNS = row({
   }),
   searchRuns: 300,
   mistakes: [
-    // A start.
+    // A start of a run.
     "size(h) = :zero",
     "(attribute_not_exists(f) OR f < :now)",
     "NOT (r0.i = :me)",
@@ -92,7 +92,7 @@ const RUNS = row({
     // An outcome.
     "fl <= r7.i",
     "h.#me.a >= :lately",
-    // Both.
+    // Both a heartbeat and an outcome.
     "h.#me.p = :principal",
     "h.#me.e > :earlier",
   ].map((predicate) => without(predicate, runHistories)),
@@ -124,7 +124,7 @@ const KINDS = row({
   }),
   searchRuns: 200,
   mistakes: [
-    // Without these another holder would be overlooked, or this one's lease taken for another.
+    // Without these predicates the fast path would overlook another holder, or take its lease for this client's.
     without("size(h) = :zero", kindHistories),
     without("(attribute_not_exists(f) OR f < :now)", kindHistories),
     without("h.#me.p = :principal", kindHistories),
@@ -168,5 +168,5 @@ const QUEUE = row({
   })),
 });
 
-/** All of them. */
+/** All kinds of histories. */
 export const ROWS: readonly Row[] = [LOCKS, RUNS, KINDS, QUEUE];

@@ -1,9 +1,9 @@
-/** Both stores come to the same in all histories of each kind, which reach every kind of outcome; a search finds each mistake. */
+/** Both stores agree in all histories of each kind, which reach every kind of outcome. A search finds each mistake. */
 import { describe, expect, it } from "vitest";
 import { searchWitnesses } from "../support/witnesses.js";
 import { ROWS } from "./differential-rows.js";
 
-/** Long, for an engine that is slow, on a machine that is busy. */
+/** Enough for a slow engine on a busy machine. */
 const LONG_MS = 600_000;
 
 describe.each(ROWS)("$name", { timeout: LONG_MS }, (row) => {

@@ -1,11 +1,11 @@
-/** Both stores come to the same in some of the histories of each kind, and are told apart by the witness of each mistake. */
+/** Both stores agree in some of the histories of each kind. The witness of each mistake shows a difference. */
 import { describe, it } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { ROWS } from "./differential-rows.js";
 
-/** One history of so many is played here; all of them in the slow tier. */
+/** One of this many histories is played here. The slow tier plays all of them. */
 const ONE_OF = 5;
-/** Long, for an engine that is slow, on a machine that is busy. */
+/** Enough for a slow engine on a busy machine. */
 const LONG_MS = 180_000;
 
 describe.each(ROWS)("$name", { timeout: LONG_MS }, (row) => {

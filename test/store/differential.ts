@@ -1,7 +1,6 @@
 /**
- * The same random histories through two stores: the table with its fast path, and the core alone in memory. Both must give
- * the same answers and keep the same records, step by step. And each predicate of the fast path is needed: without it the
- * two are told apart.
+ * The same random histories through two stores: the table with its fast path, and the core alone in memory. Both must give the same
+ * answers and store the same records, step by step. Each predicate of the fast path is needed: without it the two stores differ.
  */
 import * as fc from "fast-check";
 import { expect } from "vitest";
@@ -9,19 +8,19 @@ import { freshTable } from "../support/engine.js";
 import type { MustFail } from "../support/witnesses.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 
-/** Histories, and how many of them a full run plays. */
+/** Histories, and the number of them in a full run. */
 export interface Part<H> {
   readonly histories: fc.Arbitrary<H>;
   readonly runs: number;
 }
 
-/** A change to what the table is sent. */
+/** A change to the requests that the table gets. */
 export interface Mistake<H> {
   /** Completes "is told apart from the core alone …". */
   readonly when: string;
-  /** Makes the table forget a predicate, or write something else. Returns how many requests that has changed. */
+  /** Makes the table ignore a predicate, or write something else. Returns a function for the number of changed requests. */
   readonly change: (table: EngineTable) => () => number;
-  /** The histories that show it. */
+  /** The histories that show the mistake. */
   readonly histories: fc.Arbitrary<H>;
 }
 
@@ -30,11 +29,11 @@ export interface RowOf<H> {
   /** The subject of the tests' names. */
   readonly name: string;
   readonly seed: number;
-  /** So many histories are played at once, each of its own key: most of the time is spent in waiting for the engine. */
+  /** The number of histories that are played at once, each on its own key. Most of the time is spent waiting for the engine. */
   readonly atOnce: number;
   readonly play: (table: EngineTable) => Play<H>;
   readonly parts: readonly Part<H>[];
-  /** Every outcome that a full run must reach, or its histories have not been where it is interesting. */
+  /** Every outcome that a full run must reach. Otherwise the histories have missed the relevant cases. */
   readonly reached: readonly string[];
   /** The bound of a search for a mistake. */
   readonly searchRuns: number;
@@ -44,21 +43,21 @@ export interface RowOf<H> {
 /** A kind of histories, ready to be played. */
 export interface Row {
   readonly name: string;
-  /** How many histories a full run plays. */
+  /** The number of histories in a full run. */
   readonly runs: number;
-  /** Plays one of so many of them. Returns the outcomes that were not reached. @throws an assertion when the stores differ. */
+  /** Plays one in `oneOf` of the histories. Returns the outcomes that were not reached. @throws an assertion if the stores differ. */
   play(oneOf: number): Promise<readonly string[]>;
   readonly mistakes: readonly MustFail<string>[];
 }
 
-/** Forgets the type of the histories, so that kinds can stand in one list. */
+/** Hides the type of the histories, so that kinds fit in one list. */
 export function row<H>({ name, seed, atOnce, play, parts, reached, searchRuns, mistakes }: RowOf<H>): Row {
   const samePlayed = (stores: Play<H>, histories: fc.Arbitrary<H>, told: (outcome: string) => void = () => undefined) =>
     fc.asyncProperty(fc.tuple(...Array.from({ length: atOnce }, () => histories)), async (together) => {
       await Promise.all(together.map((history) => stores(history, told)));
     });
 
-  /** The path of the first history that tells the two apart; undefined when none does. */
+  /** Returns the path of the first history in which the stores differ; undefined if there is none. */
   async function toldApart({ change, histories }: Mistake<H>, bounds: { path?: string; numRuns: number }): Promise<string | undefined> {
     const table = await freshTable();
     const changed = change(table);
@@ -69,7 +68,7 @@ export function row<H>({ name, seed, atOnce, play, parts, reached, searchRuns, m
     });
     table.client.destroy();
     expect(changed(), "requests that were changed").toBeGreaterThan(0);
-    // By an answer or a record, and not by a request that the table could not take.
+    // They must differ in an answer or a record. A request that the table could not process doesn't count.
     if (errorInstance !== null) expect((errorInstance as Error).name).toBe("AssertionError");
     return counterexamplePath ?? undefined;
   }
@@ -84,7 +83,7 @@ export function row<H>({ name, seed, atOnce, play, parts, reached, searchRuns, m
       for (const { histories, runs } of parts)
         await fc.assert(
           samePlayed(stores, histories, (outcome) => told.add(outcome)),
-          // To shrink histories so long takes longer than a test may, and its time limit would hide what differed.
+          // Shrinking such long histories takes longer than a test may, and the time limit would hide the difference.
           { seed, numRuns: Math.ceil(runs / atOnce / oneOf), endOnFailure: true },
         );
       table.client.destroy();

@@ -1,8 +1,7 @@
 /**
- * Mistakes that tests make on purpose, each with a witness: the recorded input that shows it. `X.test.ts` replays the
- * witnesses of `X.witnesses.json`; `X.slow.test.ts` searches for each mistake from the start, as if none were recorded, and
- * with `-u` records what it found. A change of the code may give every history another course. Then a witness is stale:
- * its test fails until another is recorded.
+ * Deliberate mistakes in tests, each with a witness: the recorded input that shows it. `X.test.ts` replays the witnesses of
+ * `X.witnesses.json`. `X.slow.test.ts` searches for each mistake from the start, as if none were recorded, and records its findings with
+ * `-u`. A change of the code may change the course of every history. Then a witness is stale: its test fails until another is recorded.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -10,13 +9,13 @@ import { expect, inject, it } from "vitest";
 
 /** A mistake that a test must notice. */
 export interface MustFail<W extends number | string> {
-  /** Its witness is recorded under this name. */
+  /** The name under which its witness is recorded. */
   readonly name: string;
   /** The name of its test. */
   readonly title: string;
-  /** Plays one input. True when the mistake is noticed. */
+  /** Plays one input. Returns true if the mistake is noticed. */
   isShownBy(witness: W): Promise<boolean>;
-  /** The first input that shows it. Undefined when the search has reached its bound. */
+  /** Returns the first input that shows the mistake; undefined if the search has reached its bound. */
   search(): Promise<W | undefined>;
 }
 
@@ -47,7 +46,7 @@ export function replayWitnesses<W extends number | string>(mistakes: readonly Mu
   }
 }
 
-/** Declares a test of each mistake: a search finds it. After them, one that all witnesses are recorded; a stale one is replaced by `-u`. */
+/** Declares a test of each mistake: a search finds it. The last test requires that all witnesses are recorded. `-u` replaces stale ones. */
 export function searchWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[]): void {
   const found = new Map<string, W>();
 
@@ -55,7 +54,7 @@ export function searchWitnesses<W extends number | string>(mistakes: readonly Mu
     it(title, async () => {
       const known = recorded<W>()[name];
       const isFresh = known !== undefined && (await isShownBy(known));
-      // To record is not to prove: only a stale witness needs a search then.
+      // Recording proves nothing, so only a stale witness needs a search then.
       const witness = isFresh && inject("isRecording") ? known : await search();
       if (witness === undefined) throw new Error("The search found no input that shows it");
       found.set(name, isFresh ? known : witness);

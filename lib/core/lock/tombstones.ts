@@ -1,13 +1,13 @@
 /**
- * Tombstones: ended leases stay in the record with how they ended (S7), the latest first. An id that drops out raises
- * the low watermark, and no new lease is granted at or below it. Tombstones alone are not enough: a duplicate that
- * arrives after eight further ends would be granted as new.
+ * Tombstones: the record stores ended leases and their endings (S7), the latest first. When an id is dropped, the low watermark rises to
+ * it, and no new lease is granted at or below the watermark. Tombstones alone are not enough: a duplicate that arrives after eight further
+ * ends would be granted as new.
  *
- * The low watermark never rises so far ahead that no new id fits above it: an id ahead of the clock keeps its tombstone
- * until its time has come. Cancelled ids can be any distance ahead, and any caller may cancel. So the record keeps at
- * most four of them. If there are more, it drops the furthest ahead, since only a request that is as late could still
- * use it.
- * By a clock that is behind, honest ids are ahead too. If the other clock says so, the first of them to end is dropped.
+ * The low watermark never rises so far ahead that no new id fits above it: an id ahead of the clock keeps its tombstone until its time has
+ * come. Cancelled ids can be any distance ahead, and any caller may cancel. So the record stores at most four of them. If there are more,
+ * it drops the id furthest ahead, since only a request that is equally late could still use it.
+ *
+ * Honest ids are also ahead of a clock that is behind. If the other clock says that they aren't, the first of them to end is dropped.
  */
 import type { LeaseId } from "../lease-id.js";
 import { leaseIdTimeMs } from "../lease-id.js";
@@ -71,19 +71,21 @@ export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending
   return leaving.leaseId === leaseId ? record : { ...record, tombstones: all.filter((entry) => entry !== leaving) };
 }
 
-/** True if the id may never have held. Then its time may be any. */
+/** True if the id may never have held a lease. Then its time may have any value. */
 function mayBeMadeUp({ ending }: Tombstone): boolean {
   return ending === "cancelled" || ending === "unknown";
 }
 
-/** The tombstone to drop of too many that are ahead by the earliest clock: the furthest that is ahead by both clocks, else the first to end. */
+/**
+ * Returns the tombstone to drop if too many are ahead of the earliest clock: the one furthest ahead of both clocks, else the first to end.
+ */
 function firstForgotten(ahead: readonly Tombstone[], { latestMs }: ClockReading): Tombstone {
   const byBoth = ahead.filter(({ leaseId }) => !mayRaiseLowWatermark(leaseId, { earliestMs: latestMs, latestMs }));
   const first = ahead.at(-1);
   return byBoth.length === 0 && first ? first : highestOf(byBoth);
 }
 
-/** Drops one tombstone if there are too many, and returns the rest with the low watermark after it. */
+/** Drops one tombstone if there are too many. Returns the others and the new low watermark. */
 function keepTombstones(
   all: readonly Tombstone[],
   lowWatermark: LeaseId,
@@ -91,8 +93,8 @@ function keepTombstones(
 ): Pick<LockRecord, "tombstones" | "lowWatermark"> {
   if (all.length <= LIMITS.tombstonesMax) return { tombstones: all, lowWatermark };
   const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
-  // No tombstone may raise the watermark, as for a function whose clock is behind. Ids beyond the limit of which nobody
-  // knows that they held are dropped without raising it.
+  // If no tombstone may raise the watermark, this function's clock may be behind. Ids beyond the limit that may never have held are
+  // dropped without raising it.
   const madeUp = all.filter(mayBeMadeUp);
   const isForgotten = !oldest && madeUp.length > LIMITS.tombstonesAheadMax;
   const leaving = oldest ?? (isForgotten ? firstForgotten(madeUp, reading) : lowestOf(all));

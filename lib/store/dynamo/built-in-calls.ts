@@ -1,7 +1,7 @@
 /**
- * The operations over HTTP with the built-in transport: DynamoDB's JSON 1.0, signed here, over the connections that the
- * settings name. It does what the AWS SDK's client does, for a third of its CPU: the same attempts, pauses and names of errors,
- * the same correction of a clock by the answers' `Date`.
+ * The operations over HTTP with the built-in transport: DynamoDB's JSON 1.0, signed here, over the connections that the settings name. It
+ * does the same as the AWS SDK's client for a third of its CPU: the same attempts, pauses and error names, and the same correction of the
+ * clock by the `Date` of answers.
  */
 import { randomUUID } from "node:crypto";
 import type { Clock, Instant } from "../../core/time.js";
@@ -18,40 +18,40 @@ import { bodyOf } from "./service-error.js";
 import type { Sign } from "./signature.js";
 import { itemText } from "./wire-text.js";
 
-/** A place and a signature for it, as they are now. */
+/** An endpoint and the signer for it, both current. */
 export interface Destination {
   readonly endpoint: Endpoint;
   readonly sign: Sign;
 }
 
-/** Somebody who is told when each request was sent and what its answer said of the time. */
+/** A listener that gets the send time of each request and the time in its answer. */
 export interface AnswerWatcher {
-  /** The moment of now, on the watcher's own clock. */
+  /** Returns the present instant on the watcher's own clock. */
   now(): Instant;
   answered(sentAt: Instant, date: string | undefined): void;
 }
 
-/** What the transport goes by. */
+/** The settings of the transport. */
 export interface TransportSettings {
-  /** Where to, with which credentials: asked for each request, since credentials are refreshed. */
+  /** Returns the endpoint and the signer. Called for each request, since credentials are refreshed. */
   readonly destination: (tableNames: readonly string[]) => Promise<Destination>;
   readonly retries: () => Promise<RetryStrategy>;
   readonly bounds: SendBounds;
   readonly userAgent: string;
-  /** How far the signing clock is set off from the machine's, in ms; undefined: it is not to be corrected. */
+  /** The offset of the signing clock from the machine's clock, in ms. Undefined: the clock isn't corrected. */
   readonly clockOffset: { get(): number; set(ms: number): void } | undefined;
   readonly watchers: () => Iterable<AnswerWatcher>;
 }
 
 const SERVICE = "DynamoDB_20120810";
-/** A clock so far off that the request is signed and sent anew. */
+/** The clock error in ms above which a request is signed and sent again. */
 const SKEWED_MS = 240_000;
-/** An answer that took longer tells nothing of the time. */
+/** The duration in ms above which an answer's time is ignored. */
 const SLOW_ANSWER_MS = 900_000;
 
-/** Sends by `settings`. The machine's clock is the one that signs, whichever clock the locks go by. */
+/** Returns operations that send by `settings`. The machine's clock signs, whichever clock the locks use. */
 export function builtInCalls(settings: TransportSettings, clock: Clock = systemClock): TableCalls {
-  /** One attempt. */
+  /** Makes one attempt. */
   async function attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Readonly<Record<string, unknown>>> {
     const offsetMs = settings.clockOffset?.get() ?? 0;
     const sentAtMs = clock.wallMs();
@@ -69,7 +69,7 @@ export function builtInCalls(settings: TransportSettings, clock: Clock = systemC
     }
   }
 
-  /** Sets the signing clock by the answer's; true where it was so far off that the signature was too old or too new. */
+  /** Corrects the signing clock by the answer's. Returns true if it was so far off that the signature was too old or too new. */
   function correctClock({ headers }: Reply, sentAtMs: number, offsetMs: number): boolean {
     const dateMs = Date.parse(headers.date ?? "");
     const nowMs = clock.wallMs();
@@ -79,9 +79,9 @@ export function builtInCalls(settings: TransportSettings, clock: Clock = systemC
     return Math.abs(correctedMs) >= SKEWED_MS && correctedMs !== offsetMs;
   }
 
-  /** An operation, as often as its strategy lets it. An error tells how often that was. */
+  /** Sends an operation as often as its retry strategy allows. An error has the number of attempts. */
   async function call(operation: string, tables: readonly string[], body: string): Promise<Readonly<Record<string, unknown>>> {
-    // Not a part of the attempts: a region or credentials that nobody finds were looked for long enough by their provider.
+    // This is outside the attempts: the provider has already searched long enough for a region or credentials.
     const destination = await settings.destination(tables);
     const retries = await settings.retries();
     let token = await retries.acquireInitialRetryToken("");
@@ -120,7 +120,7 @@ export function builtInCalls(settings: TransportSettings, clock: Clock = systemC
     },
     transactWriteItems({ TransactItems }) {
       const items = TransactItems.map(({ Update }) => `{"Update":${updateText(Update)}}`).join(",");
-      // The same in every attempt: one that was carried out is not carried out again.
+      // The token is the same in every attempt, so a transaction that was carried out isn't carried out again.
       const body = `{"ClientRequestToken":"${randomUUID()}","TransactItems":[${items}]}`;
       return call(
         "TransactWriteItems",
@@ -140,7 +140,7 @@ function itemIn(wire: unknown): Item | undefined {
   return wire === undefined || wire === null ? undefined : plainItem(wire as WireItem);
 }
 
-/** The error, with how often the request was sent, as the AWS SDK tells it. */
+/** Returns the error with the number of attempts, in the AWS SDK's form. */
 function withAttempts(error: unknown, attempts: number): Error {
   const told = (error instanceof Error ? error : new Error(String(error))) as Error & { $metadata?: ErrorMetadata };
   (told.$metadata ??= {}).attempts = attempts;

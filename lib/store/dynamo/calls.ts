@@ -1,6 +1,6 @@
 /**
- * The port to DynamoDB: the four operations that the store sends, with plain values, and nothing of how they travel.
- * Errors keep the names that DynamoDB gives them. A refused condition brings the item in wire form, as the AWS SDK does.
+ * The port to DynamoDB: the four operations that the store sends, with plain values, independent of the transport. Errors keep DynamoDB's
+ * names. A refused condition has the item in wire form, as in the AWS SDK.
  */
 import type { Item } from "./item.js";
 
@@ -43,7 +43,7 @@ export interface TransactInput {
   readonly TransactItems: readonly { readonly Update: UpdateInput }[];
 }
 
-/** The operations. Each rejects with an error that has DynamoDB's name for it, or the network's. */
+/** The operations. Each rejects with an error with DynamoDB's name or the network's. */
 export interface TableCalls {
   updateItem(input: UpdateInput): Promise<{ readonly Attributes?: Item | undefined }>;
   getItem(input: GetInput): Promise<{ readonly Item?: Item | undefined }>;
@@ -51,19 +51,19 @@ export interface TableCalls {
   transactWriteItems(input: TransactInput): Promise<unknown>;
 }
 
-/** A reason for one part of a transaction to refuse it; `Code` is `None` where it did not. */
+/** The reason why one part of a transaction refused it. `Code` is `None` for a part that didn't. */
 export interface CancellationReason {
   readonly Code?: string | undefined;
   readonly Message?: string | undefined;
   readonly Item?: WireItem | undefined;
 }
 
-/** Tells a refused condition, which brings the item where it was asked for, from every other error. */
+/** True if a condition was refused. The error has the item if the request asked for it. */
 export function isConditionFailed(error: unknown): error is Error & { readonly Item?: WireItem } {
   return (error as Error | undefined)?.name === "ConditionalCheckFailedException";
 }
 
-/** Tells why each part of a transaction refused it; empty where the error is another one. */
+/** Returns the reason of each part of a cancelled transaction; empty for other errors. */
 export function cancellationReasons(error: unknown): readonly CancellationReason[] {
   const { name, CancellationReasons } = error as { readonly name?: string; readonly CancellationReasons?: readonly CancellationReason[] };
   return name === "TransactionCanceledException" && CancellationReasons ? CancellationReasons : [];

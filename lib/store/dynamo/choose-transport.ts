@@ -1,7 +1,7 @@
 /**
- * Which transport a client's requests take, and why. The built-in one costs a third of the CPU; it is taken when all that
- * the client carries can be read from its configuration. Whatever else a user has hung onto it (tracing, a proxy's handler, a
- * logger) was meant to meet every request: then the requests go through the client, as they are.
+ * Chooses the transport for a client's requests, and gives the reason. The built-in transport costs a third of the CPU. It is used if
+ * everything that the client carries can be read from its configuration. Anything else that a user added to the client (tracing, a proxy's
+ * handler, a logger) was meant to see every request. Then the requests go through the client, unchanged.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { answerWatchers, CLOCK_MIDDLEWARE } from "./table-clock.js";
@@ -11,19 +11,22 @@ import type { ClientConfig } from "./client-settings.js";
 import { configOf, readSettings } from "./client-settings.js";
 import { sdkCalls } from "./sdk-calls.js";
 
-/** Which transport is wanted: `"auto"` takes the built-in one where it can, `"sdk"` always goes through the client. */
+/** The preferred transport: `"auto"` uses the built-in one if possible, `"sdk"` always uses the client. */
 export type TransportOption = "auto" | "sdk";
 
-/** The transport that a client's requests take now; through the AWS SDK's client, with the reason. */
+/** The transport that a client's requests use now, with the reason if it is the AWS SDK's client. */
 export type ChosenTransport = { readonly transport: "built-in" } | { readonly transport: "sdk"; readonly reason: string };
 
-/** Tells which transport the requests through `client` take now. Sends nothing; what is added to the client later may change it. */
+/** Returns the transport that requests through `client` use now. Sends nothing. Later additions to the client may change the transport. */
 export async function transportOf(client: DynamoDBClient): Promise<ChosenTransport> {
   const { reason } = isOurs(client) ? await chosen(client) : { reason: "it is of another class than this package's DynamoDBClient" };
   return reason === undefined ? { transport: "built-in" } : { transport: "sdk", reason };
 }
 
-/** The operations, sent through `client` or past it. Looks at each request: a middleware that is added later is met from the next request on. */
+/**
+ * Returns the operations, sent through `client` or past it. Checks each request: a middleware added later applies from the next request
+ * on.
+ */
 export function callsThrough(client: DynamoDBClient, wanted: TransportOption = "auto"): TableCalls {
   if (wanted === "sdk" || !isOurs(client)) return sdkCalls(client);
   return {
@@ -34,7 +37,7 @@ export function callsThrough(client: DynamoDBClient, wanted: TransportOption = "
   };
 }
 
-/** Tells a client of just this class. What another one does, of another copy of the SDK or of a simulation, isn't known. */
+/** True if the client is of exactly this class. The behaviour of others (from another copy of the SDK or a simulation) isn't known. */
 function isOurs(client: DynamoDBClient): boolean {
   return Object.getPrototypeOf(client) === DynamoDBClient.prototype;
 }
@@ -44,12 +47,12 @@ interface Choice {
   readonly reason: string | undefined;
 }
 
-/** A client that was looked at. */
+/** A client that was checked. */
 interface Looked {
   readonly sdk: TableCalls;
-  /** The parts that were looked at: another one is a reason to look again. */
+  /** The parts that were checked. If one is replaced, the client is checked again. */
   readonly parts: readonly unknown[];
-  /** Set when a middleware was added since. */
+  /** True if a middleware was added since. */
   isStale: boolean;
   readonly choice: Promise<Choice>;
 }
@@ -84,7 +87,7 @@ function partsOf(client: DynamoDBClient): readonly unknown[] {
 
 const watchedStacks = new WeakSet<object>();
 
-/** Notes when a middleware is added. The stack tells its own only as a sorted list, which takes longer than signing a request. */
+/** Notes when a middleware is added. The stack itself offers only a sorted list, which takes longer than signing a request. */
 function watchStack(client: DynamoDBClient): void {
   const stack = client.middlewareStack as unknown as Record<"add" | "addRelativeTo", ((...args: unknown[]) => void) | undefined>;
   if (watchedStacks.has(stack)) return;
@@ -100,10 +103,10 @@ function watchStack(client: DynamoDBClient): void {
   }
 }
 
-/** Why requests have to go through `client`; undefined when nothing on it asks for that. */
+/** Returns the reason why requests must go through `client`; undefined if there is none. */
 function reasonForSdk(client: DynamoDBClient): string | undefined {
   const fresh = freshClient();
-  // Tracers and mocks replace `send`; the SDK's own resolves a command's middleware.
+  // Tracers and mocks replace `send`. The SDK's own `send` resolves a command's middleware.
   const { send } = client as unknown as Sends;
   if (send !== (fresh as unknown as Sends).send || !String(send).includes("resolveMiddleware")) return "its send() was replaced";
   const added = withoutOwn(client).filter((entry) => !withoutOwn(fresh).includes(entry));
@@ -129,7 +132,7 @@ interface Sends {
   readonly send: () => unknown;
 }
 
-/** Members of a client's configuration that are compared with those of a client that nobody touched. */
+/** The members of a client's configuration that are compared with those of an unmodified client. */
 interface Customizable {
   readonly logger?: object;
   readonly signer?: unknown;
@@ -149,7 +152,7 @@ function withoutOwn({ middlewareStack }: DynamoDBClient): readonly string[] {
 
 let fresh: DynamoDBClient | undefined;
 
-/** A client that nobody touched, to compare with. It never sends. */
+/** Returns an unmodified client, for comparison. It never sends. */
 function freshClient(): DynamoDBClient {
   return (fresh ??= new DynamoDBClient({ region: "us-east-1", credentials: { accessKeyId: "none", secretAccessKey: "none" } }));
 }

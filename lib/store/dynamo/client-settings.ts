@@ -1,6 +1,6 @@
 /**
- * The built-in transport's settings, read from a user's DynamoDB client: its credentials and their refresh, its region,
- * endpoint, connections, time-outs, retries and clock. What can't be read is a reason to send through the client instead.
+ * The built-in transport's settings, read from a user's DynamoDB client: its credentials and their refresh, its region, endpoint,
+ * connections, time-outs, retries and clock. If a setting can't be read, requests go through the client instead.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Agent } from "node:http";
@@ -11,7 +11,7 @@ import type { RetryStrategy } from "./retries.js";
 import type { Credentials, Scope } from "./signature.js";
 import { signer } from "./signature.js";
 
-/** The members of a resolved client's configuration that are read here. Not all of them are in its type. */
+/** The members of a client's resolved configuration that are read here. Its type lacks some of them. */
 export interface ClientConfig {
   readonly credentials: () => Promise<Credentials & { readonly accountId?: string }>;
   readonly region: () => Promise<string>;
@@ -39,7 +39,7 @@ interface EndpointV2 {
   readonly properties?: { readonly authSchemes?: readonly { readonly signingRegion?: string; readonly signingName?: string }[] };
 }
 
-/** The SDK's handler of HTTP, as far as it can be read. */
+/** The readable members of the SDK's HTTP handler. */
 interface Handler {
   config?: HandlerConfig;
   readonly configProvider?: Promise<HandlerConfig>;
@@ -53,19 +53,19 @@ interface HandlerConfig {
   readonly requestTimeout?: number;
 }
 
-/** The configuration of `client`. */
+/** Returns the configuration of `client`. */
 export function configOf(client: DynamoDBClient): ClientConfig {
   return client.config as unknown as ClientConfig;
 }
 
-/** Reads what holds for all requests of `client`; a string says what can't be read. */
+/** Reads the settings for all requests of `client`. A returned string gives the reason why they can't be read. */
 export async function readSettings(client: DynamoDBClient, watchers: () => Iterable<AnswerWatcher>): Promise<TransportSettings | string> {
   const config = configOf(client);
   const handler = config.requestHandler;
   const http = await handler.configProvider;
   if (!http?.httpsAgent || !http.httpAgentProvider) return "the settings of its request handler can't be read";
   if (!isRetryStrategy(await config.retryStrategy())) return "its retry strategy is of an older kind";
-  // As the handler does with its own first request: so that client.destroy() ends the connections.
+  // The handler does this with its own first request. It lets client.destroy() end the connections.
   handler.config = http;
   http.httpAgent ??= await http.httpAgentProvider();
   return {
@@ -83,10 +83,10 @@ export async function readSettings(client: DynamoDBClient, watchers: () => Itera
   };
 }
 
-/** For a client that bounds nothing, in ms: long, since a request may have to wait for a connection, and yet no longer than a lease. */
+/** The bound for a client without time-outs, in ms. It is long, since a request may wait for a connection, but no longer than a lease. */
 const UNBOUNDED_MS = 10_000;
 
-/** A client's time-out; to the SDK, 0 is none. */
+/** Returns a client's time-out. The SDK takes 0 for no time-out. */
 function boundOr(ms: number | undefined): number {
   return ms === undefined || ms <= 0 ? UNBOUNDED_MS : ms;
 }
@@ -97,7 +97,7 @@ function isRetryStrategy(strategy: object): strategy is RetryStrategy {
   );
 }
 
-/** Where requests go by `config`, found out anew when its credentials or its region have changed, or the table is another. */
+/** Returns the destination of requests by `config`. Resolves it again if the credentials, the region or the table have changed. */
 function destinations(config: ClientConfig, agents: Readonly<Record<Endpoint["protocol"], Agent>>): TransportSettings["destination"] {
   let last:
     { readonly credentials: object; readonly region: string; readonly table: string | undefined; readonly found: Destination } | undefined;
@@ -139,7 +139,7 @@ async function endpointOf(
     AccountIdEndpointMode: await config.accountIdEndpointMode?.(),
     Endpoint: await customEndpointOf(config),
     Region: region,
-    // A table that is named by its ARN may be another account's.
+    // A table named by its ARN may belong to another account.
     ...(tableNames.length > 1 ? { ResourceArnList: tableNames } : { ResourceArn: tableNames[0] }),
   };
   const { url, properties } = config.endpointProvider(parameters);
@@ -155,7 +155,7 @@ async function endpointOf(
   };
 }
 
-/** The endpoint that the client, the environment or a profile names. */
+/** Returns the endpoint that the client, the environment or a profile names. */
 async function customEndpointOf(config: ClientConfig): Promise<string | undefined> {
   if (!config.isCustomEndpoint) return config.ignoreConfiguredEndpointUrls ? undefined : config.serviceConfiguredEndpoint?.();
   const endpoint = await config.endpoint?.();
@@ -165,7 +165,7 @@ async function customEndpointOf(config: ClientConfig): Promise<string | undefine
   return `${protocol ?? "https:"}//${hostname ?? ""}${port ? `:${port}` : ""}${path ?? ""}`;
 }
 
-/** What the SDK would call itself, and this package. */
+/** Returns the SDK's user agent, with this package's name. */
 async function userAgentOf(config: ClientConfig): Promise<string> {
   const sections = [...(await config.defaultUserAgentProvider()), ...(config.customUserAgent ?? []), ["holdfast", VERSION] as const];
   return sections

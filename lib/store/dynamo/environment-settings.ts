@@ -1,6 +1,6 @@
 /**
- * The built-in transport's settings in a function, from its environment: no part of the AWS SDK has to be loaded for
- * them. What the SDK would look up elsewhere (profiles, containers, other partitions) is a reason to load it.
+ * The built-in transport's settings in a function, from its environment. Reading them loads no part of the AWS SDK. If the SDK would look
+ * elsewhere (profiles, containers, other partitions), it is loaded.
  */
 import { Agent } from "node:http";
 import { Agent as TlsAgent } from "node:https";
@@ -14,21 +14,21 @@ import { signer } from "./signature.js";
 /** The variables of a process. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables by which the AWS SDK would find other credentials, or another endpoint. */
+/** Variables that make the AWS SDK use other credentials or another endpoint. */
 const ELSEWHERE = [
   ...["AWS_PROFILE", "AWS_CREDENTIAL_EXPIRATION", "AWS_CREDENTIAL_SCOPE", "AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE"],
   ...["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_RETRY_MODE"],
 ];
-/** The domain of a region's endpoints, where it is known; each pattern is that of a partition. */
+/** The domains of known regions' endpoints. Each pattern is that of a partition. */
 const DOMAINS: readonly (readonly [RegExp, string])[] = [
   [/^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$/, "amazonaws.com"],
   [/^us-gov-\w+-\d+$/, "amazonaws.com"],
   [/^cn-\w+-\d+$/, "amazonaws.com.cn"],
 ];
-/** As the AWS SDK has them. */
+/** The AWS SDK's limits. */
 const MAX_SOCKETS = 50;
 
-/** Reads `env`; a string says why it takes the AWS SDK. */
+/** Reads the settings from `env`. A returned string gives the reason why the AWS SDK is needed. */
 export function environmentSettings(
   env: Environment,
   deps: { readonly clock: Clock; readonly random: () => number },
@@ -60,7 +60,7 @@ function isSet(env: Environment, name: string): boolean {
   return env[name] !== undefined && env[name] !== "";
 }
 
-/** To one place, with the credentials that the environment has at the time. */
+/** Returns a fixed endpoint, with the credentials that the environment has at the time. */
 function destinations(
   env: Environment,
   { protocol, hostname, port, host, pathname }: URL,

@@ -1,6 +1,6 @@
 /**
- * One HTTP request over a kept connection, and its whole answer. Bounded: in time from the start to the last byte, and in
- * the answer's size. It sends once; a connection that breaks is told by the name that the AWS SDK gives it.
+ * Sends one HTTP request over a keep-alive connection and reads its whole answer. The time from the start to the last byte and the
+ * answer's size are bounded. It sends once. The error of a broken connection has the AWS SDK's name for it.
  */
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { request as overHttp } from "node:http";
@@ -8,7 +8,7 @@ import { request as overHttps } from "node:https";
 import type { Clock } from "../../core/time.js";
 import type { RawHeaders } from "./signature.js";
 
-/** Where requests go. */
+/** The destination of requests. */
 export interface Endpoint {
   readonly protocol: "http:" | "https:";
   readonly hostname: string;
@@ -17,11 +17,11 @@ export interface Endpoint {
   readonly agent: Agent;
 }
 
-/** How long a request may take, in ms. */
+/** The time limits of a request, in ms. */
 export interface SendBounds {
-  /** Until a new connection stands. */
+  /** The limit for opening a new connection. */
   readonly connectMs: number;
-  /** Until the whole answer is here. */
+  /** The limit for receiving the whole answer. */
   readonly answerMs: number;
 }
 
@@ -34,7 +34,7 @@ export interface Reply {
 
 /** Larger than any answer of DynamoDB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** The network's codes that the AWS SDK calls a time-out: after each of them the request may have been carried out. */
+/** The network error codes that the AWS SDK calls a time-out. After each of them the request may have been carried out. */
 const BROKEN: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT"]);
 
 /** Posts `body`. @throws an error named `TimeoutError`, or one with the network's `code` */
@@ -42,7 +42,7 @@ export function post(endpoint: Endpoint, headers: RawHeaders, body: string, boun
   const { protocol, hostname, port, path, agent } = endpoint;
   return new Promise((resolve, reject) => {
     const send = protocol === "https:" ? overHttps : overHttp;
-    // Headers in a list go out as they are, without a map of them in between.
+    // Headers in a list are sent unchanged, without a map in between.
     const all = [...headers, "content-length", String(Buffer.byteLength(body))];
     const request = send({ host: hostname, port, path, method: "POST", agent, headers: all as unknown as Record<string, string> });
     const fail = (error: Error): void => {
@@ -68,7 +68,7 @@ export function post(endpoint: Endpoint, headers: RawHeaders, body: string, boun
   });
 }
 
-/** Ends a request whose new connection does not come about in time. A kept one stands already. */
+/** Ends a request if its new connection isn't open in time. A keep-alive connection is open already. */
 function boundConnecting(request: ClientRequest, connectMs: number, clock: Clock, fail: (error: Error) => void): void {
   request.once("socket", (socket) => {
     if (!socket.connecting) return;

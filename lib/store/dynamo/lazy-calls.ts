@@ -1,9 +1,9 @@
-/** The operations through an AWS SDK's client that is loaded with the first request: a function that needs none never loads it. */
+/** The operations through an AWS SDK client that is loaded with the first request. A function that sends no request never loads it. */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { TableCalls } from "./calls.js";
 import type { TransportOption } from "./choose-transport.js";
 
-/** Sends through `client`, or through one for the environment, once the SDK is there. */
+/** Returns operations that send through `client`, or through a new one for the environment, once the SDK is loaded. */
 export function lazyCalls(client: DynamoDBClient | undefined, wanted: TransportOption): TableCalls {
   let loading: Promise<TableCalls> | undefined;
   const loaded = (): Promise<TableCalls> =>

@@ -1,21 +1,21 @@
 /**
- * When a request is sent again, after which pause, and when no more: a strategy of the AWS SDK's client, or the same
- * rules without the SDK. Which error is which kind is told here, by the SDK's own lists.
+ * Decides whether a request is retried, and after which pause: by a strategy of the AWS SDK's client, or by the same rules without the
+ * SDK. Errors are classified here by the SDK's own lists.
  */
 import type { Clock } from "../../core/time.js";
 import type { ErrorMetadata } from "./service-error.js";
 
-/** What the AWS SDK's strategies tell apart. */
+/** The error types that the AWS SDK's strategies distinguish. */
 export type ErrorType = "THROTTLING" | "TRANSIENT" | "SERVER_ERROR" | "CLIENT_ERROR";
 
-/** A request's right to be sent, and how often it was sent again. */
+/** Permission to send a request, and the number of retries so far. */
 export interface RetryToken {
   getRetryCount(): number;
-  /** A pause before it is sent, in ms, beside the one that the strategy has made itself. */
+  /** The pause before sending, in ms, in addition to any pause that the strategy made itself. */
   getRetryDelay(): number;
 }
 
-/** A strategy, as the AWS SDK has them. A request that may not be sent again is refused its token. */
+/** A strategy with the AWS SDK's interface. It refuses a token if the request may not be retried. */
 export interface RetryStrategy {
   acquireInitialRetryToken(scope: string): Promise<RetryToken>;
   refreshRetryTokenForRetry(token: RetryToken, info: { readonly error: unknown; readonly errorType: ErrorType }): Promise<RetryToken>;
@@ -53,7 +53,7 @@ interface Failure {
   readonly $metadata?: ErrorMetadata;
 }
 
-/** The kind of `error`. */
+/** Returns the type of `error`. */
 export function errorTypeOf(error: unknown): ErrorType {
   const { name, $metadata: { httpStatusCode } = {} } = error as Failure;
   if (httpStatusCode === 429 || THROTTLING.has(name)) return "THROTTLING";
@@ -74,10 +74,10 @@ function isTransient({ name, message = "", code, cause, $metadata = {} }: Failur
   );
 }
 
-/** What all of a process's requests together may spend on being sent again, and what each time takes of it. */
+/** The retry budget of all requests of a process, and the cost of each retry. */
 const BUDGET = 500;
 const COST = { THROTTLING: 5, TRANSIENT: 14 } as const;
-/** Upper bound of the first pause, in ms; twice as long before each further time. */
+/** The upper bound of the first pause, in ms. It doubles before each further retry. */
 const BASE_MS = { THROTTLING: 1000, TRANSIENT: 25 } as const;
 const LONGEST_MS = 20_000;
 
@@ -86,7 +86,7 @@ interface Deps {
   readonly random: () => number;
 }
 
-/** The AWS SDK's standard mode, for where there is no SDK: at most `maxAttempts` sendings. */
+/** The AWS SDK's standard mode, without the SDK: at most `maxAttempts` attempts. */
 export function standardRetries(maxAttempts: number, { clock, random }: Deps): RetryStrategy {
   let budget = BUDGET;
   const tokenOf = (count: number, cost: number): RetryToken & { readonly cost: number } => ({

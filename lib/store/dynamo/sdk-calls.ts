@@ -1,9 +1,9 @@
-/** The operations through the AWS SDK's client, with all that the client carries: the reference that the built-in transport is held to. */
+/** The operations through the AWS SDK's client, with everything that the client carries. It is the reference for the built-in transport. */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import type { TableCalls } from "./calls.js";
 
-/** Sends through `client`. */
+/** Returns operations that send through `client`. */
 export function sdkCalls(client: DynamoDBClient): TableCalls {
   const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
   return {

@@ -1,14 +1,14 @@
-/** Errors of DynamoDB, read from its answers as the AWS SDK reads them: by the same names, with the same fields. */
+/** DynamoDB's errors, read from its answers as the AWS SDK reads them: with the same names and fields. */
 import type { Reply } from "./http-sender.js";
 import type { CancellationReason, WireItem } from "./calls.js";
 
-/** How a request came about that failed. */
+/** The attempts of a failed request. */
 export interface ErrorMetadata {
   httpStatusCode?: number;
   requestId?: string | undefined;
-  /** How often it was sent. */
+  /** The number of attempts. */
   attempts?: number;
-  /** The clock that signs was set by this very answer. */
+  /** True if this answer corrected the signing clock. */
   clockSkewCorrected?: boolean;
 }
 
@@ -36,7 +36,7 @@ interface Body {
   readonly CancellationReasons?: readonly CancellationReason[];
 }
 
-/** The answer's body, or throws what the answer says instead. */
+/** Returns the answer's body. @throws the error in the answer */
 export function bodyOf({ status, headers, text }: Reply): Readonly<Record<string, unknown>> {
   const metadata = (): ErrorMetadata => ({ httpStatusCode: status, requestId: headers["x-amzn-requestid"] as string | undefined });
   let body: unknown;

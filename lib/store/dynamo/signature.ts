@@ -1,6 +1,6 @@
 /**
- * Signature Version 4 of a request to DynamoDB. The day's key is derived once for each pair of credentials, so that a
- * request costs two hashes and one HMAC. A property test holds it to `@smithy/signature-v4`.
+ * Signature Version 4 of a request to DynamoDB. The day's key is derived once for each pair of credentials, so a request costs two hashes
+ * and one HMAC. A property test compares it with `@smithy/signature-v4`.
  */
 import * as crypto from "node:crypto";
 
@@ -11,18 +11,18 @@ export interface Credentials {
   readonly sessionToken?: string | undefined;
 }
 
-/** Where a request goes, as far as its signature tells. */
+/** The parts of a request's destination that its signature covers. */
 export interface Scope {
   /** The `Host` header. */
   readonly host: string;
-  /** The path, as it is sent. */
+  /** The path, as sent. */
   readonly path: string;
   readonly region: string;
   /** The name of the service in the signature. */
   readonly service: string;
 }
 
-/** The headers of a signed request, in turn name and value. */
+/** The headers of a signed request: names and values alternate. */
 export type RawHeaders = readonly string[];
 
 /** Signs a request at the epoch time `atMs`. */
@@ -31,7 +31,7 @@ export type Sign = (target: string, body: string, atMs: number) => RawHeaders;
 const CONTENT_TYPE = "application/x-amz-json-1.0";
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
-/** A signer of requests to one place with one pair of credentials. */
+/** Returns a signer of requests to one endpoint with one pair of credentials. */
 export function signer({ accessKeyId, secretAccessKey, sessionToken }: Credentials, { host, path, region, service }: Scope): Sign {
   const scopeOf = (day: string): string => `${day}/${region}/${service}/aws4_request`;
   const canonicalPath = path === "/" ? path : canonical(path);
@@ -66,12 +66,12 @@ export function signer({ accessKeyId, secretAccessKey, sessionToken }: Credentia
   };
 }
 
-/** `20270101T000000Z`. */
+/** Formats a time like `20270101T000000Z`. */
 function timeText(atMs: number): string {
   return new Date(atMs).toISOString().replace(/[-:]|\.\d{3}/g, "");
 }
 
-/** The path without its empty and dotted segments, each of the others encoded once more. */
+/** Returns the path without empty and dot segments, and with each other segment encoded once more. */
 function canonical(path: string): string {
   const segments: string[] = [];
   for (const segment of path.split("/")) {
@@ -87,7 +87,7 @@ function hmac(key: string | Buffer, text: string): Buffer {
   return crypto.createHmac("sha256", key).update(text).digest();
 }
 
-/** Node 20.12 and later hash in one call, for half the price. */
+/** Node 20.12 and later hash in one call, for half the cost. */
 const { hash: hashAtOnce } = crypto as { readonly hash?: typeof crypto.hash };
 
 const sha256: (text: string) => string = hashAtOnce

@@ -25,12 +25,12 @@ const SECOND_MS = 1000;
 
 /** Watched DynamoDB clients: lock clients that share one also share the bounds from its responses. */
 const watched = new WeakMap<DynamoDBClient, { readonly clock: Clock; readonly time: () => TableTime | undefined }>();
-/** The same, told by the transport that sends past the client (dynamo/choose-transport.ts). */
+/** The watchers of answers that come from the transport that bypasses the client (dynamo/choose-transport.ts). */
 const watchers = new WeakMap<DynamoDBClient, AnswerWatcher[]>();
-/** The name of the middleware begins with this. */
+/** The start of the middleware's name. */
 export const CLOCK_MIDDLEWARE = "holdfastTableClock";
 
-/** The watchers of the answers to what is sent by the configuration of `client`. */
+/** Returns the watchers of answers to requests sent by the configuration of `client`. */
 export function answerWatchers(client: DynamoDBClient): readonly AnswerWatcher[] {
   return watchers.get(client) ?? [];
 }

@@ -1,9 +1,9 @@
 /**
- * Values as the text of DynamoDB's JSON. Written straight as text: the store's values are few and known, and an object
- * in between would be made only to be read once.
+ * Values as the text of DynamoDB's JSON. They are written directly as text, because the store uses few, known types of values, and an
+ * intermediate object would be read only once.
  */
 
-/** The text of an item's attributes. Members that are undefined are left out. @throws TypeError for a value that DynamoDB has no type for */
+/** Returns the text of an item's attributes. Leaves out undefined members. @throws TypeError for a value without a DynamoDB type */
 export function itemText(item: Readonly<Record<string, unknown>>): string {
   let text = "";
   for (const name of Object.keys(item)) {
@@ -47,7 +47,7 @@ function setText(members: readonly unknown[]): string {
   throw new TypeError("a table holds no set of mixed values");
 }
 
-/** Beyond these bounds a number would be another one after a round trip. */
+/** Formats a number. @throws TypeError outside the bounds within which a number survives a round trip */
 function numberText(value: number): string {
   if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) throw new TypeError(`a table holds no ${value}`);
   return String(value);

@@ -15,7 +15,7 @@ export type Test = (item: ValueMap | undefined, given: Placeholders) => boolean;
 /** A parsed condition. */
 export interface Condition {
   readonly test: Test;
-  /** Its placeholders, of names and of values. */
+  /** The placeholders of names and of values that it uses. */
   readonly used: ReadonlySet<string>;
   /** The first attribute of each of its paths, as written. */
   readonly paths: readonly Path[];
@@ -41,7 +41,7 @@ class Parser {
   readonly #used = new Set<string>();
   readonly #paths: Path[] = [];
   readonly #checks: ((given: Placeholders) => void)[] = [];
-  /** The latest test in parentheses. */
+  /** The most recent test in parentheses. */
   #wrapped: Test | undefined;
 
   constructor(expression: string, text: string) {

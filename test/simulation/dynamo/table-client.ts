@@ -1,7 +1,7 @@
 /**
- * The AWS SDK's client of one process, in simulated time: a request takes its way to the table and back, is lost there
- * or here, comes late, is throttled, or meets a transaction. What the SDK retries by itself is sent again, also a write
- * that had succeeded; what it doesn't is thrown, with the SDK's names and its count of attempts.
+ * The AWS SDK's client of one process, in simulated time. A request travels to the table and back. It may be lost on either leg, arrive
+ * late, be throttled or conflict with a transaction. Requests that the SDK would retry are sent again, even if the write had succeeded.
+ * Other errors are thrown, with the SDK's names and its count of attempts.
  */
 import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
 import type { FaultProfile } from "../faults.js";
@@ -10,7 +10,7 @@ import type { Process, World } from "../world.js";
 import { serviceError, transactionCanceled } from "./errors.js";
 import type { DynamoTable, Input } from "./table.js";
 
-/** A command as the SDK's stand-in makes it. */
+/** A command in the form that the SDK's stand-in produces. */
 export interface Sent {
   readonly operation: string;
   readonly input: Input;
@@ -24,15 +24,15 @@ export interface TableWorld {
   readonly table: DynamoTable;
   /** The error of the table's own clock, in ms. */
   readonly clockErrorMs: number;
-  /** Items of transactions that are under way. */
+  /** The items of transactions in progress. */
   readonly inTransaction: Set<string>;
-  /** Told when the write that comes next was decided, in true time. */
+  /** Called with the true time at which the next write was decided. */
   readonly deciding: (atMs: number) => void;
-  /** Told of what the store should never send, and of the table being asked what it doesn't know. */
+  /** Called for requests that the store should never send or that the table doesn't support. */
   readonly onMisuse: (what: string) => void;
-  /** Told of every write that reaches the table, whatever comes of it. */
+  /** Called for every write that reaches the table, whatever its result. */
   readonly onTried: (input: Input) => void;
-  /** Told when all of what is one write, or one transaction, is written. */
+  /** Called when all items of a write or of a transaction are written. */
   readonly onDone: () => void;
 }
 
@@ -44,7 +44,7 @@ interface Answer {
 type Handler = (args: object) => Promise<Answer>;
 type Middleware = (next: Handler) => Handler;
 
-/** Longest pause of the SDK before its first retry; twice as long before each further one. */
+/** The SDK's longest pause before its first retry. It doubles before each further one. */
 const BACKOFF_MS = 100;
 const RETRIED: ReadonlySet<string> = new Set(["TimeoutError", "InternalServerError", "ThrottlingException"]);
 const TRANSACTION_MS = 60;
@@ -54,7 +54,7 @@ export class TableClient {
   readonly #shared: TableWorld;
   readonly #process: Process;
   readonly #middlewares: Middleware[] = [];
-  /** Listeners to every attempt, as the table's clock has one. */
+  /** Registers a listener to every attempt. The table's clock adds one. */
   readonly middlewareStack = { add: (middleware: Middleware): void => void this.#middlewares.push(middleware) };
 
   constructor(shared: TableWorld, process: Process) {
@@ -62,7 +62,7 @@ export class TableClient {
     this.#process = process;
   }
 
-  /** Sends a command and retries it, as the SDK does. */
+  /** Sends a command and retries it as the SDK does. */
   async send({ operation, input }: Sent): Promise<object> {
     const { world, random } = this.#shared;
     const decidedAtMs = world.nowMs;
@@ -87,7 +87,7 @@ export class TableClient {
     }
   }
 
-  /** One request, and its answer if it comes in time. */
+  /** Sends one request. Resolves with its answer if it arrives in time. */
   #attempt(operation: string, input: Input, decidedAtMs: number): Promise<Answer> {
     const { world, random, faultProfile } = this.#shared;
     const { mix } = faultProfile;
@@ -113,7 +113,7 @@ export class TableClient {
     });
   }
 
-  /** At the table. */
+  /** Carries out the operation at the table. */
   async #carryOut(operation: string, input: Input, decidedAtMs: number): Promise<Answer> {
     const { table, inTransaction, deciding, onMisuse, onTried, onDone } = this.#shared;
     try {
@@ -134,7 +134,7 @@ export class TableClient {
     }
   }
 
-  /** Its items are in it for a while, and whoever writes to them meanwhile is told so. */
+  /** Carries out a transaction. It locks its items for a while, and other writes to them fail with a conflict in the meantime. */
   async #transact(input: Input, decidedAtMs: number): Promise<object> {
     const { world, random, faultProfile, table, inTransaction, deciding, onTried, onDone } = this.#shared;
     for (const item of input["TransactItems"] as readonly { readonly Update: Input }[]) onTried(item.Update);

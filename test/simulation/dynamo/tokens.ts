@@ -1,4 +1,4 @@
-/** The tokens of an expression, and a reader of them. */
+/** The tokens of an expression, and their reader. */
 import { validationError } from "./errors.js";
 
 /** One token: a placeholder, a name, an integer or a sign. */

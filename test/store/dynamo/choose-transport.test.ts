@@ -1,4 +1,6 @@
-/** A client goes its own way where it carries what can't be read from its configuration, and says what that is. */
+/**
+ * Requests go through the AWS SDK's client if it carries customizations that can't be read from its configuration. The reason names them.
+ */
 import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -142,7 +144,7 @@ describe("the endpoint", () => {
         region: "eu-west-1",
         credentials: { accessKeyId: "a", secretAccessKey: "b" },
         maxAttempts: 1,
-        // Nothing leaves this machine: no name is found.
+        // No request leaves this machine: no host name is resolved.
         requestHandler: {
           httpsAgent: {
             lookup: (asked: string, _: unknown, found: (error: Error) => void) => {

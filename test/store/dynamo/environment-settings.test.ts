@@ -1,4 +1,4 @@
-/** A function's way to the table, from its environment; where that says too little or too much, the AWS SDK is loaded. */
+/** A function's transport to the table, from its environment. If the environment says too little or too much, the AWS SDK is loaded. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";

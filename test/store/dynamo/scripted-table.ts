@@ -1,14 +1,14 @@
-/** A DynamoDB on loopback that does with each request what a test says, and keeps what it was sent. */
+/** A DynamoDB on loopback that treats each request as a test scripts it, and records the requests. */
 import { once } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** What becomes of one request. */
+/** The treatment of one request. */
 export type Step =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
-  /** The connection breaks before an answer, or in the middle of one; or nothing happens at all. */
+  /** The connection breaks before an answer or in the middle of it, or there is no response at all. */
   | "reset"
   | "cut"
   | "silent";
@@ -18,20 +18,20 @@ export interface Asked {
   readonly operation: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** Which request of its connection it is, from 1. */
+  /** The request's number on its connection, from 1. */
   readonly ofConnection: number;
 }
 
-/** A running one. */
+/** A running scripted table. */
 export interface ScriptedTable {
   readonly endpoint: string;
   readonly asked: Asked[];
-  /** What the next requests meet, one after the other; the last step is repeated. */
+  /** Sets the steps for the next requests, in order. The last step is repeated. */
   script(...steps: readonly Step[]): void;
   close(): Promise<void>;
 }
 
-/** Starts one. */
+/** Starts a scripted table. */
 export async function startScriptedTable(): Promise<ScriptedTable> {
   const asked: Asked[] = [];
   const requestsOf = new WeakMap<object, number>();

@@ -1,11 +1,11 @@
-/** Signature Version 4, held to the AWS SDK's own signer. */
+/** Signature Version 4, compared with the AWS SDK's own signer. */
 import { createHash, createHmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signer } from "../../../lib/store/dynamo/signature.js";
 
-/** SHA-256 and its HMAC, as the SDK's signer wants them. */
+/** SHA-256 and its HMAC, in the form that the SDK's signer needs. */
 class Sha256 {
   readonly #hash;
   constructor(secret?: string | ArrayBuffer | ArrayBufferView) {

@@ -1,6 +1,6 @@
 /**
- * The built-in transport does what the AWS SDK does with everything that a table, a proxy or the network may answer: the
- * same row through both, compared in what the caller is told, in how often the table is asked, and in what it is sent.
+ * The built-in transport does the same as the AWS SDK with every answer of a table, a proxy or the network. The same row runs through
+ * both. The test compares the caller's result, the number of requests, and the requests.
  */
 import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -21,7 +21,7 @@ beforeAll(async () => {
   table = await startScriptedTable();
 });
 afterAll(() => table.close());
-// The pauses before a retry are drawn: nearly none.
+// The pauses before a retry are random. This makes them almost zero.
 beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0.001));
 afterEach(() => void vi.restoreAllMocks());
 
@@ -52,7 +52,7 @@ const update: Ask = (calls) => calls.updateItem(UPDATE);
 const { ReturnValues: _, ...PART } = UPDATE;
 const transact: Ask = (calls) => calls.transactWriteItems({ TransactItems: [{ Update: PART }, { Update: PART }] });
 
-/** What comes of it, as far as a caller may depend on it. */
+/** Returns the parts of a result that a caller may depend on. */
 async function cameOf(calls: TableCalls, ask: Ask, steps: readonly Step[]) {
   table.script(...steps);
   const told = await ask(calls).then(
@@ -76,13 +76,13 @@ async function cameOf(calls: TableCalls, ask: Ask, steps: readonly Step[]) {
   return { ...told, asked: table.asked.length };
 }
 
-/** Without the SDK's own members, and without those that are undefined. */
+/** Removes the SDK's own members and undefined members. */
 function plain(value: unknown): unknown {
   if (value === undefined) return undefined;
   return JSON.parse(JSON.stringify(value, (name, one: unknown) => (name === "$metadata" ? undefined : one)));
 }
 
-/** The same row through both. */
+/** Runs the same row through both transports. */
 async function both(ask: Ask, steps: readonly Step[], config?: DynamoDBClientConfig) {
   const [mine, theirs] = [client(config), client(config)];
   expect(await transportOf(mine)).toEqual({ transport: "built-in" });

@@ -1,4 +1,4 @@
-/** Values on the wire, there and back, held to the AWS SDK's marshaller. */
+/** Values on the wire, in both directions, compared with the AWS SDK's marshaller. */
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { plainItem } from "../../../lib/store/dynamo/attribute-value.js";
 import type { WireItem } from "../../../lib/store/dynamo/calls.js";
 import { itemText } from "../../../lib/store/dynamo/wire-text.js";
 
-// The SDK takes an object with a member "constructor" for one of a class.
+// The SDK takes an object with a member "constructor" for a class instance.
 const name = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => !(text in Object.prototype));
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
