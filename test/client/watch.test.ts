@@ -25,7 +25,7 @@ describe("a watch", () => {
     await clock.advance(2 * SECOND_MS);
     const lease = await rival.acquire(KEY);
     await clock.advance(2 * SECOND_MS);
-    const queued = rival.acquire(KEY, { owner: "second", leaseMs: 5000 });
+    const queued = locks.acquire(KEY, { owner: "second", leaseMs: 5000 });
     await clock.advance(2 * SECOND_MS);
     await lease.release();
     await clock.advance(2 * SECOND_MS);
