@@ -78,7 +78,7 @@ describe("the guides' figures", () => {
 
   it("of the price in requests are the decision's", () => {
     const decision = readFileSync(join(ROOT, "docs/decisions/011-the-queue-stands-in-the-item.md"), "utf8");
-    expect(decision).toContain("(16 clients, holds of 200 ms: some six requests a grant in place of five)");
+    expect(decision).toContain("(16 clients, holds of 200 ms: some six requests a grant instead of five)");
     expect(WAITING).toContain("16 clients with holds of 200 ms make some six requests a grant instead of five");
   });
 
