@@ -141,7 +141,7 @@ describe("the page's options", () => {
   });
 
   it("over 256 KB are what isn't kept", () => {
-    expect(TEXT).toContain(`up to ${KEPT_BYTES / 1024} KB are kept`);
+    expect(TEXT).toContain(`Up to ${KEPT_BYTES / 1024} KB are kept`);
   });
 });
 

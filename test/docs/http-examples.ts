@@ -2,10 +2,10 @@
 
 /** One line of curl. */
 export interface HttpExample {
-  /** What to know before the line is sent. */
+  /** The answer in a few words. */
   readonly says: string;
   readonly line: string;
-  /** What it answers. */
+  /** The status of the answer. */
   readonly status: number;
 }
 
@@ -20,10 +20,10 @@ export const EXAMPLES: Readonly<Record<string, HttpExample>> = {
     line: `curl -i -X PUT ${LEASE} ${JSON_BODY} '{"leaseMs": 30000, "owner": "checkout-7"}'`,
     status: 201,
   },
-  check: { says: "still mine", line: `curl -i ${LEASE}`, status: 200 },
+  check: { says: "still held", line: `curl -i ${LEASE}`, status: 200 },
   renew: { says: "another 30 s", line: `curl -i -X POST ${LEASE}/renew`, status: 200 },
-  inspect: { says: "who holds it, and never the leaseId", line: "curl -i $URL/v1/locks/ORDER_1231", status: 200 },
-  list: { says: "all held keys that begin so", line: 'curl -i "$URL/v1/locks?prefix=ORDER_&max=10"', status: 200 },
+  inspect: { says: "the holders, never the leaseId", line: "curl -i $URL/v1/locks/ORDER_1231", status: 200 },
+  list: { says: "all held keys with the prefix", line: 'curl -i "$URL/v1/locks?prefix=ORDER_&max=10"', status: 200 },
   renewMany: {
     says: "one answer for each lease",
     line: `curl -i -X POST $URL/v1/renewals ${JSON_BODY} '{"leases": [{"key": "ORDER_1231", "leaseId": "'$LEASE'"}]}'`,
@@ -36,16 +36,16 @@ export const EXAMPLES: Readonly<Record<string, HttpExample>> = {
     status: 201,
   },
   releaseSet: {
-    says: "how each of them ended",
+    says: "how each lease ended",
     line: `curl -i -X POST $URL/v1/lock-sets/$SET/release ${JSON_BODY} '{"keys": ["ACCOUNT_1", "ACCOUNT_2"]}'`,
     status: 200,
   },
-  start: { says: "you run", line: `curl -i -X PUT ${RUN} ${JSON_BODY} '{"fingerprint": "1500"}'`, status: 201 },
+  start: { says: "attempt 1 is yours", line: `curl -i -X PUT ${RUN} ${JSON_BODY} '{"fingerprint": "1500"}'`, status: 201 },
   complete: {
     says: "recorded",
     line: `curl -i -X PUT ${RUN}/outcome ${JSON_BODY} '{"state": "succeeded", "result": {"refund": "re_1"}}'`,
     status: 200,
   },
-  run: { says: "what came of it", line: "curl -i $URL/v1/runs/REFUND_12", status: 200 },
-  health: { says: "with `?deep=1` the table is read, too", line: 'curl -i "$URL/v1/health?deep=1"', status: 200 },
+  run: { says: "the outcome", line: "curl -i $URL/v1/runs/REFUND_12", status: 200 },
+  health: { says: "with `?deep=1` it reads the table, too", line: 'curl -i "$URL/v1/health?deep=1"', status: 200 },
 };
