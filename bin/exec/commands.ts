@@ -130,7 +130,9 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
       duration,
     )
     .addOption(
-      new Option("-E, --conflict-exit-code <status>", "exit status if the key was not got").argParser(exitStatus).default(EXITS.notGot.status),
+      new Option("-E, --conflict-exit-code <status>", "exit status if the key was not got")
+        .argParser(exitStatus)
+        .default(EXITS.notGot.status),
     )
     .option("-v, --verbose", "say on stderr what happens");
 }

@@ -10,5 +10,5 @@ const PAGES = { "docs/sdk.md": sdkPage, "docs/http-api.md": httpPage };
 
 for (const path of REFERENCE) {
   writeFileSync(join(ROOT, path), await PAGES[path]());
-  console.log(path);
+  process.stdout.write(`${path}\n`);
 }
