@@ -8,7 +8,4 @@ import { sdkPage } from "./sdk-reference.js";
 
 const PAGES = { "docs/sdk.md": sdkPage, "docs/http-api.md": httpPage };
 
-for (const path of REFERENCE) {
-  writeFileSync(join(ROOT, path), await PAGES[path]());
-  process.stdout.write(`${path}\n`);
-}
+for (const path of REFERENCE) writeFileSync(join(ROOT, path), await PAGES[path]());
