@@ -1,4 +1,4 @@
-/** The cases of docs/costs.md, each as clients that do just that; what it takes of AWS, per lock. */
+/** The cases of docs/costs.md. Each case runs clients and counts their use of AWS per lock. */
 import { LockTimeoutError } from "../lib/index.js";
 import type { LockClient } from "../lib/index.js";
 import type { Counts, Meter } from "./meter.js";
@@ -10,27 +10,27 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** A case. */
 export interface CostCase {
   readonly title: string;
-  /** Does it; how many locks that was. */
+  /** Runs the case and returns the number of locks. */
   readonly run: (meter: Meter) => Promise<Done>;
 }
 
-/** What was done since the meter was cleared. */
+/** The work done since the meter was cleared. */
 interface Done {
   readonly locks: number;
-  /** How long a key lay idle between two holders, in ms. */
+  /** The times that a key was idle between two holders, in ms. */
   readonly idleMs?: readonly number[];
 }
 
-/** What one lock took. */
+/** The use of AWS per lock. */
 export interface Taken extends Counts {
   /** The median. */
   readonly idleMs?: number;
 }
 
-/** A key is used as often before anything is counted, so that it remembers as much as a key can. */
+/** Uses of a key before counting starts, so that its record is as large as it can get. */
 const USES_BEFORE = 10;
 const KEY = "checkout-service_ORDER_1231";
-/** Somewhat more or less, where several want the key. */
+/** The mean time that a contended key is held. The actual times vary around it. */
 const HOLD_MS = 50;
 
 /** Every case, in the order of the page. */
@@ -45,7 +45,7 @@ export const COST_CASES: readonly CostCase[] = [
   { title: "the same, 10 locks of one process", run: held(10, 5 * MINUTE_MS) },
 ];
 
-/** Does a case on the meter. */
+/** Runs a case on the meter. */
 export async function take({ run }: CostCase, meter: Meter): Promise<Taken> {
   const { locks, idleMs } = await meter.clock.settle(run(meter));
   const { requests, writeUnits, readUnits, logBytes } = meter.counts();
@@ -54,14 +54,14 @@ export async function take({ run }: CostCase, meter: Meter): Promise<Taken> {
   return { ...perLock, ...(median !== undefined && { idleMs: median }) };
 }
 
-/** Acquired, held and released, as a key is by whom it has been for a while. */
+/** Acquires, holds and releases a key, as a client does that has held it before. */
 async function use({ clock }: Meter, client: LockClient, key: string): Promise<void> {
   const lease = await client.acquire(key);
   await clock.sleep(HOLD_MS);
   await lease.release();
 }
 
-/** The same one again and again, and in between as long a pause. */
+/** One client uses a key repeatedly, with pauses of the same length. */
 function uncontended(pauseMs: number): CostCase["run"] {
   return async (meter) => {
     const locks = 5;
@@ -77,7 +77,7 @@ function uncontended(pauseMs: number): CostCase["run"] {
   };
 }
 
-/** Each in a process of its own, again and again, as soon as it has let go. */
+/** Several processes use a key repeatedly. Each asks again as soon as it has released. */
 function contended(clients: number, rounds: number): CostCase["run"] {
   return async (meter) => {
     const { clock, random } = meter;
@@ -101,7 +101,7 @@ function contended(clients: number, rounds: number): CostCase["run"] {
   };
 }
 
-/** Behind somebody who keeps the key; what that one takes is not counted. */
+/** One client waits behind a holder. The holder's own use isn't counted. */
 async function waiting(meter: Meter): Promise<Done> {
   const client = meter.client();
   await use(meter, client, "warm");
@@ -114,7 +114,7 @@ async function waiting(meter: Meter): Promise<Done> {
   return { locks: 1 };
 }
 
-/** Locks of one process, for an hour each. */
+/** The locks of one process, held for an hour each. */
 function held(locks: number, leaseMs = 30 * SECOND_MS): CostCase["run"] {
   return async (meter) => {
     const client = meter.client();

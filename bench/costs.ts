@@ -1,6 +1,6 @@
 /**
- * What locks cost on AWS: counted here, times the price list. The tables of docs/costs.md, which a test holds
- * equal to them; no figure in them rests on how fast this machine is.
+ * The costs of locks on AWS: counted use, multiplied by the price list. A test compares the tables of docs/costs.md
+ * with these. None of the figures depends on the speed of this machine.
  */
 import { METRICS } from "../lambda/metrics.js";
 import { startEngine } from "../infra/local/engine.js";
@@ -13,20 +13,20 @@ import type { DeployedStack } from "./stack.js";
 import { deployedStack } from "./stack.js";
 import { markdownTable } from "./table.js";
 
-/** What Lambda is taken to bill of a request, in ms. `npm run bench -- memory` says what is behind it. */
+/** The assumed time that Lambda bills for a request, in ms. `npm run bench -- memory` shows the basis. */
 export const BILLED_MS = 20;
-/** X-Ray samples the first request of each second, and so much of the others. */
+/** X-Ray samples the first request of each second, and this part of the others. */
 export const TRACED = 0.05;
 const SECONDS_A_MONTH = 730 * 3600;
 
-/** One case, both ways. */
+/** One case over HTTP and directly on a table. */
 export interface CostRow {
   readonly title: string;
   readonly http: Taken;
   readonly direct: Taken;
 }
 
-/** Does a case both ways, each on a table of its own. */
+/** Runs a case over HTTP and directly on a table, each on its own table. */
 export async function costRow(
   { endpoint, stack }: { readonly endpoint: string; readonly stack: DeployedStack },
   costCase: CostCase,
@@ -47,7 +47,7 @@ export async function costRow(
 
 let unique = 0;
 
-/** The tables of the page, by the name of the place at which each stands. */
+/** The tables of the page, by the name of their place on it. */
 export function costTables(rows: readonly CostRow[], stack: DeployedStack): Readonly<Record<string, string>> {
   return { prices: priceTable(), counts: countTable(rows), locks: lockTable(rows, stack), idle: idleTable(stack) };
 }
@@ -94,7 +94,7 @@ function lockTable(rows: readonly CostRow[], stack: DeployedStack): string {
   ]);
 }
 
-/** What the numbers rest on beside the counts. */
+/** The assumptions behind the costs, besides the counts. */
 export function assumptions({ memoryMb, tracing }: DeployedStack): Assumptions {
   return { billedMs: BILLED_MS, traced: tracing ? TRACED : 0, memoryMb };
 }
@@ -113,7 +113,7 @@ function idleTable(stack: DeployedStack): string {
   return markdownTable([["a month", "cost"], ...rows]);
 }
 
-/** Of a million items of 1 KB, for a month. */
+/** The cost of storing a million items of 1 KB for a month. */
 function storage(): number {
   return ((1e6 * 1024) / 1024 ** 3) * (PRICES.storage.usd + PRICES.recovery.usd);
 }
@@ -132,7 +132,7 @@ export function dollars(usd: number): string {
   return `$${usd < 100 ? usd.toFixed(2) : Math.round(usd).toLocaleString("en-US")}`;
 }
 
-/** The tables, one after another. @throws StartError when no engine can start. */
+/** Returns the tables, one after another. @throws StartError if no engine can start. */
 export async function costs(): Promise<string> {
   const stack = await deployedStack();
   const engine = await startEngine({});

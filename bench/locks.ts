@@ -1,6 +1,6 @@
 /**
- * What a lock costs: pairs of acquire and release on keys that nobody else wants, over the three ways to
- * a record. The engine and the service are processes of their own, so the machine's cores are shared.
+ * The latency of a lock: pairs of acquire and release on uncontended keys, over three ways to reach the records. The
+ * engine and the service are separate processes, so they share the machine's cores with the benchmark.
  */
 import { fileURLToPath } from "node:url";
 import { createTable } from "../infra/local/create-table.js";
@@ -20,24 +20,24 @@ import { lockService } from "../lib/service/service.js";
 import { createMemoryStore } from "../lib/store/memory-store.js";
 import { markdownTable, median, milliseconds } from "./table.js";
 
-/** In turns, so that what else the machine does meets all ways alike. */
+/** The ways alternate, so that other load on the machine affects all of them alike. */
 const ROUNDS = 3;
 const ROUND_MS = 1500;
 const WARM_UP_MS = 500;
 const IN_FLIGHT = [1, 16];
-/** Of each flight; the first pair on a key makes its item, the others find it. */
+/** The keys for each level of concurrency. The first pair on a key creates its item; the others find it. */
 const KEYS = 50;
 const TABLE_NAME = "holdfast";
 const SERVICE = fileURLToPath(new URL("../infra/local/start.ts", import.meta.url));
 const SERVICE_START_MS = 30_000;
 
-/** A way to the records, and the figures of the pairs that went it. */
+/** A way to reach the records, and the figures of its pairs. */
 interface Way {
   readonly title: string;
   readonly client: LockClient;
 }
 
-/** The table. @throws StartError when the engine or the service can't start. */
+/** Returns the table. @throws StartError if the engine or the service can't start. */
 export async function locks(): Promise<string> {
   const engine = await startEngine({});
   const table = engineClient(engine.endpoint);
@@ -85,7 +85,7 @@ async function compare(ways: readonly Way[]): Promise<string> {
   return markdownTable([["acquire + release", "in flight", "pairs/s", "median", "pairs/s, against the table"], ...rows]);
 }
 
-/** Goes on for `lastsMs`; how long each pair took. @throws Error when a key was held, which nobody else wants. */
+/** Runs pairs for `lastsMs` and returns the time of each. @throws Error if a key was held, although no other client uses it. */
 async function pairs(client: LockClient, inFlight: number, lastsMs: number): Promise<readonly number[]> {
   const latenciesMs: number[] = [];
   const endMs = performance.now() + lastsMs;
@@ -117,8 +117,8 @@ function memoryClient(): LockClient {
   );
 }
 
-/** As `npm start` serves it: behind the local gateway, on the same engine. */
-function startService({ endpoint }: Engine): ReturnType<typeof startProcess> {
+/** Starts the service as `npm start` does: behind the local gateway, on the same engine. */
+export function startService({ endpoint }: Engine): ReturnType<typeof startProcess> {
   return startProcess({
     name: "of the lock service",
     command: "env",

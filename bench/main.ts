@@ -1,21 +1,24 @@
 /**
- * `npm run bench`: all benchmarks, or those that are named (`npm run bench -- locks`). Each prints a table
- * that says when and where it was made. Nothing fails for being slow: figures are for comparing.
+ * `npm run bench`: all benchmarks, or the named ones (`npm run bench -- locks`). Each prints a table with the date and
+ * the machine. No benchmark fails for being slow: the figures are for comparison.
  */
 import { locks } from "./locks.js";
 import { schemas } from "./schemas.js";
 import { provenance } from "./table.js";
+import { transports } from "./transports.js";
 import { weight } from "./weight.js";
 
-// Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
+// This project supports Node 20. The SDK's warning that it will drop Node 20 doesn't help users of this program.
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 
 const BENCHES = new Map([
   ["schemas", schemas],
   ["locks", locks],
+  ["transports", transports],
   ["weight", weight],
-  // The CDK takes its time to load: only for who asks.
+  // The CDK is slow to load, so it is imported on demand.
   ["costs", async () => (await import("./costs.js")).costs()],
+  ["crowd", async () => (await import("./crowd.js")).crowd()],
   ["memory", async () => (await import("./memory.js")).memory()],
 ]);
 

@@ -1,6 +1,6 @@
 /**
- * What the function takes of a machine, from which follows how much memory to give it: Lambda gives CPU in
- * proportion, a whole one at 1769 MB. The very bundle that is deployed, in a process of its own, on a real engine.
+ * The CPU and memory that the function uses. They show how much memory to configure: Lambda gives CPU in proportion to
+ * memory, a whole CPU at 1769 MB. Runs the bundle that is deployed, in its own process, on a real engine.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -15,31 +15,31 @@ import { startEngine } from "../infra/local/engine.js";
 import { PRICES } from "./prices.js";
 import { markdownTable } from "./table.js";
 
-/** A whole CPU. https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
+/** The memory that comes with a whole CPU. https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 export const ONE_CPU_MB = 1769;
-/** What is compared. */
+/** The memory sizes to compare. */
 export const MEMORY_MB = [256, 512, 1024, ONE_CPU_MB] as const;
-/** What a call to the table is taken to take, beside the CPU: "single-digit milliseconds" is what AWS says of DynamoDB. */
+/** The assumed latency of a call to the table, besides the CPU: AWS promises "single-digit milliseconds" for DynamoDB. */
 export const TABLE_MS = 5;
 
 const ROUNDS = 5;
-/** Pairs of acquire and release: enough for the code to be compiled. */
+/** Pairs of acquire and release: enough for the code to be optimized. */
 const PAIRS = 500;
 const TABLE_NAME = "holdfast";
 
-/** What was measured, in ms of CPU and in MB. */
+/** The measured CPU time, in ms, and memory, in MB. */
 export interface Footprint {
   /** Loading the code. */
   readonly importMs: number;
-  /** The first request of a process: a connection is made, nothing is compiled yet. */
+  /** The first request of a process: it opens a connection, and no code is compiled yet. */
   readonly firstMs: number;
   /** One of the later requests. */
-  readonly latestMs: number;
-  /** Resident memory at its highest. */
+  readonly laterMs: number;
+  /** Peak resident memory. */
   readonly peakMb: number;
 }
 
-/** What runs in the process: the function loads, then serves pairs of acquire and release, one request at a time. */
+/** The program of the process: it loads the function, then serves pairs of acquire and release, one request at a time. */
 const PROGRAM = `
   import { randomUUID } from "node:crypto";
   const cpuMs = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
@@ -71,10 +71,10 @@ const PROGRAM = `
   for (let count = 0; count < ${PAIRS / 2}; count++) await pair();
   const warm = cpuMs();
   for (let count = 0; count < ${PAIRS}; count++) await pair();
-  const latestMs = (cpuMs() - warm) / ${2 * PAIRS};
-  console.error(JSON.stringify({ importMs: loaded - began, firstMs: first - loaded, latestMs, peakMb: process.resourceUsage().maxRSS / 1024 }));`;
+  const laterMs = (cpuMs() - warm) / ${2 * PAIRS};
+  console.error(JSON.stringify({ importMs: loaded - began, firstMs: first - loaded, laterMs, peakMb: process.resourceUsage().maxRSS / 1024 }));`;
 
-/** The tables. @throws StartError when no engine can start. */
+/** Returns the tables. @throws StartError if no engine can start. */
 export async function memory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-memory-"));
   const engine = await startEngine({});
@@ -85,9 +85,9 @@ export async function memory(): Promise<string> {
     table.destroy();
     const measured: Footprint[] = [];
     for (let round = 0; round < ROUNDS; round++) measured.push(await run(join(directory, "index.mjs"), engine.endpoint));
-    // What else the machine does only ever adds to it.
+    // Other load on the machine only ever adds to the figures, so the minimum is the best estimate.
     const least = (of: keyof Footprint): number => Math.min(...measured.map((one) => one[of]));
-    const footprint = { importMs: least("importMs"), firstMs: least("firstMs"), latestMs: least("latestMs"), peakMb: least("peakMb") };
+    const footprint = { importMs: least("importMs"), firstMs: least("firstMs"), laterMs: least("laterMs"), peakMb: least("peakMb") };
     return [footprintTable(footprint), memoryTable(rounded(footprint))].join("\n\n");
   } finally {
     await engine.stop();
@@ -115,34 +115,34 @@ async function run(code: string, endpoint: string): Promise<Footprint> {
   return JSON.parse(stderr) as Footprint;
 }
 
-/** As it is printed, and as all else is computed from. */
-function rounded({ importMs, firstMs, latestMs, peakMb }: Footprint): Footprint {
+/** Rounded for printing. All other figures are computed from the rounded ones. */
+function rounded({ importMs, firstMs, laterMs, peakMb }: Footprint): Footprint {
   return {
     importMs: Math.round(importMs),
     firstMs: Math.round(firstMs),
-    latestMs: Number(latestMs.toFixed(2)),
+    laterMs: Number(laterMs.toFixed(2)),
     peakMb: Math.round(peakMb),
   };
 }
 
 function footprintTable(footprint: Footprint): string {
-  const { importMs, firstMs, latestMs, peakMb } = rounded(footprint);
+  const { importMs, firstMs, laterMs, peakMb } = rounded(footprint);
   return markdownTable([
     ["of the function", "measured"],
     ["to load the code", `${importMs} ms of CPU`],
     ["its first request", `${firstMs} ms of CPU`],
-    ["each later request", `${latestMs.toFixed(2)} ms of CPU`],
+    ["each later request", `${laterMs.toFixed(2)} ms of CPU`],
     ["memory at its highest", `${peakMb} MB`],
   ]);
 }
 
-/** What they come to with so much memory: the CPU divided by the share of one. */
-export function memoryTable({ importMs, firstMs, latestMs, peakMb }: Footprint): string {
+/** The table of figures for each memory size: the CPU time divided by that size's share of a CPU. */
+export function memoryTable({ importMs, firstMs, laterMs, peakMb }: Footprint): string {
   return markdownTable([
     ["memory", "CPU", "cold start: code and first request", "later request: CPU", "with the table", "a million requests", "of it in use"],
     ...MEMORY_MB.map((mb) => {
       const share = mb / ONE_CPU_MB;
-      const requestMs = latestMs / share;
+      const requestMs = laterMs / share;
       const billedMs = Math.ceil(requestMs + TABLE_MS);
       const usd = PRICES.invocations.usd + billedMs * 1000 * (mb / 1024) * PRICES.gbSeconds.usd;
       return [

@@ -1,7 +1,7 @@
 /**
- * Clients on a real table, over HTTP or straight, and everything counted that AWS would charge for: requests at
- * the client, invocations at the gateway, units at the engine, bytes where the logs are written. As on AWS, an
- * environment of a function serves one request at a time and remembers only what it served itself.
+ * Clients on a real table, over HTTP or directly, with counts of everything that AWS charges for: requests at the
+ * client, invocations at the gateway, units at the engine, bytes where the logs are written. As on AWS, an environment
+ * of a function serves one request at a time and remembers only its own requests.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTable } from "../infra/local/create-table.js";
@@ -27,37 +27,40 @@ import { startFaultProxy } from "../test/support/fault-proxy.js";
 import { accessLineBytes, lineBytes, platformBytes } from "./log-bytes.js";
 import { QuietClock } from "./quiet-clock.js";
 
-/** How far it is, in ms one way: half to one and a half times as far, evenly. An assumption; nothing but the pace of a queue rests on it. */
+/**
+ * The network latency, in ms one way: uniform between half and one and a half times that. An assumption; only the idle
+ * times of contended keys depend on it.
+ */
 export const ONE_WAY_MS = { toTheApi: 8, toTheTable: 2 } as const;
 
-/** What was used. */
+/** The use of AWS. */
 export interface Counts {
   /** HTTP requests, each of them an invocation. */
   readonly requests: number;
   readonly writeUnits: number;
   readonly readUnits: number;
-  /** Everything the two log groups took, in bytes. */
+  /** The bytes in both log groups. */
   readonly logBytes: number;
 }
 
-/** Clients whose every use of AWS is counted. */
+/** Clients whose use of AWS is counted. */
 export interface Meter {
   readonly clock: QuietClock;
   readonly random: Random;
-  /** A client in a process of its own. */
+  /** Creates a client in its own process. */
   client(): LockClient;
-  /** Since the start, or since `clear`. */
+  /** The counts since the start, or since `clear`. */
   counts(): Counts;
   clear(): void;
   close(): Promise<void>;
 }
 
-/** Where the records are. */
+/** The place of the records. */
 export interface MeterOptions {
-  /** Of an engine. */
+  /** The URL of an engine. */
   readonly endpoint: string;
   readonly tableName: string;
-  /** What the gateway notes of each request. */
+  /** The gateway's access log format. */
   readonly accessLogFormat: string;
 }
 
@@ -65,10 +68,10 @@ const ACCOUNT = "111122223333";
 const SERVICE = "holdfast-prod-Locks";
 const SEED = 7;
 
-/** As long as API Gateway's own. */
+/** As long as API Gateway's request ids. */
 const REQUEST_ID = "JKJaXmPLvHcESHA=";
 
-/** The id of a role, as long as IAM's. */
+/** Returns the id of a role, as long as IAM's. */
 function roleId(order: number): string {
   return `AROAEXAMPLE${String(order).padStart(10, "0")}`;
 }
@@ -76,7 +79,7 @@ function roleId(order: number): string {
 interface Wire {
   readonly clock: QuietClock;
   readonly random: Random;
-  /** The time that a message takes. */
+  /** Waits for the latency of a message. */
   travel(oneWayMs: number): Promise<void>;
 }
 
@@ -84,7 +87,7 @@ function wireOf(clock: QuietClock, random: Random): Wire {
   return { clock, random, travel: (oneWayMs) => clock.sleep(oneWayMs * random.between(0.5, 1.5)) };
 }
 
-/** A client of the engine whose messages take their time. */
+/** A client of the engine whose messages have latency. */
 function tableClient(endpoint: string, { clock, travel }: Wire): DynamoDBClient {
   const client = engineClient(endpoint);
   client.middlewareStack.add(
@@ -100,7 +103,7 @@ function tableClient(endpoint: string, { clock, travel }: Wire): DynamoDBClient 
   return client;
 }
 
-/** The table's clock, which is this clock by the whole second. The SDK, which would correct its own by it, is shown the engine's. */
+/** The table's clock: this clock, in whole seconds. The SDK would correct its own clock by it, so the SDK gets the engine's. */
 function tableTime(client: DynamoDBClient, clock: QuietClock): ReturnType<typeof watchTableClock> {
   const time = watchTableClock(client, clock);
   const engines = new WeakMap<Headers, string | undefined>();
@@ -132,13 +135,13 @@ function tableTime(client: DynamoDBClient, clock: QuietClock): ReturnType<typeof
   return time;
 }
 
-/** An answer of the engine, as the SDK has it. */
+/** The engine's response, as the SDK returns it. */
 interface Response {
   readonly headers: Headers;
 }
 type Headers = Record<string, string | undefined>;
 
-/** What both ways have: an engine that counts, and a table on it. */
+/** The parts that both ways share: an engine that counts, and a table on it. */
 async function counting({ endpoint, tableName }: MeterOptions) {
   const direct = engineClient(endpoint);
   await createTable(direct, tableName);
@@ -153,7 +156,7 @@ async function counting({ endpoint, tableName }: MeterOptions) {
   };
   const storeOn = (client: DynamoDBClient): LockStore =>
     createDynamoStore({ client, tableName, policy: createPolicy(), clock: wire.clock, random: () => wire.random.unit() });
-  // Ids of one millisecond are ordered by their random part: that too must be the same in every run.
+  // Ids of the same millisecond are ordered by their random part, so that part too must be the same in every run.
   const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => wire.random.whole(0, 255));
   const clientOf = (api: ServiceApi): LockClient =>
     createClient({ api, clock: wire.clock, random: () => wire.random.unit(), ids: new LeaseIds(wire.clock, bytes) });
@@ -164,7 +167,8 @@ async function counting({ endpoint, tableName }: MeterOptions) {
   return { proxy, wire, table, storeOn, clientOf, close };
 }
 
-/** Clients over HTTP. */
+/** Creates clients over HTTP. */
+// Over 60 lines: a server and its meters start and stop together.
 export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
   const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
   const { clock, random, travel } = wire;
@@ -227,7 +231,7 @@ export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
   };
 }
 
-/** An answer with its body here already. */
+/** Returns the response after its body has arrived. */
 async function whole(answer: ReturnType<typeof fetch>): ReturnType<typeof fetch> {
   const { status, headers, ...rest } = await answer.then(async (response) => ({
     status: response.status,
@@ -237,7 +241,7 @@ async function whole(answer: ReturnType<typeof fetch>): ReturnType<typeof fetch>
   return new globalThis.Response(rest.text === "" ? null : rest.text, { status, headers });
 }
 
-/** Clients straight on the table. They log nothing, unless they are told to. */
+/** Creates clients directly on the table. They don't log by default. */
 export async function meterOnTable(options: MeterOptions): Promise<Meter> {
   const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
   const { clock, random } = wire;

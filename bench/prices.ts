@@ -1,13 +1,13 @@
 /**
- * What AWS asks in us-east-1, in US dollars, without its free tiers and discounts for volume. AWS shows most of these only
- * by script, so beside its own page stands the one on which the figure was read. Whoever brings the list up to
- * date changes `PRICED_ON` too.
+ * AWS's prices in us-east-1, in US dollars, without the free tiers and volume discounts. AWS loads most prices by
+ * script, so each price has AWS's own page and the page on which the figure was read. An update of the list also
+ * changes `PRICED_ON`.
  */
 
-/** When the figures were read. */
+/** The date on which the figures were read. */
 export const PRICED_ON = "2026-11-22";
 
-/** Where they hold. */
+/** The region of the prices. */
 export const REGION = "us-east-1";
 
 /** A price. */
@@ -15,7 +15,7 @@ export interface Price {
   readonly what: string;
   readonly usd: number;
   readonly per: string;
-  /** Of AWS, and where the figure was read, if that is another. */
+  /** AWS's page, and the page on which the figure was read, if that is another. */
   readonly pages: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const READ_LOGS = "https://hykell.com/kb/platform-specific-guides/aws-cloudwatch
 const LAMBDA = "https://aws.amazon.com/lambda/pricing/";
 const READ_LAMBDA = "https://cloudchipr.com/blog/aws-lambda-pricing";
 
-/** The list. */
+/** The price list. */
 export const PRICES = {
   writeUnits: { what: "DynamoDB, on demand: write", usd: 0.625, per: "million units", pages: [DYNAMODB, READ_DYNAMODB] },
   readUnits: { what: "DynamoDB, on demand: read", usd: 0.125, per: "million units", pages: [DYNAMODB, READ_DYNAMODB] },
@@ -70,16 +70,16 @@ export const PRICES = {
 
 const BYTES_PER_GB = 1024 ** 3;
 
-/** What is assumed, since nothing here was measured on AWS. */
+/** Assumptions, because nothing here was measured on AWS. */
 export interface Assumptions {
-  /** What Lambda bills of a request, in ms. */
+  /** The time that Lambda bills for a request, in ms. */
   readonly billedMs: number;
   /** The part of the requests that is traced, beyond the first of each second. */
   readonly traced: number;
   readonly memoryMb: number;
 }
 
-/** Of one lock, or of a million in millions of dollars. */
+/** The cost of one lock, or of a million locks in millions of dollars. */
 export interface Cost {
   readonly gateway: number;
   readonly lambda: number;
@@ -89,7 +89,7 @@ export interface Cost {
   readonly total: number;
 }
 
-/** What was used, as it is charged. */
+/** The use of AWS, in the units of its prices. */
 export interface Used {
   readonly requests: number;
   readonly writeUnits: number;
@@ -97,7 +97,7 @@ export interface Used {
   readonly logBytes: number;
 }
 
-/** Dollars for a million times as much. */
+/** The cost in dollars of a million times that use. */
 export function costOfAMillion(used: Used, { billedMs, traced, memoryMb }: Assumptions): Cost {
   const gbSeconds = ((used.requests * billedMs) / 1000) * (memoryMb / 1024);
   const parts = {

@@ -1,20 +1,20 @@
 /**
- * Time that passes only while nothing is on its way: requests are real, and yet take no time but what they
- * are given, so an hour of heartbeats is over in a second and comes to the same counts at every run.
+ * Time that passes only while no message is in transit. Requests are real but take only the simulated latency, so an
+ * hour of heartbeats passes in a second and gives the same counts in every run.
  */
 import type { Timer } from "../lib/core/time.js";
 import { VirtualClock } from "../lib/testing/virtual-clock.js";
 
-/** Turns of the event loop after which whatever an answer set going has been sent. */
+/** Turns of the event loop after which all follow-up requests of a response have been sent. */
 const SETTLING_TURNS = 3;
 
-/** A clock that waits for what is on its way. */
+/** A clock that waits for messages in transit. */
 export class QuietClock extends VirtualClock {
   readonly #due = new Set<{ readonly atMs: number }>();
   #underWay = 0;
   #quiet: () => void = () => undefined;
 
-  /** Whole, as a machine's is. */
+  /** In whole ms, like a machine's clock. */
   override wallMs(): number {
     return Math.floor(super.wallMs());
   }
@@ -38,17 +38,17 @@ export class QuietClock extends VirtualClock {
     return new Promise((resolve) => void this.after(ms, resolve));
   }
 
-  /** Something is on its way now; time stands until {@link arrived}. */
+  /** Records that a message is in transit. Time stops until {@link arrived}. */
   sent(): void {
     this.#underWay++;
   }
 
-  /** It is there, or is answered. */
+  /** Records that the message arrived or was answered. */
   arrived(): void {
     if (--this.#underWay === 0) this.#quiet();
   }
 
-  /** Lets time pass until `promise` settles. @throws Error when nothing is due any more, or after `limitMs`. */
+  /** Lets time pass until `promise` settles. @throws Error if no timer is due, or after `limitMs`. */
   override async settle<T>(promise: Promise<T>, limitMs = Number.POSITIVE_INFINITY): Promise<T> {
     let done = false;
     const isDone = (): boolean => done;

@@ -1,6 +1,6 @@
 /**
- * What a library for message schemas costs a cold start: the table of docs/decisions/001. Each candidate
- * writes the same schema, in the form that bundles smallest, and makes JSON Schema of it. Needs npm.
+ * The cost of a library for message schemas at a cold start: the table of docs/decisions/001. Each candidate defines
+ * the same schema, in its form with the smallest bundle, and creates JSON Schema from it. Needs npm.
  */
 import { build } from "esbuild";
 import { execFile } from "node:child_process";
@@ -12,7 +12,7 @@ import { markdownTable, median, milliseconds } from "./table.js";
 
 const run = promisify(execFile);
 
-/** Each measured as often, in turns, in a process of its own. */
+/** The number of imports of each candidate. The candidates alternate, and each import has its own process. */
 const IMPORTS = 9;
 const PACKAGES = { valibot: "1.5.0", "@valibot/to-json-schema": "1.8.0", zod: "4.6.7", typebox: "1.4.3" };
 const ZOD_ENDS = `
@@ -21,7 +21,7 @@ const ZOD_ENDS = `
 
 interface Candidate {
   readonly title: string;
-  /** A module that exports `accepts(value)`, which finds out what is wrong, and `document()`. */
+  /** A module that exports `accepts(value)`, which finds the errors of a value, and `document()`. */
   readonly source: string;
 }
 
@@ -78,7 +78,7 @@ const CANDIDATES: readonly Candidate[] = [
   },
 ];
 
-/** What all of them must say of these values; otherwise they are not the same schema. */
+/** Values that every candidate must judge alike; otherwise the schemas differ. */
 const VALUES: readonly (readonly [value: object, accepted: boolean])[] = [
   [{ key: "ORDER_1231" }, true],
   [{ key: "ORDER_1231", leaseMs: 30_000, owner: "checkout-7", mode: "shared" }, true],
@@ -92,7 +92,7 @@ const VALUES: readonly (readonly [value: object, accepted: boolean])[] = [
   [{ key: "a", other: 1 }, false],
 ];
 
-/** The table. @throws Error when npm can't install the candidates, or one of them has another schema. */
+/** Returns the table. @throws Error if npm can't install the candidates, or one of them has another schema. */
 export async function schemas(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-schemas-"));
   try {
@@ -123,7 +123,7 @@ async function install(directory: string): Promise<void> {
   }
 }
 
-/** As the function is bundled: one minified module, the packages' own modules before their CommonJS. */
+/** Bundles as for the function: one minified module, the packages' ES modules preferred to CommonJS. */
 async function bundle(source: string, directory: string, outfile: string): Promise<string> {
   await build({
     stdin: { contents: source, resolveDir: directory },
@@ -145,7 +145,7 @@ async function check(title: string, file: string): Promise<void> {
   if (JSON.stringify(document().required) !== '["key"]') throw new Error(`${title} makes another JSON Schema`);
 }
 
-/** How long a fresh process takes to import it. */
+/** The time that a fresh process takes to import it. */
 async function importMs(file: string): Promise<number> {
   const program = `const began = performance.now(); await import(${JSON.stringify(file)}); console.log(performance.now() - began)`;
   return Number((await run(process.execPath, ["--input-type=module", "--eval", program])).stdout);

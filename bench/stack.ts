@@ -1,4 +1,4 @@
-/** The stack as it would be deployed, read for what costs money: what stands by itself, and what each request writes to a log. */
+/** Reads the stack's template for its costs: resources with a fixed price, and the log output of each request. */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,11 +11,11 @@ import { HoldfastStack } from "../infra/stack.js";
 /** A resource of a template. */
 interface Resource {
   readonly Type: string;
-  // Whatever the resource has.
+  // The properties depend on the resource.
   readonly Properties: Readonly<Record<string, any>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- read off a template
 }
 
-/** What is deployed. */
+/** The parts of the deployment that costs depend on. */
 export interface DeployedStack {
   readonly alarms: number;
   readonly dashboards: number;
@@ -24,11 +24,11 @@ export interface DeployedStack {
   readonly memoryMb: number;
   readonly tracing: boolean;
   readonly pointInTimeRecovery: boolean;
-  /** What the gateway notes of a request, with `$context.…` for what it puts in. */
+  /** The gateway's access log format, with `$context.…` for its variables. */
   readonly accessLogFormat: string;
-  /** Requests a second to each route of that kind. */
+  /** Requests per second to each route of that kind. */
   readonly throttles: { readonly other: number; readonly acquire: number };
-  /** How long a function may run, in seconds. */
+  /** The function's timeout, in seconds. */
   readonly functionTimeoutSec: number;
 }
 

@@ -1,7 +1,7 @@
-/** What every benchmark prints: a markdown table, and when and where its figures were made. */
+/** The output of every benchmark: a markdown table, and the date and machine of its figures. */
 import { availableParallelism } from "node:os";
 
-/** A markdown table, its columns as wide as prettier would have them. The first row is its head. */
+/** A markdown table, formatted like prettier's. The first row is the head. */
 export function markdownTable(rows: readonly (readonly string[])[]): string {
   const [head = []] = rows;
   const widths = head.map((_, column) => Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)));
@@ -16,7 +16,7 @@ export function provenance(): string {
   return `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${availableParallelism()} cores`;
 }
 
-/** The middle one. @throws RangeError when there is none. */
+/** The median. @throws RangeError if `figures` is empty. */
 export function median(figures: readonly number[]): number {
   const middle = figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)];
   if (middle === undefined) throw new RangeError("the median of nothing");

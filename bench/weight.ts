@@ -1,6 +1,6 @@
 /**
- * What the client over HTTP weighs in a user's bundle, minified and gzipped; and what it would weigh without each of its
- * parts, left out one after the other: the files of a part are replaced by names that lead nowhere.
+ * The size of the HTTP client in a user's bundle, minified and gzipped, and its size as parts are left out, one after
+ * another. The files of a part that is left out are replaced by names without content.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,18 +11,18 @@ import { markdownTable } from "./table.js";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** Parts without which a client could still take, keep and release a lock; largest first. */
+/** Parts that a client doesn't need to acquire, renew and release a lock; largest first. */
 const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
-  ["runs", ["client/run-once.ts", "client/values.ts", "client/runs.ts", "client/run-options.ts", "core/canonical.ts"]],
-  ["one place in the queue for a process", ["client/line.ts"]],
-  ["sets of keys", ["client/sets.ts", "client/lease-set.ts"]],
-  ["elections, watches, SIGTERM", ["client/elect.ts", "client/watch.ts", "client/sigterm.ts"]],
-  ["handles", ["client/handles.ts"]],
-  ["heartbeats sent together", ["client/heartbeats.ts"]],
-  ["detach and attach", ["client/hand-over.ts", "client/handle.ts"]],
+  ["runs", ["client/run/run-once.ts", "client/run/json-codec.ts", "client/run/runs.ts", "client/run/run-options.ts", "core/canonical.ts"]],
+  ["one place in the queue for a process", ["client/acquire/local-queue.ts"]],
+  ["sets of keys", ["client/acquire/sets.ts", "client/acquire/set-calls.ts", "client/lease/lease-set.ts"]],
+  ["elections, watches, SIGTERM", ["client/coordination/elect.ts", "client/coordination/watch.ts", "client/sigterm.ts"]],
+  ["handles", ["client/coordination/lock-handles.ts"]],
+  ["heartbeats sent together", ["client/lease/renewal-batcher.ts"]],
+  ["detach and attach", ["client/acquire/transfer.ts", "client/lease/detached-lease.ts"]],
 ];
 
-/** The table. */
+/** Returns the table. */
 export async function weight(): Promise<string> {
   const left: string[] = [];
   const rows = [

@@ -1,8 +1,8 @@
-/** An error of the command line's own: what happened, what to do next, and the status to end with. */
+/** An error of the command line: what happened, advice, and the exit status. */
 import type { ExitName } from "./exit-codes.js";
 import { EXITS } from "./exit-codes.js";
 
-/** The `code` of each kind with `--json`: the service's and the SDK's where they have one, so that a program reads one vocabulary. */
+/** The `code` of each kind for `--json`: that of the service or the SDK where they have one, so that programs read one vocabulary. */
 export const CODES: Readonly<Record<ExitName, string>> = {
   ok: "ok",
   usage: "invalid-request",
@@ -19,16 +19,16 @@ export const CODES: Readonly<Record<ExitName, string>> = {
   notExecutable: "not-executable",
   commandNotFound: "command-not-found",
 };
-/** The `code` of a command that a signal ended while it waited. */
+/** The `code` of a command that a signal interrupted while it waited. */
 export const INTERRUPTED = "interrupted";
 
-/** What goes with a complaint. */
+/** The details of a CLI error. */
 export interface CliErrorDetails {
-  /** @default that of its kind */
+  /** The code. @default that of its kind */
   readonly code?: string;
-  /** What to do now. */
+  /** The advice. */
   readonly next?: string;
-  /** @default the one of its name */
+  /** The exit status. @default that of its kind */
   readonly status?: number;
 }
 
@@ -47,9 +47,9 @@ export class CliError extends Error {
   }
 }
 
-/** A signal came while nothing ran yet: what was waited for is given up, and nothing of it stays behind. */
+/** A signal arrived before anything ran: the wait is cancelled and leaves nothing behind. */
 export class Interrupted extends Error {
-  /** What the SDK throws on when a wait is given up. */
+  /** The name of the error that the SDK rethrows when a wait is cancelled. */
   override readonly name = "AbortError";
 
   constructor(

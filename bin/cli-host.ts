@@ -1,21 +1,21 @@
-/** Who carries the commands out: what each of them is given by the program that was called. */
+/** The host of the commands: the services that the running program provides to each of them. */
 import type { ConnectionOptions } from "./connection.js";
 import type { RunContext, CommandContext } from "./context.js";
 
-/** Options that every command has. */
+/** Options of every command. */
 export interface GlobalOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** What a command of the program is carried out with. */
+/** The services for carrying out a command. */
 export interface CliHost {
-  /** For a command that looks or operates. */
+  /** Returns the context of a command that inspects or operates. */
   context(options: GlobalOptions, mode: "changes" | "looks"): Promise<CommandContext>;
-  /** For a command that runs another. */
+  /** Returns the context of a command that runs another command. */
   runContext(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext>;
-  /** All that was given, in order. */
+  /** All arguments, in order. */
   readonly argv: readonly string[];
   readonly print: CommandContext["print"];
-  /** The status to end with. */
+  /** Sets the exit status. */
   ends(status: number): void;
 }

@@ -1,7 +1,7 @@
 /**
- * Completion for shells. What may stand at a place is worked out by a library, from the program itself; the shell's
- * part asks for it word by word. It never evaluates a word that stands on the line, and what follows `--` is another
- * command's, so that pressing TAB runs nothing.
+ * Shell completion. A library computes the candidates for a position from the program itself, and the shell script asks for them word by
+ * word. The script never evaluates a word of the command line, and words after `--` belong to another command, so pressing TAB runs
+ * nothing.
  */
 import { RootCommand } from "@bomb.sh/tab";
 import type { Command, Option } from "commander";
@@ -50,12 +50,12 @@ _holdfast() {
 if [[ $funcstack[1] == _holdfast ]]; then _holdfast "$@"; else compdef _holdfast holdfast; fi
 `;
 
-/** The shell's part. */
+/** Returns the shell's script. */
 export function scriptFor(shell: "bash" | "zsh"): string {
   return shell === "bash" ? BASH : ZSH;
 }
 
-/** Prints what may stand at the place of the last of \`words\`, one a line, with its meaning after a tab. */
+/** Prints the candidates for the last of `words`, one per line, with their meaning after a tab. */
 export function complete(program: Command, words: readonly string[]): void {
   const root = new RootCommand();
   for (const command of program.commands) {

@@ -1,18 +1,18 @@
 /**
- * Where the locks are: the service at a URL, or straight on a table. What a call needs is loaded when it is
- * known, so that asking for help loads no client, and a service's user no AWS SDK.
+ * Connects to the locks: a service at a URL, or directly a table. Modules are loaded on demand, so `--help` loads no client, and users of a
+ * service load no AWS SDK.
  */
 import { hostname, userInfo } from "node:os";
 import type { LockClient, LockClientEvent } from "../lib/index.js";
 import { CliError } from "./cli-error.js";
 
-/** What the command line says of it. */
+/** The connection options of the command line. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly table?: string;
   readonly namespace?: string;
   readonly region?: string;
-  /** Undefined: as the URL's host suggests. */
+  /** True to sign requests. Undefined: decided by the URL's host. */
   readonly sign?: boolean;
   readonly owner?: string;
 }
@@ -21,13 +21,13 @@ const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
 
 const OF_THE_ENVIRONMENT = "of the environment";
 
-/** What to do where AWS's tools would not know who asks either, or where. */
+/** Advice for missing AWS credentials or a missing region. */
 export const AWS_SETTINGS =
   "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and --region or AWS_REGION, as for any AWS tool.";
 
 /**
- * A client. Sends nothing yet.
- * @throws CliError when it isn't said where, or said twice, or a package is missing; InvalidRequestError for a URL that is none.
+ * Creates a client, which sends nothing yet.
+ * @throws CliError if the location is missing or given twice, or a package is missing; InvalidRequestError for an invalid URL.
  */
 export async function connect(
   options: ConnectionOptions,
@@ -35,7 +35,7 @@ export async function connect(
   onEvent?: (event: LockClientEvent) => void,
 ): Promise<LockClient> {
   const { url, table } = whereOf(options, env);
-  // Node 20 is what this project supports; that the AWS SDK will leave it one day is no news for who waits for a lock.
+  // This project supports Node 20; suppress the AWS SDK's warning that it will drop it.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
   const common = { owner: options.owner ?? ownerHere(), ...(onEvent && { onEvent }) };
   if (table !== undefined) return onTable(table, options, common);
@@ -50,17 +50,17 @@ export async function connect(
   return createLockClient({ url, token, ...(sign && { sign }), ...common });
 }
 
-/** What requests to `url` are signed for: a region's name, or the one `of the environment`; undefined: they are not. */
+/** Returns the region for which requests to `url` are signed, or `of the environment`; undefined if they are not signed. */
 export function signingRegion({ protocol, hostname: host }: URL, { sign, region }: ConnectionOptions): string | undefined {
   const regionOfHost = protocol === "https:" ? EXECUTE_API_HOST.exec(host)?.[1] : undefined;
   const signs = sign ?? regionOfHost !== undefined;
   return signs ? (region ?? regionOfHost ?? OF_THE_ENVIRONMENT) : undefined;
 }
 
-/** Where the locks are. */
+/** The location of the locks. */
 export type Where = { readonly url: string; readonly table?: undefined } | { readonly table: string; readonly url?: undefined };
 
-/** The options go before the environment. @throws CliError when neither says, or both say both */
+/** Returns the location; options take precedence over the environment. @throws CliError if it is missing, or the environment has both */
 export function whereOf({ url, table }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
   if (url !== undefined) return { url };
   if (table !== undefined) return { table };
@@ -78,7 +78,7 @@ export function whereOf({ url, table }: ConnectionOptions, env: NodeJS.ProcessEn
 
 async function onTable(tableName: string, { namespace, region }: ConnectionOptions, common: object): Promise<LockClient> {
   const { createLockClient } = await needing(() => import("../lib/dynamodb.js"), ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"]);
-  // The SDK's own bounds on calls stay as they are: the region is all that is said here.
+  // Sets only the region; the SDK's default limits on calls stay.
   if (region !== undefined) process.env["AWS_REGION"] = region;
   return createLockClient({ tableName, ...(namespace !== undefined && { namespace }), ...common });
 }
@@ -87,7 +87,7 @@ async function signer(region: string, url: string) {
   const { sigv4 } = await needing(() => import("../lib/sigv4.js"), ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"]);
   const sign = sigv4(region === OF_THE_ENVIRONMENT ? {} : { region });
   try {
-    await sign({ method: "GET", url, headers: {} }); // What can't sign this can't sign what follows: there is nothing to wait for.
+    await sign({ method: "GET", url, headers: {} }); // If this can't be signed, later requests can't either, so fail now.
   } catch (error) {
     throw new CliError("config", `requests can't be signed: ${error instanceof Error ? error.message : String(error)}`, {
       next: AWS_SETTINGS,
@@ -96,7 +96,7 @@ async function signer(region: string, url: string) {
   return sign;
 }
 
-/** What `load` gives. These packages are for some users only, and not installed with the others. */
+/** Returns the result of `load`. Only some users need these packages, so they are not installed by default. */
 async function needing<T>(load: () => Promise<T>, packages: readonly string[]): Promise<T> {
   try {
     return await load();
@@ -106,7 +106,7 @@ async function needing<T>(load: () => Promise<T>, packages: readonly string[]): 
   }
 }
 
-/** A label for people: who, and where. */
+/** Returns a label for people: user, host and process id. */
 export function ownerHere(): string {
   return `${userHere()}@${hostname()}:${process.pid}`;
 }
@@ -115,6 +115,6 @@ function userHere(): string {
   try {
     return userInfo().username;
   } catch {
-    return String(process.getuid?.() ?? "somebody"); // A user without a name, as containers have them.
+    return String(process.getuid?.() ?? "somebody"); // A user without a name, as in containers.
   }
 }

@@ -1,29 +1,29 @@
-/** What a command of `holdfast` works with: the locks, and the person or program that called it. */
+/** The context of a `holdfast` command: the lock client, and the user or program that called it. */
 import type { LockClient } from "../lib/index.js";
 import type { Signals } from "./exec/signals.js";
 import type { Screen } from "./terminal.js";
 
-/** For commands that look and operate. */
+/** The context of commands that inspect and operate. */
 export interface CommandContext {
   readonly locks: LockClient;
   readonly signals: Signals;
-  /** What stdout is shown on. */
+  /** The screen of stdout. */
   readonly screen: Screen;
   readonly asJson: boolean;
-  /** Prints to stdout; resolves when more may be printed. */
+  /** Prints to stdout. Resolves when more can be printed. */
   readonly print: (text: string | Uint8Array) => Promise<void>;
-  /** Says a line on stderr, where it is in nobody's way. */
+  /** Prints a line to stderr, separate from the output. */
   readonly say: (line: string) => void;
 }
 
-/** For commands that run another. */
+/** The context of commands that run another command. */
 export interface RunContext extends CommandContext {
-  /** The label under which it holds and waits. */
+  /** The owner label of its leases and waits. */
   readonly owner: string;
-  /** Whether a person reads stderr at a terminal. */
+  /** True if stderr is a terminal. */
   readonly isWatched: boolean;
-  /** The environment of the command that is run, as this process was given it. */
+  /** The environment for the command, as this process received it. */
   readonly env: NodeJS.ProcessEnv;
-  /** Says a line on stderr to who wants to hear everything. */
+  /** Prints a line to stderr with `--verbose`. */
   readonly tell: (line: string) => void;
 }

@@ -1,4 +1,4 @@
-/** Durations as people write and read them: `500ms`, `30s`, `1h30m`. A number without a unit is never guessed at. */
+/** Durations in the form that people write: `500ms`, `30s`, `1h30m`. A number without a unit is refused. */
 
 const UNITS = [
   ["d", 86_400_000],
@@ -8,10 +8,10 @@ const UNITS = [
   ["ms", 1],
 ] as const;
 
-/** Days first, each unit at most once, whole numbers. */
+/** Whole numbers, from days to milliseconds, with each unit at most once. */
 const DURATION = /^(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 
-/** `text` in ms, or one sentence that says what is wrong with it. */
+/** Parses `text` into ms, or returns one sentence about the mistake. */
 export function parseDuration(text: string): { readonly ms: number } | { readonly wrong: string } {
   if (/^\d+$/.test(text)) return { wrong: `${text} has no unit: write ${text}s, or ${text} with ms, m, h or d.` };
   const found = DURATION.exec(text);
@@ -20,7 +20,7 @@ export function parseDuration(text: string): { readonly ms: number } | { readonl
   return Number.isSafeInteger(ms) ? { ms } : { wrong: "It is too long." };
 }
 
-/** `ms` in its two largest units, rounded down: `1h 30m`, `12s`, `840ms`. Below nothing is nothing. */
+/** Formats `ms` in its two largest units, rounded down: `1h 30m`, `12s`, `840ms`. Negative values are formatted as `0s`. */
 export function formatDuration(ms: number): string {
   const first = UNITS.findIndex(([, unitMs]) => ms >= unitMs);
   const [unit, unitMs] = UNITS[first] ?? ["s", 1000];

@@ -1,16 +1,16 @@
 /**
- * What a status of `holdfast` means: the numbers of sysexits.h where it has one, those of the shell where a
- * command runs. docs/command-line.md has the same table, by test.
+ * The exit statuses of `holdfast`: the numbers of sysexits.h where it has one, and those of the shell for running a command.
+ * docs/command-line.md has the same table; a test compares them.
  */
 
 interface Exit {
   readonly status: number;
-  /** Its name in sysexits.h, where it is from there. */
+  /** Its name in sysexits.h; empty if it has none there. */
   readonly name: string;
   readonly meaning: string;
 }
 
-/** Every status that `holdfast` ends with by itself. Those of the command that it runs stand beside them. */
+/** Every status of `holdfast` itself. The command that it runs can end with others. */
 export const EXITS = {
   ok: { status: 0, name: "EX_OK", meaning: "Done" },
   usage: { status: 64, name: "EX_USAGE", meaning: "The command line breaks a rule. Nothing was sent, or it was refused" },
@@ -52,8 +52,8 @@ export const EXITS = {
   commandNotFound: { status: 127, name: "", meaning: "The command was not found" },
 } as const satisfies Record<string, Exit>;
 
-/** Which of them. */
+/** The name of a status. */
 export type ExitName = keyof typeof EXITS;
 
-/** A process that a signal ended has this status more than the signal's number, as in a shell. */
+/** The status of a process that a signal ended is this plus the signal's number, as in a shell. */
 export const SIGNAL_BASE = 128;

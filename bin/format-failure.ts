@@ -1,6 +1,6 @@
 /**
- * What went wrong, in one or two lines, and the status to end with: what happened, whether it did happen, what to
- * do next. A refusal's own word on that decides, never the kind of error alone.
+ * Formats failures in one or two lines with an exit status: what happened, whether the change may have been made, and advice. The refusal's
+ * own fields decide that, not just the type of the error.
  */
 import { constants } from "node:os";
 import type { LockError } from "../lib/index.js";
@@ -12,18 +12,18 @@ import type { ExitName } from "./exit-codes.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
 import { plain } from "./terminal.js";
 
-/** A failure as it is told. */
+/** A failure as reported to the user. */
 export interface Failure {
   readonly status: number;
-  /** Of the service or the SDK, or one of the command line's own. */
+  /** A code of the service, the SDK or the command line. */
   readonly code: string;
   readonly message: string;
-  /** `""` when there is nothing to say. */
+  /** The advice; `""` if there is none. */
   readonly next: string;
   readonly definite: boolean;
 }
 
-/** The status for each code of the service and of the SDK. One that isn't here is the service's of a newer version. */
+/** The status for each code of the service and of the SDK. An unknown code comes from a newer service. */
 const EXIT_OF: Readonly<Record<string, ExitName>> = {
   "invalid-request": "usage",
   "too-large": "usage",
@@ -57,7 +57,7 @@ const EXIT_OF: Readonly<Record<string, ExitName>> = {
   "unsupported-media-type": "internal",
 };
 
-/** Options as the SDK names them. */
+/** The command-line options by their names in the SDK. */
 const OPTIONS: Readonly<Record<string, string>> = {
   url: "--url",
   tableName: "--table",
@@ -77,10 +77,10 @@ const OPTIONS: Readonly<Record<string, string>> = {
   key: "KEY",
 };
 
-/** What the failed one was to do: run a command, change something, or only look. */
+/** The purpose of the failed command: run a command, change something, or only read. */
 export type CommandMode = "runs" | "changes" | "looks";
 
-/** What is told of an error, whatever was thrown, by a command that found the locks at `where`. */
+/** Returns the failure for any thrown value, of a command with the locks at `where`. */
 export function failureOf(error: unknown, mode: CommandMode, where?: Where): Failure {
   if (error instanceof CliError) {
     const { status, code, message, next } = error;
@@ -101,7 +101,7 @@ export function failureOf(error: unknown, mode: CommandMode, where?: Where): Fai
   return { status: EXITS.internal.status, code: CODES.internal, message, next: "This is a defect of holdfast.", definite: false };
 }
 
-/** The failure as lines of text, or as one of JSON. */
+/** Formats the failure as lines of text, or as one line of JSON. */
 export function formatFailure({ status, code, message, next, definite }: Failure, asJson: boolean): string {
   if (asJson) return JSON.stringify({ error: { status, code, message, definite, ...(next !== "" && { next }) } });
   return [`holdfast: ${plain(message)}`, ...(next === "" ? [] : [plain(next)])].join("\n");
@@ -111,19 +111,19 @@ function isOfTheSdk(error: unknown): error is LockError {
   return error instanceof Error && typeof (error as Partial<LockError>).code === "string" && "definite" in error && "retry" in error;
 }
 
-/** The 404 of a gateway, of another server, or of the service for a path that it doesn't have: the path of the URL is wrong. */
+/** A 404 from a gateway, from another server, or from the service for an unknown path: the path of the URL is wrong. */
 const NO_SUCH_PATH = /before the service was reached|The API has no such path/;
 const PERHAPS_DONE = "It may have been done or not; doing it again is safe.";
-/** The table's own word that it is not one of holdfast's; else the region or the credentials are wrong. */
+/** The table's messages if it is not one of holdfast's; otherwise the region or the credentials are wrong. */
 const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 
-/** The status's name. A wrong URL is a wrong configuration too. */
+/** Returns the status's name. A wrong URL counts as a wrong configuration. */
 function exitOf({ code, message }: LockError): ExitName {
   if (code === "not-found" && NO_SUCH_PATH.test(message)) return "config";
   return EXIT_OF[code] ?? "internal";
 }
 
-/** Whether it happened, and what to do now. */
+/** Returns the advice, including whether the change may have happened. */
 function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Where | undefined): string {
   const { definite } = error;
   if (exit === "config") {
@@ -150,10 +150,10 @@ function correctionFor({ code, message }: LockError, { url, table }: Partial<Whe
 
 const IN_MILLISECONDS = /(\d+) given; it is in milliseconds, a whole number (?:of at least|from) (\d+)(?: to (\d+))?/;
 
-/** What the SDK says of its options, in those of the command line. */
+/** Rewrites the SDK's option names into those of the command line. */
 function inOptions(message: string): string {
   return message
-    .replace(/; key\(.*\) makes one$/, "") // How the SDK's users make one.
+    .replace(/; key\(.*\) makes one$/, "") // Advice for users of the SDK only.
     .replace(/^forceRelease /, "break ")
     .replace(/^(\w+):/, (whole, field: string) => (OPTIONS[field] === undefined ? whole : `${OPTIONS[field]}:`))
     .replace(IN_MILLISECONDS, (_, given: string, from: string, to?: string) => {

@@ -1,4 +1,4 @@
-/** Carries a command line out, and tells what went wrong: once, in a line or two, with a status that says which kind it was. */
+/** Carries out a command line and reports a failure once, in a line or two, with a status for its kind. */
 import { createRequire } from "node:module";
 import { CommanderError } from "commander";
 import type { CliHost, GlobalOptions } from "./cli-host.js";
@@ -15,13 +15,14 @@ import type { RunContext, CommandContext } from "./context.js";
 import { Signals } from "./exec/signals.js";
 import { plain, screenOn } from "./terminal.js";
 
-/** The process that a command line belongs to: its environment, its output, and the signals that it is sent. */
+/** The process of a command line: its environment, its output, and its signals. */
 export type CliProcess = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "on">;
 
-/** Carries it out. Resolves with the status to end with; never rejects. */
+/** Carries out a command line. Resolves with the exit status; never rejects. */
+// Over 60 lines: the host that it gives to the commands shares its variables.
 export async function main(argv: readonly string[], host: CliProcess = process): Promise<number> {
   const { stdout, stderr } = host;
-  // As it was given: what is set here, for the AWS SDK, is nobody else's.
+  // A copy: variables that are set here, for the AWS SDK, must not reach the command.
   const env = { ...host.env };
   let status: number = EXITS.ok.status;
   let mode: CommandMode = "looks";
@@ -29,12 +30,12 @@ export async function main(argv: readonly string[], host: CliProcess = process):
   let unprinted: CliError | undefined;
   let giveUp: (reason: Error) => void = () => undefined;
   const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
-  givenUp.catch(() => undefined); // Nobody may be waiting for it.
+  givenUp.catch(() => undefined); // Avoids an unhandled rejection.
   const print = printerOn(stdout, {
     onClosed: () => {
       if (mode !== "runs") process.exit(SIGNAL_BASE + constants.signals.SIGPIPE);
     },
-    // A command that runs goes on, and so does the record of its run.
+    // A running command goes on, and so does the record of its run.
     onFailed: ({ message }) => {
       unprinted = new CliError("notPrinted", `the output could not be written: ${message}`);
       if (mode !== "runs") giveUp(unprinted);
@@ -64,7 +65,7 @@ export async function main(argv: readonly string[], host: CliProcess = process):
         else if (type === "renew-failed") tell(`${key} could not be renewed yet: ${why}`);
         else if (type === "release-failed" && !lost.has(fencingToken)) say(`${key} is free only when its lease is over: ${why}`);
       });
-      // Of a pipe isTTY is undefined, whatever its type says.
+      // For a pipe, isTTY is undefined, whatever its type says.
       const isWatched = (process.stderr.isTTY as boolean | undefined) === true;
       return { ...contextWith(locks, options), env, tell, owner, isWatched } satisfies RunContext;
     },
@@ -93,12 +94,12 @@ export async function main(argv: readonly string[], host: CliProcess = process):
     } catch (error) {
       if (!(error instanceof CommanderError)) throw error;
       if (error.code === "commander.help") status = EXITS.usage.status;
-      else if (error.exitCode !== 0) throw misuse(error, argv); // Otherwise it is help or the version, and was printed.
+      else if (error.exitCode !== 0) throw misuse(error, argv); // Otherwise help or the version was printed.
     }
   }
   try {
     await carryOut();
-    await print(""); // Behind all that was printed, so that its failure is known by now.
+    await print(""); // Waits for everything printed before, so that a failure is known.
     if (unprinted && status === EXITS.ok.status) throw unprinted;
     return status;
   } catch (error) {
@@ -108,7 +109,7 @@ export async function main(argv: readonly string[], host: CliProcess = process):
   }
 }
 
-/** A command line that the parser refused, and what it should have been. */
+/** Returns the error for a command line that the parser refused, with advice. */
 function misuse({ message }: CommanderError, argv: readonly string[]): CliError {
   const text = message.replace(/^error: /, "").replaceAll(/\s+/g, " ");
   const [name] = argv;
@@ -118,7 +119,7 @@ function misuse({ message }: CommanderError, argv: readonly string[]): CliError 
   return new CliError("usage", text, { next: "See holdfast --help, or --help after a command." });
 }
 
-/** As published: of the package that this file is in. */
+/** Returns the version of the package that contains this file. */
 function version(): string {
   const manifest = createRequire(import.meta.url)("holdfast/package.json") as { readonly version: string };
   return manifest.version;

@@ -1,14 +1,14 @@
-/** Printing to a stream that may be slow, full or gone. */
+/** Prints to a stream that can be slow, full or closed. */
 
-/** What is done when a stream takes no more. */
+/** The callbacks for a stream that accepts no more. */
 export interface PrintFailures {
-  /** Nobody listens any more: whoever listened has heard enough. */
+  /** Called if the reader has closed the stream. */
   readonly onClosed: () => void;
-  /** The text could not be written, as on a full disk. Called once. */
+  /** Called once if the text could not be written, for example on a full disk. */
   readonly onFailed: (error: Error) => void;
 }
 
-/** Prints to `stream`; resolves when the text is written or lost, so that more may be printed. */
+/** Returns a function that prints to `stream` and resolves when the text is written or lost, so that more can be printed. */
 export function printerOn(stream: NodeJS.WriteStream, { onClosed, onFailed }: PrintFailures): (text: string | Uint8Array) => Promise<void> {
   let isGone = false;
   const lost = (error: Error): void => {

@@ -1,6 +1,6 @@
 /**
- * The command line: every command with its options, their meanings and an example. What a command does is loaded
- * when it is called, so that help is there at once.
+ * The command line: every command with its options, their meanings and an example. A command's code is loaded when it is called, so that
+ * help appears at once.
  */
 import type { OutputConfiguration } from "commander";
 import { Command, Option } from "commander";
@@ -18,10 +18,10 @@ Example:
   $ holdfast lock nightly-report -- ./report.sh
   $ holdfast ls`;
 
-/** Of a command's help the last line. */
+/** The last line of every command's help. */
 const OF_ALL = "\nEvery command also takes --json, and where the locks are: see holdfast --help.";
 
-/** The program, whose actions are carried out with `caller`, and whose help is written to `output`, or else by this process. */
+/** Creates the program. `host` carries out its actions, and its help goes to `output`, by default to this process. */
 export function programFor(host: CliHost, version: string, output: Pick<OutputConfiguration, "writeOut" | "writeErr"> = {}): Command {
   const program = new Command("holdfast")
     .description(ABOUT)
@@ -38,7 +38,7 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .option("--sign", "sign requests (SigV4); those to AWS's execute-api are")
     .option("--no-sign", "never sign, not even requests to execute-api")
     .exitOverride()
-    // Help goes where all output goes, and an error is told where all errors are.
+    // Help goes to the common output; errors are reported by the caller.
     .configureOutput({ ...output, outputError: () => undefined })
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage().replace(" [options]", "")}` })
     .addHelpText("after", EXAMPLE);

@@ -1,4 +1,4 @@
-/** Rows as text in columns. On a screen that is too narrow, columns that may be cut are; on a pipe none is. */
+/** Formats rows as text in columns. If the screen is too narrow, some columns are shortened; on a pipe none are. */
 import type { Screen } from "./terminal.js";
 import { cutEnd, plain, widthOf } from "./terminal.js";
 
@@ -6,15 +6,15 @@ import { cutEnd, plain, widthOf } from "./terminal.js";
 export interface Column<T> {
   readonly title: string;
   readonly cell: (row: T) => string;
-  /** Numbers stand at the right. @default "left" */
+  /** The alignment; "right" for numbers. @default "left" */
   readonly align?: "left" | "right";
-  /** How narrow it may become, and what of it is shown then. @default never */
+  /** The smallest width of the column, and the function that shortens a cell. @default the column is never shortened */
   readonly cut?: { readonly columns: number; readonly to: (text: string, columns: number) => string };
 }
 
 const GAP = "  ";
 
-/** Lines without ends: a heading, then one for each row. */
+/** Returns a heading and a line for each row, without line ends. */
 export function tableOf<T>(columns: readonly Column<T>[], rows: readonly T[], { columns: room, colors }: Screen): readonly string[] {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ cell }) => plain(cell(row))))];
   const widths = columns.map((_, at) => cells.reduce((width, line) => Math.max(width, widthOf(line[at] ?? "")), 0));
@@ -25,7 +25,7 @@ export function tableOf<T>(columns: readonly Column<T>[], rows: readonly T[], { 
   });
 }
 
-/** Takes what is too much from the columns that may be cut: always from the widest, so that each keeps what it can. */
+/** Shrinks the columns that can be shortened until the table fits, always the widest first. */
 function narrow<T>(widths: number[], columns: readonly Column<T>[], room: number): void {
   const spare = (at: number): number => {
     const { title, cut } = columns[at] ?? {};
@@ -45,7 +45,7 @@ function padded<T>(cell: string, width: number, column: Column<T> | undefined): 
   return column?.align === "right" ? space + text : text + space;
 }
 
-/** A key in at most `columns`: its beginning and its end, since what tells keys apart may be in either. Keys are ASCII. */
+/** Returns a key in at most `columns`: its beginning and its end, because keys can differ in either. Keys are ASCII. */
 export function cutKey(key: string, columns: number): string {
   const head = Math.ceil((columns - 1) / 2);
   return `${key.slice(0, head)}…${key.slice(key.length - (columns - 1 - head))}`;

@@ -1,41 +1,41 @@
-/** The values of options, read from text. What can't be is refused by the parser, which names the option. */
+/** Parses option values. The parser refuses an invalid value and names the option. */
 import { InvalidArgumentError } from "commander";
 import { parseDuration } from "./duration.js";
 
-/** A duration in ms. */
+/** Parses a duration into ms. */
 export function duration(text: string): number {
   const parsed = parseDuration(text);
   if ("wrong" in parsed) throw new InvalidArgumentError(parsed.wrong);
   return parsed.ms;
 }
 
-/** A duration in ms, or for ever. */
+/** Parses a duration into ms, or `forever`. */
 export function durationOrForever(text: string): number | "forever" {
   return text === "forever" ? text : duration(text);
 }
 
-/** A whole number, not below nothing. */
+/** Parses a whole number of at least 0. */
 export function count(text: string): number {
   const number = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(number)) throw new InvalidArgumentError("It must be a whole number.");
   return number;
 }
 
-/** How many to show: some. */
+/** Parses a whole number of at least 1. */
 export function some(text: string): number {
   const number = count(text);
   if (number < 1) throw new InvalidArgumentError("It must be at least 1.");
   return number;
 }
 
-/** The status of a process. */
+/** Parses the exit status of a process. */
 export function exitStatus(text: string): number {
   const status = count(text);
   if (status > 255) throw new InvalidArgumentError("A status is from 0 to 255.");
   return status;
 }
 
-/** Statuses with commas between them. */
+/** Parses exit statuses separated by commas. */
 export function exitStatuses(text: string): readonly number[] {
   return text.split(",").map(exitStatus);
 }

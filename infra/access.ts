@@ -1,6 +1,6 @@
 /**
- * What a caller is allowed: the routes of the API it may call, or the part of the table it may touch. The
- * one place where a right is given to anybody outside.
+ * The permissions of callers: the API routes that they may call, or the part of the table that they may access. Every permission of an
+ * external caller is granted here.
  */
 import { Token } from "aws-cdk-lib";
 import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
@@ -11,7 +11,7 @@ import { TENANCY_KEY } from "../lib/store/dynamo/item.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
 import type { LockTable } from "./table.js";
 
-/** What somebody may do to what. */
+/** A set of actions on resources. */
 export interface Right {
   readonly actions: string[];
   readonly resourceArns: string[];
@@ -21,13 +21,13 @@ export interface Right {
 /** The API's only stage. */
 const STAGE = "$default";
 const KEY_PARAMETER = "{key}";
-/** What keys are made of; so a prefix has no wildcard in it, and can't leave its segment of the path. */
+/** A valid key prefix. It contains no wildcard, and no character that leaves its segment of the path. */
 const PREFIX = /^[A-Za-z0-9._:~-]{1,200}$/;
 
 /**
- * The right to call the routes of these duties. With a prefix: of keys that begin with it alone, and so
- * none of the routes that carry their keys in the body, where IAM does not look.
- * @throws Error when no key begins with the prefix.
+ * Returns the permission to call the routes of these duties. With a prefix, it covers only keys that begin with it, and so excludes routes
+ * with keys in the body, which IAM does not inspect.
+ * @throws Error if the prefix is invalid for keys.
  */
 export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string): Right {
   if (prefix !== undefined && !PREFIX.test(prefix)) {
@@ -46,7 +46,7 @@ export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string
   };
 }
 
-/** The service's own paths, which name no key and tell nothing of any, and those of keys that begin with the prefix, as sent or encoded. */
+/** Returns the path narrowed to keys with the prefix, plain and percent-encoded. The service's own paths reveal no key and stay allowed. */
 function underPrefix(path: string, prefix: string): string[] {
   if (path === "/v1/health" || path === "/v1/openapi.json") return [path];
   if (!path.includes(KEY_PARAMETER)) return [];
@@ -55,10 +55,10 @@ function underPrefix(path: string, prefix: string): string[] {
 }
 
 /**
- * The rights of a client straight on the table: to the items of one namespace, and to the item that records whether the
- * table has tenants, which a tenant's client may only read. `ForAllValues` also holds of a request that names no key at
- * all (a Scan), hence the `Null`.
- * @throws Error when clients could not be given that namespace.
+ * Returns the permissions of a client directly on the table: the items of one namespace, and the item that records whether the table has
+ * tenants, which a tenant's client may only read. `ForAllValues` is also true for a request without any key (a Scan), hence the `Null`
+ * condition.
+ * @throws Error if the namespace is invalid.
  */
 export function tableRights(table: LockTable, namespace: string): readonly [items: Right, tenancy: Right] {
   if (!Token.isUnresolved(namespace) && !NAMESPACE.test(namespace)) {

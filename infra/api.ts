@@ -1,7 +1,6 @@
 /**
- * The HTTP API before the functions. An authorizer stands before every route without exception, since the
- * caller's identity is what a lease belongs to; so it is the default, which a new route has without asking.
- * No CORS: a browser has no business here.
+ * The HTTP API in front of the functions. Every route has an authorizer, because a lease belongs to its caller's identity. The authorizer
+ * is the default, so new routes have it automatically. There is no CORS: browsers are not supported.
  */
 import { RemovalPolicy, Stack } from "aws-cdk-lib";
 import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
@@ -17,19 +16,19 @@ import type { Duty } from "../lambda/routes.js";
 import { dutyOf, PATHS, ROUTES } from "../lambda/routes.js";
 import type { Functions } from "./functions.js";
 
-/** Callers who bring a JSON Web Token instead of signing with IAM. */
+/** Options for callers that send a JSON Web Token instead of signing with IAM. */
 export interface JwtOptions {
-  /** The `iss` of the tokens; its keys are found below it. */
+  /** The `iss` of the tokens, under which its keys are published. */
   readonly issuer: string;
-  /** One of these must be the token's `aud` (or `client_id`). */
+  /** The accepted values of the token's `aud` (or `client_id`). */
   readonly audience: readonly string[];
-  /** One of these must be the token's, on every route but the admin's. @default none is asked for */
+  /** The accepted scopes on every route except the admin routes; a token needs one of them. @default none is required */
   readonly scopes?: readonly string[];
-  /** One of these must be the token's to break, list and reset. @default ["locks:admin"] */
+  /** The accepted scopes for break, list and reset; a token needs one of them. @default ["locks:admin"] */
   readonly adminScopes?: readonly string[];
 }
 
-/** What the API is made with. */
+/** The options of the API. */
 export interface ApiOptions {
   readonly functions: Functions;
   readonly jwt: JwtOptions | undefined;
@@ -39,10 +38,10 @@ export interface ApiOptions {
   readonly logRetention: RetentionDays;
 }
 
-/** Asked of a JWT for the admin's routes. */
+/** The scope that a JWT needs for the admin routes. */
 export const ADMIN_SCOPE = "locks:admin";
 
-/** What the gateway notes of a request: never its path or query, which carry keys and leaseIds. */
+/** The fields of the gateway's access log. Path and query are left out because they contain keys and leaseIds. */
 const ACCESS_LOG = {
   time: "$context.requestTimeEpoch",
   requestId: "$context.requestId",
@@ -55,14 +54,14 @@ const ACCESS_LOG = {
   responseBytes: "$context.responseLength",
 };
 
-/** The routes that take a new hold: throttled apart, so that holders keep the rest of the stage's rate to themselves. */
+/** The routes that grant new leases. They have their own throttle, which leaves the rest of the stage's rate to holders. */
 export const ACQUIRING_ROUTES = Object.keys(ROUTES).filter((routeKey) => routeKey.startsWith("PUT ") && dutyOf(routeKey) === "acquire");
 
-/** The API, its routes each to their function, and its one stage. */
+/** Creates the API with its routes and its only stage. */
 export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi; stage: HttpStage } {
   const { functions, jwt } = options;
   const integrations = Object.fromEntries(
-    // One permission for all routes: one per route would outgrow a function's 20 KB policy.
+    // One permission for all routes: one per route would exceed a function's policy limit of 20 KB.
     Object.entries(functions).map(([duty, handler]) => [
       duty,
       new HttpLambdaIntegration(`${duty}Integration`, handler, { scopePermissionToRoute: false }),
@@ -88,13 +87,13 @@ export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi
       ...(jwt && duty === "admin" && { authorizationScopes: [...adminScopes] }),
     });
   });
-  // Those permissions are for `*/*/*`; the gateway calls for an unmatched path as `<stage>/$default`, and would answer 500.
+  // Those permissions are for `*/*/*`. The gateway calls for an unmatched path as `<stage>/$default`, and would answer 500.
   functions.acquire.addPermission("InvokeUnmatched", {
     principal: new ServicePrincipal("apigateway.amazonaws.com"),
     sourceArn: Stack.of(scope).formatArn({ service: "execute-api", resource: api.apiId, resourceName: "*/$default" }),
   });
   const stage = createStage(scope, api, options);
-  // A stage can throttle only routes that are there already.
+  // A stage can throttle only routes that already exist.
   stage.node.addDependency(...routes);
   return { api, stage };
 }

@@ -1,6 +1,6 @@
 /**
- * The CDK app, started by `cdk` through cdk.json: one stack per stage, `-c stage=prod` for another than
- * dev. Account and region are left to the credentials in use, so synth needs neither these nor a network.
+ * The CDK app, started by `cdk` through cdk.json: one stack per stage, dev by default, or for example `-c stage=prod`. Account and region
+ * come from the credentials in use, so synth needs neither them nor a network.
  */
 import { App } from "aws-cdk-lib";
 import { HoldfastStack } from "./stack.js";

@@ -1,30 +1,47 @@
 /**
- * The functions' code: one ES module with its AWS SDK inside, which starts sooner than the runtime's and is
- * the version that was tested. `cdk` makes it before each synth (cdk.json's `build`), and the package
- * carries it, so that who deploys the construct needs neither esbuild nor Docker.
+ * Bundles the functions' code: one ES module, and beside it the AWS SDK, in the tested version, for functions that need it. `cdk` runs it
+ * before each synth (cdk.json's `build`), and the package includes the bundle, so deploying the construct needs neither esbuild nor Docker.
  */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { OutputFile, PluginBuild } from "esbuild";
 import { build } from "esbuild";
 
 /**
- * Left out of the bundle: the ways to credentials that a function never goes, since the environment's come
- * first. The SDK loads each only when it gets to it (docs/decisions/008-credential-providers-left-out-of-the-bundle.md).
+ * The credential providers that are left out of the bundle. A function never reaches them, because its environment's credentials come
+ * first, and the SDK loads each only on use (docs/decisions/008-credential-providers-left-out-of-the-bundle.md).
  */
 export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].map((way) => `@aws-sdk/credential-provider-${way}`);
 
-/** Where the construct looks for the code: beside itself. */
+/** The AWS SDK's client, in a file of its own. Only functions whose environment requires it load it. */
+const SDK_FILE = "sdk.mjs";
+const SDK_ENTRY = fileURLToPath(new URL("../lib/store/dynamo/default-client.ts", import.meta.url));
+
+/** The directory where the construct expects the code: next to this file. */
 export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.url));
 
-/** Bundles `entry` as the function's code into `directory`; whoever reads there sees the old code or the new, whole. */
+/**
+ * Bundles `entry` as the function's code into `directory`. Files are replaced atomically, so a concurrent reader sees the old or the new
+ * code.
+ */
 export async function bundleFunction(
   directory = FUNCTION_DIRECTORY,
   entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),
 ): Promise<void> {
+  // The second first: the code of the first asks for it.
+  for (const [from, to] of [
+    [SDK_ENTRY, SDK_FILE],
+    [entry, "index.mjs"],
+  ] as const)
+    writeWhole(directory, await bundled(directory, from, to));
+}
+
+/** A file, and whatever of its imports isn't the other's. */
+async function bundled(directory: string, entry: string, outfile: string): Promise<readonly OutputFile[]> {
   const { outputFiles } = await build({
     entryPoints: [entry],
-    outfile: join(directory, "index.mjs"),
+    outfile: join(directory, outfile),
     bundle: true,
     write: false,
     format: "esm",
@@ -36,9 +53,18 @@ export async function bundleFunction(
     sourcemap: true,
     sourcesContent: false,
     logLevel: "warning",
+    plugins: entry === SDK_ENTRY ? [] : [{ name: "sdk-apart", setup: setSdkApart }],
   });
+  return outputFiles;
+}
+
+function setSdkApart({ onResolve }: PluginBuild): void {
+  onResolve({ filter: /\/default-client\.js$/ }, () => ({ path: `./${SDK_FILE}`, external: true }));
+}
+
+function writeWhole(directory: string, files: readonly OutputFile[]): void {
   mkdirSync(directory, { recursive: true });
-  for (const { path, contents } of outputFiles) {
+  for (const { path, contents } of files) {
     const unfinished = join(directory, `.${process.pid}-${basename(path)}`);
     writeFileSync(unfinished, contents);
     renameSync(unfinished, path);

@@ -1,6 +1,6 @@
 /**
- * The functions: the same code three times, so that a crowd that wants in (`acquire`) never takes the
- * concurrency of those who hold (`hold`), and only what breaks, lists and resets (`admin`) may query.
+ * The functions: the same code deployed three times. So a crowd of waiters (`acquire`) can't use up the concurrency of holders (`hold`),
+ * and only the function that breaks, lists and resets (`admin`) may query.
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -15,10 +15,10 @@ import type { Construct } from "constructs";
 import type { Duty } from "../lambda/routes.js";
 import type { LockTable } from "./table.js";
 
-/** One function for each duty. */
+/** The function of each duty. */
 export type Functions = Readonly<Record<Duty, LambdaFunction>>;
 
-/** What the functions are made with. */
+/** The options of the functions. */
 export interface FunctionOptions {
   readonly table: LockTable;
   readonly encryptionKey: IKey | undefined;
@@ -26,7 +26,7 @@ export interface FunctionOptions {
   readonly memorySizeMb: number;
   readonly tracing: boolean;
   readonly reservedConcurrency: Readonly<Partial<Record<Duty, number>>>;
-  /** Besides the table's name. */
+  /** Environment variables in addition to the table's name. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -48,12 +48,12 @@ const DUTIES: Readonly<Record<Duty, { readonly id: string; readonly description:
   },
 };
 
-/** What DynamoDB does with a customer's key on behalf of who reads and writes the table. */
+/** The actions that DynamoDB performs with a customer's key for a principal that reads and writes the table. */
 export const KEY_ACTIONS = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"];
 
-/** The functions, their roles, and the one log they all write: "one key's history" is then one query. */
+/** Creates the functions, their roles, and their common log, so that a single query finds a key's history. */
 export function createFunctions(scope: Construct, options: FunctionOptions): { functions: Functions; log: LogGroup } {
-  // The log is the record of who held what and when, so it too outlives the stack.
+  // The log is the record of all holders, so it outlives the stack too.
   const log = new LogGroup(scope, "Log", { retention: options.logRetention, removalPolicy: RemovalPolicy.RETAIN });
   const code = functionCode();
   const create = (duty: Duty): LambdaFunction => {
@@ -66,12 +66,12 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
       code,
       handler: "index.handler",
       memorySize: options.memorySizeMb,
-      // Above the longest wait for a run's outcome and all attempts of a call to the table after it; far below the gateway's 30 s.
+      // Longer than the longest wait for a run's outcome plus all attempts of the table call after it; far below the gateway's 30 s.
       timeout: Duration.seconds(15),
-      // Source maps are read only when a stack trace is, so a refusal, which is an exception of the SDK, pays nothing for them.
+      // Source maps are read only for stack traces, so a refusal, which is an exception of the SDK, costs no more with them.
       environment: { HOLDFAST_TABLE: options.table.tableName, NODE_OPTIONS: "--enable-source-maps", ...options.environment },
       logGroup: log,
-      // The service writes JSON already: in Lambda's JSON format it would be a string within JSON, whose fields no query finds by itself.
+      // The service already writes JSON. Lambda's JSON format would nest it as a string, whose fields queries don't find.
       loggingFormat: LoggingFormat.TEXT,
       tracing: options.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
       role: createRole(scope, duty, log, options),
@@ -84,8 +84,8 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
 }
 
 /**
- * A function's role, written out: the grants of the CDK (`grantReadWriteData`, the basic execution role)
- * allow far more. No Scan, no PutItem, and no DeleteItem: a deleted lock forgets its fencing token.
+ * Creates a function's role explicitly: the grants of the CDK (`grantReadWriteData`, the basic execution role) allow far more. There is no
+ * Scan, no PutItem, and no DeleteItem: a deleted lock forgets its fencing token.
  */
 function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryptionKey, tracing }: FunctionOptions): IRole {
   const { id, actions } = DUTIES[duty];
@@ -105,7 +105,7 @@ function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryp
       Validations.of(role).acknowledge({ id, reason: TRACES_HAVE_NO_RESOURCE });
     }
   }
-  // What is above is all: the CDK would add policies of its own, tracing's for one.
+  // Keep the role as it is here: the CDK would otherwise add policies, for example for tracing.
   return role.withoutPolicyUpdates();
 }
 
@@ -113,7 +113,7 @@ const TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"];
 const TRACES_HAVE_NO_RESOURCE = "X-Ray's two actions to write traces know no resources; all else in the role names the table or the log";
 const NO_DEAD_LETTERS = "A dead-letter queue is for asynchronous invocations; only the API invokes this function, and waits for the answer";
 
-/** The use of a customer's key, through DynamoDB alone. */
+/** Returns the permission to use a customer's key, only through DynamoDB. */
 export function keyStatement(scope: Construct, key: IKey): PolicyStatement {
   return new PolicyStatement({
     actions: KEY_ACTIONS,
@@ -122,7 +122,7 @@ export function keyStatement(scope: Construct, key: IKey): PolicyStatement {
   });
 }
 
-/** The bundle beside this file (bundle.ts). @throws Error when it has not been made. */
+/** Returns the bundle next to this file (bundle.ts). @throws Error if it has not been built. */
 function functionCode(): Code {
   const directory = fileURLToPath(new URL("function", import.meta.url));
   if (!existsSync(`${directory}/index.mjs`)) throw new Error("The functions' code is not there: npx tsx infra/bundle.ts makes it");

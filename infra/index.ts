@@ -1,4 +1,4 @@
-/** `holdfast/cdk`: the construct `LockService`, for a CDK app of one's own. */
+/** `holdfast/cdk`: the construct `LockService`, for your own CDK app. */
 export type { JwtOptions } from "./api.js";
 export type { Functions } from "./functions.js";
 export type { Client, LockServiceProps } from "./lock-service.js";

@@ -1,7 +1,7 @@
 /**
- * The construct `LockService` (`holdfast/cdk`): one table, three functions, one HTTP API before them. What
- * is fixed here is fixed because a lock breaks without it; each such line says how. Nothing has a name that
- * two deployments could share: two stages, or two of these in one stack, never meet in a table.
+ * The construct `LockService` (`holdfast/cdk`): one table, three functions, and one HTTP API in front of them. Settings are fixed here if
+ * locks would break without them, and each such line says how. No name can collide between deployments: two stages, or two constructs in
+ * one stack, never share a table.
  */
 import { Names, Stack } from "aws-cdk-lib";
 import type { DomainMappingOptions, HttpApi, HttpStage, ThrottleSettings } from "aws-cdk-lib/aws-apigatewayv2";
@@ -25,53 +25,53 @@ import { createMonitoring } from "./monitoring.js";
 import type { LockTable } from "./table.js";
 import { createTable, unfitness } from "./table.js";
 
-/** Options of a lock service. All of them may be left out. */
+/** Options of a lock service. All are optional. */
 export interface LockServiceProps {
   /**
-   * A table that is there already: keys `p` and `k`, both strings, TTL attribute `x`, one Region, no index.
-   * @default a table of its own, on demand, with point-in-time recovery and deletion protection, that outlives the stack
+   * An existing table: keys `p` and `k`, both strings, TTL attribute `x`, one Region, no index.
+   * @default a new table, on demand, with point-in-time recovery and deletion protection, that outlives the stack
    */
   readonly table?: LockTable;
-  /** The customer's key that the table is encrypted with. @default the key that `table` is known to have, or DynamoDB's own */
+  /** The customer's key that encrypts the table. @default the known key of `table`, or DynamoDB's own */
   readonly encryptionKey?: IKey;
-  /** Callers bring JSON Web Tokens instead of signing with IAM. @default IAM */
+  /** Makes callers send JSON Web Tokens instead of signing with IAM. @default IAM */
   readonly jwt?: JwtOptions;
   /**
-   * Tenants, each with a namespace of its own, in which alone its callers meet: everybody of an AWS account (an issuer),
-   * those of one role or user (one subject), or those whose token says the same in a claim (`claim:NAME`). The table
-   * records whether it has tenants, and refuses a service that says otherwise (decision 004). @default none: all callers share one namespace
+   * Tenants, each with its own namespace: the callers of an AWS account (an issuer), of a role or user (a subject), or with the same value
+   * in a token claim (`claim:NAME`). The table records whether it has tenants, and refuses a service with another setting
+   * (decision 004). @default none: all callers share one namespace
    */
   readonly tenant?: "account" | "role" | `claim:${string}`;
-  /** Requests a second to each route that doesn't acquire. @default 2 000, bursts of 1 000 */
+  /** The rate limit of each route that doesn't acquire, in requests per second. @default 2 000, bursts of 1 000 */
   readonly throttle?: Required<ThrottleSettings>;
-  /** Requests a second to each route that acquires. @default 1 000, bursts of 500 */
+  /** The rate limit of each route that acquires, in requests per second. @default 1 000, bursts of 500 */
   readonly acquireThrottle?: Required<ThrottleSettings>;
-  /** A domain of your own for the API. @default the API's own address */
+  /** Your own domain for the API. @default the API's own address */
   readonly domain?: DomainMappingOptions;
   /**
-   * Concurrent executions that are kept for a function, and are its most: `hold` is what keeps a crowd from the
-   * holders. @default none: a new account has 10 for all its functions, and AWS refuses to reserve any of them
+   * The reserved concurrency of each function, which is also its maximum. Reserving it for `hold` protects holders from a crowd of waiters.
+   * @default none: a new account has 10 for all its functions, and AWS refuses to reserve any of them
    */
   readonly reservedConcurrency?: Readonly<Partial<Record<Duty, number>>>;
   /**
-   * For how long the function `acquire` may hold a request that waits (`Prefer: wait`), in ms, from 0 to 5 000. The request occupies
-   * an execution meanwhile; 0 answers it at once with when to come again, which is what the SDK expects of a service.
-   * @default 0, since heartbeats need the same executions; 5 000 where `reservedConcurrency` parts them, by `hold` or `acquire`
+   * The longest time for which the function `acquire` holds a waiting request (`Prefer: wait`), in ms, from 0 to 5 000. The request
+   * occupies an execution meanwhile. With 0 it is answered at once with a retry time, which the SDK handles.
+   * @default 0, because heartbeats need the same executions; 5 000 if `reservedConcurrency` separates them, by `hold` or `acquire`
    */
   readonly serverWaitMs?: number;
-  /** Memory of each function, which also buys its share of a CPU (docs/operating.md has what was measured). @default 512 */
+  /** The memory of each function, in MB, which also determines its share of a CPU (docs/operating.md has what was measured). @default 512 */
   readonly memorySizeMb?: number;
-  /** Told when the service needs somebody. @default nobody: the alarms only show */
+  /** The topic that the alarms notify. @default none: the alarms only change their state */
   readonly alarmTopic?: ITopic;
-  /** For how long the logs are kept: who held what and when, and the access log. @default 3 months */
+  /** The retention of the logs: the history of holders, and the access log. @default 3 months */
   readonly logRetention?: RetentionDays;
-  /** Metrics are also kept apart for keys that begin with one of these, such as `"ORDER_"`; at most ten. @default none */
+  /** Separate metrics for keys that begin with one of these prefixes, such as `"ORDER_"`; at most ten. @default none */
   readonly metricPrefixes?: readonly string[];
-  /** Whether X-Ray traces the functions. @default true */
+  /** True to trace the functions with X-Ray. @default true */
   readonly tracing?: boolean;
 }
 
-/** Somebody who can be given rights, and where it has an environment, what it needs to know as well. */
+/** A grantee, which can also take environment variables if it has an environment. */
 export type Client = IGrantable & {
   addEnvironment?(name: string, value: string): unknown;
 };
@@ -79,21 +79,21 @@ export type Client = IGrantable & {
 const METRIC_PREFIXES_MAX = 10;
 const METRIC_PREFIX = /^[A-Za-z0-9._:~-]{1,50}$/;
 
-/** A lock service of its own: callers sign with IAM, or bring a token, and send to `url`. */
+/** A lock service. Callers sign with IAM, or send a token, and call `url`. */
 export class LockService extends Construct {
-  /** Where the locks are. */
+  /** The table that stores the locks. */
   readonly table: LockTable;
-  /** The service itself, by duty; nothing but the API may invoke them. */
+  /** The service's functions, by duty; only the API may invoke them. */
   readonly functions: Functions;
-  /** The API; a caller needs `execute-api:Invoke` on it, which {@link grantClient} gives. */
+  /** The API. A caller needs `execute-api:Invoke` on it, which {@link grantClient} grants. */
   readonly api: HttpApi;
   /** The API's only stage. */
   readonly stage: HttpStage;
-  /** Who held what and when. */
+  /** The log of all grants, releases and refusals. */
   readonly log: ILogGroup;
-  /** What there is to see. */
+  /** The CloudWatch dashboard. */
   readonly dashboard: Dashboard;
-  /** The base URL, without a slash at the end: what `HOLDFAST_URL` takes. */
+  /** The base URL, without a trailing slash, for `HOLDFAST_URL`. */
   readonly url: string;
   readonly #props: LockServiceProps;
   readonly #encryptionKey: IKey | undefined;
@@ -106,7 +106,7 @@ export class LockService extends Construct {
     const table = props.table ?? createTable(this, props.encryptionKey);
     const encryptionKey = props.encryptionKey ?? table.encryptionKey;
     this.#encryptionKey = encryptionKey;
-    // Looked at when all is there: a replica can be added later.
+    // Validated at synth time, because a replica can be added after this constructor.
     this.node.addValidation({ validate: () => unfitness(table) });
     const service = serviceName(this);
     const reservedConcurrency = props.reservedConcurrency ?? {};
@@ -144,25 +144,24 @@ export class LockService extends Construct {
   }
 
   /**
-   * Lets `client` take locks and runs over HTTP, and sets its `HOLDFAST_URL`. With a prefix: of keys that begin
-   * with it alone, which leaves out sets, since their keys are in the body, where IAM does not look (the SDK
-   * then sends each heartbeat by itself).
-   * @throws Error when the service takes tokens, or no key begins with the prefix.
+   * Allows `client` to use locks and runs over HTTP, and sets its `HOLDFAST_URL`. With a prefix, it covers only keys that begin with it.
+   * That excludes sets, whose keys are in the body, which IAM does not inspect (the SDK then sends each heartbeat separately).
+   * @throws Error if the service uses tokens, or the prefix is invalid for keys.
    */
   grantClient(client: Client, { prefix }: { readonly prefix?: string } = {}): Grant {
     return this.#grantCalls(client, ["acquire", "hold"], prefix);
   }
 
-  /** Lets `client` break holds, list and reset, beside what {@link grantClient} gives. */
+  /** Allows `client` to break holds, list and reset, in addition to the permissions of {@link grantClient}. */
   grantAdmin(client: Client): Grant {
     return this.#grantCalls(client, ["acquire", "hold", "admin"]);
   }
 
   /**
-   * Lets `client` straight to the table (`holdfast/dynamodb`), to the keys of one namespace, and sets its
-   * `HOLDFAST_TABLE` and `HOLDFAST_NAMESPACE`. Without tenants that is the namespace of all callers; where accounts are
-   * tenants, this account's unless another is named; for other tenants it must be named.
-   * @throws Error when the namespace can't be right.
+   * Allows `client` to use the table directly (`holdfast/dynamodb`) for the keys of one namespace, and sets its `HOLDFAST_TABLE` and
+   * `HOLDFAST_NAMESPACE`. Without tenants, that is the common namespace. If accounts are tenants, it is this account's unless another is
+   * given. For other tenants it must be given.
+   * @throws Error if the namespace is invalid here.
    */
   grantDirect(client: Client, options: { readonly namespace?: string } = {}): Grant {
     const namespace = this.#namespaceOf(options);
@@ -193,12 +192,15 @@ export class LockService extends Construct {
   }
 }
 
-/** The characters that a dashboard's name may have beside letters and digits; alarms and metrics allow more. */
+/** The special characters allowed in a dashboard's name; alarms and metrics allow more. */
 const NAME_CHARACTERS = "_-";
-/** Leaves room for the name of an alarm or the Region within CloudWatch's 255 characters. */
+/** The longest name, which leaves room for an alarm's name or the Region within CloudWatch's 255 characters. */
 const NAME_MAX_CHARS = 200;
 
-/** The name of this service's metrics, alarms and dashboard: the stack's name, the construct's path and a hash of both, unique in the account. */
+/**
+ * Returns the name for this service's metrics, alarms and dashboard: the stack's name, the construct's path and a hash of both, unique in
+ * the account.
+ */
 function serviceName(scope: Construct): string {
   return Names.uniqueResourceName(scope, { separator: "-", maxLength: NAME_MAX_CHARS, allowedSpecialCharacters: NAME_CHARACTERS });
 }

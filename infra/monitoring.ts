@@ -1,6 +1,6 @@
 /**
- * What an operator sees of a lock service: alarms on what is ours to mend, a dashboard, and the history of
- * one key as a saved query. No alarm on 4xx: a lock that is held is a 423, and the service at work.
+ * The monitoring of a lock service: alarms on problems that operators must fix, a dashboard, and the history of a key as a saved query. 4xx
+ * statuses raise no alarm: a held lock is a 423, and normal operation.
  */
 import { Duration, Stack } from "aws-cdk-lib";
 import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
@@ -15,35 +15,37 @@ import type { MetricName } from "../lambda/metrics.js";
 import { METRIC_NAMESPACE, METRICS } from "../lambda/metrics.js";
 import type { Functions } from "./functions.js";
 
-/** What is watched. */
+/** The monitored resources. */
 export interface MonitoringOptions {
   readonly api: HttpApi;
   readonly stage: HttpStage;
   readonly functions: Functions;
   readonly log: ILogGroup;
-  /** The dimension `Service` of the metrics. */
+  /** The value of the metrics' dimension `Service`. */
   readonly service: string;
-  /** Told of alarms; without it they only show. */
+  /** The topic that the alarms notify; without it they only change their state. */
   readonly alarmTopic: ITopic | undefined;
 }
 
-/** A heartbeat that takes this long is late for a lease of a second. The function for holders never waits for anybody. */
+/**
+ * The duration, in ms, at which a heartbeat is too late for a lease of one second. The function for holders never waits for another caller.
+ */
 const SLOW_MS = 1_000;
 const PERIOD = Duration.minutes(5);
 
-/** What is wrong when it is more than zero in five minutes, and what to look at first. */
+/** The metrics that raise an alarm above zero in five minutes, with the cause to investigate first. */
 const NEVER: readonly { readonly metric: MetricName; readonly says: string }[] = [
   { metric: "ClockSkew", says: "The function's clock and the gateway's disagree: nothing is granted meanwhile" },
   { metric: "Throttled", says: "DynamoDB throttles: one key is asked for more often than a partition can, or the table is at its limit" },
   { metric: "Lost", says: "Holders lost their leases: frozen, cut off, without heartbeats, or broken by an operator" },
 ];
 
-/** A metric of this service. */
+/** Returns a metric of this service. */
 export function metricOf(service: string, metricName: MetricName, statistic: string): Metric {
   return new Metric({ namespace: METRIC_NAMESPACE, metricName, dimensionsMap: { Service: service }, statistic, period: PERIOD });
 }
 
-/** Alarms, dashboard and saved query. */
+/** Creates the alarms, the dashboard and the saved query. */
 export function createMonitoring(scope: Construct, options: MonitoringOptions): Dashboard {
   const { functions, service, log } = options;
   for (const { metric, says } of NEVER) alarm(scope, options, metric, says, metricOf(service, metric, Stats.SUM), 0);
@@ -134,5 +136,5 @@ function createDashboard(scope: Construct, { api, stage, functions, service }: M
   });
 }
 
-/** The units of the metrics, for what is drawn elsewhere. */
+/** The units of the metrics, for other dashboards. */
 export const METRIC_UNITS = METRICS;

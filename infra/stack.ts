@@ -1,11 +1,11 @@
-/** The stack: one lock service and where to find it. Thin, so that the construct also serves in a stack of one's own. */
+/** The stack: one lock service and its outputs. It is thin, so that the construct also works in your own stack. */
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import { LockService } from "./lock-service.js";
 
-/** One stage's lock service. */
+/** The lock service of one stage. */
 export class HoldfastStack extends Stack {
-  /** What this stack is about. */
+  /** The stack's lock service. */
   readonly service: LockService;
 
   constructor(scope: Construct, id: string, props?: StackProps) {

@@ -1,7 +1,6 @@
 /**
- * The table under the locks, and what makes a table unfit for them. It outlives the stack (RETAIN) and
- * refuses deletion, because every lease and every fencing counter of every caller is in it: a new, empty
- * table would grant what others still hold.
+ * The table of the locks, and the checks that a table is fit for them. It outlives the stack (RETAIN) and refuses deletion, because it
+ * contains every lease and every fencing counter: a new, empty table would grant keys that are still held.
  */
 import { RemovalPolicy, Stack } from "aws-cdk-lib";
 import type { ITable, TableV2 } from "aws-cdk-lib/aws-dynamodb";
@@ -10,21 +9,21 @@ import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Construct } from "constructs";
 import { TABLE } from "../lib/store/dynamo/table.js";
 
-/** A table of one's own or of another stack. (The CDK's types don't let a `Table` be an `ITable` where optional means absent.) */
+/** A table of this stack or another. (The CDK's types don't let a `Table` be an `ITable` under exactOptionalPropertyTypes.) */
 export type LockTable = ITable | Table | TableV2;
 
 const LAST_WRITER_WINS =
   'table: must be in one Region. A global table settles concurrent writes by "last writer wins", so two Regions would both grant ' +
   "the same lock; its strongly consistent kind has neither TTL nor transactions, which holdfast needs. Use a plain Table without replicas.";
 
-/** A string, as CloudFormation writes it. */
+/** CloudFormation's type of a string attribute. */
 const STRING: string = AttributeType.STRING;
 
 /**
- * A table for the locks.
+ * Creates a table for the locks.
  *
- * A plain `Table`, not `TableV2`, so that adding a replica is no one-line change. No stream: nothing reads
- * one, and every heartbeat would be a record in it.
+ * It is a plain `Table`, not a `TableV2`, so that a replica can't be added in one line. It has no stream: nothing reads it, and every
+ * heartbeat would be a record in it.
  */
 export function createTable(scope: Construct, encryptionKey: IKey | undefined): Table {
   return new Table(scope, "Table", {
@@ -40,7 +39,7 @@ export function createTable(scope: Construct, encryptionKey: IKey | undefined): 
   });
 }
 
-/** What keeps `table` from being used for locks, a sentence each. Of a table that another stack made, nothing can be told. */
+/** Returns the reasons why `table` can't be used for locks, a sentence each. The properties of another stack's table are unknown. */
 export function unfitness(table: LockTable): string[] {
   const resource = table.node.defaultChild;
   if (resource instanceof CfnGlobalTable || table.node.children.some(({ node }) => node.id.startsWith("Replica")))

@@ -1,14 +1,14 @@
 /**
- * Who calls, from what the route's authorizer vouched for, and from nothing else: never from a header
- * or the body. The principal of an IAM caller is its account and role or user, not the session, whose
- * name changes with every refresh of credentials. All callers share one namespace unless the deployment asks for tenants
- * (docs/decisions/004-one-namespace-for-all-callers-of-a-table.md, 012-a-tenant-is-an-account-a-role-or-a-claim.md).
+ * Identifies the caller from the claims of the route's authorizer, and never from a header or the body. The principal of an IAM caller is
+ * its account and its role or user. It does not include the session, whose name changes with every refresh of credentials. All callers
+ * share one namespace unless the deployment has tenants (docs/decisions/004-one-namespace-for-all-callers-of-a-table.md,
+ * 012-a-tenant-is-an-account-a-role-or-a-claim.md).
  */
 import type { HttpEvent } from "./http.js";
 import type { Caller } from "../lib/service/caller.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 
-/** Of a name as it is written into a namespace; OpenID Connect has a subject in at most 255. */
+/** The longest name in its encoded form, in characters; OpenID Connect limits a subject to 255. */
 const NAME_CHARS = 800;
 
 interface Authorizer {
@@ -17,19 +17,19 @@ interface Authorizer {
 }
 
 /**
- * A tenant's callers, who alone share a namespace: all of an account (with JSON Web Tokens: of an
- * issuer), those of one role or user (one subject), or those whose token says the same in a claim.
+ * The grouping of callers into tenants, each with its own namespace: all callers of an account (with JSON Web Tokens: of an issuer), of a
+ * role or user (a subject), or with the same value in a token claim.
  */
 export type Tenancy = "account" | "role" | { readonly claim: string };
 
-/** The authenticated caller, or undefined when no authorizer vouches for one, or its token lacks the claim. */
+/** Returns the authenticated caller; undefined if no authorizer vouches for one, or its token lacks the claim. */
 export function callerOf({ requestContext }: HttpEvent, tenancy?: Tenancy): Caller | undefined {
   const { requestId } = requestContext;
   const { iam, jwt } = (requestContext.authorizer ?? {}) as Authorizer;
   const { accountId = "", userId = "" } = iam ?? {};
   const user = roleOrUser(accountId, userId);
   if (accountId !== "" && user !== "" && (accountId + user).isWellFormed()) {
-    // No account's id is a claim's value: who asks for a claim has callers with tokens.
+    // IAM callers have no claims, so a service whose tenants are claims refuses them.
     if (typeof tenancy === "object") return undefined;
     return callerIn(accountId, user, requestId, namespaceIn(accountId, tenancy, user));
   }
@@ -40,7 +40,7 @@ export function callerOf({ requestContext }: HttpEvent, tenancy?: Tenancy): Call
   return isName(tenant) ? callerIn(iss, sub, requestId, tenantIn(iss, tenant)) : undefined;
 }
 
-/** A realm is an account or an issuer. Principals differ by it, even where all share one namespace. */
+/** Returns a caller of a realm, which is an account or an issuer. Principals include the realm, even if all share one namespace. */
 function callerIn(realm: string, user: string, requestId: string, namespace: string): Caller {
   return { namespace, principal: `${part(realm)}/${part(user)}`, requestId };
 }
@@ -50,22 +50,25 @@ function namespaceIn(realm: string, tenancy: "account" | "role" | undefined, use
   return tenancy === "role" ? tenantIn(realm, user) : part(realm);
 }
 
-/** The namespace of a tenant where a realm has several. Neither half can contain the `:` between them. */
+/** Returns the namespace of a tenant, for realms with several. Neither half can contain the `:` between them. */
 function tenantIn(realm: string, tenant: string): string {
   return `${part(realm)}:${part(tenant)}`;
 }
 
-/** Also short enough that two of them fit into a partition key of 2 KB. */
+/** True if the claim is a usable name. The limit makes two names fit into a partition key of 2 KB. */
 function isName(claim: unknown): claim is string {
   return typeof claim === "string" && claim !== "" && claim.isWellFormed() && part(claim).length <= NAME_CHARS;
 }
 
-/** `AROA…:session` is the role `AROA…`. A federated user is `account:name`, which is no session but who it is. */
+/**
+ * Returns the role or user of an IAM caller. `AROA…:session` is the role `AROA…`. For a federated user, `account:name` is the whole
+ * identity.
+ */
 function roleOrUser(accountId: string, userId: string): string {
   return userId.startsWith(`${accountId}:`) ? userId : userId.replace(/:.*$/s, "");
 }
 
-/** One part of a namespace or principal, injectively without `/`. */
+/** Encodes a part of a namespace or principal, injectively and without `/`. */
 function part(text: string): string {
   return encodeURIComponent(text);
 }

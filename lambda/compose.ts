@@ -1,12 +1,15 @@
-/** Puts a deployed function together from its environment, which it is handed. */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+/** Assembles a deployed function from its environment, which the caller passes in. */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { LockPolicy } from "../lib/core/record.js";
 import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";
-import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
+import { createTableStore } from "../lib/store/dynamo/dynamo-store.js";
+import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
+import type { TableCalls } from "../lib/store/dynamo/calls.js";
+import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
+import { lazyCalls } from "../lib/store/dynamo/lazy-calls.js";
 import type { LockStore } from "../lib/store/port.js";
-import { TABLE_CALLS } from "../lib/store/dynamo/table.js";
 import type { HandlerDeps } from "./handler.js";
 import type { Tenancy } from "./caller.js";
 import { createHandler } from "./handler.js";
@@ -16,13 +19,19 @@ import { metricsOf } from "./metrics.js";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A handler for `env`: `HOLDFAST_TABLE` names the table, `HOLDFAST_TENANT` (`account`, `role` or
- * `claim:NAME`; none: all callers share one namespace) asks for tenants, `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS` turn the
- * rules, `HOLDFAST_LOG_REFUSALS` (0 to 1) samples refusals in the log,
- * `HOLDFAST_SERVER_WAIT_MS` bounds how long a request that waits is held. With `HOLDFAST_SERVICE`, its name
- * among others in the account, the log's lines also are metrics, apart for the keys that begin with one of
- * `HOLDFAST_METRIC_PREFIXES` (separated by commas); a refusal that isn't logged is counted all the same.
- * @throws Error naming the variable that is missing or wrong, when the function starts.
+ * Creates a handler for `env`:
+ *
+ * - `HOLDFAST_TABLE`: the table's name.
+ * - `HOLDFAST_TENANT`: `account`, `role` or `claim:NAME`. Without it, all callers share one namespace.
+ * - `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS`: the lock policy.
+ * - `HOLDFAST_LOG_REFUSALS`: the share of refusals that are logged, from 0 to 1.
+ * - `HOLDFAST_TRANSPORT`: `auto` or `sdk`. With `sdk`, requests to the table always go through the AWS SDK.
+ * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
+ * - `HOLDFAST_SERVICE`: the service's name, unique in the account. With it, log lines are also metrics; a refusal that isn't logged is
+ *   counted anyway.
+ * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
+ *
+ * @throws Error naming the missing or invalid variable, when the function starts.
  */
 export function compose(
   env: Environment,
@@ -34,8 +43,8 @@ export function compose(
   const service = env["HOLDFAST_SERVICE"] ?? "";
   const prefixes = (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
   const onTable = (): LockStore =>
-    createDynamoStore({
-      client: client ?? new DynamoDBClient(TABLE_CALLS),
+    createTableStore({
+      calls: callsOf(env, client),
       tableName: required(env, "HOLDFAST_TABLE"),
       policy,
       clock: systemClock,
@@ -57,7 +66,16 @@ export function compose(
   });
 }
 
-/** The tenants that `env` asks for; undefined when it asks for none. @throws Error when they are of no kind that there is */
+/** Returns the calls to the table: past the AWS SDK if the environment has all settings. Otherwise the SDK is loaded. */
+function callsOf(env: Environment, client: DynamoDBClient | undefined): TableCalls {
+  const transport = env["HOLDFAST_TRANSPORT"] || "auto";
+  if (transport !== "auto" && transport !== "sdk")
+    throw new Error(`HOLDFAST_TRANSPORT: ${JSON.stringify(transport)} is neither auto nor sdk`);
+  const settings = client || transport === "sdk" ? undefined : environmentSettings(env, { clock: systemClock, random: Math.random });
+  return typeof settings === "object" ? builtInCalls(settings) : lazyCalls(client, transport);
+}
+
+/** Returns the tenancy that `env` configures; undefined if there is none. @throws Error if it is invalid. */
 export function tenancyOf(env: Environment): Tenancy | undefined {
   const value = env["HOLDFAST_TENANT"];
   if (value === undefined || value === "") return undefined;
@@ -74,7 +92,7 @@ function serverWaitOf(env: Environment): number {
   return waitMs;
 }
 
-/** The rules that `env` turns. @throws Error naming the variable that is wrong. */
+/** Returns the lock policy that `env` configures. @throws Error naming the invalid variable. */
 export function rulesOf(env: Environment): LockPolicy {
   return createPolicy({
     ...optional(env, "HOLDFAST_RETENTION_MS", "retentionMs"),
@@ -82,7 +100,7 @@ export function rulesOf(env: Environment): LockPolicy {
   });
 }
 
-/** A line of nothing but JSON: Lambda's own `console.log` puts a time, an id and a level before it. */
+/** Writes a line of pure JSON. Lambda's own `console.log` would prepend a time, an id and a level. */
 function write(line: object): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }

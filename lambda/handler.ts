@@ -1,6 +1,6 @@
 /**
- * The function behind the HTTP API (payload format 2.0). The only file that knows API Gateway: route
- * key and path parameters in, never the raw path; who calls, from the authorizer; the gateway's clock.
+ * The function behind the HTTP API (payload format 2.0). Only this file depends on API Gateway: it takes the route key and path parameters
+ * (never the raw path), the caller from the authorizer, and the gateway's clock.
  */
 import { refuse } from "../lib/core/errors.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
@@ -14,28 +14,28 @@ import { instanceOf, OPERATIONS } from "./operations.js";
 import type { RouteKey } from "./routes.js";
 import { methodsOf, PATHS, ROUTES } from "./routes.js";
 
-/** What the handler is made of. */
+/** The dependencies of the handler. */
 export interface HandlerDeps extends ServiceDeps {
-  /** Told of every failure that is answered with 500; the answer itself says nothing of it. */
+  /** Called for every failure that is answered with 500; the answer itself has no details. */
   readonly onFailure: (error: unknown, requestId: string) => void;
-  /** Tenants, each with a namespace of its own, in which alone its callers meet. @default none: all callers share one namespace */
+  /** The tenants, each with its own namespace. @default none: all callers share one namespace */
   readonly tenancy?: Tenancy;
 }
 
 const MOUNT = "The function must be mounted behind an API Gateway HTTP API, with payload format 2.0 and the routes of the OpenAPI document";
 
 /**
- * A handler for every route of the API. It is mounted behind an API Gateway HTTP API, with payload format 2.0, a route for each
- * path and method of the OpenAPI document, and an authorizer (IAM or JWT) on each. The construct `LockService` makes just that;
- * a REST API, a function URL, a load balancer and a `{proxy+}` route are not supported. Another kind of event is answered with a
- * 500 that says so. Never throws: a failure inside is a 500 without details, and `onFailure` is called.
+ * Creates a handler for every route of the API. Mount it behind an API Gateway HTTP API with payload format 2.0, a route for each path and
+ * method of the OpenAPI document, and an authorizer (IAM or JWT) on each. The construct `LockService` creates exactly that. REST APIs,
+ * function URLs, load balancers and `{proxy+}` routes are not supported: their events are answered with a 500 that says so. The handler
+ * never throws: a failure is answered with a 500 without details, and `onFailure` is called.
  */
 export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
   const report = (error: unknown, requestId = ""): void => {
     try {
       onFailure(error, requestId);
     } catch {
-      // The caller is answered all the same.
+      // The caller gets its answer anyway.
     }
   };
   return async (event) => {
@@ -59,7 +59,7 @@ export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (ev
   };
 }
 
-/** Whether this is an event of an HTTP API: whoever mounts the handler elsewhere may hand it anything. */
+/** True if this is an event of an HTTP API. A handler mounted elsewhere can get anything. */
 function isHttpEvent(event: unknown): event is HttpEvent {
   if (typeof event !== "object" || event === null) return false;
   const { version, routeKey, requestContext, headers } = event as { readonly [member in keyof HttpEvent]?: unknown };
@@ -67,7 +67,7 @@ function isHttpEvent(event: unknown): event is HttpEvent {
   return version === "2.0" && typeof routeKey === "string" && areObjects;
 }
 
-/** The stack's `ANY` routes end here for a method the path doesn't take, and `$default` for any other path. */
+/** Answers requests without a route: the stack's `ANY` routes for unsupported methods of a path, and `$default` for any other path. */
 function unrouted(routeKey: string, instance: string | undefined): HttpResult {
   const path = routeKey.replace(/^ANY /, "");
   if (path === routeKey || !PATHS.includes(path))

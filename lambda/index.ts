@@ -1,4 +1,4 @@
-/** `holdfast/lambda`: the API's handler, to mount in a function of one's own. */
+/** `holdfast/lambda`: the API's handler, to mount in your own function. */
 export type { Environment } from "./compose.js";
 export { compose } from "./compose.js";
 export type { HandlerDeps } from "./handler.js";

@@ -1,55 +1,54 @@
 /**
- * What the log counts as: CloudWatch's embedded metric format, in the very line that is logged anyway, so
- * that a metric costs no call. Dimensions never come from keys, of which there may be millions: the service,
- * and of keys only the prefixes that whoever deploys it named.
+ * Turns log lines into metrics, in CloudWatch's embedded metric format within the logged line, so a metric costs no call. The dimensions
+ * are the service and, for keys, only the prefixes configured at deployment, because there can be millions of keys.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 import type { LogLine } from "../lib/service/log.js";
 
-/** Where CloudWatch has them. */
+/** The CloudWatch namespace of the metrics. */
 export const METRIC_NAMESPACE = "holdfast";
 
-/** Every metric, and its unit there. */
+/** The metrics and their CloudWatch units. */
 export const METRICS = {
-  /** Leases granted, runs' among them. */
+  /** Leases granted, including those of runs. */
   Granted: "Count",
-  /** Requests refused, for whatever reason. */
+  /** Requests refused, for any reason. */
   Refused: "Count",
-  /** From the making of a leaseId to its grant. */
+  /** The time from the creation of a leaseId to its grant. */
   WaitedMs: "Milliseconds",
-  /** From its grant to the end of a lease. */
+  /** The time from a lease's grant to its end. */
   HeldMs: "Milliseconds",
-  /** Holders that learnt from the service that their lease was another's by now, was broken or had run out. */
+  /** Holders whose lease, according to the service, was taken over, broken or expired. */
   Lost: "Count",
-  /** Leases that ran out and were taken over. */
+  /** Leases that expired and were taken over. */
   TakenOver: "Count",
-  /** The place of one that just joined a queue: how long the queue is by then. */
+  /** The position of a waiter that just joined a queue, which is the queue's length. */
   QueueLength: "Count",
   /** Requests refused because the two server clocks disagree. */
   ClockSkew: "Count",
   /** Requests refused because the table throttled. */
   Throttled: "Count",
-  /** Writes that had happened already: their answer had been lost, or was slow. */
+  /** Writes that had already happened, because their answer was lost or slow. */
   Repeated: "Count",
 } as const satisfies Record<string, "Count" | "Milliseconds">;
 
 /** The name of a metric. */
 export type MetricName = keyof typeof METRICS;
 
-/** What a line is counted under. */
+/** The dimensions of a line's metrics. */
 export interface MetricOptions {
-  /** Tells one deployment from another. */
+  /** The name of the deployment. */
   readonly service: string;
-  /** Keys that begin with one of these are also counted by it; of several that fit, the longest. */
+  /** Keys that begin with one of these are also counted under it; the longest match counts. */
   readonly prefixes: readonly string[];
 }
 
-/** What a line counts as. */
+/** The metrics of a line and their values. */
 export type Counted = Readonly<Partial<Record<MetricName, number>>>;
 
 const LOST: readonly unknown[] = ["taken", "expired", "broken"].map((reason) => `lease-lost: ${reason}`);
 
-/** The metrics of a line; none for a line that counts as nothing. */
+/** Returns the metrics of a line; an empty object if it has none. */
 export function counted(line: LogLine): Counted {
   const { event, reason = "" } = line;
   if (event === "refused") {
@@ -71,7 +70,7 @@ export function counted(line: LogLine): Counted {
   };
 }
 
-/** What a line is to carry to be counted, or nothing. */
+/** Returns the fields to add to a line for its metrics; an empty object if it has none. */
 export function metricsOf(line: LogLine, { service, prefixes }: MetricOptions): object {
   const metrics = counted(line);
   const names = Object.keys(metrics) as MetricName[];

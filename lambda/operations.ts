@@ -1,4 +1,4 @@
-/** One entry per operation: the request decoded, the service asked, the answer given its status and headers. */
+/** One entry per operation: decodes the request, calls the service, and sets the answer's status and headers. */
 import type { Held, Waiting } from "../lib/core/commands.js";
 import type { Refusal } from "../lib/core/errors.js";
 import { LIMITS } from "../lib/core/limits.js";
@@ -34,10 +34,10 @@ import { bodyOf, empty, json, secondsToWait } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
 import type { RouteName } from "./routes.js";
 
-/** Said of an answer to a request that had been carried out before. */
+/** Marks the answer to a request that was already carried out. */
 const REPLAYED = { "idempotent-replayed": "true" };
 
-/** What a route's lease is of, and how long its body may be. */
+/** The kind of a route's lease, and the longest body in bytes. */
 interface RouteOfLease {
   readonly kind?: LeaseRef["kind"];
   readonly maxBytes?: number;
@@ -47,7 +47,7 @@ const RUN: RouteOfLease = { kind: "runs" };
 /** Answers `event`, or refuses it. */
 export type Operation = (event: HttpEvent, api: ServiceApi) => Promise<HttpResult | Refusal>;
 
-/** What each route does. */
+/** The operation of each route. */
 export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   acquire: withLease(AcquireBody, async (api, ref, body, event) => {
     const seconds = secondsToWait(event.headers["prefer"]);
@@ -156,7 +156,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   openapi: () => Promise.resolve(json(200, openapi())),
 };
 
-/** The key's own path: what a problem document names, without the leaseId. */
+/** Returns the key's own path, which a problem document names; it doesn't contain the leaseId. */
 export function instanceOf(event: HttpEvent): string | undefined {
   const key = decode(Key, event.pathParameters?.["key"]);
   const kind = event.routeKey.includes(" /v1/runs/") ? "runs" : "locks";
@@ -179,12 +179,12 @@ function waitingResult(waiting: Waiting): HttpResult {
   return json(202, fieldsOf(waiting), { "retry-after": String(toSecondsUp(waiting.retryAfterMs)) });
 }
 
-/** The answer itself, as a body. */
+/** Returns the answer's fields as a body. */
 function fieldsOf<A extends { readonly ok: true }>({ ok: _ok, ...fields }: A): Omit<A, "ok"> {
   return fields;
 }
 
-/** How long the request would wait, in ms. */
+/** Returns the requested wait, in ms. */
 function waitMsOf(event: HttpEvent): number {
   return 1000 * (secondsToWait(event.headers["prefer"]) ?? 0);
 }
@@ -230,7 +230,7 @@ function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent, maxBytes?
   return body.ok ? decodeBody(schema, body.value, event.headers["content-type"], maxBytes) : body;
 }
 
-/** A path parameter, as the gateway matched it; a refusal names it. */
+/** Returns a path parameter as the gateway matched it; a refusal names it. */
 function parameter(schema: Schema<string>, event: HttpEvent, name: string): Decoded<string> {
   const decoded = decode(schema, event.pathParameters?.[name]);
   return decoded.ok ? decoded : { ...decoded, field: name, detail: `${name}: ${decoded.detail}` };

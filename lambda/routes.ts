@@ -1,6 +1,6 @@
 /**
- * Every route of the API, once: the handler dispatches by route key, the stack deploys the same list, and
- * each route has a duty, the function that serves it.
+ * The routes of the API. The handler dispatches by route key, and the stack deploys the same list. Each route has a duty, which decides the
+ * function that serves it.
  */
 
 /** The operations, by the HTTP API's route key. */
@@ -30,20 +30,19 @@ export const ROUTES = {
   "GET /v1/openapi.json": "openapi",
 } as const;
 
-/** `METHOD /path/{parameter}` as the gateway names a route. */
+/** `METHOD /path/{parameter}`, the gateway's name of a route. */
 export type RouteKey = keyof typeof ROUTES;
 
-/** What a route does. */
+/** The operation of a route. */
 export type RouteName = (typeof ROUTES)[RouteKey];
 
 /**
- * Who serves a route, each a function of its own in the stack: `acquire` whoever wants in (and may be kept
- * waiting), `hold` whoever holds, so that no crowd before the door keeps a holder from its heartbeat, and
- * `admin` who looks over or ends what others hold.
+ * The group of a route. Each duty has its own function in the stack: `acquire` for callers that request a lease (and may wait), `hold` for
+ * holders, so that a crowd of waiters can't block their heartbeats, and `admin` for operators that inspect or end other holders' leases.
  */
 export type Duty = "acquire" | "hold" | "admin";
 
-/** The duty of each route. What matches no route (405, 404) is `acquire`'s. */
+/** The duty of each route. Requests without a route (405, 404) belong to `acquire`. */
 export const DUTIES: Readonly<Record<RouteName, Duty>> = {
   acquire: "acquire",
   acquireSet: "acquire",
@@ -70,12 +69,12 @@ export const DUTIES: Readonly<Record<RouteName, Duty>> = {
   runs: "admin",
 };
 
-/** The duty of a gateway's route key, also of `ANY …` and `$default`. */
+/** Returns the duty of a gateway's route key, including `ANY …` and `$default`. */
 export function dutyOf(routeKey: string): Duty {
   return Object.hasOwn(ROUTES, routeKey) ? DUTIES[ROUTES[routeKey as RouteKey]] : "acquire";
 }
 
-/** The methods a path takes, for 405 and its `Allow`. */
+/** Returns the methods of a path, for 405 and its `Allow` header. */
 export function methodsOf(path: string): readonly string[] {
   return Object.keys(ROUTES)
     .map((routeKey) => routeKey.split(" ", 2) as [string, string])

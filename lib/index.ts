@@ -1,4 +1,7 @@
-/** `holdfast`: locks over HTTP. Needs `fetch` and nothing else. */
+/**
+ * `holdfast`: the lock client over HTTP. It imports no package: it needs only `fetch` and Node's built-in modules (node:async_hooks,
+ * node:crypto, node:events).
+ */
 import type { ClientOptions } from "./client/client-options.js";
 import { checkClient, checkType } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";
@@ -47,12 +50,12 @@ export type { KeyPart } from "./core/key.js";
 export { key } from "./core/key.js";
 export type { Inspection, RunView } from "./core/lock/views.js";
 
-/** Options of a client over HTTP. `url` falls back to `HOLDFAST_URL`. */
+/** Options of a client over HTTP. `url` defaults to the environment variable `HOLDFAST_URL`. */
 export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;
 
 /**
- * A client of the service at `url`. Sends nothing until it is asked for a lock.
- * @throws InvalidRequestError when there is no URL, it is not one, or an option does not exist.
+ * Creates a client of the service at `url`. The client sends nothing until it is asked for a lock.
+ * @throws InvalidRequestError if there is no URL, the URL is invalid, or an option does not exist.
  */
 export function createLockClient(options: HttpClientOptions = {}): LockClient {
   checkClient(options, ["url", "sign", "token", "headers", "fetch"]);

@@ -1,6 +1,6 @@
 /**
- * `holdfast/middy`: locks and runs around Lambda handlers, as wrappers of a handler, as Middy middlewares, and for
- * the batches of a queue. Imports nothing of Middy: the wrappers need none, and a middleware is a plain object.
+ * `holdfast/middy`: locks and runs for Lambda handlers, as handler wrappers, as Middy middlewares, and for queue batches. It imports
+ * nothing from Middy: the wrappers don't need it, and a middleware is a plain object.
  */
 export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
 export { idempotencyKeyOf, runBatch } from "./client/events.js";

@@ -1,4 +1,4 @@
-/** `holdfast/sigv4`: signs requests for an HTTP API with IAM, with credentials as the AWS SDK finds them. */
+/** `holdfast/sigv4`: signs requests for an HTTP API with IAM, with credentials from the AWS SDK's providers. */
 import { createHash, createHmac } from "node:crypto";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { SignatureV4 } from "@smithy/signature-v4";
@@ -6,27 +6,27 @@ import { fromEnvironment } from "./client/environment.js";
 import { LockError } from "./client/errors.js";
 import type { Sign } from "./client/transport/http.js";
 
-/** AWS credentials, as every credential provider of the AWS SDK gives them. */
+/** AWS credentials, as returned by every credential provider of the AWS SDK. */
 export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
 }
 
-/** Where the API is and who calls it. */
+/** The API's region and the caller's credentials. */
 export interface SigV4Options {
   /** @default AWS_REGION or AWS_DEFAULT_REGION, else the region in an `execute-api` host name */
   readonly region?: string;
-  /** @default the AWS SDK's chain: environment, profile, container, instance; refreshed as they expire */
+  /** @default the AWS SDK's chain: environment, profile, container, instance; refreshed when they expire */
   readonly credentials?: Credentials | (() => Promise<Credentials>);
 }
 
 const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/;
 
 /**
- * A signer for `createLockClient({ sign: sigv4() })`. Each attempt is signed anew, so that one sent
- * after a thaw doesn't carry an old signature.
- * @throws LockError `not-configured` at the first request when no region or no credentials can be found.
+ * Returns a signer for `createLockClient({ sign: sigv4() })`. It signs each attempt separately, so an attempt sent after the process was
+ * frozen doesn't carry an old signature.
+ * @throws LockError `not-configured` at the first request if no region or no credentials can be found.
  */
 export function sigv4({ region, credentials = defaultProvider() }: SigV4Options = {}): Sign {
   return async ({ method, url, headers, body }) => {
@@ -53,7 +53,7 @@ export function sigv4({ region, credentials = defaultProvider() }: SigV4Options 
   };
 }
 
-/** The names of the AWS SDK's errors when none of its providers has credentials. */
+/** The names of the AWS SDK's errors when no provider has credentials. */
 const NO_CREDENTIALS = ["CredentialsProviderError", "TokenProviderError"];
 
 function notConfigured(message: string, cause?: Error): LockError {
@@ -62,7 +62,7 @@ function notConfigured(message: string, cause?: Error): LockError {
 
 type Bytes = string | ArrayBuffer | ArrayBufferView;
 
-/** SHA-256 and its HMAC, as the signer wants them. */
+/** SHA-256 and HMAC-SHA-256 with the interface that the signer expects. */
 class Sha256 {
   readonly #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
   constructor(secret?: Bytes) {

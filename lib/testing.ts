@@ -1,6 +1,6 @@
 /**
- * `holdfast/testing`: the same client in memory, for users' own tests. The real service and the real
- * core, with a clock to turn and faults to inject; nothing waits and nothing is random.
+ * `holdfast/testing`: the same client in memory, for users' own tests. It runs the real service and the real core, with a virtual clock to
+ * advance and faults to inject. Nothing waits in real time and nothing is random but the leaseIds.
  */
 import { LeaseIds } from "./client/acquire/lease-ids.js";
 import type { ClientOptions } from "./client/client-options.js";
@@ -32,15 +32,15 @@ export interface TestClientOptions extends ClientOptions {
   readonly log?: Log;
 }
 
-/** The client, with what a test turns. */
+/** A client with the clock, faults and store that a test controls. */
 export interface TestLockClient extends LockClient {
   readonly clock: VirtualClock;
   readonly faults: Faults;
-  /** Give it to another client, to contend with this one. */
+  /** Pass it to another client to make the two contend. */
   readonly store: LockStore;
 }
 
-/** A client whose locks are in memory and whose time stands still until `clock` is turned. */
+/** Creates a client whose locks are in memory and whose time stands still until `clock` is advanced. */
 export function createLockClient(options: TestClientOptions = {}): TestLockClient {
   checkClient(options, ["clock", "store", "principal", "log"]);
   const { clock = new VirtualClock(), principal = "test/client", log = () => undefined } = options;
@@ -55,8 +55,8 @@ export function createLockClient(options: TestClientOptions = {}): TestLockClien
 type Service = ReturnType<typeof lockService>;
 
 /**
- * A service whose clocks are read once for every call, as a function's are. They show true time: a wall
- * that jumps is the client's machine's.
+ * Returns a service that reads its clocks once per call, as a Lambda function does. The clocks show true time: only the client's wall clock
+ * can jump.
  */
 function onEachCall(serve: (clocks: ReturnType<typeof gatewayClocks>) => Service, virtual: VirtualClock): Service {
   const clock: Clock = { ...backgroundClock(virtual), wallMs: () => virtual.monotonicMs() };

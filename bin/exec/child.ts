@@ -1,7 +1,7 @@
 /**
- * The command that runs: with this process's own input, output and environment, and in a session of its own,
- * so that a signal reaches all that it started. In a terminal it shares the terminal's: there a Ctrl-C comes
- * from the terminal, programs may ask for passwords and draw, and other signals reach the command alone.
+ * The command that runs under a lease. It inherits this process's input, output and environment, and has its own session, so that signals
+ * reach all processes that it started. In a terminal it stays in the terminal's session: Ctrl-C comes from the terminal, programs can ask
+ * for passwords and draw, and other signals reach only the command itself.
  */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
@@ -10,22 +10,24 @@ import { isatty } from "node:tty";
 import { SIGNAL_BASE } from "../exit-codes.js";
 import { startWatchdog } from "./watchdog.js";
 
-/** What to run. */
+/** The command and its environment. */
 export interface ChildArgs {
   readonly command: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** How long it has between SIGTERM and SIGKILL if this process is killed, in ms. */
+  /** The time between SIGTERM and SIGKILL if this process is killed, in ms. */
   readonly killAfterMs: number;
-  /** Takes what the command prints; absent: it prints by itself, unbuffered by anybody. Nothing more is read until it settles. */
+  /**
+   * Receives the command's output; the next chunk is read when it has settled. If absent, the command prints directly, without buffering.
+   */
   readonly onOutput?: (chunk: Buffer) => Promise<void>;
 }
 
-/** How it ended. */
+/** The outcome of the process. */
 export type Ended =
   | { readonly started: true; readonly status: number; readonly by?: NodeJS.Signals }
   | { readonly started: false; readonly exit: "commandNotFound" | "notExecutable"; readonly why: string };
 
-/** Who still prints when the command has ended, by a process that it left behind, is listened to until it is silent for so long. */
+/** After the command ended, a process that it left behind can still print. Its output is read until it is silent for this long, in ms. */
 const LAST_WORDS_MS = 1000;
 
 /** A running command. */
@@ -43,23 +45,23 @@ export class Child {
     this.ended = this.#end(file, onOutput).finally(() => watchdog.dismiss());
   }
 
-  /** Sends it a signal, and all that it started; one that is over hears nothing. */
+  /** Sends a signal to the command and all processes that it started; does nothing after its end. */
   signal(name: NodeJS.Signals): void {
     const { pid } = this.#process;
     if (pid === undefined) return;
     try {
       process.kill(this.#target(pid), name);
     } catch {
-      // It ended just now.
+      // It has just ended.
     }
   }
 
-  /** What came from outside: of what a terminal sends, it has had its own. */
+  /** Forwards a signal from outside. The terminal already sends its own signals to the command. */
   handOn(name: NodeJS.Signals): void {
     if (this.#ownSession || (name !== "SIGINT" && name !== "SIGQUIT")) this.signal(name);
   }
 
-  /** A process, or the whole of its group. */
+  /** Returns the target of a signal: the process, or its whole group. */
   #target(pid: number): number {
     return this.#ownSession ? -pid : pid;
   }
@@ -99,7 +101,7 @@ export class Child {
 function endOf(child: ChildProcess, file: string): Promise<Ended> {
   return new Promise((resolve) => {
     child.once("error", ({ code = "" }: NodeJS.ErrnoException) => {
-      if (child.pid !== undefined) return; // A signal that could not be sent: the end comes by itself.
+      if (child.pid !== undefined) return; // A signal could not be sent: the exit event follows.
       const isThere = code !== "ENOENT";
       resolve({
         started: false,

@@ -1,4 +1,4 @@
-/** The commands that run another one: `lock` and `once`, and what they take. */
+/** The commands that run another command, `lock` and `once`, with their options. */
 import type { Command } from "commander";
 import { Option } from "commander";
 import { CliError } from "../cli-error.js";
@@ -8,10 +8,10 @@ import type { OnceArgs } from "./once.js";
 import type { CliHost, GlobalOptions } from "../cli-host.js";
 import { count, duration, durationOrForever, exitStatus, exitStatuses } from "../values.js";
 
-/** What both of them take, as it was read. */
+/** The parsed options of both commands. */
 interface RunOptions extends GlobalOptions {
   readonly lease: number;
-  /** False: not at all. */
+  /** The time to wait, in ms; false: don't wait. */
   readonly wait: number | false;
   readonly killAfter?: number;
   readonly conflictExitCode: number;
@@ -31,9 +31,12 @@ interface OnceOptions extends RunOptions {
 const DEFAULT_LEASE = "30s";
 const DEFAULT_WAIT = "30s";
 const DEFAULT_KEEP = "1d";
-/** A command has this part of its lease to end in, if nothing else is said. */
+/** The default share of its lease that a command has to end. */
 const ENDING_PART = 1 / 6;
-/** And no longer: that of a run is asked when its lease is over, and then has the time until another may have it. */
+/**
+ * The longest default time to end, in ms. It is shorter for a run: its command is asked to end when the lease is over, before another
+ * caller can take over.
+ */
 const LONGEST_ENDING_MS = { lock: 5000, once: 1000 };
 
 const LOCK_EXAMPLE = `
@@ -50,7 +53,7 @@ Example: two schedulers start it; it runs once a day, and both print the same.
 The command finds HOLDFAST_KEY, HOLDFAST_IDEMPOTENCY_KEY, HOLDFAST_ATTEMPT,
 HOLDFAST_TAKEOVER (true or false) and HOLDFAST_FENCING_TOKEN in its environment.`;
 
-/** Adds them. */
+/** Adds the commands `lock` and `once`. */
 export function addRunCommands(program: Command, host: CliHost): void {
   withCommon(program.command("lock"), "lock")
     .summary("run a command while the key is held")
@@ -137,7 +140,7 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
     .option("-v, --verbose", "say on stderr what happens");
 }
 
-/** What both orders have. @throws CliError for a relation between options that can't hold */
+/** Returns the common arguments of both commands. @throws CliError if options contradict each other */
 function commonOf(name: keyof typeof LONGEST_ENDING_MS, key: string, command: readonly string[], options: RunOptions) {
   const { lease: leaseMs, wait, killAfter, conflictExitCode: conflictStatus } = options;
   const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS[name], Math.floor(leaseMs * ENDING_PART));
@@ -149,7 +152,7 @@ function commonOf(name: keyof typeof LONGEST_ENDING_MS, key: string, command: re
   return { key, command, leaseMs, waitMs: wait === false ? 0 : wait, killAfterMs, conflictStatus };
 }
 
-/** The command: all that stands after `--`, and nothing before it. @throws CliError when it isn't so */
+/** Returns the command: everything after `--`. @throws CliError if it is missing or in the wrong place */
 function commandAfterDashes(name: string, key: string, argv: readonly string[], words: readonly string[]): readonly string[] {
   const dashes = argv.indexOf("--");
   const after = dashes < 0 ? 0 : argv.length - dashes - 1;
@@ -162,7 +165,7 @@ function commandAfterDashes(name: string, key: string, argv: readonly string[], 
   });
 }
 
-/** The members that were given. */
+/** Returns the options that were given. */
 function given<T extends object>(options: T): { [name in keyof T]?: Exclude<T[name], undefined> } {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
     [name in keyof T]?: Exclude<T[name], undefined>;

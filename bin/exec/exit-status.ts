@@ -1,14 +1,14 @@
-/** How a command under a lease ended, as a status, or as the complaint that it was cut off. */
+/** The outcome of a command under a lease, as an exit status or as a CLI error if the lease was lost. */
 import { CliError } from "../cli-error.js";
 import type { Outcome } from "./supervise.js";
 
-/** The command's own status. @throws CliError when it could not be started. */
+/** Returns the command's own status. @throws CliError if it could not be started. */
 export function statusOf(outcome: Outcome): number {
   if (!outcome.started) throw new CliError(outcome.exit, outcome.why);
   return outcome.status;
 }
 
-/** What a lost lease means for the command. `why` is the loss in the SDK's words; absent, it was cut off before it was lost. */
+/** Returns the error for a lost lease. `why` is the SDK's message; without it, the command was ended before the lease was lost. */
 export function lostUnder(key: string, outcome: Outcome, why: string | undefined): CliError {
   const how = outcome.cutOff ? "the command was ended" : `the command had ended${outcome.started ? ` with ${outcome.status}` : ""}`;
   if (why === undefined) {

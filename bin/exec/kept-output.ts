@@ -1,21 +1,21 @@
-/** What a run keeps of its command: the status, and what it printed, as JSON that the SDK's users can read too. */
+/** The stored result of a command: its status and its output, as JSON that users of the SDK can read too. */
 import { isUtf8 } from "node:buffer";
 
 /** The result of a run by `holdfast once`. */
 export interface Kept {
   readonly exitCode: number;
-  /** What it printed. Absent when that is not text, or was not kept. */
+  /** Its output. Absent if it is not text or was not stored. */
   readonly stdout?: string;
-  /** What it printed, when that is not text. */
+  /** Its output in base64, if it is not text. */
   readonly stdoutBase64?: string;
-  /** What it printed was too large to be kept, and had so many bytes. */
+  /** The size of an output that was too large to be stored, in bytes. */
   readonly stdoutOmittedBytes?: number;
 }
 
-/** The service keeps as much, as JSON. */
+/** The service's limit for a result as JSON, in bytes. */
 export const KEPT_BYTES = 256 * 1024;
 
-/** Takes what a command prints, in no more memory than can be kept. */
+/** Collects a command's output, in no more memory than can be stored. */
 export class Output {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
@@ -26,7 +26,7 @@ export class Output {
     else this.#chunks.length = 0;
   }
 
-  /** The result of a command that ended with `exitCode`. */
+  /** Returns the result of a command that ended with `exitCode`. */
   kept(exitCode: number): Kept {
     const omitted = { exitCode, stdoutOmittedBytes: this.#bytes };
     if (this.#bytes > KEPT_BYTES) return omitted;
@@ -36,10 +36,10 @@ export class Output {
   }
 }
 
-/** What a caller is given of a result: what to print, and the status; or how much of it there was and is not any more. */
+/** A replayed result: the status and the output to print, or the size of an output that was not stored. */
 export type Replay = { readonly exitCode: number; readonly stdout: Buffer } | { readonly exitCode: number; readonly omittedBytes: number };
 
-/** A result as it was kept; one that other code recorded is printed as text, or as JSON. */
+/** Returns the replay of a stored result. A result recorded by other code is printed as text, or as JSON. */
 export function replayOf(value: unknown): Replay {
   const { exitCode, stdout, stdoutBase64, stdoutOmittedBytes } = isOurs(value) ? value : foreign(value);
   if (stdoutOmittedBytes !== undefined) return { exitCode, omittedBytes: stdoutOmittedBytes };

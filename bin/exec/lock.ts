@@ -1,4 +1,4 @@
-/** `holdfast lock`: a command that runs while its key is held. */
+/** `holdfast lock`: runs a command while its key is held. */
 import type { HolderView, Lease, LockClient } from "../../lib/index.js";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
@@ -9,7 +9,7 @@ import type { Outcome } from "./supervise.js";
 import { supervise } from "./supervise.js";
 import { tellWaiting } from "../inspect/waiting.js";
 
-/** What to hold, how, and what for. */
+/** The key, the way to hold it, and the command. */
 export interface LockArgs {
   readonly key: string;
   readonly command: readonly string[];
@@ -20,18 +20,18 @@ export interface LockArgs {
   readonly limit?: number;
   readonly permits?: number;
   readonly priority?: number;
-  /** The status when the key was not got. */
+  /** The exit status if the key was not granted. */
   readonly conflictStatus: number;
 }
 
-/** How the command went, as far as it came to that. */
+/** The progress of the command. */
 interface Course {
   outcome?: Outcome;
-  /** It was over while the key was still held. */
+  /** True if it ended while the key was still held. */
   inTime?: boolean;
 }
 
-/** Holds the key while the command runs. @throws CliError, or whatever kept the command from running */
+/** Holds the key while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
   const { key, command, killAfterMs, conflictStatus, ...asked } = args;
   const { locks, signals, env, tell, isWatched } = context;
@@ -80,7 +80,7 @@ function notGot(key: string, waitMs: number, holders: readonly HolderView[], sta
   });
 }
 
-/** For the message only: who can't be asked isn't named. */
+/** Returns the holders for an error message; an empty list if they can't be read. */
 async function holdersOf(key: string, locks: LockClient): Promise<readonly HolderView[]> {
   try {
     return (await locks.inspect(key)).holders;

@@ -1,4 +1,4 @@
-/** `holdfast once`: a command that is run once per key; who asks again is told what it printed, and how it ended. */
+/** `holdfast once`: runs a command once per key. Later callers get its output and its status. */
 import type { Run, RunOptions } from "../../lib/index.js";
 import { LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
@@ -10,7 +10,7 @@ import type { RunContext } from "../context.js";
 import type { Outcome } from "./supervise.js";
 import { supervise } from "./supervise.js";
 
-/** What to run once, and what is kept of it. */
+/** The command, its key, and the storage of its result. */
 export interface OnceArgs {
   readonly key: string;
   readonly command: readonly string[];
@@ -20,20 +20,20 @@ export interface OnceArgs {
   readonly keepResultMs: number | "forever";
   readonly maxAttempts: number;
   readonly fingerprint?: string;
-  /** Statuses other than 0 that are kept and replayed. With any other, the next caller runs the command again. */
+  /** The statuses other than 0 that are stored and replayed. After any other, the next caller runs the command again. */
   readonly finalStatuses: readonly number[];
-  /** What output that can't be kept is: an error, or left out. */
+  /** The treatment of output that can't be stored: an error, or left out. */
   readonly largeOutput: "error" | "drop";
-  /** The status when another still runs it. */
+  /** The exit status if another process still runs the command. */
   readonly conflictStatus: number;
 }
 
-/** The attempt failed, and the next caller runs the command again. Its message is what `runs` knows of it. */
+/** The attempt failed, and the next caller runs the command again. `holdfast runs` shows its message. */
 class Failed extends Error {
   override readonly name = "CommandFailed";
 }
 
-/** Runs the command, or tells what came of it. @throws CliError, or whatever kept the command from running */
+/** Runs the command, or returns the outcome of an earlier run. @throws CliError, or the error that prevented the command from running */
 export async function once(args: OnceArgs, context: RunContext): Promise<number> {
   const { key, waitMs, conflictStatus } = args;
   const { locks, signals, tell } = context;
@@ -74,7 +74,7 @@ function optionsOf(args: OnceArgs, signal: AbortSignal): RunOptions {
   return { leaseMs, waitMs, keepResultMs, maxAttempts, signal, ...(fingerprint !== undefined && { payload: fingerprint }) };
 }
 
-/** One attempt: what is kept of it. @throws Failed when it is to be tried again */
+/** Makes one attempt. Returns the result to store. @throws Failed if the command is to be tried again */
 async function attemptOf(run: Run, args: OnceArgs, { env, signals, print }: RunContext, course: { outcome?: Outcome }): Promise<Kept> {
   const { command, killAfterMs, finalStatuses } = args;
   const output = new Output();
@@ -101,7 +101,7 @@ function environmentOf({ idempotencyKey, attempt, takeover, fencingToken }: Run)
   };
 }
 
-/** The status; of a run that was done before, what it printed is printed again. */
+/** Returns the status; prints the stored output of an earlier run. */
 async function shown(value: unknown, replayed: boolean, { key, largeOutput }: OnceArgs, { print, say }: RunContext): Promise<number> {
   const replay = replayOf(value);
   if (!("omittedBytes" in replay)) {
@@ -118,7 +118,7 @@ async function shown(value: unknown, replayed: boolean, { key, largeOutput }: On
   return replay.exitCode;
 }
 
-/** The command ended, and nobody answered whether that was kept. */
+/** Returns the error for a command that ended without a confirmation that its outcome was recorded. */
 function notRecorded(key: string, outcome: Outcome, error: unknown): unknown {
   if (!(error instanceof LockError) || !outcome.started) return error;
   return new CliError(

@@ -1,33 +1,33 @@
 /**
- * A command under a lease:
+ * Supervises a command under a lease:
  *
- *  1. it runs; signals that this process is sent are handed on to it;
- *  2. when the lease is lost, or no renewal landed and what is left of it is the time to end a command, it is asked to
- *     end (SIGTERM), and after that time made to (SIGKILL), with all that it started;
- *  3. how it ended is told, and whether it was cut off.
+ * 1. It runs, and signals of this process are forwarded to it.
+ * 2. If the lease is lost, or no renewal succeeded and the time left is just enough to end the command, the command gets SIGTERM. After
+ *    that time, it gets SIGKILL, with all processes that it started.
+ * 3. The result is its outcome, with a flag if it was cut off.
  *
- * So a command whose lease runs out is over before the lease is, as long as this process runs and its clock goes. One
- * that is frozen together with it, or whose lease an operator ended by force, may still overlap: that is the token's.
+ * So a command ends before its lease expires, as long as this process runs and its clock advances. The command can still overlap with the
+ * next holder if it is frozen together with this process, or if an operator ends the lease by force; fencing tokens protect against that.
  */
 import type { Ended, ChildArgs } from "./child.js";
 import { Child } from "./child.js";
 import type { Signals } from "./signals.js";
 
-/** What of a lease a command depends on. */
+/** The part of a lease on which a command depends. */
 export interface Hold {
   /** Aborts when the lease is lost. */
   readonly signal: AbortSignal;
-  /** For how long it is still held without a renewal, in ms. Absent: that isn't known, and its end is awaited. */
+  /** Returns the time for which it is still held without a renewal, in ms. If absent, that is unknown, and only the signal counts. */
   readonly remainingMs?: () => number;
 }
 
-/** How it ended, and whether that was because of the lease. */
+/** The outcome, and true if the command was cut off because of the lease. */
 export type Outcome = Ended & { readonly cutOff: boolean };
 
-/** The lease is looked at so often at least: a timer counts time that a frozen machine did not have. */
+/** The longest timer, in ms: timers don't run while the machine is frozen. */
 const LONGEST_NAP_MS = 500;
 
-/** Runs it to its end. */
+/** Runs the command to its end. */
 export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): Promise<Outcome> {
   const child = new Child(args);
   const cutting = new AbortController();
@@ -38,7 +38,7 @@ export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): 
     cutting.abort();
     clearTimeout(timer);
     child.signal("SIGTERM");
-    child.signal("SIGCONT"); // One that is stopped would hear nothing.
+    child.signal("SIGCONT"); // A stopped process would not handle SIGTERM.
     timer = setTimeout(() => child.signal("SIGKILL"), args.killAfterMs);
   };
   const look = (remainingMs: () => number): void => {
@@ -54,7 +54,7 @@ export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): 
   try {
     const ended = await child.ended;
     const cutOff = cutting.signal.aborted;
-    if (cutOff) child.signal("SIGKILL"); // What it started and left behind must not go on either.
+    if (cutOff) child.signal("SIGKILL"); // Processes that it started and left behind must end too.
     return { ...ended, cutOff };
   } finally {
     clearTimeout(timer);

@@ -1,31 +1,34 @@
 /**
- * A command must not outlive who holds its lock, even if that is killed in a way that it can't notice. Beside the
- * command stands a shell that waits for the end of its input: it comes when this process is gone, however.
+ * Ends a command when its lock holder, this process, is killed in a way that it can't handle. A shell runs beside the command and waits for
+ * the end of its input, which comes when this process is gone for any reason.
  */
 import { spawn } from "node:child_process";
 
-/** The first line names a process, or the group of a negative number; `$1` are the seconds between asking it to end and forcing it. */
+/**
+ * The shell's script. The first line names a process, or a group as a negative number; `$1` is the time between SIGTERM and SIGKILL, in
+ * seconds.
+ */
 const SCRIPT = 'read -r target || exit 0; read -r end_of_holder; kill -s TERM -- "$target"; sleep "$1"; kill -s KILL -- "$target"';
 
-/** A guard that stands ready. */
+/** A watchdog that is ready. */
 export interface Watchdog {
   /**
-   * From now on it ends `target`, a process or as a negative number a group, should this process end. Call it in the same
-   * breath in which the target was started: in between, nothing would end it.
+   * Watches `target`, a process, or a group as a negative number: ends it if this process ends. Call it immediately after starting the
+   * target, because nothing would end the target in between.
    */
   watch(target: number): void;
-  /** It does so no more. */
+  /** Stops watching. */
   dismiss(): void;
 }
 
-/** A guard for what is started next: there before it, so that nothing runs without one. */
+/** Starts a watchdog before the process that it watches, so that the process never runs without one. */
 export function startWatchdog(killAfterMs: number): Watchdog {
   if (process.platform === "win32") return { watch: () => undefined, dismiss: () => undefined };
   const shell = spawn("sh", ["-c", SCRIPT, "holdfast-guard", String(killAfterMs / 1000)], {
-    detached: true, // What ends this process, such as a Ctrl-C, must leave it alone.
+    detached: true, // A signal to this process's group, such as Ctrl-C, must not reach it.
     stdio: ["pipe", "ignore", "ignore"],
   });
-  shell.on("error", () => undefined); // There is no shell: there is no guard either.
+  shell.on("error", () => undefined); // Without a shell there is no watchdog.
   shell.stdin.on("error", () => undefined);
   shell.unref();
   return {

@@ -1,4 +1,4 @@
-/** A screenful of text that is drawn again and again, on the terminal's other screen, so that what was there before comes back. */
+/** Draws text repeatedly on the terminal's alternate screen, so that the previous content comes back afterwards. */
 import { clearScreenDown, cursorTo } from "node:readline";
 import type { WriteStream } from "node:tty";
 import { cutEnd } from "../terminal.js";
@@ -6,7 +6,7 @@ import { cutEnd } from "../terminal.js";
 const OTHER_SCREEN = "\u001B[?1049h\u001B[?25l";
 const FIRST_SCREEN = "\u001B[?25h\u001B[?1049l";
 
-/** The picture on a terminal. */
+/** The alternate screen of a terminal. */
 export class AlternateScreen {
   readonly #terminal: WriteStream;
   #lines: readonly string[] = [];
@@ -16,7 +16,7 @@ export class AlternateScreen {
     terminal.write(OTHER_SCREEN);
   }
 
-  /** Draws these lines, as many as there is room for. */
+  /** Draws these lines, as many as fit. */
   draw(lines: readonly string[]): void {
     this.#lines = lines;
     const rows = Math.max(2, this.#terminal.rows);
@@ -27,14 +27,14 @@ export class AlternateScreen {
     this.#terminal.write(shown.join("\n"));
   }
 
-  /** Draws what was there, with a line of news above it. */
+  /** Draws the last lines again, with a notice above them. */
   note(news: string): void {
     const [title = "", , ...rest] = this.#lines;
     this.draw([title, cutEnd(news, this.#terminal.columns), ...rest]);
     this.#lines = [title, "", ...rest];
   }
 
-  /** Gives the terminal back as it was. */
+  /** Restores the terminal's main screen. */
   close(): void {
     this.#terminal.write(FIRST_SCREEN);
   }

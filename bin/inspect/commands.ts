@@ -1,4 +1,4 @@
-/** The commands that look at locks and runs, and operate them. */
+/** The commands that inspect and operate locks and runs. */
 import type { Command } from "commander";
 import { Argument, Option } from "commander";
 import { CliError } from "../cli-error.js";
@@ -10,21 +10,35 @@ import { count, duration, some } from "../values.js";
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
 const SHELLS = ["bash", "zsh"] as const;
 const MOST = 1000;
-/** Between looks: a shorter one would only cost, a longer one is no watch. */
+/** The allowed poll intervals: a shorter one only adds cost, a longer one is no longer a watch. */
 const INTERVAL = { leastMs: 200, mostMs: 3_600_000, default: "1s" };
 
 interface ListOptions {
   readonly max: number;
 }
 
-/** Adds them. */
-export function addLookCommands(program: Command, host: CliHost): void {
-  /** An action that is carried out with the locks. */
-  const withLocks =
-    <A extends readonly unknown[]>(mode: "changes" | "looks", act: (context: CommandContext, ...given: A) => Promise<number>) =>
-    async (...given: A): Promise<void> =>
-      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...given));
+/** Wraps an action that uses the locks. */
+type WithLocks = <A extends readonly unknown[]>(
+  mode: "changes" | "looks",
+  act: (context: CommandContext, ...given: A) => Promise<number>,
+) => (...given: A) => Promise<void>;
 
+/** Adds these commands. */
+export function addLookCommands(program: Command, host: CliHost): void {
+  const withLocks: WithLocks =
+    (mode, act) =>
+    async (...given) =>
+      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...given));
+  addLs(program, withLocks);
+  addShow(program, withLocks);
+  addBreak(program, withLocks);
+  addWatch(program, withLocks);
+  addRuns(program, withLocks);
+  addReset(program, withLocks);
+  addCompletion(program, host);
+}
+
+function addLs(program: Command, withLocks: WithLocks): void {
   listing(program.command("ls"))
     .summary("list held keys")
     .description("List held keys: who holds each, how, since when and for how long.")
@@ -36,7 +50,9 @@ export function addLookCommands(program: Command, host: CliHost): void {
         return ls({ prefix: prefix ?? "", ...options }, context);
       }),
     );
+}
 
+function addShow(program: Command, withLocks: WithLocks): void {
   program
     .command("show")
     .summary("show who holds a key, and who waits")
@@ -51,7 +67,9 @@ export function addLookCommands(program: Command, host: CliHost): void {
         return options.run ? showRun(key, context) : show(key, context);
       }),
     );
+}
 
+function addBreak(program: Command, withLocks: WithLocks): void {
   program
     .command("break")
     .summary("end a hold that is stuck")
@@ -71,7 +89,9 @@ export function addLookCommands(program: Command, host: CliHost): void {
         return breakHold({ key, reason, asks: !yes, ...which }, context);
       }),
     );
+}
 
+function addWatch(program: Command, withLocks: WithLocks): void {
   listing(program.command("watch"))
     .summary("show held keys as they change")
     .description("Show held keys as they change, until Ctrl-C. On a pipe, a line for each hold that began or ended.")
@@ -89,7 +109,9 @@ export function addLookCommands(program: Command, host: CliHost): void {
         return watch({ prefix: prefix ?? "", intervalMs, max }, context);
       }),
     );
+}
 
+function addRuns(program: Command, withLocks: WithLocks): void {
   listing(program.command("runs"))
     .summary("list runs and their states")
     .description("List runs: the state and the attempt of each.")
@@ -101,7 +123,9 @@ export function addLookCommands(program: Command, host: CliHost): void {
         return runs({ prefix: prefix ?? "", ...options }, context);
       }),
     );
+}
 
+function addReset(program: Command, withLocks: WithLocks): void {
   program
     .command("reset")
     .summary("forget a run")
@@ -116,7 +140,9 @@ export function addLookCommands(program: Command, host: CliHost): void {
         return reset(key, reason, context);
       }),
     );
+}
 
+function addCompletion(program: Command, host: CliHost): void {
   program
     .command("completion")
     .summary("complete on TAB")

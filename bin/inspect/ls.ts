@@ -1,18 +1,18 @@
-/** `holdfast ls`: who holds what. */
+/** `holdfast ls`: lists held keys and their holders. */
 import type { Inspection } from "../../lib/index.js";
 import { holdsOf, KEY_COLUMNS } from "./holds.js";
 import { firstOf } from "./pages.js";
 import type { CommandContext } from "../context.js";
 import { tableOf } from "../table.js";
 
-/** Which keys, and at most how many. */
+/** The prefix and owner of the keys, and the largest number of them. */
 export interface LsArgs {
   readonly prefix: string;
   readonly owner?: string;
   readonly max: number;
 }
 
-/** Lists held keys in their order, and says in which namespace. */
+/** Lists held keys in order, and prints their namespace. */
 export async function ls({ prefix, owner, max }: LsArgs, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const query = { prefix, ...(owner !== undefined && { owner }) };
   let namespace: string | undefined;

@@ -1,24 +1,24 @@
-/** Lists that come a page at a time, read to their end or to as many as were asked for. */
+/** Reads paged lists to the end or up to a limit. */
 
-/** A page; `cursor` asks for the next one. It may be short, even empty, and not the last. */
+/** A page; `cursor` requests the next one. It can be short, or even empty, without being the last. */
 interface Page<T> {
   readonly items: readonly T[];
   readonly cursor?: string;
 }
 
-/** What was read of a list. */
+/** The part of a list that was read. */
 export interface Listing<T> {
   readonly items: readonly T[];
-  /** There are more than were read. */
+  /** True if the list has more items. */
   readonly more: boolean;
 }
 
-/** The most that one request may ask for. */
+/** The largest page of a request. */
 const PAGE_ITEMS = 100;
-/** Of a namespace full of idle keys, pages are empty: so many are read, and no more. */
+/** The largest number of pages that are read: in a namespace full of idle keys, pages are empty. */
 const PAGES = 1000;
 
-/** The first `most` items. */
+/** Returns the first `most` items. */
 export async function firstOf<T>(
   most: number,
   pageAfter: (page: { max: number; cursor?: string }) => Promise<Page<T>>,

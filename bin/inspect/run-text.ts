@@ -1,20 +1,20 @@
-/** Runs as a person or a program reads them. */
+/** Runs in a form for people or programs. */
 import type { RunInspection } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
 
-/** Its state, and of a failed one whether the next caller runs it again. */
+/** Returns the run's state, and for a failed run if the next caller runs it again. */
 export function stateOf({ state, retryable }: RunInspection): string {
   return state === "failed" && retryable === true ? "failed, to be retried" : state;
 }
 
-/** Since when it runs, or for how long its outcome is still kept; `""` when there is neither. */
+/** Returns the time for which it has been running, or for which its outcome is still stored; `""` if neither is known. */
 export function lastsOf({ heldMs, keptForMs }: RunInspection): string {
   if (heldMs !== undefined) return `running for ${formatDuration(heldMs)}`;
   if (keptForMs === undefined) return "";
   return keptForMs === "forever" ? "kept for ever" : `kept for ${formatDuration(keptForMs)}`;
 }
 
-/** The run as JSON; its error as name and message. */
+/** Returns the run as JSON, with its error as name and message. */
 export function jsonOf({ error, ...run }: RunInspection): object {
   return { ...run, ...(error && { error: { name: error.name, message: error.message } }) };
 }

@@ -1,4 +1,4 @@
-/** `holdfast runs`: which runs there are, and how each stands. */
+/** `holdfast runs`: lists runs and their states. */
 import type { RunInspection } from "../../lib/index.js";
 import { firstOf } from "./pages.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
@@ -7,7 +7,7 @@ import type { Column } from "../table.js";
 import { cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
 
-/** Which runs, and at most how many. */
+/** The prefix and state of the runs, and the largest number of them. */
 export interface RunsArgs {
   readonly prefix: string;
   readonly state?: RunInspection["state"];

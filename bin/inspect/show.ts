@@ -1,4 +1,4 @@
-/** `holdfast show`: one key, who holds it and who waits for it; or one run, and what came of it. */
+/** `holdfast show`: a key with its holders and waiters, or a run with its outcome. */
 import type { Inspection, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
@@ -19,7 +19,7 @@ const WAITER_COLUMNS: readonly Column<Waiter>[] = [
   { title: "WAITING FOR", cell: ({ waitingMs }) => formatDuration(waitingMs), align: "right" },
 ];
 
-/** Shows a key. One that was never locked may be a run's: then it says how to see that. */
+/** Shows a key. If the key was never locked but has a run, prints how to show the run. */
 export async function show(key: string, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const inspection = await locks.inspect(key);
   if (asJson) {
@@ -39,7 +39,7 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
   return 0;
 }
 
-/** Shows a run. @throws CliError when nothing is known of it */
+/** Shows a run. @throws CliError if it is unknown */
 export async function showRun(key: string, { locks, asJson, print }: CommandContext): Promise<number> {
   const run = await locks.runs.get(key);
   if (run === null) throw new CliError("notFound", `${key} never ran, or it is forgotten`);

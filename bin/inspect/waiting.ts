@@ -1,25 +1,25 @@
-/** Tells a person at a terminal whom a command waits for, while it waits. */
+/** Prints the holder of a key, for a user at a terminal, while a command waits for it. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { LockClient } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
 import type { RunContext } from "../context.js";
 
-/** A wait shorter than this is not worth a word. */
+/** The time until the first message, in ms: a shorter wait is not worth a message. */
 const FIRST_LOOK_MS = 1000;
 const NEXT_LOOK_MS = 2000;
 
-/** Says on stderr who holds the key and what place this process has in its queue, at first and when that changes, until `end` aborts. */
+/** Prints the key's holder and this process's place in the queue to stderr, at first and after every change, until `end` aborts. */
 export async function tellWaiting(key: string, { locks, say, owner }: Pick<RunContext, "locks" | "say" | "owner">, end: AbortSignal) {
   let formatFailure: string | undefined;
   for (let lookMs = FIRST_LOOK_MS; await passes(lookMs, end); lookMs = NEXT_LOOK_MS) {
-    const found = await waitedFor(key, locks, owner).catch(() => undefined); // The wait itself tells what is wrong.
+    const found = await waitedFor(key, locks, owner).catch(() => undefined); // The wait itself reports errors.
     if (!found || end.aborted || found.state === formatFailure) continue;
     formatFailure = found.state;
     say(found.line);
   }
 }
 
-/** What to say, and what must change before it is said again. */
+/** Returns the line to print, and the state whose change makes it worth printing again. */
 async function waitedFor(key: string, locks: LockClient, owner: string): Promise<{ readonly line: string; readonly state: string }> {
   const { holders, waiters } = await locks.inspect(key);
   const [first] = holders;
@@ -32,13 +32,13 @@ async function waitedFor(key: string, locks: LockClient, owner: string): Promise
   };
 }
 
-/** Whether so much time passed before the end. */
+/** Waits. Returns true if the time passed before `end` aborted. */
 async function passes(ms: number, end: AbortSignal): Promise<boolean> {
   await delay(ms, undefined, { signal: end, ref: false }).catch(() => undefined);
   return !end.aborted;
 }
 
-/** 1st, 2nd, 3rd, 4th, and 11th to 13th. */
+/** Returns an ordinal number: 1st, 2nd, 3rd, 4th, and 11th to 13th. */
 export function ordinal(place: number): string {
   const tens = place % 100;
   const suffix = tens >= 11 && tens <= 13 ? "th" : (["th", "st", "nd", "rd"][place % 10] ?? "th");

@@ -1,6 +1,6 @@
 /**
- * `holdfast watch`: who holds what, as it changes. On a terminal a table that is drawn anew, on a pipe a line for
- * each hold that began or ended. It looks again and again: a hold that came and went between two looks is not seen.
+ * `holdfast watch`: shows holders as they change. On a terminal it redraws a table; on a pipe it prints a line for each hold that began or
+ * ended. It polls, so a hold that began and ended between two polls is not seen.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Inspection, LockClient } from "../../lib/index.js";
@@ -17,29 +17,29 @@ import type { Screen } from "../terminal.js";
 import { plain } from "../terminal.js";
 import { AlternateScreen } from "./alternate-screen.js";
 
-/** Which keys, and how often. */
+/** The prefix of the keys, the poll interval in ms, and the largest number of keys. */
 export interface WatchArgs {
   readonly prefix: string;
   readonly intervalMs: number;
   readonly max: number;
 }
 
-/** What a look found. */
+/** The result of a poll. */
 interface Look {
   readonly holds: readonly HoldView[];
   readonly more: boolean;
 }
 
-/** Something that a look found to be otherwise than the one before. */
+/** A change since the previous poll. */
 export interface Change {
   readonly event: "held" | "ended";
   readonly hold: HoldView;
 }
 
-/** After a look without an answer the next one is later, and never later than this. */
+/** The longest pause between polls that fail, in ms. */
 const LONGEST_INTERVAL_MS = 60_000;
 
-/** Looks until it is told to end: that is its good end. @throws what the first look met, or what will be so at each */
+/** Polls until a signal ends it, which counts as success. @throws the error of the first poll, or a permanent error */
 export async function watch(args: WatchArgs, context: CommandContext): Promise<number> {
   const end = new AbortController();
   context.signals.handTo((name) => end.abort(new Interrupted(name)));
@@ -86,7 +86,10 @@ async function lookAt(locks: LockClient, prefix: string, max: number): Promise<L
   return { holds: holdsOf(items), more };
 }
 
-/** Holds that ended, then those that began. A hold is known by its key and token, and by its owner where a scope holds on several levels. */
+/**
+ * Returns the holds that ended, then those that began. A hold is identified by its key and token, and by its owner because a scope can have
+ * reentrant holds.
+ */
 export function changesBetween(before: readonly HoldView[], after: readonly HoldView[]): readonly Change[] {
   const nameOf = ({ key, fencingToken, owner }: HoldView): string => JSON.stringify([key, fencingToken, owner]);
   const [was, is] = [new Set(before.map(nameOf)), new Set(after.map(nameOf))];

@@ -1,4 +1,4 @@
-/** `holdfast break`: ends somebody's hold, which its token names, so that no later one is hit. */
+/** `holdfast break`: ends another holder's hold, identified by its token, so that a later hold is not affected. */
 import { createInterface } from "node:readline/promises";
 import type { Inspection } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
@@ -8,19 +8,19 @@ import { holdsOf } from "../inspect/holds.js";
 import type { CommandContext } from "../context.js";
 import { plain } from "../terminal.js";
 
-/** Which hold, why, and how soon. */
+/** The hold, the reason, and the time until its end. */
 export interface BreakArgs {
   readonly key: string;
   readonly reason: string;
-  /** Absent: the one hold that there is. */
+  /** The token of the hold. Absent: the only hold of the key. */
   readonly fencingToken?: number;
-  /** Ends it by then even if its lease goes on: by force. Absent: it ends with its lease. */
+  /** Ends the hold within this time by force, even if its lease is longer, in ms. Absent: it ends with its lease. */
   readonly drainMs?: number;
-  /** Whether a person is to be asked first, where there is one. */
+  /** True to ask for confirmation first, on a terminal. */
   readonly asks: boolean;
 }
 
-/** Ends the hold, or arranges its end. @throws CliError when there is none, there are several, or the person says no */
+/** Ends the hold, or schedules its end. @throws CliError if there is no hold, there are several, or the user declines */
 export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakArgs, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
   const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
@@ -50,7 +50,7 @@ function described({ owner, fencingToken, heldMs }: HoldView): string {
   return `${owner || "somebody"} (token ${fencingToken}, held for ${formatDuration(heldMs)})`;
 }
 
-/** Asks a person, if there is one. @throws CliError unless they agree; Interrupted by Ctrl-C */
+/** Asks the user for confirmation, on a terminal. @throws CliError unless the user agrees; Interrupted on Ctrl-C */
 async function ask(question: string, { signals }: CommandContext): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return;
   const giveUp = new AbortController();

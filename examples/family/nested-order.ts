@@ -1,7 +1,8 @@
 /**
- * One order, written by four services of one request: its main record, the snapshot of the product, the payment
- * order, the payment unit. Each of them locks the order, for it may also be called by itself, and calls the next
- * one with the lock in hand. The trace id makes the lock reentrant over all their processes: nobody waits for itself.
+ * Four services of one request write one order: its main record, the snapshot of the product, the payment order and the
+ * payment unit. Each service locks the order, because it may also be called by itself, and calls the next service while
+ * it holds the lock. The trace id makes the lock reentrant across their processes, so the request never waits for
+ * itself.
  */
 import { randomUUID } from "node:crypto";
 import type { LockClient } from "../../lib/index.js";
@@ -10,14 +11,14 @@ import { play } from "./stage.js";
 import type { Table } from "./table.js";
 import { valueOf, write } from "./table.js";
 
-/** What travels from service to service. The trace id is known to this request alone: whoever has it shares its locks. */
+/** The message from service to service. Only this request knows the trace id: anyone with the id shares its locks. */
 export interface OrderRequest {
   readonly traceId: string;
   readonly order: string;
   readonly product: string;
 }
 
-/** A service: a process with a client of its own, the part of the order that it writes, and the service that it calls. */
+/** A service: a process with its own client, the part of the order that it writes, and the service that it calls. */
 export interface Service {
   readonly locks: Pick<LockClient, "scope">;
   readonly part: string;
@@ -25,19 +26,19 @@ export interface Service {
   readonly next?: Service | undefined;
 }
 
-/** What each of the services does with the request. */
+/** Handles the request in one service. */
 export async function serve({ locks, part, save, next }: Service, request: OrderRequest): Promise<void> {
   const { traceId, order, product } = request;
   await locks.scope(traceId).withLock(key("ORDER", order), async (lease) => {
-    await save(`${order} ${part}`, product, lease.fencingToken); // Of all four the same token.
-    if (next) await serve(next, request); // In life an HTTP request, with the trace id in a header.
+    await save(`${order} ${part}`, product, lease.fencingToken); // The same token in all four services.
+    if (next) await serve(next, request); // In production, an HTTP request with the trace id in a header.
   });
 }
 
 /** The parts, in the order in which their services call each other. */
 export const PARTS: readonly string[] = ["main record", "product snapshot", "payment order", "payment unit"];
 
-/** The first of these services: the last part's is made first, as the one before it has to know it. */
+/** Creates the services and returns the first. The last one is created first, because the service before it refers to it. */
 export function serviceFor(parts: readonly string[], join: () => Pick<LockClient, "scope">, table: Table): Service {
   const [part = "", ...rest] = parts;
   const save: Service["save"] = (id, value, token) => write(table, id, value, token);

@@ -1,6 +1,6 @@
 /**
- * A partner's API that allows three calls at a time, and callers in any number of processes. A permit is a lease of
- * its own: that of a caller who crashed comes back when its lease is over, and nobody has to count anything down.
+ * A partner's API that allows three concurrent calls, and callers in any number of processes. Each permit is a lease:
+ * the permit of a crashed caller comes back when its lease expires, and no counter has to be decremented.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { LockClient } from "../../lib/index.js";
@@ -11,13 +11,13 @@ export interface Partner {
   ask(question: string, signal: AbortSignal): Promise<string>;
 }
 
-/** Asks the partner as soon as fewer than three others do. All who use the key say the same limit. */
+/** Calls the partner as soon as fewer than three other calls are running. Everyone who uses the key passes the same limit. */
 export function partnerCalls(locks: Pick<LockClient, "semaphore">, partner: Partner): (question: string) => Promise<string> {
   const permits = locks.semaphore("PARTNER_API", { limit: 3, waitMs: 60_000 });
   return (question) => permits.withLock(({ signal }) => partner.ask(question, signal));
 }
 
-/** A partner that takes its time, and knows how many were ever inside at once. */
+/** A slow partner that records the largest number of concurrent calls. */
 export function slowPartner(answering: () => Promise<unknown>): Partner & { readonly most: number } {
   let [inside, most] = [0, 0];
   return {

@@ -1,6 +1,6 @@
 /**
- * A report in pages, read by many at once and rebuilt now and then, page by page. Readers share the key, a rebuild
- * has it alone: no read sees half of a rebuild. A reader that finds the report stale becomes its writer.
+ * A report in pages, read by many readers and sometimes rebuilt, page by page. Readers share the key and a rebuild has
+ * it exclusively, so no reader sees half of a rebuild. A reader that finds the report stale becomes its writer.
  */
 import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import type { Lease, LockClient } from "../../lib/index.js";
@@ -9,28 +9,28 @@ import { play } from "./stage.js";
 import type { Table } from "./table.js";
 import { read, valueOf, write } from "./table.js";
 
-/** Where reports are read and built. */
+/** The dependencies of reading and building reports. */
 export interface Desk {
   readonly locks: Pick<LockClient, "readWrite">;
   readonly table: Table;
-  /** How many orders there are: a report is of so many. */
+  /** The number of orders. A report covers a number of orders. */
   readonly orders: () => Promise<number>;
-  /** Makes a page; takes its time. */
+  /** Builds a page. This is slow. */
   readonly build: (page: string, orders: number) => Promise<number>;
 }
 
 /** The pages of a report. */
 export const PAGES: readonly string[] = ["sales", "refunds", "stock"];
 
-/** The report as it is now, page by page; rebuilt first if it is stale. `return await`: what is read is read before the release. */
+/** Returns the current report, page by page, and rebuilds it first if it is stale. `return await` finishes the reads before the release. */
 export async function readReport(desk: Desk, report: string): Promise<readonly unknown[]> {
   for (;;) {
     await using lease = await desk.locks.readWrite(key("REPORT", report)).read.acquire();
     if ((await valueOf(desk.table, report)) === (await desk.orders())) return await pagesOf(desk.table, report);
     try {
-      await lease.upgrade(); // Once the other readers are gone. Nobody wrote since the look: nothing to look at again.
+      await lease.upgrade(); // Waits until the other readers are gone. Nobody wrote since the read above, so no second read.
     } catch (error) {
-      if (error instanceof LockError && error.code === "upgrade-conflict") continue; // Another reader asked first: out of its way.
+      if (error instanceof LockError && error.code === "upgrade-conflict") continue; // Another reader asked first: make way for it.
       throw error;
     }
     await rebuild(desk, report, lease);
@@ -39,14 +39,14 @@ export async function readReport(desk: Desk, report: string): Promise<readonly u
   }
 }
 
-/** Rebuilds the report, when no reader is at it. */
+/** Rebuilds the report when nobody is reading it. */
 export async function rebuildReport(desk: Desk, report: string): Promise<void> {
   await desk.locks.readWrite(key("REPORT", report)).write.withLock((lease) => rebuild(desk, report, lease));
 }
 
-/** Until it is done the report is of no number of orders, and so stale: a rebuild that died is begun anew. */
+/** Until the rebuild is done, the report has no number of orders and so is stale: a rebuild that died is started again. */
 async function rebuild({ table, orders, build }: Desk, report: string, { fencingToken }: Lease): Promise<void> {
-  const fence = fencedWrite(fencingToken); // Who signed what was there before didn't sign this.
+  const fence = fencedWrite(fencingToken); // The signature below was for the old content.
   const UpdateExpression = `${fence.UpdateExpression} REMOVE #value, signedBy`;
   const ExpressionAttributeNames = { ...fence.ExpressionAttributeNames, "#value": "value" };
   const what = { TableName: table.TableName, Key: { id: report } };
@@ -56,7 +56,7 @@ async function rebuild({ table, orders, build }: Desk, report: string, { fencing
   await write(table, report, upTo, fencingToken);
 }
 
-/** A reader signs what it read. Those who share the key write side by side, so what counts is the last writer's token. */
+/** Signs what a reader read. Readers share the key and write concurrently, so the condition compares the last writer's token. */
 export async function signReport(table: Table, report: string, reader: string, lease: Pick<Lease, "fenceFloor">): Promise<void> {
   const fence = fencedWrite(lease.fenceFloor);
   await table.documents.send(

@@ -1,7 +1,7 @@
 /**
  * Seats at a show, booked by parties of two to four: all of a party's seats or none. The card is charged in between,
- * which no transaction of DynamoDB's covers. The seats are locked as one set, so no buyer waits for another's seat
- * with one of its own in hand: no deadlock, whatever the order in which they are asked for.
+ * which no DynamoDB transaction covers. The seats are locked as one set, so no buyer waits for a seat while holding
+ * another. There is no deadlock, in whatever order the seats are requested.
  */
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import type { LockClient } from "../../lib/index.js";
@@ -10,22 +10,22 @@ import { play } from "./stage.js";
 import type { Table } from "./table.js";
 import { fencedValue, valueOf } from "./table.js";
 
-/** Where seats are sold. */
+/** The dependencies of selling seats. */
 export interface BoxOffice {
   readonly locks: Pick<LockClient, "withLocks">;
   readonly table: Table;
-  /** Charges the party's card. To be tried again it needs a key of its own: see the payment examples. */
+  /** Charges the party's card. A retry needs an idempotency key of its own: see the payment examples. */
   readonly charge: (booking: Booking) => Promise<void>;
 }
 
-/** A party and the seats that it wants. */
+/** A party and the seats it wants. */
 export interface Booking {
   readonly show: string;
   readonly seats: readonly number[];
   readonly buyer: string;
 }
 
-/** Books all of the seats; false when one of them is taken, and then none is booked and nothing charged. */
+/** Books all of the seats. Returns false if one of them is taken; then none is booked and nothing is charged. */
 export async function book({ locks, table, charge }: BoxOffice, booking: Booking): Promise<boolean> {
   const { show, seats, buyer } = booking;
   const keyOf = (seat: number): string => key("SEAT", show, seat);
@@ -33,14 +33,14 @@ export async function book({ locks, table, charge }: BoxOffice, booking: Booking
     const buyers = await Promise.all(seats.map((seat) => valueOf(table, keyOf(seat))));
     if (buyers.some((other) => other !== undefined)) return false;
     await charge(booking);
-    set.assertHeld(); // Charging took its time.
+    set.assertHeld(); // The charge may have outlasted the lease.
     const TransactItems = seats.map((seat) => ({ Update: fencedValue(table, keyOf(seat), buyer, set.fencingTokens[keyOf(seat)]!) }));
     await table.documents.send(new TransactWriteCommand({ TransactItems }));
     return true;
   });
 }
 
-/** Who has each of the seats 1 to `count`. */
+/** Returns the party of each of the seats 1 to `count`. */
 export function plan(table: Table, show: string, count: number): Promise<readonly unknown[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => valueOf(table, key("SEAT", show, index + 1))));
 }

@@ -1,7 +1,7 @@
 /**
- * What each program here runs at: the application's table, and a client for every process that it plays. On the
- * engine that DYNAMODB_ENDPOINT names or one of its own; straight on a table there, or over the service that
- * HOLDFAST_URL names. All that it made is gone when it closes.
+ * The environment of every program in this folder: the application's table, and a client for each process that the
+ * program simulates. It uses the engine that DYNAMODB_ENDPOINT names, or starts one. The locks are directly in a table,
+ * or behind the service that HOLDFAST_URL names. Everything it creates is deleted when it closes.
  */
 import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
 import { randomBytes } from "node:crypto";
@@ -15,21 +15,21 @@ import { createLockClient } from "../../lib/index.js";
 import type { Table } from "./table.js";
 import { createTableOfOurs } from "./table.js";
 
-/** Where it runs; nothing: an engine of its own, straight on the table. */
+/** The place to run in. Empty: an engine of its own, with the locks directly in a table. */
 export interface Place {
   readonly endpoint?: string | undefined;
   readonly url?: string | undefined;
 }
 
-/** A stage that is set. */
+/** An open stage. */
 export interface Stage {
   readonly table: Table;
-  /** A client as each process would have its own. */
+  /** Creates a client, as each process would have its own. */
   join(options?: Pick<ClientOptions, "owner">): LockClient;
   close(): Promise<void>;
 }
 
-/** Sets it. @throws StartError when there is no engine here, or it doesn't start. */
+/** Opens the stage. @throws StartError if there is no engine on this machine, or it doesn't start. */
 export async function openStage({ endpoint, url }: Place = {}): Promise<Stage> {
   const engine = await startEngine({ endpoint });
   const client = engineClient(engine.endpoint);
@@ -48,7 +48,7 @@ export async function openStage({ endpoint, url }: Place = {}): Promise<Stage> {
     },
     async close() {
       await Promise.all(clients.map((one) => one.close()));
-      // What was made on somebody's own engine doesn't stay there; one of ours is gone with all it kept.
+      // Tables on a user's own engine are deleted. An engine that we started is removed with its data.
       const made = engine.kind === "external" ? [name, ...(url === undefined ? [locks] : [])] : [];
       await Promise.all(made.map((TableName) => client.send(new DeleteTableCommand({ TableName }))));
       client.destroy();
@@ -57,10 +57,10 @@ export async function openStage({ endpoint, url }: Place = {}): Promise<Stage> {
   };
 }
 
-/** Runs `scene` on a stage if `moduleUrl` is the program that was started, and not when it is imported. */
+/** Runs `scene` on a stage if `moduleUrl` is the program that was started, and does nothing if it was imported. */
 export async function play(moduleUrl: string, scene: (stage: Stage) => Promise<void>): Promise<void> {
   if (process.argv[1] !== fileURLToPath(moduleUrl)) return;
-  // Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
+  // This project supports Node 20. The SDK's warning that it will drop Node 20 doesn't help users of these programs.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
   const stage = await openStage({
     endpoint: process.env["DYNAMODB_ENDPOINT"] || undefined,

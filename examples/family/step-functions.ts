@@ -1,23 +1,23 @@
 /**
- * A lock that is handed from one step of a Step Functions workflow to the next: the first acquires it and detaches,
- * the handle travels in the state, the second attaches, works and releases. In between nobody holds it and nobody
- * gets it. The handle is a secret that works once; it is seen by all who may read the execution's history.
+ * A lock that one step of a Step Functions workflow transfers to the next. The first step acquires and detaches it, the
+ * handle travels in the state, and the second step attaches it, works and releases. In between no client holds it and
+ * no client can get it. The handle is a secret that works once. Everyone who may read the execution's history sees it.
  */
 import type { Lease, LockClient } from "../../lib/index.js";
 import { key, LockError } from "../../lib/index.js";
 import { play } from "./stage.js";
 
-/** For how long the next step may be in coming; after it, the key is free. */
+/** The time that the next step has to attach. After it, the key is free. */
 export const GAP_MS = 15 * 60_000;
-/** The lease of a step at work, renewed while it lives: after a crash, the key is free that soon. */
+/** The lease of a step that is running, renewed while it runs. After a crash, the key is free once this has passed. */
 export const STEP_MS = 30_000;
 
-/** What the workflow begins with. */
+/** The input of the workflow. */
 export interface OrderState {
   readonly order: string;
 }
 
-/** The first step: has the order to itself from here on, and says so in the state. */
+/** The first step: reserves the order and puts the handle into the state. */
 export function reserveStep(locks: Pick<LockClient, "acquire">): (state: OrderState) => Promise<OrderState & { readonly lock: string }> {
   return async (state) => {
     const lease = await locks.acquire(key("ORDER", state.order), { leaseMs: STEP_MS });
@@ -26,8 +26,8 @@ export function reserveStep(locks: Pick<LockClient, "acquire">): (state: OrderSt
 }
 
 /**
- * The step that works under it. A handle that was used is `lease-lost`: let that error be caught by the state that
- * reserves anew (`Catch`), and not be tried again (`Retry`).
+ * The step that works under the lock. A handle that was used fails with `lease-lost`: send that error to the state that
+ * reserves again (`Catch`), and don't retry it (`Retry`).
  */
 export function shipStep(
   locks: Pick<LockClient, "attach">,

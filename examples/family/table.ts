@@ -1,10 +1,10 @@
-/** The application's own table: an item by its `id`, with a `value`. What the locks are kept in is another one. */
+/** The application's own table: an item by its `id`, with a `value`. The locks are in another table. */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { fencedWrite } from "../../lib/index.js";
 
-/** A table, and how it is reached. */
+/** A table and the client to reach it. */
 export interface Table {
   readonly documents: DynamoDBDocumentClient;
   readonly TableName: string;
@@ -26,18 +26,18 @@ export async function createTableOfOurs(client: DynamoDBClient, TableName: strin
   return { documents: DynamoDBDocumentClient.from(client), TableName };
 }
 
-/** The item as it is now; undefined when there is none. */
+/** Returns the current item, or undefined if there is none. */
 export async function read({ documents, TableName }: Table, id: string): Promise<Record<string, unknown> | undefined> {
   const { Item } = await documents.send(new GetCommand({ TableName, Key: { id }, ConsistentRead: true }));
   return Item;
 }
 
-/** The item's `value` as it is now; undefined when there is none. */
+/** Returns the item's current `value`, or undefined if there is none. */
 export async function valueOf(table: Table, id: string): Promise<unknown> {
   return (await read(table, id))?.["value"];
 }
 
-/** An update that sets the item's `value`, unless somebody with a later token wrote it already: alone or in a transaction. */
+/** An update that sets the item's `value` unless a later token has written it: for use alone or in a transaction. */
 export function fencedValue({ TableName }: Pick<Table, "TableName">, id: string, value: unknown, fencingToken: number) {
   const fence = fencedWrite(fencingToken);
   return {
@@ -50,7 +50,7 @@ export function fencedValue({ TableName }: Pick<Table, "TableName">, id: string,
   };
 }
 
-/** Sends that update. @throws ConditionalCheckFailedException when somebody with a later token wrote already. */
+/** Sends that update. @throws ConditionalCheckFailedException if a later token has written the item. */
 export async function write(table: Table, id: string, value: unknown, fencingToken: number): Promise<void> {
   await table.documents.send(new UpdateCommand(fencedValue(table, id, value, fencingToken)));
 }

@@ -1,7 +1,7 @@
 /**
- * Money from one account to another, with a check in between that asks somebody else. Both accounts are locked as one
- * set, so transfers in both directions don't wait for each other for ever. Both balances are written in one
- * transaction, each under its key's own token: a process that froze on the way to it changes neither.
+ * Moves money from one account to another, with an approval by a third party in between. Both accounts are locked as
+ * one set, so transfers in opposite directions don't deadlock. Both balances are written in one transaction, each under
+ * its key's own token: a process that froze before the write changes neither.
  */
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import type { LockClient } from "../../lib/index.js";
@@ -14,18 +14,18 @@ import { fencedValue, valueOf, write } from "./table.js";
 export interface Bank {
   readonly locks: Pick<LockClient, "withLocks">;
   readonly table: Table;
-  /** Somebody else's word on it; takes its time. */
+  /** Asks a third party for approval. This is slow. */
   readonly approve: (transfer: Transfer) => Promise<boolean>;
 }
 
-/** What is to be moved. */
+/** An amount to move between two accounts. */
 export interface Transfer {
   readonly from: string;
   readonly to: string;
   readonly amount: number;
 }
 
-/** Moves the amount; false when there is too little, or it isn't approved. */
+/** Moves the amount. Returns false if the balance is too low or the transfer isn't approved. */
 export async function transfer({ locks, table, approve }: Bank, order: Transfer): Promise<boolean> {
   const { from, to, amount } = order;
   const [source, target] = [key("ACCOUNT", from), key("ACCOUNT", to)];
@@ -42,12 +42,12 @@ export async function transfer({ locks, table, approve }: Bank, order: Transfer)
   });
 }
 
-/** What is in the account. */
+/** Returns the account's balance. */
 export async function balance(table: Table, account: string): Promise<number> {
   return Number(await valueOf(table, key("ACCOUNT", account)));
 }
 
-/** A new account with so much in it. */
+/** Opens an account with the given balance. */
 export async function openAccount(table: Table, account: string, amount: number): Promise<void> {
   await write(table, key("ACCOUNT", account), amount, 0);
 }

@@ -1,21 +1,21 @@
-/** The books of a sale: what the table says after it, and whether that can be true. Pure. */
+/** The books of a sale: the table's content after the sale, and a check that it is consistent. Pure. */
 import type { Shelf } from "./stock.js";
 
-/** What a sale came to, all products together. */
+/** The totals of a sale, over all products. */
 export interface Books {
   /** Pieces before the sale. */
   readonly stocked: number;
   readonly left: number;
   readonly sold: number;
-  /** By how many pieces more were sold than the stock fell. */
+  /** The pieces sold in excess of the fall in stock. */
   readonly oversold: number;
-  /** Sales of a piece that somebody else had bought already. */
+  /** Sales of a piece that another buyer had already bought. */
   readonly soldTwice: number;
-  /** Sales to a buyer who had been served already. */
+  /** Sales to a buyer who had already bought. */
   readonly servedTwice: number;
 }
 
-/** The books of `shelves` that held `piecesEach` before the sale. */
+/** Computes the books of `shelves` that held `piecesEach` before the sale. */
 export function booksOf(shelves: readonly Shelf[], piecesEach: number): Books {
   const stocked = piecesEach * shelves.length;
   const left = sum(shelves.map((shelf) => shelf.left));
@@ -25,7 +25,7 @@ export function booksOf(shelves: readonly Shelf[], piecesEach: number): Books {
   return { stocked, left, sold, oversold: sold - (stocked - left), soldTwice: sold - pieces, servedTwice: sold - buyers };
 }
 
-/** Whether everything was sold, each piece once, to as many buyers. */
+/** True if everything was sold, each piece once, to as many buyers. */
 export function isExact({ stocked, left, sold, oversold, soldTwice, servedTwice }: Books): boolean {
   return left === 0 && sold === stocked && oversold === 0 && soldTwice === 0 && servedTwice === 0;
 }

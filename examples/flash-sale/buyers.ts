@@ -1,6 +1,6 @@
 /**
- * One process of buyers, started by crowd.ts. Each buyer wants one piece of one product, once; with a
- * lock, the purchase is the same code, run by `withLock`.
+ * One process of buyers, started by crowd.ts. Each buyer wants one piece of one product, once. With a lock, the
+ * purchase is the same code, run by `withLock`.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -9,7 +9,7 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import type { Locking, Orders, Outcome, Word } from "./crowd.js";
 import { stockIn } from "./stock.js";
 
-/** Generous: a buyer who gives up is a piece left over. */
+/** Generous, because a buyer who gives up leaves a piece unsold. */
 const WAIT_MS = 240_000;
 
 const orders = JSON.parse(process.argv[2] ?? "") as Orders;
@@ -24,7 +24,7 @@ const locks = createLockClient({
   },
 });
 
-/** How long those ask who know of no queue, and how often: less and less. */
+/** The time that polling buyers keep trying, with growing pauses. They don't queue. */
 const POLL_FOR_MS = 20_000;
 const FIRST_POLL_MS = 40;
 const LONGEST_POLL_MS = 1000;
@@ -32,7 +32,7 @@ const LONGEST_POLL_MS = 1000;
 async function withLockByPolling<T>(name: string, owner: string, work: () => Promise<T>): Promise<T> {
   const beganAtMs = performance.now();
   for (let polls = 0; performance.now() - beganAtMs < POLL_FOR_MS; polls++) {
-    // Of a service that is busy with those who poll, some get no answer; they ask again too.
+    // A service that is busy with polling buyers leaves some requests without a response. Those buyers ask again too.
     await using lease = await locks.tryAcquire(name, { owner }).catch(() => null);
     if (lease) return await work();
     const pauseMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
@@ -41,7 +41,7 @@ async function withLockByPolling<T>(name: string, owner: string, work: () => Pro
   throw new LockTimeoutError(`${name}: still held`, { code: "wait-timeout", definite: true, retry: "later" });
 }
 
-/** A lock per product lets buyers of different products go on side by side; the shop's lets nobody. */
+/** A lock per product lets buyers of different products proceed concurrently. The shop's lock doesn't. */
 function lockKey(locking: Exclude<Locking, "nothing">, product: string): string {
   return locking === "the product" ? key("PRODUCT", product) : key("SHOP", "flash-sale");
 }
@@ -72,7 +72,7 @@ async function serve(buyer: number): Promise<Omit<Outcome, "requests">> {
   }
 }
 
-/** `atOnce` counters at which the buyers queue up: as one leaves, the next one comes. */
+/** Runs `atOnce` checkouts. As one buyer leaves a checkout, the next one comes. */
 async function serveAll(): Promise<void> {
   let next = orders.first;
   const counters = Array.from({ length: orders.atOnce }, async () => {
@@ -89,7 +89,7 @@ function tell(word: Word): void {
   process.send?.(word);
 }
 
-process.on("SIGINT", () => undefined); // Ctrl-C reaches the whole terminal; whoever sent these buyers ends them.
+process.on("SIGINT", () => undefined); // Ctrl-C reaches every process of the terminal; the process that started these buyers ends them.
 process.once("disconnect", () => process.exit(1));
 process.once("message", () => {
   void serveAll().then(async () => {

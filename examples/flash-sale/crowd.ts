@@ -1,67 +1,70 @@
 /**
- * The crowd: all buyers of a sale, spread over processes that know nothing of each other. The doors
- * open when all of them stand there; what becomes of each buyer is told as it happens.
+ * The crowd: all buyers of a sale, spread over processes that don't know each other. The sale starts when all processes
+ * are ready, and each buyer's outcome is reported as it happens.
  */
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** What a sale locks before a purchase, and how its buyers wait: in the queue, or, to compare, by asking again and again. */
+/** The lock that a purchase takes, and how its buyers wait: in the queue or, for comparison, by polling. */
 export type Locking = "nothing" | "the product" | "the shop" | "the shop, by polling";
 
-/** What one process of buyers is told. */
+/** The instructions for one process of buyers. */
 export interface Orders {
   readonly locking: Locking;
-  /** The lock service. */
+  /** The URL of the lock service. */
   readonly url: string;
-  /** The engine and the table that the stock is in. */
+  /** The engine with the stock's table. */
   readonly endpoint: string;
   readonly tableName: string;
   readonly products: readonly string[];
-  /** The buyers of this process, by number: from the first until before the last. They take the products in turn. */
+  /**
+   * The buyers of this process, by number: from `first` up to, but not including, the last. They are assigned to the
+   * products in rotation.
+   */
   readonly first: number;
   readonly last: number;
-  /** How many of them try to buy at the same time. */
+  /** The number of buyers of this process who try at the same time. */
   readonly atOnce: number;
 }
 
-/** What became of a buyer. */
+/** The outcome of one buyer. */
 export interface Outcome {
   readonly end: "bought" | "sold out" | "gave up" | "failed";
-  /** From asking for the lock until it was held or given up. */
+  /** From the request for the lock until it was held or given up. */
   readonly waitedMs: number;
-  /** Requests to the lock service by this process since its last word. */
+  /** Requests to the lock service by this process since its last message. */
   readonly requests: number;
   readonly error?: string;
 }
 
-/** What a process of buyers says: that it is ready, then an outcome for each buyer. */
+/** A message from a process of buyers: ready, then an outcome for each buyer. */
 export type Word = "ready" | Outcome;
 
-/** Who watches a sale. */
+/** An observer of a sale. */
 export interface Spectator {
-  /** The doors are open. */
+  /** Called when the sale starts. */
   opened(): void;
   left(outcome: Outcome): void;
 }
 
-/** What became of all of them. */
+/** The outcome of all buyers. */
 export interface Crowd {
-  /** From the opening of the doors to the last buyer's end. */
+  /** From the start of the sale to the end of the last buyer. */
   readonly tookMs: number;
   readonly longestWaitMs: number;
   readonly gaveUp: number;
   readonly requests: number;
-  /** Why buyers failed, one sentence each. */
+  /** The reasons for which buyers failed, one sentence each. */
   readonly failures: readonly string[];
 }
 
 const BUYERS = fileURLToPath(new URL("buyers.ts", import.meta.url));
 
 /**
- * Sends the crowd. Every process is at its end when this settles.
- * @throws Error when a process ends early; AbortError when `signal` aborts.
+ * Sends the crowd. Every process has ended when this settles.
+ * @throws Error if a process ends early; AbortError if `signal` aborts.
  */
 export async function send(orders: readonly Orders[], signal: AbortSignal, spectator: Spectator): Promise<Crowd> {
   const outcomes: Outcome[] = [];
@@ -81,7 +84,7 @@ export async function send(orders: readonly Orders[], signal: AbortSignal, spect
         lastEndAtMs = performance.now();
         spectator.left(outcome);
       });
-      one.send("open", () => undefined); // Whether it is still there to hear it, its end tells.
+      one.send("open", () => undefined); // A process that is gone is noticed by its exit.
     }
     await Promise.all(ends);
     return crowdOf(outcomes, lastEndAtMs - openedAtMs);
@@ -95,7 +98,7 @@ export async function send(orders: readonly Orders[], signal: AbortSignal, spect
   }
 }
 
-/** Its last words come before the end of the channel, but not always before the end of the process. */
+/** Waits for the end of the process. Its last messages come before the channel closes, but may come after the process exits. */
 async function endOf(one: ChildProcess): Promise<void> {
   const [exit] = await Promise.all([once(one, "exit"), once(one, "disconnect")]);
   const [code, killedBy] = exit as [number | null, string | null];

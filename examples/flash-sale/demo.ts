@@ -1,7 +1,8 @@
 /**
- * `npm run demo`: the flash sale. Two products, as many pieces as buyers, four times: without a lock,
- * with a lock per product, with one lock for everything, and that with buyers who don't queue but poll for a
- * while. Fails if a sale with a lock isn't exact, and no less if the one without is: then it would prove nothing.
+ * `npm run demo`: the flash sale. Two products, as many pieces as buyers, four times: without a lock, with a lock per
+ * product, with one lock for everything, and with one lock whose buyers poll for a while instead of queueing. The demo
+ * fails if a sale with a lock isn't exact. It also fails if the sale without a lock is exact, because then it would
+ * prove nothing.
  */
 import { cpus } from "node:os";
 import { booksOf } from "./books.js";
@@ -24,7 +25,7 @@ const SALES: readonly (readonly [locking: Locking, title: string])[] = [
   ["the shop, by polling", "That once more, by buyers who ask again and again in place of queueing, for 20 s at most."],
 ];
 
-// Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
+// This project supports Node 20. The SDK's warning that it will drop Node 20 doesn't help users of this demo.
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 
 async function main(plan: Plan, screen: Screen, signal: AbortSignal): Promise<boolean> {
@@ -81,7 +82,7 @@ async function holdSale(
   }
 }
 
-/** The table and the verdicts; whether all is as it must be. */
+/** Prints the table and the verdicts. Returns true if all sales turned out as expected. */
 function show(results: readonly Result[], { say, colors }: Screen): boolean {
   say();
   tableOf(results).forEach((line, at) => say(`  ${at === 0 ? colors.bold(line) : line}`));

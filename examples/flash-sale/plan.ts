@@ -1,25 +1,25 @@
-/** What was asked for on the command line. Pure. */
+/** Parses the command line. Pure. */
 import { parseArgs } from "node:util";
 
 /** The size of the sale. */
 export interface Plan {
-  /** As many as there are pieces. */
+  /** The number of buyers, which is also the number of pieces. */
   readonly buyers: number;
   readonly processes: number;
-  /** How many buyers of a process try at a time. */
+  /** The number of buyers of a process who try at the same time. */
   readonly atOnce: number;
 }
 
-/** Unless something else is asked for. */
+/** The plan without options. */
 export const DEFAULTS: Plan = { buyers: 1000, processes: 4, atOnce: 1000 };
 
-/** Fewer might not meet, and then the sale without a lock would come out right by luck. */
+/** With fewer buyers, the sale without a lock might come out right by luck. */
 const BUYERS_MIN = 40;
 const PROCESSES_MAX = 16;
 
 const OPTIONS = { buyers: { type: "string" }, processes: { type: "string" }, "at-once": { type: "string" } } as const;
 
-/** The plan that `args` ask for. @throws TypeError naming the option that is wrong, and its rule. */
+/** Parses `args` into a plan. @throws TypeError naming the option that is wrong, and its rule. */
 export function planOf(args: readonly string[]): Plan {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   const buyers = wholeNumber("--buyers", values.buyers, BUYERS_MIN) ?? DEFAULTS.buyers;

@@ -1,16 +1,16 @@
-/** What the sales came to: a table with a column for each, and one sentence of judgement for each. Pure. */
+/** The results of the sales: a table with a column for each, and a verdict of one sentence on each. Pure. */
 import type { Books } from "./books.js";
 import { isExact } from "./books.js";
 import type { Crowd, Locking } from "./crowd.js";
 
-/** A sale that is over. */
+/** A finished sale. */
 export interface Result extends Crowd, Books {
   readonly locking: Locking;
 }
 
-/** What is thought of a sale. */
+/** The verdict on a sale. */
 export interface Verdict {
-  /** As it must be: exact with a lock, and without one certainly not. */
+  /** True if the sale turned out as expected: exact with a lock, inexact without one. */
   readonly ok: boolean;
   readonly text: string;
 }
@@ -42,7 +42,7 @@ const NAMES: Record<Exclude<Locking, "nothing">, string> = {
   "the shop, by polling": "One lock for all, polled",
 };
 
-/** The table, line by line: the head first. */
+/** Returns the table, line by line, the head first. */
 export function tableOf(results: readonly Result[]): readonly string[] {
   const cells = [["", ...results.map(({ locking }) => TITLES[locking])], ...ROWS.map(([label, cell]) => [label, ...results.map(cell)])];
   const widths = cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? [];
@@ -51,7 +51,7 @@ export function tableOf(results: readonly Result[]): readonly string[] {
   );
 }
 
-/** What is to be thought of `result`. */
+/** Judges `result`. */
 export function verdictOn(result: Result): Verdict {
   const { locking, stocked, left, sold, oversold, soldTwice, servedTwice, gaveUp, failures } = result;
   const fell = stocked - left;
@@ -72,13 +72,13 @@ export function verdictOn(result: Result): Verdict {
   return { ok: false, text: `${name}: NOT exact. ${what}, ${wrong}; ${missed}.` };
 }
 
-/** What a lock per product is worth, in one sentence. */
+/** Compares one lock per product with one lock for all, in one sentence. */
 export function worthOf(perProduct: Result, forAll: Result): string {
   const times = (forAll.tookMs / perProduct.tookMs).toFixed(1);
   return `With one lock for all, the same sale took ${times} times as long: ${seconds(forAll.tookMs)} in place of ${seconds(perProduct.tookMs)}.`;
 }
 
-/** What the queue is worth, in one sentence. */
+/** Compares queueing with polling, in one sentence. */
 export function queueWorth(queued: Result, polled: Result): string {
   const perSecond = ({ sold, tookMs }: Result): number => (sold * 1000) / tookMs;
   const times = (perSecond(queued) / perSecond(polled)).toFixed(1);

@@ -1,32 +1,32 @@
 /**
- * How a sale is drawn: a bar that moves in a terminal (cli-progress), and where there is none a plain
- * line at every quarter of the way. Colours and escape codes are for terminals alone.
+ * Draws a sale: in a terminal a moving bar (cli-progress), elsewhere a plain line at every quarter of the way. Colours
+ * and escape codes are only for terminals.
  */
 import { SingleBar } from "cli-progress";
 import pc from "picocolors";
 
-/** What is shown while a sale goes on. */
+/** The progress display of one sale. */
 export interface Progress {
-  /** One buyer more has come and gone, and this many requests were spent on it. */
+  /** Counts one more finished buyer, and the requests spent on it. */
   step(requests: number): void;
-  /** Leaves the last state on the screen, and the cursor where it was. Safe to repeat. */
+  /** Leaves the last state on the screen and restores the cursor. Safe to repeat. */
   stop(): void;
 }
 
-/** Where the demo draws. */
+/** The output of the demo. */
 export interface Screen {
   readonly colors: ReturnType<typeof pc.createColors>;
   say(text?: string): void;
   progress(buyers: number): Progress;
 }
 
-/** Lines of progress where there is no terminal. */
+/** The number of progress lines without a terminal. */
 const PLAIN_LINES = 4;
 
-/** The screen on `stream`. */
+/** Creates the screen on `stream`. */
 export function screenOn(stream: NodeJS.WriteStream): Screen {
-  const { isTTY: isTerminal = false } = stream as { isTTY?: boolean }; // Absent where there is none.
-  // picocolors alone would also colour where CI is set, terminal or not.
+  const { isTTY: isTerminal = false } = stream as { isTTY?: boolean }; // Absent without a terminal.
+  // By itself picocolors also colours wherever CI is set, terminal or not.
   const colors = pc.createColors(isTerminal && pc.isColorSupported);
   const say = (text = ""): void => void stream.write(`${text}\n`);
   return { colors, say, progress: (buyers) => (isTerminal ? bar(stream, buyers, colors.cyan) : lines(say, buyers)) };

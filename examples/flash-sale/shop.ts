@@ -1,6 +1,6 @@
 /**
- * What the sale runs on: an engine, the lock service as `npm start` serves it, in a process of its own,
- * and the stock's table on the same engine. None of it outlives this process, however that ends.
+ * The environment of the sale: an engine, the lock service as `npm start` serves it, in its own process, and the
+ * stock's table on the same engine. All of it ends with this process, however that exits.
  */
 import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
 import { randomBytes } from "node:crypto";
@@ -11,9 +11,9 @@ import { startEngine } from "../../infra/local/engine.js";
 import type { Stock } from "./stock.js";
 import { stockIn } from "./stock.js";
 
-/** A shop that is open. */
+/** An open shop. */
 export interface Shop {
-  /** The lock service. */
+  /** The URL of the lock service. */
   readonly url: string;
   readonly engineName: string;
   readonly endpoint: string;
@@ -25,7 +25,7 @@ export interface Shop {
 const SERVICE = fileURLToPath(new URL("../../infra/local/start.ts", import.meta.url));
 const SERVICE_START_MS = 30_000;
 
-/** Opens the shop, on the engine at `endpoint` or one of its own. @throws StartError when something can't start. */
+/** Opens the shop on the engine at `endpoint`, or starts one. @throws StartError if something can't start. */
 export async function openShop(endpoint: string | undefined): Promise<Shop> {
   const engine = await startEngine({ endpoint });
   const name = `flash-sale-${randomBytes(4).toString("hex")}`;
@@ -48,7 +48,7 @@ export async function openShop(endpoint: string | undefined): Promise<Shop> {
       stock,
       async close() {
         await service.stop();
-        // What was made on somebody's own engine doesn't stay there; one of ours is gone with all it kept.
+        // Tables on a user's own engine are deleted. An engine that we started is removed with its data.
         const made = engine.kind === "external" ? [name, lockTableName] : [];
         await Promise.all(made.map((TableName) => client.send(new DeleteTableCommand({ TableName }))));
         client.destroy();
@@ -61,7 +61,7 @@ export async function openShop(endpoint: string | undefined): Promise<Shop> {
   }
 }
 
-/** For the service alone. Of its log nobody would read the refusals, hundreds a second. */
+/** The environment of the service process. Its log leaves out the refusals, of which there are hundreds a second. */
 function environment(port: number, endpoint: string, tableName: string): readonly string[] {
   return [`PORT=${port}`, `DYNAMODB_ENDPOINT=${endpoint}`, `HOLDFAST_TABLE=${tableName}`, "HOLDFAST_ENGINE=", "HOLDFAST_LOG_REFUSALS=0"];
 }

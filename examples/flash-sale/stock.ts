@@ -1,7 +1,7 @@
 /**
- * The shop's stock, in an ordinary table: an item with the pieces left, and an item for every sale. It
- * is kept as most such code is written: read, think, write back, on no condition. That loses updates
- * whenever two buyers meet, and must stay so: whether it comes out right is for the lock alone.
+ * The shop's stock, in an ordinary table: an item with the pieces left, and an item for every sale. Like much real
+ * code, it reads, works and writes back without a condition. That loses updates whenever two buyers meet. It must stay
+ * so: only the lock decides if the sale comes out right.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
@@ -9,13 +9,13 @@ import { DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand } from "@a
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** A sale: who got which piece. Pieces count down, so the number is what the buyer read. */
+/** A sale: a buyer and the piece it got. Pieces count down, so the number is the stock that the buyer read. */
 export interface Sale {
   readonly buyer: string;
   readonly piece: number;
 }
 
-/** What the table says of a product. */
+/** The table's content for a product. */
 export interface Shelf {
   readonly left: number;
   readonly sales: readonly Sale[];
@@ -25,18 +25,18 @@ export interface Shelf {
 export interface Stock {
   createTable(): Promise<void>;
   fill(product: string, pieces: number): Promise<void>;
-  /** One purchase: whether there was a piece for this buyer. */
+  /** Buys one piece. Returns true if there was a piece for this buyer. */
   buy(product: string, buyer: string): Promise<boolean>;
   audit(product: string): Promise<Shelf>;
 }
 
-/** Between reading the stock and writing it back, in ms: the card is charged, say. */
+/** The time between reading the stock and writing it back, in ms. For example, the card is charged. */
 const THINK_MS = 10;
-/** The entry of a product that has the pieces left; all its others are sales. */
+/** The product's entry that holds the pieces left. All its other entries are sales. */
 const STOCK_ENTRY = "stock";
 const TABLE_WITHIN_SEC = 30;
 
-/** The stock in `tableName`. */
+/** Opens the stock in `tableName`. */
 export function stockIn(tableName: string, client: DynamoDBClient): Stock {
   const documents = DynamoDBDocumentClient.from(client);
   const table = { TableName: tableName };

@@ -1,6 +1,7 @@
 /**
- * Express 5. The function that needs the lock is locked, not the route: the answer is sent when the lock is known to
- * have been held to the end. Express 5 hands what a route throws to the error handler, which answers refusals.
+ * Express 5. The lock wraps the function that needs it, not the route: the response is sent when the lock is known to
+ * have been held to the end. Express 5 passes a route's error to the error handler, which turns refusals into
+ * responses.
  */
 import type { ErrorRequestHandler, Express } from "express";
 import express from "express";
@@ -9,7 +10,7 @@ import { idempotencyKeyOf, key, locked } from "../../lib/index.js";
 import type { Order, Orders } from "./orders.js";
 import { refusalOf } from "./refusal.js";
 
-/** The application: paying holds the order's lock, creating happens once per `Idempotency-Key`. */
+/** The application: paying holds the order's lock; creating happens once per `Idempotency-Key`. */
 export function ordersApp(locks: LockClient, orders: Orders): Express {
   const app = express().use(express.json());
 
@@ -17,7 +18,7 @@ export function ordersApp(locks: LockClient, orders: Orders): Express {
   app.post("/orders/:id/pay", async (req, res) => void res.json(await pay(req.params.id)));
 
   app.post("/orders", async (req, res) => {
-    // Where callers are known, put who it is before: key("orders", customer, idempotencyKeyOf(…)).
+    // With authenticated callers, put the caller into the key first: key("orders", customer, idempotencyKeyOf(…)).
     const name = idempotencyKeyOf({ "Idempotency-Key": req.get("Idempotency-Key") });
     const order = req.body as Order;
     const { value, replayed } = await locks.runOnce(name, { payload: order, waitMs: 2000 }, () => orders.create(order));

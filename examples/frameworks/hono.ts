@@ -1,11 +1,11 @@
-/** Hono, on Node, Lambda or wherever else there is `fetch`: the function is locked, not the route; `onError` answers refusals. */
+/** Hono, on Node, Lambda or any runtime with `fetch`. The lock wraps the function, not the route; `onError` answers refusals. */
 import { Hono } from "hono";
 import type { LockClient } from "../../lib/index.js";
 import { idempotencyKeyOf, key, locked } from "../../lib/index.js";
 import type { Order, Orders } from "./orders.js";
 import { refusalOf } from "./refusal.js";
 
-/** The application: paying holds the order's lock, creating happens once per `Idempotency-Key`. */
+/** The application: paying holds the order's lock; creating happens once per `Idempotency-Key`. */
 export function ordersApp(locks: LockClient, orders: Orders): Hono {
   const app = new Hono();
 
@@ -13,7 +13,7 @@ export function ordersApp(locks: LockClient, orders: Orders): Hono {
   app.post("/orders/:id/pay", async (c) => c.json(await pay(c.req.param("id"))));
 
   app.post("/orders", async (c) => {
-    // Where callers are known, put who it is before: key("orders", customer, idempotencyKeyOf(…)).
+    // With authenticated callers, put the caller into the key first: key("orders", customer, idempotencyKeyOf(…)).
     const [name, order] = [idempotencyKeyOf(c.req.raw.headers), await c.req.json<Order>()];
     const { value, replayed } = await locks.runOnce(name, { payload: order, waitMs: 2000 }, () => orders.create(order));
     return c.json(value, 201, replayed ? { "Idempotent-Replayed": "true" } : {});

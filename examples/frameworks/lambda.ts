@@ -1,11 +1,11 @@
-/** Plain Lambda handlers behind an HTTP API or a function URL, and one on a schedule. Refusals are answered by themselves. */
+/** Plain Lambda handlers behind an HTTP API or a function URL, and one on a schedule. The wrappers answer refusals themselves. */
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, ScheduledEvent } from "aws-lambda";
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import { idempotencyHandler, lockHandler, withInvocation } from "../../lib/middy.js";
 import type { Order, Orders } from "./orders.js";
 
-/** As much of a context as is used: what is left of the invocation's time. */
+/** The part of Lambda's context that is used: the invocation's remaining time. */
 export interface LambdaContext {
   getRemainingTimeInMillis(): number;
 }
@@ -13,7 +13,7 @@ export interface LambdaContext {
 /** A handler of an HTTP API. */
 export type HttpHandler = (event: APIGatewayProxyEventV2, context: LambdaContext) => Promise<APIGatewayProxyStructuredResultV2>;
 
-/** `POST /orders`: once per `Idempotency-Key`, whoever asks again gets the same answer. */
+/** `POST /orders`: once per `Idempotency-Key`. A repeated request gets the same response. */
 export function createHandler(locks: LockClient, orders: Orders): HttpHandler {
   return idempotencyHandler({ locks }, async ({ body = "{}" }: APIGatewayProxyEventV2) => {
     const order = await orders.create(JSON.parse(body) as Order);
@@ -29,7 +29,7 @@ export function payHandler(locks: LockClient, orders: Orders): HttpHandler {
   });
 }
 
-/** A schedule that must not overtake itself: an invocation that finds the last one still at work ends well. */
+/** A schedule that must not overlap: an invocation that finds the previous one still running ends successfully. */
 export function reminders(
   locks: LockClient,
   remind: () => Promise<void>,
@@ -37,7 +37,7 @@ export function reminders(
   return lockHandler({ locks, key: () => "REMINDERS", whenHeld: "skip" }, () => remind());
 }
 
-/** Locks taken in the midst of a handler: bounded by the invocation, and all of them free when it ends. */
+/** Locks taken in the middle of a handler: waits are bounded by the invocation, and all locks are released when it ends. */
 export function sweep(
   locks: LockClient,
   orders: Orders,

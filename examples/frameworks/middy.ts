@@ -1,7 +1,7 @@
 /**
- * Middy. `idempotencyMiddleware` is used first: it records what the caller was told, and its replays pass by all the
- * others. `lockMiddleware` is used last: nothing comes between it and the handler. Where another middleware answers
- * early (a cache, a warm-up), put `idempotencyHandler` around Middy instead.
+ * Middy. Use `idempotencyMiddleware` first: it records the final response, and its replays skip all other middlewares.
+ * Use `lockMiddleware` last, so that nothing comes between it and the handler. If another middleware answers early (a
+ * cache, a warm-up), put `idempotencyHandler` around Middy instead.
  */
 import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
@@ -10,7 +10,7 @@ import { key } from "../../lib/index.js";
 import { idempotencyMiddleware, lockMiddleware } from "../../lib/middy.js";
 import type { Order, Orders } from "./orders.js";
 
-/** `POST /orders`: once per `Idempotency-Key`. The handler has its run as `context.run`. */
+/** `POST /orders`: once per `Idempotency-Key`. The handler gets its run as `context.run`. */
 export function createHandler(locks: LockClient, orders: Orders) {
   return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(idempotencyMiddleware({ locks }))
@@ -20,7 +20,7 @@ export function createHandler(locks: LockClient, orders: Orders) {
     }));
 }
 
-/** `POST /orders/{id}/pay`: under the order's lock. The handler has its lease as `context.lease`. */
+/** `POST /orders/{id}/pay`: under the order's lock. The handler gets its lease as `context.lease`. */
 export function payHandler(locks: LockClient, orders: Orders) {
   const orderOf = ({ pathParameters }: APIGatewayProxyEventV2): string => pathParameters?.["id"] ?? "";
   return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()

@@ -1,7 +1,7 @@
 /**
- * NestJS: a provider whose method is locked, an interceptor for what happens once per `Idempotency-Key`, and an
- * exception filter that answers refusals. Nest's decorators are of the older kind (`experimentalDecorators`), in which
- * `@locked` is not one: `locked(options, fn)` does the same to a function.
+ * NestJS: a provider with a locked method, an interceptor for requests that run once per `Idempotency-Key`, and an
+ * exception filter that answers refusals. Nest uses the older decorators (`experimentalDecorators`), which `@locked`
+ * doesn't support. `locked(options, fn)` does the same to a function.
  */
 import type { ArgumentsHost, ExceptionFilter, NestInterceptor } from "@nestjs/common";
 import { Catch, Injectable } from "@nestjs/common";
@@ -11,7 +11,7 @@ import { idempotencyKeyOf, key, locked, LockError } from "../../lib/index.js";
 import type { Orders } from "./orders.js";
 import { refusalOf } from "./refusal.js";
 
-/** Provided with `useFactory`, or with `@Inject(LOCKS)` before `locks`. `locked` finds the client in the property `locks`. */
+/** Provide it with `useFactory`, or with `@Inject(LOCKS)` before `locks`. `locked` finds the client in the property `locks`. */
 @Injectable()
 export class OrdersService {
   constructor(
@@ -24,14 +24,14 @@ export class OrdersService {
   });
 }
 
-/** `@UseInterceptors(idempotent(locks))` on a method: it runs once per key, and everybody gets what it returned. */
+/** `@UseInterceptors(idempotent(locks))` on a method: the method runs once per key, and every caller gets its result. */
 export function idempotent(locks: LockClient): NestInterceptor {
   return {
     async intercept(context, next) {
       const http = context.switchToHttp();
       const { headers, body } = http.getRequest<{ headers: Record<string, string>; body: unknown }>();
       const run = () => lastValueFrom(next.handle());
-      // Where callers are known, put who it is before: key("orders", customer, idempotencyKeyOf(…)).
+      // With authenticated callers, put the caller into the key first: key("orders", customer, idempotencyKeyOf(…)).
       const { value, replayed } = await locks.runOnce(idempotencyKeyOf(headers), { payload: body, waitMs: 2000 }, run);
       if (replayed) http.getResponse<{ set(name: string, value: string): void }>().set("Idempotent-Replayed", "true");
       return of(value);
@@ -48,7 +48,7 @@ export class RefusalFilter implements ExceptionFilter<LockError> {
   }
 }
 
-/** Of Express, which Nest runs on unless told otherwise. */
+/** The part of Express's response that is used. Nest runs on Express by default. */
 interface RefusalResponse {
   status(status: number): this;
   set(headers: object): this;

@@ -1,6 +1,6 @@
 /**
- * What every framework here serves: `POST /orders`, which a finger may send twice, and `POST /orders/{id}/pay`, which
- * two may ask for at once. This is the application's own; nothing here knows of locks.
+ * The application that every framework here serves: `POST /orders`, which an impatient user may send twice, and `POST
+ * /orders/{id}/pay`, which two callers may send at once. Nothing here knows about locks.
  */
 
 /** An order. */

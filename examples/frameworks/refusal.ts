@@ -1,14 +1,14 @@
-/** What a lock's or a run's refusal is over HTTP, whatever the framework. `holdfast/middy` knows it by itself. */
+/** Maps the refusal of a lock or a run to an HTTP response, for any framework. `holdfast/middy` does this by itself. */
 import { InvalidRequestError, LockError } from "../../lib/index.js";
 
-/** An answer to give in the place of the route's. */
+/** The response to send instead of the route's. */
 export interface Refusal {
   readonly status: 400 | 409 | 422 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: { readonly error: string };
 }
 
-/** Held or run by another; used for something else; lost, or not to be reached. Anything else is the application's own mistake. */
+/** Held or run by another caller, used for something else, lost, or not reachable. All other codes are bugs of the application. */
 const STATUS: Readonly<Record<string, Refusal["status"]>> = {
   "wait-timeout": 409,
   "attempts-exhausted": 409,
@@ -17,7 +17,7 @@ const STATUS: Readonly<Record<string, Refusal["status"]>> = {
   unavailable: 503,
 };
 
-/** The answer for what a route threw; undefined where that was no refusal. */
+/** Returns the response for an error that a route threw, or undefined if it isn't a refusal. */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (!(error instanceof LockError)) return undefined;
   const hasNoKey = error instanceof InvalidRequestError && error.field === "Idempotency-Key";

@@ -1,6 +1,6 @@
 /**
- * The Express example on a port, its locks behind the service that HOLDFAST_URL names: the README has the command and
- * three requests. PORT is 3000 unless it is set; 0 takes any that is free.
+ * Serves the Express example on a port, with its locks behind the service that HOLDFAST_URL names. The README has the
+ * command and three requests. PORT is 3000 by default; 0 takes any free port.
  */
 import type { AddressInfo } from "node:net";
 import { createLockClient } from "../../lib/index.js";

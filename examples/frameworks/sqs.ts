@@ -1,6 +1,7 @@
 /**
- * A queue of orders to pay, for an event source with `ReportBatchItemFailures`: each message's work once, however often
- * it is delivered; what failed comes again. Of a FIFO queue the order within each message group is kept.
+ * A queue of orders to pay, for an event source with `ReportBatchItemFailures`. Each message's work happens once,
+ * however often the message is delivered, and failed messages are delivered again. A FIFO queue keeps the order within
+ * each message group.
  */
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import type { LockClient } from "../../lib/index.js";
@@ -9,7 +10,7 @@ import { sqsHandler } from "../../lib/middy.js";
 import type { LambdaContext } from "./lambda.js";
 import type { Orders } from "./orders.js";
 
-/** The queue's handler. Its key is the order's own: whoever sends a message may do so twice as well. */
+/** The queue's handler. The key is the order's own, because a sender may also send a message twice. */
 export function paymentsQueue(locks: LockClient, orders: Orders): (event: SQSEvent, context: LambdaContext) => Promise<SQSBatchResponse> {
   const orderOf = ({ body }: SQSRecord): string => (JSON.parse(body) as { readonly order: string }).order;
   const keyFor = (message: SQSRecord): string => key("pay", orderOf(message));

@@ -1,4 +1,4 @@
-/** The CDK app. Who signs people in and who is called come as context: the README has the whole command. */
+/** The CDK app. The token issuer and the URLs of the provider and the carrier come as context: the README has the whole command. */
 import { App } from "aws-cdk-lib";
 import { OrdersStack } from "./stack.js";
 

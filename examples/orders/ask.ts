@@ -1,29 +1,29 @@
-/** Requests on localhost: what API Gateway hands to a function once it knows who asks. */
+/** Requests on localhost, as API Gateway sends them to a function after authentication. */
 import { BUYER } from "./buyer.js";
 import { handlerFor } from "./http.js";
 import { SELLER } from "./seller.js";
 import type { Shop } from "./shop.js";
 
-/** What a request may carry; the rest is ordinary. */
+/** The parts of a request that can be set; the rest has defaults. */
 export interface Asking {
   readonly as: string;
   readonly order?: string;
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the invocation; also how long it waits for an order, but for a second. @default 20 000 */
+  /** The invocation's remaining time, which bounds the wait for an order (less a second). @default 20 000 */
   readonly remainingMs?: number;
 }
 
-/** What was answered. */
+/** The response. */
 export interface Told {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
-  // Whatever the operation answers.
+  // The operation's result.
   readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- read by people and tests
 }
 
-/** Calls the function that serves the route, as API Gateway does once it knows who asks. */
+/** Calls the function that serves the route, as API Gateway does after authentication. */
 export async function ask(
   shop: Shop,
   routeKey: string,

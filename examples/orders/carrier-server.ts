@@ -4,10 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** A carrier that answers. */
+/** A running carrier. */
 export interface CarrierServer {
   readonly url: string;
-  /** The orders that are picked up. */
+  /** The orders with a booked pickup. */
   readonly pickups: readonly string[];
   close(): Promise<void>;
 }

@@ -1,12 +1,12 @@
-/** Who brings the goods to the buyer, over HTTP: a pickup is booked once for each key. */
+/** The carrier that brings the goods to the buyer, over HTTP. A pickup is booked once for each key. */
 
 /** The carrier. */
 export interface Carrier {
-  /** Books a pickup, or finds it booked. @throws Error when the carrier didn't say that it is. */
+  /** Books a pickup; a repeated call has no effect. @throws Error if the carrier didn't confirm it. */
   book(order: string, idempotencyKey: string): Promise<void>;
 }
 
-/** The carrier that answers at `url`. */
+/** Creates a client of the carrier at `url`. */
 export function carrierAt(url: string): Carrier {
   return {
     async book(order, idempotencyKey) {

@@ -1,7 +1,7 @@
 /**
- * API Gateway's events (payload format 2.0) as requests, and answers as its results. Who asks is what the authorizer
- * vouches for, never a header. The only file that knows the gateway, and the one that says what a busy order, a lost
- * lock and a missing key are over HTTP.
+ * Converts API Gateway's events (payload format 2.0) to requests, and responses to its results. The caller's identity
+ * comes from the authorizer, never from a header. This is the only file that knows the gateway. It also maps a busy
+ * order, a lost lock and a missing key to HTTP statuses.
  */
 import type { APIGatewayProxyEventV2WithJWTAuthorizer, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import type { InvocationContext } from "../../lib/index.js";
@@ -10,22 +10,22 @@ import { CrowdedError, OvertakenError } from "./orders-table.js";
 import { badField, noSuchOrder, Refusal } from "./refusal.js";
 import type { Answer, Request, Routes, Shop } from "./shop.js";
 
-/** As much of the event as is read here. */
+/** The part of the event that is read here. */
 export type Event = Pick<APIGatewayProxyEventV2WithJWTAuthorizer, "routeKey" | "headers"> &
   Partial<Pick<APIGatewayProxyEventV2WithJWTAuthorizer, "pathParameters" | "queryStringParameters" | "body" | "isBase64Encoded">> & {
     readonly requestContext: { readonly authorizer?: { readonly jwt: { readonly claims: Readonly<Record<string, unknown>> } } };
   };
 
-/** What Lambda calls. */
+/** The function that Lambda calls. */
 export type Handler = (event: Event, context: InvocationContext) => Promise<APIGatewayProxyStructuredResultV2>;
 
 const MAX_BODY_CHARS = 16_384;
 const ORDER_ID = /^[a-z0-9-]{1,40}$/;
 
-/** The function that serves `routes`. */
+/** Creates the function that serves `routes`. */
 export function handlerFor(routes: Routes, shop: Shop): Handler {
   return async (event, context) => {
-    // Waits for a busy order no longer than the invocation has time; what is held is released at its end.
+    // Waits for a busy order at most for the invocation's remaining time, and releases everything at its end.
     await using locks = shop.locks.forInvocation(context);
     const operation = Object.hasOwn(routes, event.routeKey) ? routes[event.routeKey] : undefined;
     const { status, body, headers } = await answered(async () => {
@@ -55,7 +55,7 @@ function bodyOf({ body, isBase64Encoded = false }: Pick<Event, "body" | "isBase6
   }
 }
 
-/** What `work` answers, or what its error is over HTTP. Whatever nobody foresaw is thrown, and the gateway's 500. */
+/** Returns the result of `work`, or the HTTP response for its error. Unexpected errors are rethrown and become the gateway's 500. */
 async function answered(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();

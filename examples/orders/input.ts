@@ -1,4 +1,4 @@
-/** What callers send, checked: a field that breaks a rule is named with the rule. */
+/** Checks the input of callers. An error names the field and the rule that it breaks. */
 import type { Order, Review, Status } from "./order.js";
 import type { AcquireParams } from "./orders-table.js";
 import { badField } from "./refusal.js";
@@ -32,7 +32,7 @@ export function reviewIn(body: unknown): Review {
   return { stars, text };
 }
 
-/** Which orders are wanted: of the query, these parameters. */
+/** Reads the page's parameters from the query. Other parameters are errors. */
 export function pageIn(query: Request["query"], known: readonly (keyof AcquireParams)[]): AcquireParams {
   const { status, product, before } = fieldsOf(query, known) as Readonly<Record<keyof AcquireParams, string | undefined>>;
   const isStatus = (text: string): text is Status => (STATUSES as readonly string[]).includes(text);

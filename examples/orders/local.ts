@@ -1,7 +1,7 @@
 /**
- * The order service on localhost: an engine with the orders' table, a provider, a carrier, and as many functions as
- * are asked for, each with a client of its own, as two processes of Lambda's would have. The locks are straight on a
- * table of the same engine, or behind the service that `url` names. All that it made is gone when it closes.
+ * The order service on localhost: an engine with the orders' table, a payment provider, a carrier, and any number of
+ * functions, each with its own client, as separate Lambda processes would have. The locks are directly in a table of
+ * the same engine, or behind the service that `url` names. Everything it creates is deleted when it closes.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -24,31 +24,31 @@ import { carrierAt } from "./carrier.js";
 import { ORDERS_TABLE, ordersIn } from "./orders-table.js";
 import type { Shop } from "./shop.js";
 
-/** Where it runs; nothing: an engine of its own, straight on the table. */
+/** The place to run in. Empty: an engine of its own, with the locks directly in a table. */
 export interface Place {
   readonly endpoint?: string | undefined;
   readonly url?: string | undefined;
 }
 
-/** A shop that is open. */
+/** An open shop. */
 export interface LocalShop {
   readonly table: Table;
   readonly provider: ProviderServer;
   readonly carrier: CarrierServer;
-  /** What one process works with. @param principal who it is to the lock service, where there is one */
+  /** Creates the dependencies of one process. @param principal its principal at the lock service, if there is a service */
   join(principal?: string): Shop;
-  /** Puts so many pieces into stock. */
+  /** Adds that many pieces to the stock. */
   stockUp(product: string, pieces: number, soldBy?: string): Promise<void>;
-  /** How many are there. */
+  /** Returns the pieces in stock. */
   pieces(product: string): Promise<number>;
   close(): Promise<void>;
 }
 
-/** What each product costs here, in cents. */
+/** The price of each product here, in cents. */
 export const PRICE = 4900;
 const ACTIVE_WITHIN_SEC = 30;
 
-/** Opens it. @throws StartError when there is no engine here, or it doesn't start. */
+/** Opens the shop. @throws StartError if there is no engine on this machine, or it doesn't start. */
 export async function openShop({ endpoint, url }: Place = {}): Promise<LocalShop> {
   const engine = await startEngine({ endpoint });
   const client = engineClient(engine.endpoint);
@@ -83,7 +83,7 @@ export async function openShop({ endpoint, url }: Place = {}): Promise<LocalShop
     async close() {
       await Promise.all(clients.map((one) => one.close()));
       await Promise.all([provider.close(), carrier.close()]);
-      // What was made on somebody's own engine doesn't stay there; one of ours is gone with all it kept.
+      // Tables on a user's own engine are deleted. An engine that we started is removed with its data.
       const made = engine.kind === "external" ? [TableName, ...(url === undefined ? [locksName] : [])] : [];
       await Promise.all(made.map((name) => client.send(new DeleteTableCommand({ TableName: name }))));
       client.destroy();

@@ -1,4 +1,4 @@
-/** What Lambda loads: both functions' handlers, put together from the environment that the stack gives them. */
+/** The entry point on Lambda: both functions' handlers, configured from the environment that the stack sets. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { randomUUID } from "node:crypto";

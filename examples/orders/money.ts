@@ -1,6 +1,6 @@
 /**
- * An order's money at the provider. Its keys name the order, and neither the run (two tabs are two runs) nor the
- * operation (cancelling and agreeing both give it back): of an order there is one charge and one refund.
+ * An order's payments at the provider. Their idempotency keys name the order, and neither the run (two tabs are two
+ * runs) nor the operation (cancelling and agreeing both refund). So an order has one charge and one refund.
  */
 import { key } from "../../lib/index.js";
 import type { Provider } from "../payments/provider.js";
@@ -9,7 +9,7 @@ import type { Order } from "./order.js";
 import { keyOf } from "./order.js";
 import { Refusal } from "./refusal.js";
 
-/** Takes what the order costs. @throws Refusal when the provider declines it */
+/** Charges the order's total. @throws Refusal if the provider declines it */
 export async function charge({ provider }: { readonly provider: Provider }, { id, total }: Order): Promise<void> {
   try {
     await provider.charge({ payment: keyOf(id), amount: total }, key("ORDER", id, "CHARGE"));
@@ -19,7 +19,7 @@ export async function charge({ provider }: { readonly provider: Provider }, { id
   }
 }
 
-/** Gives back what was taken, if anything was: the provider knows, also of a payer who died before it could say so. */
+/** Refunds the charge, if there was one. The provider knows, even if the payer died before it could record the charge. */
 export async function giveBack({ provider }: { readonly provider: Provider }, { id }: Order): Promise<void> {
   const payment = keyOf(id);
   const amount = await provider.balance(payment);

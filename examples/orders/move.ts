@@ -1,12 +1,12 @@
 /**
- * The one way to change an order that exists, for buyers and sellers alike:
+ * The one way to change an existing order, for buyers and sellers alike:
  *
- *  1. whose order is it? Who has no part in it is sent away before there is a lock to hold;
- *  2. the lock: one key for all that is done to the order, whoever does it, in whichever function;
- *  3. read the order, now that nobody else changes it: is it in a state for this move?
- *  4. what happens elsewhere (money, a pickup), under keys of the order's own, since an attempt before this one may
- *     have done it and died;
- *  5. the write, under the lock's token: who lost the lock on the way to it changes nothing.
+ *   1. Check that the caller has a part in the order. Others are refused before they can take the lock.
+ *   2. Take the lock: one key for all changes of the order, by any caller, in any function.
+ *   3. Read the order, which nobody else can change now, and check that its state allows this move.
+ *   4. Carry out the external effects (money, a pickup) under keys of the order's own. An earlier attempt may have
+ *      carried them out and died.
+ *   5. Write under the lock's token. A caller that lost the lock in the meantime changes nothing.
  */
 import type { Run } from "../../lib/index.js";
 import type { Move, Order, Role } from "./order.js";
@@ -14,20 +14,20 @@ import { keyOf, moved, TRANSITIONS } from "./order.js";
 import { noSuchOrder, notNow } from "./refusal.js";
 import type { Request, Shop } from "./shop.js";
 
-/** What a move may bring with it. */
+/** Options of a move. */
 export interface Moving {
-  /** What happens elsewhere, before the order says that it happened. Must bear to be repeated. */
+  /** The external effect, carried out before the order records it. Must be safe to repeat. */
   readonly effect?: (order: Order) => Promise<void>;
-  /** The run that it is a part of. */
+  /** The run that the move is a part of. */
   readonly run?: Pick<Run, "idempotencyKey">;
 }
 
-/** Makes the move; the order after it. @throws Refusal; LockTimeoutError when others are at the order. */
+/** Makes the move and returns the order after it. @throws Refusal; LockTimeoutError while others hold the order. */
 export async function move(shop: Shop, request: Request, name: Move, { effect, run }: Moving = {}): Promise<Order> {
   await ownOrder(shop, TRANSITIONS[name].by, request);
   return shop.locks.withLock(keyOf(request.order), async (lease) => {
     const order = await ownOrder(shop, TRANSITIONS[name].by, request);
-    if (run && order.lastRun === run.idempotencyKey) return order; // An attempt before this one got that far.
+    if (run && order.lastRun === run.idempotencyKey) return order; // An earlier attempt got this far.
     const next = moved(order, name);
     if (!next) throw notNow(name, order);
     lease.assertHeld();
@@ -38,7 +38,7 @@ export async function move(shop: Shop, request: Request, name: Move, { effect, r
   });
 }
 
-/** The order, if the caller is its buyer or its seller. Takes no lock: reading needs none. @throws Refusal when not. */
+/** Returns the order if the caller is its buyer or its seller. Takes no lock, because reading needs none. @throws Refusal if not. */
 export async function ownOrder({ orders }: Pick<Shop, "orders">, role: Role, { who, order: id }: Request): Promise<Order> {
   const order = await orders.get(id);
   if (order?.[role] !== who) throw noSuchOrder(id);

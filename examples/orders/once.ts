@@ -1,6 +1,6 @@
 /**
- * A request that may be sent twice and must happen once: whoever sends it again, with the same `Idempotency-Key`, gets
- * the first one's answer. Here the key does name the operation (and the caller, who chose the rest of it).
+ * A request that may be sent twice and must happen once: a repeated request with the same `Idempotency-Key` gets the
+ * first one's response. Here the key does name the operation (and the caller, because the caller chose the rest).
  */
 import type { Run } from "../../lib/index.js";
 import { idempotencyKeyOf, key } from "../../lib/index.js";
@@ -8,10 +8,11 @@ import { Refusal } from "./refusal.js";
 import type { Answer, Request, Shop } from "./shop.js";
 
 /**
- * The answer to the request, made once. A refusal is an answer too, and kept: a late duplicate of a request that was
- * refused must not succeed after all. What merely failed may be sent again, as often as it takes.
- * @param payload what the request is about: the same key with another is refused
- * @throws InvalidRequestError without an `Idempotency-Key`; LockTimeoutError while another is still at it
+ * Returns the response to the request, produced once. A refusal is a response too and is stored: a late duplicate of a
+ * refused request must not succeed after all. A request that failed otherwise may be sent again, as often as needed.
+ * @param payload the content of the request: the same key with another payload is refused
+ * @throws InvalidRequestError without an `Idempotency-Key`; LockTimeoutError while another request with the key is
+ * running
  */
 export async function once(
   { locks }: Shop,

@@ -1,17 +1,17 @@
 /**
- * An order's life as data: its states, and which move leads from where to where. A new operation is a new row. No I/O
- * here: who asks, what is locked and what is written is for others.
+ * An order's life as data: its states, and the moves between them. A new operation is a new row. No I/O: other files
+ * authenticate, lock and write.
  */
 import { key } from "../../lib/index.js";
 
-/** How far it got. */
+/** The progress of an order. */
 export type Status = "PLACED" | "PAID" | "ACCEPTED" | "COMPLETED" | "CANCELLED" | "REFUNDED";
-/** What became of the money that the buyer wants back. */
+/** The state of a refund that the buyer asked for. */
 export type Refund = "NONE" | "ASKED" | "AGREED" | "REFUSED";
-/** Who has a part in an order. */
+/** The parties of an order. */
 export type Role = "buyer" | "seller";
 
-/** What the buyer thought of it. */
+/** The buyer's review. */
 export interface Review {
   /** 1 to 5. */
   readonly stars: number;
@@ -30,21 +30,21 @@ export interface Order {
   readonly status: Status;
   readonly refund: Refund;
   readonly review?: Review;
-  /** The run that changed it last: an attempt that took over finds what the one before it did. */
+  /** The last run that changed it. An attempt that takes over recognizes what the attempt before it did. */
   readonly lastRun?: string;
 }
 
 interface Transition {
   readonly by: Role;
   readonly from: readonly Status[];
-  /** What the refund must be. Left out: whatever it is. */
+  /** The refund's required state. Any state if left out. */
   readonly refund?: Refund;
   readonly to: Partial<Pick<Order, "status" | "refund">>;
-  /** From these states the goods go back into stock: they are still on the shelf. */
+  /** The states from which the goods go back into stock, because they haven't left the shelf. */
   readonly restocksFrom?: readonly Status[];
 }
 
-/** Every move of an order that exists. */
+/** Every move of an existing order. */
 export const TRANSITIONS = {
   pay: { by: "buyer", from: ["PLACED"], to: { status: "PAID" } },
   cancel: { by: "buyer", from: ["PLACED", "PAID"], to: { status: "CANCELLED" }, restocksFrom: ["PLACED", "PAID"] },
@@ -64,25 +64,25 @@ export const TRANSITIONS = {
 /** The name of a move. */
 export type Move = keyof typeof TRANSITIONS;
 
-/** A move that was made: the order after it, and whether its goods go back into stock. */
+/** A completed move: the order after it, and its effect on the stock. */
 export interface Moved {
   readonly order: Order;
   readonly restocks: boolean;
 }
 
-/** What the move makes of the order; undefined when the order is in no state for it. */
+/** Returns the order after the move, or undefined if the order's state doesn't allow it. */
 export function moved(order: Order, move: Move): Moved | undefined {
   const { from, refund = order.refund, to, restocksFrom = [] }: Transition = TRANSITIONS[move];
   if (!from.includes(order.status) || refund !== order.refund) return undefined;
   return { order: { ...order, ...to }, restocks: restocksFrom.includes(order.status) };
 }
 
-/** The key of all that is done to the order, and the name of its item: of the order, never of the operation. */
+/** The key for everything that is done to the order, and the name of its item. It names the order, never the operation. */
 export function keyOf(order: string): string {
   return key("ORDER", order);
 }
 
-/** What its buyer and its seller see of it. */
+/** Returns the view of the order for its buyer and its seller. */
 export function shown({ id, buyer, seller, items, total, status, refund, review }: Order): object {
   return { id, buyer, seller, items, total, status, refund, ...(review && { review }) };
 }

@@ -1,7 +1,6 @@
 /**
  * Orders and the stock in the application's own table. A change of an order is checked against the largest fencing
- * token that the order has seen; what several items have part in is one transaction. What the locks are kept in is
- * another table.
+ * token that the order has seen. A change of several items is one transaction. The locks are in another table.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,24 +13,24 @@ import { read } from "../payments/table.js";
 import type { Moved, Order, Review, Role, Status } from "./order.js";
 import { keyOf } from "./order.js";
 
-/** How the table is made: an index for each side, with the orders of one person in the order of their ids. */
+/** The table's schema: an index for each side, with each person's orders sorted by order id. */
 export const ORDERS_TABLE = { partitionKey: "id", indexes: { buyer: "by-buyer", seller: "by-seller" } } as const;
 
-/** What is sold, by whom, for how many cents. */
+/** A product: its seller and its price in cents. */
 export interface Product {
   readonly soldBy: string;
   readonly price: number;
 }
 
-/** Which orders of somebody's. */
+/** A query for somebody's orders. */
 export interface AcquireParams {
   readonly status?: Status | undefined;
   readonly product?: string | undefined;
-  /** Those before this one: the `next` of the page before. */
+  /** Only orders before this one: the `next` of the previous page. */
   readonly before?: string | undefined;
 }
 
-/** Some of them, newest first; with `next` there may be more, though this page has none. */
+/** A page of orders, newest first. With `next` there may be more, even if this page is empty. */
 export interface Page {
   readonly orders: readonly Order[];
   readonly next?: string;
@@ -40,36 +39,40 @@ export interface Page {
 /** The orders of a shop. */
 export interface Orders {
   product(name: string): Promise<Product | undefined>;
-  /** Files a new order and takes its goods from stock, all of it or nothing. Again, it stays that order. @returns what there is too little of */
+  /**
+   * Stores a new order and takes its goods from stock, all of them or none. A repeated call has no effect. @returns the
+   * product that is sold out
+   */
   place(order: Order): Promise<"placed" | { readonly soldOut: string }>;
   get(id: string): Promise<Order | undefined>;
-  /** Somebody's orders, as they were a moment ago. */
+  /** Returns somebody's orders, eventually consistent. */
   list(role: Role, who: string, wanted: AcquireParams): Promise<Page>;
-  /** Writes what a move made of an order. @throws OvertakenError when somebody with a later token wrote already */
+  /** Writes the result of a move. @throws OvertakenError if a later token has written the order */
   write(moved: Moved, fencingToken: number): Promise<void>;
-  /** Keeps the review, if the order is its buyer's, complete, and has none; whether it was. */
+  /** Stores the review if the order is the buyer's, complete and not yet reviewed. Returns true if it was stored. */
   review(id: string, buyer: string, review: Review): Promise<boolean>;
 }
 
-/** Somebody with a later token changed the order meanwhile: this change was not made. */
+/** A later token changed the order in the meantime: this change was not made. */
 export class OvertakenError extends Error {
   override readonly name = "OvertakenError";
 }
 
-/** Too many changed the same items at the same moment. Nothing was written: it may be tried again. */
+/** Too many callers changed the same items at the same moment. Nothing was written, and the call may be retried. */
 export class CrowdedError extends Error {
   override readonly name = "CrowdedError";
 }
 
-/** Orders that are looked at for one page. */
+/** The orders that are read for one page. */
 const PAGE = 50;
-/** Two transactions at one item at the same moment: one of them is cancelled, and the AWS SDK doesn't try it again. */
+/** Two concurrent transactions on one item: DynamoDB cancels one of them, and the AWS SDK doesn't retry it. */
 const TRIES = 6;
 const FIRST_PAUSE_MS = 20;
 
 type Items = NonNullable<TransactWriteCommandInput["TransactItems"]>;
 
-/** The orders in `table`. */
+/** Opens the orders in `table`. */
+// Over 60 lines: the methods of one table, each a single conditional write.
 export function ordersIn(table: Table): Orders {
   const { documents, TableName } = table;
 
@@ -85,7 +88,7 @@ export function ordersIn(table: Table): Orders {
     }
   }
 
-  /** Fewer than none are never in stock. */
+  /** The stock never falls below zero. */
   const stock = (product: string, change: number): Items[number] => ({
     Update: {
       TableName,
@@ -194,12 +197,12 @@ export function ordersIn(table: Table): Orders {
   };
 }
 
-/** An item as an order: its id without what stands before it in the key. */
+/** Converts an item to an order: removes the key's prefix from its id. */
 function orderOf({ id, ...rest }: Readonly<Record<string, unknown>>): Order {
   return { ...rest, id: String(id).slice(keyOf("-").length - 1) } as Order;
 }
 
-/** Why a write was not made: of a transaction, for each of its items. */
+/** Returns the reasons why a write was not made: for a transaction, one for each of its items. */
 function reasonsOf(error: unknown): readonly (string | undefined)[] {
   if (error instanceof ConditionalCheckFailedException) return ["ConditionalCheckFailed"];
   return error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []).map(({ Code }) => Code) : [];

@@ -1,11 +1,11 @@
 /**
- * One order, and three who want something else of it at the same moment: the buyer cancels, the seller accepts, the
- * seller's colleague agrees to the refund that the buyer asked for. Each is a function of its own.
+ * One order, and three callers with different requests at the same moment: the buyer cancels, the seller accepts, the
+ * seller's colleague agrees to the refund that the buyer asked for. Each runs in its own function.
  */
 import { ask } from "./ask.js";
 import { openShop } from "./local.js";
 
-// Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
+// This project supports Node 20. The SDK's warning that it will drop Node 20 doesn't help users of this program.
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 const local = await openShop({ endpoint: process.env["DYNAMODB_ENDPOINT"] || undefined, url: process.env["HOLDFAST_URL"] || undefined });
 try {

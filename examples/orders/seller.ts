@@ -1,4 +1,4 @@
-/** What sellers do: the eight operations of their function, on the same orders and under the same keys as the buyers'. */
+/** The eight operations of the sellers' function, on the same orders and under the same keys as the buyers'. */
 import { pageIn } from "./input.js";
 import { giveBack } from "./money.js";
 import { move, ownOrder } from "./move.js";
@@ -8,32 +8,32 @@ import { keyOf, shown } from "./order.js";
 import type { AcquireParams } from "./orders-table.js";
 import type { Answer, Operation, Routes, Shop } from "./shop.js";
 
-/** Nothing. */
+/** No protection. */
 const search: Operation = (shop, { who, query }) => page(shop, who, pageIn(query, ["status", "product", "before"]));
 
-/** Nothing. */
+/** No protection. */
 const listOpen: Operation = (shop, { who, query }) => page(shop, who, { ...pageIn(query, ["before"]), status: "PAID" });
 
-/** Nothing. */
+/** No protection. */
 const listAccepted: Operation = (shop, { who, query }) => page(shop, who, { ...pageIn(query, ["before"]), status: "ACCEPTED" });
 
-/** Nothing. */
+/** No protection. */
 const show: Operation = async (shop, request) => ok(await ownOrder(shop, "seller", request));
 
 /** The lock: a pickup is booked, while the buyer may be about to cancel. */
 const accept: Operation = async (shop, request) =>
   ok(await move(shop, request, "accept", { effect: ({ id }) => shop.carrier.book(id, keyOf(id)) }));
 
-/** The lock: one field, but one that others decide by while they hold it. */
+/** The lock: it changes one field, but others base decisions on that field while they hold the lock. */
 const complete: Operation = async (shop, request) => ok(await move(shop, request, "complete"));
 
-/** Once, and under the lock: the run gives the same answer again, the lock keeps out whoever cancels or refuses meanwhile. */
+/** A run and the lock. The run replays the response; the lock excludes a concurrent cancellation or refusal. */
 const agreeToRefund: Operation = (shop, request) =>
   once(shop, request, "AGREE", { order: request.order }, async (run) =>
     ok(await move(shop, request, "agree to a refund", { run, effect: (order) => giveBack(shop, order) })),
   );
 
-/** The lock: one field, but the money may be on its way back. */
+/** The lock: it changes one field, but the refund may be under way. */
 const refuseRefund: Operation = async (shop, request) => ok(await move(shop, request, "refuse a refund"));
 
 async function page({ orders }: Shop, who: string, wanted: AcquireParams): Promise<Answer> {

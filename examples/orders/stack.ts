@@ -1,6 +1,6 @@
 /**
- * The order service and its locks in one stack: two functions with a role each, which meet at the keys of the orders
- * and nowhere else. Neither may break another's lock, list who holds what, or lock anything but an order.
+ * The order service and its locks in one stack: two functions with a role each, which share only the keys of the
+ * orders. Neither may break the other's lock, list holders, or lock anything but an order.
  */
 import { fileURLToPath } from "node:url";
 import type { StackProps } from "aws-cdk-lib";
@@ -20,20 +20,20 @@ import type { Role } from "./order.js";
 import { ORDERS_TABLE } from "./orders-table.js";
 import { SELLER } from "./seller.js";
 
-/** Who signs people in, and who is called. */
+/** The token issuer, and the services that the functions call. */
 export interface OrdersProps extends StackProps {
-  /** Whose tokens are taken, such as a Cognito user pool's. */
+  /** The issuer of the accepted tokens, such as a Cognito user pool. */
   readonly issuer: string;
-  /** For whom they are made out. */
+  /** The audience of the accepted tokens. */
   readonly audience: string;
   readonly providerUrl: string;
   readonly carrierUrl: string;
 }
 
-/** How all keys begin that the service locks or runs: `key("ORDER", …)`. */
+/** The prefix of every key that the service locks or runs: `key("ORDER", …)`. */
 const PREFIX = "ORDER_";
 
-/** The functions, and what each may do with the orders' items; placing an order puts one. */
+/** The functions, and the actions that each may take on the orders' items. Placing an order puts an item. */
 const FUNCTIONS: Readonly<Record<Role, { readonly routes: readonly string[]; readonly actions: readonly string[] }>> = {
   buyer: { routes: Object.keys(BUYER), actions: ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"] },
   seller: { routes: Object.keys(SELLER), actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"] },
@@ -79,7 +79,7 @@ function createTable(scope: Construct): Table {
   return table;
 }
 
-/** The handler that `main.ts` exports under the role's name, in a function with a role of its own. */
+/** Creates a function, with its own role, for the handler that `main.ts` exports under the role's name. */
 function createFunction(scope: Construct, role: Role, environment: Readonly<Record<string, string>>): NodejsFunction {
   const name = role === "buyer" ? "Buyer" : "Seller";
   return new NodejsFunction(scope, name, {
@@ -101,14 +101,14 @@ function createFunction(scope: Construct, role: Role, environment: Readonly<Reco
       logLevel: LogLevel.WARNING,
     },
     memorySize: 512,
-    // Nobody waits longer for an order that another is at; well below the gateway's 30 s.
+    // Bounds the wait for a busy order, well below the gateway's 30 s.
     timeout: Duration.seconds(10),
     environment: { ...environment, NODE_OPTIONS: "--enable-source-maps" },
     logGroup: new LogGroup(scope, `${name}Log`, { retention: RetentionDays.ONE_MONTH, removalPolicy: RemovalPolicy.DESTROY }),
   });
 }
 
-/** A path of the repository, wherever `cdk` is started from. */
+/** Resolves a path of the repository, regardless of cdk's working directory. */
 function fromHere(relative: string): string {
   return fileURLToPath(new URL(relative, import.meta.url));
 }

@@ -1,6 +1,6 @@
 /**
- * What may be sent twice by nature: one function for each kind of write, to be called once and again. What an
- * operation says the second time is another matter than what it did.
+ * The natural idempotency of writes: one function for each kind of write, to be called once and again. The effect of
+ * the second call may be idempotent even when its result isn't.
  */
 import { randomUUID } from "node:crypto";
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
@@ -9,14 +9,14 @@ import type { Table } from "./table.js";
 import { read } from "./table.js";
 import { play } from "./till.js";
 
-/** Not idempotent: each call makes another order. */
+/** Not idempotent: each call creates another order. */
 export async function createUnnamed({ documents, TableName }: Table, product: string): Promise<string> {
   const id = `order ${randomUUID()}`;
   await documents.send(new PutCommand({ TableName, Item: { id, product } }));
   return id;
 }
 
-/** Idempotent: the caller named it. False when it was there already, by an earlier call or by somebody else. */
+/** Idempotent: the caller chose the id. Returns false if it existed already, from an earlier call or from another caller. */
 export async function createNamed({ documents, TableName }: Table, id: string, product: string): Promise<boolean> {
   try {
     await documents.send(new PutCommand({ TableName, Item: { id, product }, ConditionExpression: "attribute_not_exists(id)" }));
@@ -27,19 +27,19 @@ export async function createNamed({ documents, TableName }: Table, id: string, p
   }
 }
 
-/** Idempotent: it says what shall be. */
+/** Idempotent: it sets a value. */
 export async function setStock({ documents, TableName }: Table, id: string, pieces: number): Promise<void> {
   const change = { UpdateExpression: "SET pieces = :pieces", ExpressionAttributeValues: { ":pieces": pieces } };
   await documents.send(new UpdateCommand({ TableName, Key: { id }, ...change }));
 }
 
-/** Not idempotent: it says by how much. */
+/** Not idempotent: it adds an amount. */
 export async function addStock({ documents, TableName }: Table, id: string, pieces: number): Promise<void> {
   const change = { UpdateExpression: "ADD pieces :pieces", ExpressionAttributeValues: { ":pieces": pieces } };
   await documents.send(new UpdateCommand({ TableName, Key: { id }, ...change }));
 }
 
-/** Idempotent in effect, not in its answer: only the first call was the one that deleted. */
+/** Idempotent in its effect, not in its result: only the first call deleted the item. */
 export async function remove({ documents, TableName }: Table, id: string): Promise<boolean> {
   const { Attributes } = await documents.send(new DeleteCommand({ TableName, Key: { id }, ReturnValues: "ALL_OLD" }));
   return Attributes !== undefined;

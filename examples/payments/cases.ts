@@ -1,14 +1,14 @@
-/** Payment cases in the application's table: an amount and a status, and the two ways to change it. */
+/** Payment cases in the application's table: an amount and a status, and two ways to change the status. */
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { fencedWrite } from "../../lib/index.js";
 import type { Table } from "./table.js";
 import { read } from "./table.js";
 
-/** From being asked for to being paid. */
+/** The states of a payment. */
 export type Status = "PENDING" | "PAYING" | "PAID";
 
-/** What is to be paid. */
+/** A payment to make. */
 export interface Case {
   readonly amount: number;
   readonly status: Status;
@@ -18,13 +18,13 @@ export interface Case {
 export interface Cases {
   open(payment: string, amount: number): Promise<void>;
   get(payment: string): Promise<Case>;
-  /** Says what the status is, unless somebody with a later token said so already. */
+  /** Sets the status, unless a later token has set it. */
   set(payment: string, status: Status, fencingToken: number): Promise<void>;
-  /** Changes the status if it is `from`; whether it was. */
+  /** Changes the status if it is `from`. Returns true if it was. */
   move(payment: string, from: Status, to: Status): Promise<boolean>;
 }
 
-/** The cases in `table`. */
+/** Opens the cases in `table`. */
 export function casesIn(table: Table): Cases {
   const { documents, TableName } = table;
   return {

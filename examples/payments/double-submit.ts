@@ -1,6 +1,6 @@
 /**
- * A form that an impatient finger sends three times: one order, three same answers. The page makes the key when
- * it shows the form, and sends it as `Idempotency-Key`; the handler is what API Gateway calls.
+ * A form that an impatient user sends three times: one order, three identical responses. The page creates the key when
+ * it shows the form, and sends it as `Idempotency-Key`. API Gateway calls the handler.
  */
 import type { LockClient } from "../../lib/index.js";
 import { idempotencyKeyOf, key, LockError } from "../../lib/index.js";
@@ -8,21 +8,21 @@ import type { Order, Orders } from "./orders.js";
 import { ordersIn } from "./orders.js";
 import { play } from "./till.js";
 
-/** As much of API Gateway's event as is read here. The customer is whoever signed in, never what the page says. */
+/** The part of API Gateway's event that is read here. The customer is the authenticated user, never a value from the page. */
 export interface Submission {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
   readonly customer: string;
 }
 
-/** What API Gateway answers with. */
+/** The response for API Gateway. */
 export interface Answer {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** What a run's refusal is over HTTP: no key, a key used for something else, still at work. */
+/** The HTTP statuses of a run's refusals: no key, a key used for something else, still running. */
 const STATUS: Readonly<Record<string, number>> = { "invalid-request": 400, "fingerprint-mismatch": 422, "wait-timeout": 409 };
 
 /** The handler of the form. */
@@ -30,10 +30,10 @@ export function submit(locks: Pick<LockClient, "runOnce">, orders: Orders): (eve
   return async ({ headers, body, customer }) => {
     try {
       const order: Order = { customer, product: String((JSON.parse(body) as Partial<Order>).product) };
-      // Each customer has keys of their own: nobody is answered with another's order.
+      // Each customer has separate keys, so no customer gets another's order as a response.
       const name = key("submit", customer, idempotencyKeyOf(headers));
       const { value, replayed } = await locks.runOnce(name, { payload: order }, async (run) => {
-        // The counter gives another number every time: what it gave is saved before it is used.
+        // The counter returns another number every time, so the number is saved before it is used.
         const number = (run.checkpoint as number | undefined) ?? (await orders.nextNumber());
         await run.saveCheckpoint(number);
         await orders.file(number, order);

@@ -1,9 +1,9 @@
-/** Orders in the application's table. Their numbers come from a counter: asked twice, it gives two. */
+/** Orders in the application's table. Their numbers come from a counter: two calls return two numbers. */
 import { PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import type { Table } from "./table.js";
 import { read } from "./table.js";
 
-/** What a customer wants. */
+/** A customer's order. */
 export interface Order {
   readonly customer: string;
   readonly product: string;
@@ -11,14 +11,14 @@ export interface Order {
 
 /** The orders of a shop. */
 export interface Orders {
-  /** The next number, which nobody else gets. */
+  /** Returns the next number, which no other caller gets. */
   nextNumber(): Promise<number>;
-  /** Files the order under its number; again, it stays that order. */
+  /** Stores the order under its number. A repeated call has no effect. */
   file(number: number, order: Order): Promise<void>;
   get(number: number): Promise<Order | undefined>;
 }
 
-/** The orders in `table`. */
+/** Opens the orders in `table`. */
 export function ordersIn(table: Table): Orders {
   const { documents, TableName } = table;
   return {

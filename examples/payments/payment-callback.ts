@@ -1,6 +1,6 @@
 /**
- * The provider calls back twice within 20 ms, while the buyer reloads the page, which asks the provider too. All
- * three find the payment paid; all three wait for one change of the status and one start of the workflow.
+ * The provider calls back twice within 20 ms, while the buyer reloads the page, which also asks the provider. All three
+ * find the payment paid. All three wait for one change of the status and one start of the workflow.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { LockClient } from "../../lib/index.js";
@@ -11,24 +11,24 @@ import type { Provider } from "./provider.js";
 import { providerAt } from "./provider.js";
 import { play } from "./till.js";
 
-/** What settling a payment takes. */
+/** The dependencies of settling a payment. */
 export interface Desk {
   readonly locks: Pick<LockClient, "runOnce">;
   readonly cases: Cases;
   readonly provider: Provider;
   /**
-   * Starts what comes after the payment. A later attempt may call it again, with the same key: Step Functions takes
-   * it as a Standard execution's name, and its `ExecutionAlreadyExists` then says that all is well.
+   * Starts the workflow that follows the payment. A later attempt may call it again with the same key. Step Functions
+   * takes the key as a Standard execution's name, and then its `ExecutionAlreadyExists` means success.
    */
   startWorkflow(idempotencyKey: string, input: { readonly payment: string }): Promise<void>;
 }
 
-/** A callback may come again days later: the outcome must still be there. */
+/** A callback may arrive again days later, and the outcome must still be stored. */
 const KEEP_MS = 30 * 86_400_000;
 
-/** What a callback and a page do alike: a callback's word alone is nobody's proof. */
+/** Handles callbacks and pages alike: it asks the provider, because a callback alone proves nothing. */
 export async function settle({ locks, cases, provider, startWorkflow }: Desk, payment: string): Promise<Status> {
-  // Looked up before the run: reading needs none, and a run that has nothing to do yet would use up its attempts.
+  // Read before the run: a read needs no run, and runs with nothing to do yet would use up the attempts.
   const { amount } = await cases.get(payment);
   if ((await provider.balance(payment)) < amount) return "PENDING";
   const { value } = await locks.runOnce(key("settle", payment), { keepResultMs: KEEP_MS }, async (run) => {

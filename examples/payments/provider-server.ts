@@ -1,7 +1,7 @@
 /**
- * A payment provider on loopback, for the examples to call. Like a real one it carries a request out once
- * per idempotency key and refuses the key with another body; unlike one it can be told to forget keys, or to
- * carry out a request and keep its answer to itself.
+ * A payment provider on loopback, for the examples to call. Like a real provider, it carries a request out once per
+ * idempotency key and refuses the key with another body. In addition it can be told to ignore keys, or to carry out a
+ * request and withhold the response.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -9,29 +9,30 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Movement, Receipt } from "./provider.js";
 
-/** An answer that nobody gets, for now. */
+/** A withheld response. */
 export interface Withheld {
   /** Settles when the request has been carried out. */
   readonly reached: Promise<void>;
-  /** Lets the answer go. */
+  /** Sends the response. */
   answer(): void;
 }
 
-/** A provider that answers. */
+/** A running provider. */
 export interface ProviderServer {
   readonly url: string;
-  /** Money that moved, in order: refunds are negative. */
+  /** The movements of money, in order; refunds are negative. */
   readonly moved: readonly number[];
-  /** Idempotency keys as they came, one for each request that would move money. */
+  /** The idempotency keys received, one for each request to move money. */
   readonly keys: readonly string[];
-  /** How often somebody looked at a payment. */
+  /** The number of reads of a payment. */
   readonly looks: number;
-  /** The next request that would move money is carried out, and not answered. */
+  /** Carries out the next request to move money, and withholds its response. */
   withholdNext(): Withheld;
   close(): Promise<void>;
 }
 
-/** Starts on a free port. `ignoresKeys`: one that knows no idempotency keys; there are such. */
+/** Starts on a free port. `ignoresKeys`: simulates a provider without idempotency keys; some exist. */
+// Over 60 lines: a server with its routes.
 export async function startProvider({ ignoresKeys = false } = {}): Promise<ProviderServer> {
   const moved: number[] = [];
   const keys: string[] = [];

@@ -1,9 +1,9 @@
 /**
- * The payment provider as its customers reach it: over HTTP, with an idempotency key for whatever moves
- * money. What it answers with a 4xx is its last word; a connection that breaks says nothing at all.
+ * A client of the payment provider over HTTP, with an idempotency key for every movement of money. A 4xx response is
+ * final. A broken connection says nothing about the outcome.
  */
 
-/** What moves money. */
+/** A movement of money. */
 export interface Movement {
   readonly payment: string;
   readonly amount: number;
@@ -14,25 +14,25 @@ export interface Receipt extends Movement {
   readonly id: string;
 }
 
-/** Who takes and gives back the money. */
+/** The payment provider. */
 export interface Provider {
   charge(movement: Movement, idempotencyKey: string): Promise<Receipt>;
   refund(movement: Movement, idempotencyKey: string): Promise<Receipt>;
-  /** What was charged and not refunded. */
+  /** The amount charged and not refunded. */
   balance(payment: string): Promise<number>;
 }
 
-/** The provider will not do it, however often it is asked. Nothing was moved. */
+/** The provider refuses, and will refuse every retry. Nothing was moved. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
 }
 
-/** Whether the provider said no, so that asking again makes no sense: a run's `isFinal`. */
+/** True if the provider refused, so that a retry makes no sense: a run's `isFinal`. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof RefusedError;
 }
 
-/** The provider that answers at `url`. */
+/** Creates a client of the provider at `url`. */
 export function providerAt(url: string): Provider {
   async function ask<T>(path: string, init?: RequestInit): Promise<T> {
     const response = await fetch(url + path, init);

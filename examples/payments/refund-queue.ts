@@ -1,6 +1,6 @@
 /**
- * The same refunds from a queue, which delivers a message at least once: an SQS handler for an event source with
- * `ReportBatchItemFailures`. The key is the refund's own, for who sends a message may do so twice as well.
+ * The same refunds from a queue, which delivers each message at least once: an SQS handler for an event source with
+ * `ReportBatchItemFailures`. The key is the refund's own, because a sender may also send a message twice.
  */
 import type { BatchRecord, BatchResponse, InvocationContext, LockClient } from "../../lib/index.js";
 import { key, runBatch } from "../../lib/index.js";
@@ -9,7 +9,7 @@ import { isRefusal, providerAt } from "./provider.js";
 import type { RefundRequest } from "./refund.js";
 import { play } from "./till.js";
 
-/** What SQS calls a function with. */
+/** The event that SQS passes to a function. */
 export interface QueueEvent {
   readonly Records: readonly BatchRecord[];
 }
@@ -35,7 +35,7 @@ await play(import.meta.url, async (till) => {
   const Records = [
     { messageId: "1", body: body("return-12", 1500) },
     { messageId: "2", body: body("return-12", 1500) }, // The sender wasn't sure, and sent it again.
-    { messageId: "3", body: body("return-13", 9900) }, // More than is left: it fails for good, and comes back until the queue gives it up.
+    { messageId: "3", body: body("return-13", 9900) }, // More than is left: fails on every delivery, until the queue gives up.
   ];
   const context = { getRemainingTimeInMillis: () => 30_000 };
   const handler = refundQueue(till.join(), provider);

@@ -1,5 +1,5 @@
 /**
- * A refund whose first attempt reached the provider and never heard back. The second takes the run over; it
+ * A refund whose first attempt reached the provider and got no response. The second attempt takes the run over. It
  * can't know what the first one did, so it asks again under the same key, and the provider refunds once.
  */
 import type { LockClient, RunResult } from "../../lib/index.js";
@@ -8,22 +8,22 @@ import type { Provider, Receipt } from "./provider.js";
 import { isRefusal, providerAt } from "./provider.js";
 import { play } from "./till.js";
 
-/** A refund that somebody asked for. `refundId` is theirs: a payment may be refunded in parts, each with its own. */
+/** A requested refund. The requester chooses `refundId`: a payment may be refunded in parts, each with its own id. */
 export interface RefundRequest {
   readonly refundId: string;
   readonly payment: string;
   readonly amount: number;
 }
 
-/** What a refund takes. */
+/** The dependencies of a refund. */
 export interface RefundDesk {
   readonly locks: Pick<LockClient, "runOnce">;
   readonly provider: Provider;
-  /** After this, and a margin, another attempt takes over from one that died. @default 30 000 */
+  /** After this time and a margin, another attempt takes over from one that died. @default 30 000 */
   readonly leaseMs?: number;
 }
 
-/** Refunds once per `refundId`, however often it is asked for. Another amount under the same id is refused. */
+/** Refunds once per `refundId`, however often it is called. Another amount under the same id is refused. */
 export async function refund({ locks, provider, leaseMs = 30_000 }: RefundDesk, request: RefundRequest): Promise<RunResult<Receipt>> {
   const { refundId, payment, amount } = request;
   return locks.runOnce(key("refund", refundId), { payload: { payment, amount }, leaseMs, isFinal: isRefusal }, (run) =>
@@ -40,7 +40,7 @@ await play(import.meta.url, async (till) => {
   const frozen = till.join();
   const first = refund({ locks: frozen, provider, leaseMs: 1000 }, request);
   await reached;
-  await frozen.close(); // It renews no more, as if its process were frozen or dead.
+  await frozen.close(); // Stops renewing, as if its process were frozen or dead.
 
   const { value, attempt } = await refund({ locks: till.join(), provider, leaseMs: 1000 }, request);
   console.log(`attempt ${attempt}: ${value.id} gives back ${value.amount}`);

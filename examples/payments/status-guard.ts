@@ -1,7 +1,7 @@
 /**
- * The same payment with no lock and no run: a status on the item and a condition on every change of it. With a
- * middle state it pays once. What it lacks shows when a payer dies or its charge fails: the case stays PAYING, and
- * nothing says whether somebody is still at it, until somebody decides.
+ * The same payment without a lock or a run: a status on the item and a condition on every change of it. With a middle
+ * state it pays once. Its weakness shows when a payer dies or its charge fails: the case stays PAYING, and nothing says
+ * if a payer is still running. Somebody has to decide.
  */
 import type { Cases, Status } from "./cases.js";
 import { casesIn } from "./cases.js";
@@ -9,7 +9,7 @@ import type { Provider } from "./provider.js";
 import { providerAt } from "./provider.js";
 import { play } from "./till.js";
 
-/** Pays, or says how far it got: `PAYING` is another's, and no answer to wait for. */
+/** Pays, or returns the current status. `PAYING` means that another payer has started, and there is no result to wait for. */
 export async function pay(cases: Cases, provider: Provider, payment: string): Promise<Status> {
   if (!(await cases.move(payment, "PENDING", "PAYING"))) return (await cases.get(payment)).status;
   const { amount } = await cases.get(payment);
@@ -19,8 +19,8 @@ export async function pay(cases: Cases, provider: Provider, payment: string): Pr
 }
 
 /**
- * Somebody decided that nobody is paying any more. Safe even if that is wrong, but only with a provider that
- * knows idempotency keys: the charge is asked for again under the same one.
+ * Finishes a payment after somebody decided that its payer is gone. This is safe even if that is wrong, but only with a
+ * provider that supports idempotency keys: it repeats the charge under the same key.
  */
 export async function finish(cases: Cases, provider: Provider, payment: string): Promise<Status> {
   const { amount, status } = await cases.get(payment);
@@ -40,7 +40,7 @@ await play(import.meta.url, async (till) => {
   await cases.open("pay-8", 100);
   const { reached, answer } = till.provider.withholdNext();
   const dying = pay(cases, provider, "pay-8");
-  await reached; // It is charged. Here the payer dies, for all that anybody can see.
+  await reached; // It is charged. Here the payer dies, as far as others can see.
   console.log(`afterwards everybody is told: ${await pay(cases, provider, "pay-8")}`);
   console.log(`until somebody decides: ${await finish(cases, provider, "pay-8")}; moved: ${till.provider.moved.join(", ")}`);
   answer();

@@ -1,9 +1,9 @@
-/** The application's own table: an item by its `id`. What the locks and runs are kept in is another one. */
+/** The application's own table: an item by its `id`. The locks and runs are in another table. */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 
-/** A table, and how it is reached. */
+/** A table and the client to reach it. */
 export interface Table {
   readonly documents: DynamoDBDocumentClient;
   readonly TableName: string;
@@ -25,7 +25,7 @@ export async function createTableOfOurs(client: DynamoDBClient, TableName: strin
   return { documents: DynamoDBDocumentClient.from(client), TableName };
 }
 
-/** The item as it is now; undefined when there is none. */
+/** Returns the current item, or undefined if there is none. */
 export async function read({ documents, TableName }: Table, id: string): Promise<Record<string, unknown> | undefined> {
   const { Item } = await documents.send(new GetCommand({ TableName, Key: { id }, ConsistentRead: true }));
   return Item;

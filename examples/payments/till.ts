@@ -1,7 +1,7 @@
 /**
- * What each program here runs at: a provider, the application's table, and clients for runs. On the engine
- * that DYNAMODB_ENDPOINT names or one of its own; straight on a table there, or over the service that
- * HOLDFAST_URL names. All that it made is gone when it closes.
+ * The environment of every program in this folder: a provider, the application's table, and clients for runs. It uses
+ * the engine that DYNAMODB_ENDPOINT names, or starts one. The runs are directly in a table, or behind the service that
+ * HOLDFAST_URL names. Everything it creates is deleted when it closes.
  */
 import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
 import { randomBytes } from "node:crypto";
@@ -17,22 +17,22 @@ import { startProvider } from "./provider-server.js";
 import type { Table } from "./table.js";
 import { createTableOfOurs } from "./table.js";
 
-/** Where it runs; nothing: an engine of its own, straight on the table. */
+/** The place to run in. Empty: an engine of its own, with the runs directly in a table. */
 export interface Place {
   readonly endpoint?: string | undefined;
   readonly url?: string | undefined;
 }
 
-/** A till that is open. */
+/** An open till. */
 export interface Till {
   readonly table: Table;
   readonly provider: ProviderServer;
-  /** A client as each process would have its own. */
+  /** Creates a client, as each process would have its own. */
   join(): LockClient;
   close(): Promise<void>;
 }
 
-/** Opens it. @throws StartError when there is no engine here, or it doesn't start. */
+/** Opens the till. @throws StartError if there is no engine on this machine, or it doesn't start. */
 export async function openTill({ endpoint, url }: Place = {}): Promise<Till> {
   const engine = await startEngine({ endpoint });
   const client = engineClient(engine.endpoint);
@@ -53,7 +53,7 @@ export async function openTill({ endpoint, url }: Place = {}): Promise<Till> {
     async close() {
       await Promise.all(clients.map((one) => one.close()));
       await provider.close();
-      // What was made on somebody's own engine doesn't stay there; one of ours is gone with all it kept.
+      // Tables on a user's own engine are deleted. An engine that we started is removed with its data.
       const made = engine.kind === "external" ? [name, ...(url === undefined ? [runs] : [])] : [];
       await Promise.all(made.map((TableName) => client.send(new DeleteTableCommand({ TableName }))));
       client.destroy();
@@ -62,10 +62,10 @@ export async function openTill({ endpoint, url }: Place = {}): Promise<Till> {
   };
 }
 
-/** Runs `scene` at a till if `moduleUrl` is the program that was started, and not when it is imported. */
+/** Runs `scene` at a till if `moduleUrl` is the program that was started, and does nothing if it was imported. */
 export async function play(moduleUrl: string, scene: (till: Till) => Promise<void>): Promise<void> {
   if (process.argv[1] !== fileURLToPath(moduleUrl)) return;
-  // Node 20 is what this project supports; that the SDK will leave it one day is no news for who runs this.
+  // This project supports Node 20. The SDK's warning that it will drop Node 20 doesn't help users of these programs.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
   const till = await openTill({
     endpoint: process.env["DYNAMODB_ENDPOINT"] || undefined,

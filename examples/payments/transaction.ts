@@ -1,6 +1,6 @@
 /**
- * Two items that change together or not at all: a gift card pays for an order. All of it is in DynamoDB, so it
- * needs no lock and no run: one transaction, each part with its condition. Sent again, it changes nothing.
+ * Two items that change together or not at all: a gift card pays for an order. Everything is in DynamoDB, so it needs
+ * no lock and no run: one transaction, each part with its condition. Sending it again changes nothing.
  */
 import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { PutCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
@@ -8,7 +8,7 @@ import type { Table } from "./table.js";
 import { read } from "./table.js";
 import { play } from "./till.js";
 
-/** Pays the order with the card; false if it is paid already or the card has too little. */
+/** Pays the order with the card. Returns false if the order is paid already or the card's balance is too low. */
 export async function payByCard({ documents, TableName }: Table, order: string, card: string, price: number): Promise<boolean> {
   const setPaid = {
     TableName,
@@ -30,7 +30,7 @@ export async function payByCard({ documents, TableName }: Table, order: string, 
   } catch (error) {
     const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
     if (reasons.some(({ Code }) => Code === "ConditionalCheckFailed")) return false;
-    throw error; // Among them TransactionConflict: another one was at these items. Try again.
+    throw error; // For example TransactionConflict: another transaction was changing these items. Retry.
   }
 }
 

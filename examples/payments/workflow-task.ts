@@ -1,7 +1,7 @@
 /**
- * A task of a Step Functions workflow, which may be retried, and whose first attempt may have done it. Its key is
- * the execution and the state: `Parameters: {"execution.$": "$$.Execution.Name", "state.$": "$$.State.Name", …}`.
- * A state that is meant to be entered again, in a loop or a Map, needs the round or the item in its key too.
+ * A task of a Step Functions workflow, which may be retried although its first attempt succeeded. Its key is the
+ * execution and the state: `Parameters: {"execution.$": "$$.Execution.Name", "state.$": "$$.State.Name", …}`. A state
+ * that is entered several times, in a loop or a Map, needs the round or the item in its key too.
  */
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
@@ -9,7 +9,7 @@ import type { Provider, Receipt } from "./provider.js";
 import { isRefusal, providerAt } from "./provider.js";
 import { play } from "./till.js";
 
-/** What the state hands to the function. */
+/** The input that the state passes to the function. */
 export interface TaskInput {
   readonly execution: string;
   readonly state: string;
@@ -17,7 +17,7 @@ export interface TaskInput {
   readonly amount: number;
 }
 
-/** The task: charges once per execution and state. The task that undoes it is another state, with another key. */
+/** Charges once per execution and state. The task that undoes it is another state, with another key. */
 export function chargeTask(locks: Pick<LockClient, "runOnce">, provider: Provider): (input: TaskInput) => Promise<Receipt> {
   return async ({ execution, state, payment, amount }) => {
     const { value } = await locks.runOnce(key("task", execution, state), { payload: { payment, amount }, isFinal: isRefusal }, (run) =>

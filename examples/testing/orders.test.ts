@@ -1,4 +1,4 @@
-/** How to test code that takes locks: two processes in one test, time that is turned, messages that are lost on request. */
+/** Tests of code that takes locks: two processes in one test, time that the test advances, messages that are lost on request. */
 import { describe, expect, it } from "vitest";
 import { createLockClient, key, LockLostError, LockTimeoutError } from "../../lib/testing.js";
 import type { Orders } from "./orders.js";
@@ -6,14 +6,14 @@ import { accept } from "./orders.js";
 
 const HOUR_MS = 3_600_000;
 
-/** Two processes that meet at one service, and the clock that all of them have. */
+/** Two processes that use one service, and the clock that they share. */
 function twoProcesses() {
   const here = createLockClient({ owner: "here" });
   const there = createLockClient({ owner: "there", store: here.store, clock: here.clock });
   return { here, there, clock: here.clock };
 }
 
-/** Orders as a table with a condition on the token would keep them, and a kitchen that counts. */
+/** Orders, as a table with a condition on the token would store them, and a kitchen that counts. */
 function shop() {
   let [status, largest, told, writes] = ["NEW", 0, 0, 0];
   const orders: Orders = {
@@ -60,7 +60,7 @@ describe("accepting an order", () => {
   it("is taken over from a process that died", async () => {
     const { here, there, clock } = twoProcesses();
     const { orders, tellKitchen } = shop();
-    await here.acquire(key("ORDER", 1231), { heartbeat: false }); // and is never heard of again
+    await here.acquire(key("ORDER", 1231), { heartbeat: false }); // and crashes
     await clock.advance(10_000);
     expect(await clock.settle(accept(there, orders, tellKitchen, 1231))).toBe("accepted");
   });
@@ -73,7 +73,7 @@ describe("accepting an order", () => {
       expect(await accept(there, orders, tellKitchen, 1231)).toBe("accepted");
     };
     await expect(accept(here, orders, freezes, 1231)).rejects.toBeInstanceOf(LockLostError);
-    expect(writes()).toBe(1); // the other's; this one did not even try
+    expect(writes()).toBe(1); // the other's; this process did not even try
   });
 
   it("is refused by the orders when it was frozen after its last look at the lease", async () => {

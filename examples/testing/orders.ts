@@ -1,21 +1,21 @@
 /**
- * Accepting an order under its lock: what the tests beside it test. The locks, the orders and the kitchen come as
- * arguments, so that a test can hand in its own.
+ * Accepts an order under its lock: the code that the tests beside it test. The locks, the orders and the kitchen are
+ * arguments, so that a test can pass in its own.
  */
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 
-/** Where orders are kept. */
+/** A store of orders. */
 export interface Orders {
   statusOf(id: number): Promise<string>;
-  /** @throws Error when somebody with a larger token wrote already. */
+  /** @throws Error if a larger token has written the order. */
   setStatus(id: number, status: string, fencingToken: number): Promise<void>;
 }
 
-/** Tells the kitchen to cook it. */
+/** Sends the order to the kitchen. */
 export type TellKitchen = (id: number) => Promise<void>;
 
-/** Accepts an order that is new. @throws LockTimeoutError while somebody else is at it; LockLostError when it was lost meanwhile. */
+/** Accepts a new order. @throws LockTimeoutError while another process holds the order; LockLostError if the lock was lost meanwhile. */
 export async function accept(
   locks: Pick<LockClient, "withLock">,
   orders: Orders,

@@ -1,4 +1,4 @@
-/** The table on an engine, from the definition that the deployed stack has too. Safe to repeat. */
+/** Creates the table on a local engine, with the definition of the deployed stack. Safe to repeat. */
 import {
   CreateTableCommand,
   DescribeTimeToLiveCommand,
@@ -9,10 +9,10 @@ import {
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 
-/** How long a new table may take until it can be used, in seconds. */
+/** The time until a new table must be usable, in seconds. */
 const ACTIVE_WITHIN_SEC = 60;
 
-/** Creates `tableName` unless it is there, waits until it can be used, and has its garbage collected by TTL. */
+/** Creates `tableName` unless it exists, waits until it is usable, and enables TTL. */
 export async function createTable(client: DynamoDBClient, tableName: string): Promise<void> {
   try {
     await client.send(
@@ -36,7 +36,7 @@ export async function createTable(client: DynamoDBClient, tableName: string): Pr
   await collectGarbage(client, tableName);
 }
 
-/** An engine without TTL only keeps its garbage: correctness never depends on it. */
+/** Enables TTL. An engine without TTL only keeps its garbage: correctness never depends on it. */
 async function collectGarbage(client: DynamoDBClient, tableName: string): Promise<void> {
   try {
     const { TimeToLiveDescription: ttl } = await client.send(new DescribeTimeToLiveCommand({ TableName: tableName }));

@@ -1,11 +1,11 @@
 /**
- * How everything local talks to an engine. Local engines check no signature, but AWS's keeps a set of
- * tables for each access key and region: all that share an engine must sign alike.
+ * The DynamoDB client for local engines. They check no signature, but DynamoDB Local keeps separate tables for each access key and region,
+ * so all clients of an engine must use the same ones.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 
-/** A client for the engine at `endpoint`. Never for AWS: its credentials are made up. */
+/** Returns a client for the engine at `endpoint`. Not for AWS: its credentials are fake. */
 export function engineClient(endpoint: string, config: DynamoDBClientConfig = {}): DynamoDBClient {
   return new DynamoDBClient({ endpoint, region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" }, ...config });
 }

@@ -1,8 +1,7 @@
 /**
- * An engine as a child process that never outlives its parent. Between the two stands a shell, in a
- * session of its own, that waits for the end of its input: it comes when the parent closes the pipe,
- * and no less when the parent is killed, and then the shell kills the engine and all its group. A Ctrl-C
- * in the terminal doesn't reach the group, so requests in flight still find their engine.
+ * Runs an engine as a child process that never outlives its parent. Between the two, a shell in its own session waits for the end of its
+ * input, which comes when the parent closes the pipe or is killed. Then the shell kills the engine's whole process group. A Ctrl-C in the
+ * terminal doesn't reach the group, so requests in progress still find their engine.
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -14,8 +13,8 @@ import { systemClock } from "../../lib/core/time.js";
 import { StartError } from "./start-error.js";
 
 /**
- * Whichever comes first, the engine's end or the parent's: nothing of the group stays, and no zombie of
- * it. The shell itself says nothing: a word into the pipe of a dead parent would end it too early.
+ * The shell's script. Whether the engine or the parent ends first, no process of the group and no zombie remains. The shell itself prints
+ * nothing: writing into the pipe of a dead parent would end it too early.
  */
 const GUARD = `
   exec 3<&0 4>&2 2>/dev/null
@@ -26,32 +25,32 @@ const GUARD = `
   wait "$reader"
   kill -9 0
 `;
-/** How often a starting engine is asked whether it answers. */
+/** The interval at which a starting engine is polled, in ms. */
 const POLL_MS = 20;
-/** How much of what the engine says last is kept, to be told if it fails. */
+/** The part of the engine's last output that is kept for an error message, in characters. */
 const LAST_WORDS_CHARS = 2_000;
 
-/** What to run. `args` come after the port is known: engines don't choose a free one by themselves. */
+/** The command to run. `args` takes the port because engines can't choose a free one themselves. */
 export interface EngineCommand {
-  /** For messages. */
+  /** The engine's name in messages. */
   readonly name: string;
   readonly command: string;
   args(port: number): readonly string[];
-  /** How long it may take to answer, in ms. */
+  /** The time limit for its first answer, in ms. */
   readonly startMs: number;
 }
 
 /** A running engine. */
 export interface EngineProcess {
   readonly port: number;
-  /** The process group of the engine and its guard. */
+  /** The process group of the engine and its watchdog. */
   readonly groupId: number;
   stop(): Promise<void>;
 }
 
 /**
  * Starts the engine on a free port of the loopback interface and waits until it answers.
- * @throws StartError when it ends before it answered, or doesn't answer in time.
+ * @throws StartError if it ends before it answers, or doesn't answer in time.
  */
 export async function startProcess({ name, command, args, startMs }: EngineCommand): Promise<EngineProcess> {
   const port = await freePort();
@@ -60,7 +59,7 @@ export async function startProcess({ name, command, args, startMs }: EngineComma
   guard.stderr.setEncoding("utf8").on("data", (text: string) => {
     lastWords = (lastWords + text).slice(-LAST_WORDS_CHARS);
   });
-  guard.stdin.on("error", () => undefined); // Its end is told by the event below.
+  guard.stdin.on("error", () => undefined); // The event below reports its end.
   const ended = once(guard, "close").catch((error: unknown) => {
     lastWords = String(error);
   });
@@ -73,7 +72,7 @@ export async function startProcess({ name, command, args, startMs }: EngineComma
   };
   const deadlineMs = systemClock.monotonicMs() + startMs;
   while (groupId !== undefined && isRunning(guard)) {
-    // Asked last, so that an engine which ended because the port was taken isn't mistaken for who took it.
+    // Check the process last: if the port was taken and the engine ended, another program answers there.
     if ((await answers(port)) && isRunning(guard)) {
       letParentEnd(guard);
       return { port, groupId, stop };
@@ -92,19 +91,19 @@ function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null;
 }
 
-/** An engine that nobody stopped must not keep its parent from ending. */
+/** Lets the parent exit while the engine is still running. */
 function letParentEnd(guard: ChildProcess): void {
   guard.unref();
   for (const pipe of [guard.stdin, guard.stderr]) (pipe as Socket | null)?.unref();
 }
 
-/** Whoever stops it waits until its last child has closed the pipes, which may be after the guard itself. */
+/** Keeps the parent alive until the last child has closed the pipes, which can be after the watchdog itself. */
 function keepAwake(guard: ChildProcess): void {
   guard.ref();
   for (const pipe of [guard.stdin, guard.stderr]) (pipe as Socket | null)?.ref();
 }
 
-/** The first line that says something, for a message of one line. */
+/** Returns the first nonempty line, for a message of one line. */
 function quoted(text: string): string {
   const line = text.split("\n").find((candidate) => candidate.trim() !== "");
   return line === undefined ? "" : `: ${line.trim()}`;

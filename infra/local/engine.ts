@@ -1,12 +1,12 @@
 /**
- * Which DynamoDB the local service runs on:
+ * Chooses the DynamoDB engine of the local service:
  *
- *  1. the one that was named by its address (DYNAMODB_ENDPOINT);
- *  2. dynoxide, a native engine that npm installs by itself on linux-x64;
- *  3. elsewhere AWS's DynamoDB Local, where there is Java to run it;
- *  4. none: the caller may keep its records in memory, and says so.
+ * 1. an engine given by its address (DYNAMODB_ENDPOINT);
+ * 2. dynoxide, a native engine that npm installs on linux-x64;
+ * 3. elsewhere, AWS's DynamoDB Local, if Java is installed;
+ * 4. none: the caller can keep its records in memory instead, and says so.
  *
- * On linux-x64 an engine that isn't there is a broken installation, and an error.
+ * On linux-x64, a missing engine is a broken installation and an error.
  */
 import { ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { spawnSync } from "node:child_process";
@@ -22,39 +22,39 @@ const { resolve } = createRequire(import.meta.url);
 /** The engines that can be started here. */
 export const EMBEDDED_ENGINES = ["dynoxide", "dynamodb-local"] as const;
 
-/** An engine that this process starts and ends. */
+/** An engine that this process starts and stops. */
 export type EmbeddedEngine = (typeof EMBEDDED_ENGINES)[number];
 
-/** What to run on; nothing: what this machine has. */
+/** The requested engine; empty: the engine that this machine has. */
 export interface EngineChoice {
-  /** The address of an engine that runs already; goes before `kind`. */
+  /** The address of a running engine; takes precedence over `kind`. */
   readonly endpoint?: string | undefined;
-  /** The engine to start, and no other in its place. */
+  /** The only engine to start, without a fallback. */
   readonly kind?: EmbeddedEngine | undefined;
 }
 
-/** A DynamoDB that answers. */
+/** A running DynamoDB engine. */
 export interface Engine {
   readonly kind: EmbeddedEngine | "external";
   /** `http://host:port`. */
   readonly endpoint: string;
-  /** The process group of an engine that was started here. */
+  /** The process group, for an engine that was started here. */
   readonly groupId?: number;
-  /** Ends an engine that was started here, with all it keeps; leaves an external one alone. */
+  /** Stops an engine that was started here and discards its data; leaves an external one alone. */
   stop(): Promise<void>;
 }
 
-/** How long an external engine may take to answer, in ms. */
+/** The time limit for the answer of an external engine, in ms. */
 const EXTERNAL_ANSWER_MS = 5_000;
-/** A native program: it answers in a moment even on a loaded machine. */
+/** The time limit for the start of a native program, in ms. It answers in a moment even on a loaded machine. */
 const DYNOXIDE_START_MS = 15_000;
-/** A Java program that is downloaded when it is started for the first time. */
+/** The time limit for the start of a Java program that is downloaded on its first start, in ms. */
 const DYNAMODB_LOCAL_START_MS = 180_000;
 
 /**
  * Starts or finds an engine.
- * @throws NoEngineHere when none was asked for by name and this machine has none.
- * @throws StartError when the one that should run doesn't.
+ * @throws NoEngineHere if none was requested by name and this machine has none.
+ * @throws StartError if the requested engine doesn't start or answer.
  */
 export async function startEngine({ endpoint, kind }: EngineChoice): Promise<Engine> {
   if (endpoint !== undefined) return externalEngine(endpoint);
@@ -72,7 +72,7 @@ async function embeddedEngine(kind: EmbeddedEngine): Promise<Engine> {
   return { kind, endpoint: `http://127.0.0.1:${port}`, groupId, stop };
 }
 
-/** In memory and without streams, which slow it down as records pile up. */
+/** Returns the command for dynoxide, in memory and without streams, which would slow it down as records accumulate. */
 function dynoxide(): EngineCommand {
   const manifest = installed("@dynoxide/linux-x64/package.json");
   if (manifest === undefined) {
@@ -84,7 +84,7 @@ function dynoxide(): EngineCommand {
   return { name: "dynoxide", command: join(dirname(manifest), "dynoxide"), args, startMs: DYNOXIDE_START_MS };
 }
 
-/** AWS's own, which the package of that name downloads; a Node process launches it and ends with it. */
+/** Returns the command for AWS's DynamoDB Local, which the package of that name downloads. A Node process launches it and ends with it. */
 function dynamodbLocal(): EngineCommand {
   const launcher = installed("dynamodb-local");
   if (launcher === undefined) throw new StartError("AWS's DynamoDB Local (npm package dynamodb-local) is not installed");
@@ -109,7 +109,7 @@ function installed(specifier: string): string | undefined {
   }
 }
 
-/** Asks once, as a client would: a wrong address is told at the start, not by the first request. */
+/** Connects once, so that a wrong address is reported at the start and not by the first request. */
 async function externalEngine(endpoint: string): Promise<Engine> {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
@@ -126,7 +126,7 @@ async function externalEngine(endpoint: string): Promise<Engine> {
   return { kind: "external", endpoint, stop: async () => undefined };
 }
 
-/** What went wrong, in a few words: Node puts a refused connection's code, the SDK a status, the name says the rest. */
+/** Returns the reason in a few words: from the error code of Node, the status of the SDK, or the error's name. */
 function reasonOf(error: unknown): string {
   const { code, name, message, $metadata } = error as {
     code?: string;

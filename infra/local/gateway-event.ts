@@ -1,25 +1,24 @@
 /**
- * What API Gateway's HTTP API hands to a function: a request as an event of payload format 2.0, the
- * shape and the oddities included. Who calls is taken from a header that AWS knows nothing of, and that
- * the function never sees.
+ * Builds the event that API Gateway's HTTP API passes to a function: payload format 2.0 with its peculiarities. The caller comes from a
+ * header that exists only here and is not passed to the function.
  */
 import type { APIGatewayProxyEventV2WithIAMAuthorizer } from "aws-lambda";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { RouteMatch } from "./gateway-routes.js";
 
-/** Names the caller, on localhost alone. */
+/** The header that names the caller, on localhost only. */
 export const PRINCIPAL_HEADER = "x-holdfast-principal";
 
 const DEFAULT_PRINCIPAL = "local";
-/** All local callers are of one account. */
+/** The account of all local callers. */
 const ACCOUNT = "local";
 const STAGE = "$default";
 
-/** A body of any other type, and one without a type, reaches the function in base64. */
+/** The content types of text bodies. A body of another type, or without a type, reaches the function in base64. */
 const TEXT_BODY = /^(?:text\/.*|application\/(?:json|javascript|xml))$/;
 
-/** The event of `request`, which arrived at `timeEpoch` and met `route`. */
+/** Returns the event of `request`, which arrived at `timeEpoch` and matched `route`. */
 export function eventOf(
   request: IncomingMessage,
   body: Buffer,
@@ -64,13 +63,13 @@ export function eventOf(
   };
 }
 
-/** The path as it was sent, still percent-encoded, and the query string without its question mark. */
+/** Returns the path as sent, still percent-encoded, and the query string without its question mark. */
 export function splitUrl({ url = "/" }: IncomingMessage): { encodedPath: string; rawQueryString: string } {
   const mark = url.indexOf("?");
   return mark < 0 ? { encodedPath: url, rawQueryString: "" } : { encodedPath: url.slice(0, mark), rawQueryString: url.slice(mark + 1) };
 }
 
-/** Lower-case names; one that was sent several times is joined with commas, in the order sent. */
+/** Returns the headers with lower-case names. Values of repeated headers are joined with commas in the order sent. */
 function headersOf({ rawHeaders }: IncomingMessage): Record<string, string> {
   const headers = new Map<string, string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -82,7 +81,7 @@ function headersOf({ rawHeaders }: IncomingMessage): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** Decoded; a parameter that was sent several times is joined with commas. */
+/** Returns the decoded query parameters. Values of repeated parameters are joined with commas. */
 function queryOf(rawQueryString: string): Record<string, string> | undefined {
   if (rawQueryString === "") return undefined;
   const query = new Map<string, string>();
@@ -93,7 +92,9 @@ function queryOf(rawQueryString: string): Record<string, string> | undefined {
   return Object.fromEntries(query);
 }
 
-/** A colon would begin a role's session, which doesn't count; a caller's name is meant whole. */
+/**
+ * Returns the IAM identity of a caller. A colon would start a role's session, which is ignored, so it is encoded to keep the whole name.
+ */
 function identityOf(named: string | undefined) {
   const principal = named === undefined || named === "" ? DEFAULT_PRINCIPAL : named.replaceAll(/[%:]/g, encodeURIComponent);
   return {
@@ -113,7 +114,7 @@ function bodyOf(body: Buffer, contentType = ""): { body?: string; isBase64Encode
   return { body: body.toString(isText ? "utf8" : "base64"), isBase64Encoded: !isText };
 }
 
-/** `20/Nov/2026:21:08:54 +0000`, as web servers' logs have it. */
+/** Formats a time as in web server logs: `20/Nov/2026:21:08:54 +0000`. */
 function logTime(timeEpoch: number): string {
   const [, day, month, year, time] = new Date(timeEpoch).toUTCString().split(" ");
   return `${day}/${month}/${year}:${time} +0000`;

@@ -1,17 +1,17 @@
 /**
- * Which route a request meets, as API Gateway decides it: the method's own route of the path before the
- * path's `ANY` route, and `$default` where no path matches.
+ * Matches requests to routes as API Gateway does: the method's own route of the path, then the path's `ANY` route, and `$default` if no
+ * path matches.
  */
 import createRouter from "find-my-way";
 import { PATHS, ROUTES } from "../../lambda/routes.js";
 
-/** A route, and what its path's parameters are, percent-decoded. */
+/** A route with its percent-decoded path parameters. */
 export interface RouteMatch {
   readonly routeKey: string;
   readonly pathParameters?: Readonly<Record<string, string>>;
 }
 
-/** Longer than any URL that Node takes: how long a parameter may be is the service's to say. */
+/** Longer than any URL that Node accepts: the service itself limits the length of parameters. */
 const MAX_PARAMETER_CHARS = 65_536;
 
 const NOTHING = (): undefined => undefined;
@@ -19,10 +19,10 @@ const NOTHING = (): undefined => undefined;
 const router = createRouter({ maxParamLength: MAX_PARAMETER_CHARS, onBadUrl: NOTHING });
 for (const path of PATHS) router.on("GET", path.replaceAll(/\{(\w+)\}/g, ":$1"), NOTHING, { path });
 
-/** The route of `method` on the percent-encoded path; undefined when its encoding is broken. */
+/** Returns the route of `method` on the percent-encoded path; undefined if the encoding is invalid. */
 export function matchRoute(method: string, encodedPath: string): RouteMatch | undefined {
   if (!isDecodable(encodedPath)) return undefined;
-  // Paths alone are the router's: all of them are under one method of it.
+  // The router only matches paths, so all are registered under one method.
   const found = router.find("GET", encodedPath);
   const pathParameters = (found?.params ?? {}) as Record<string, string>;
   const values = Object.values(pathParameters);

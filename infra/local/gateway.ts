@@ -1,6 +1,6 @@
 /**
- * API Gateway on localhost: an HTTP server in front of the handler, with the gateway's own routes,
- * limits and answers, so that what works here works deployed. It adds nothing to what the service says.
+ * API Gateway on localhost: an HTTP server in front of the handler, with the gateway's routes, limits and answers, so that requests behave
+ * as in a deployment. It adds nothing to the service's answers.
  */
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { once } from "node:events";
@@ -13,35 +13,35 @@ import { eventOf, splitUrl } from "./gateway-event.js";
 import { matchRoute } from "./gateway-routes.js";
 import { StartError } from "./start-error.js";
 
-/** What to serve, and where. */
+/** The handler to serve, its address, and its clock. */
 export interface GatewayOptions {
   readonly handler: (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
-  /** 0: a free one. */
+  /** The port; 0 chooses a free one. */
   readonly port: number;
   /** @default "127.0.0.1" */
   readonly host?: string;
-  /** What `timeEpoch` and the integration's timeout are read from. @default the machine's clocks */
+  /** The clock for `timeEpoch` and the integration's timeout. @default the machine's clocks */
   readonly clock?: Clock;
-  /** Told what the handler threw; the caller hears "Internal Server Error" and no more. */
+  /** Called with errors of the handler; the caller gets only "Internal Server Error". */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A gateway that serves. */
+/** A running gateway. */
 export interface Gateway {
   readonly url: string;
   readonly port: number;
-  /** Takes no new requests, answers those in flight as long as its grace lasts, then ends. */
+  /** Stops accepting requests, answers those in progress within a grace period, then ends. */
   close(): Promise<void>;
 }
 
-/** API Gateway's largest body. The service's own limit is far below. */
+/** API Gateway's body limit, in bytes. The service's own limit is far below. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
-/** API Gateway's patience with a function. */
+/** API Gateway's integration timeout, in ms. */
 const INTEGRATION_TIMEOUT_MS = 30_000;
-/** How long a request in flight may hold up the end. */
+/** The grace period for requests in progress, in ms. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** Starts to serve. @throws StartError when the port is taken or not allowed. */
+/** Starts the gateway. @throws StartError if the port is taken or not allowed. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { port, host = "127.0.0.1", clock = systemClock } = options;
   const server = createServer((request, response) => void serve(request, response, options));
@@ -75,12 +75,12 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   }
 }
 
-/** One request. Never rejects: whatever happens, the caller has an answer or is gone. */
+/** Handles one request. Never rejects: the caller gets an answer, or is gone. */
 async function serve(request: IncomingMessage, response: ServerResponse, options: GatewayOptions): Promise<void> {
   try {
     writeResult(response, await answer(request, options));
   } catch (error) {
-    if (request.errored) return; // The caller went away before its request was whole.
+    if (request.errored) return; // The caller disconnected before its request was complete.
     options.onError?.(error);
     if (response.headersSent) response.destroy();
     else writeResult(response, gatewayAnswer(500, "Internal Server Error"));
@@ -102,7 +102,7 @@ async function answer(
   return { ...result, headers: { ...result.headers, "apigw-requestid": event.requestContext.requestId } };
 }
 
-/** The body; undefined when it is too large. What is beyond the limit is read, so that the answer arrives, and not kept. */
+/** Returns the body; undefined if it is too large. The excess is read and discarded, so that the answer arrives. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -129,7 +129,7 @@ async function withTimeout<T>(answer: Promise<T>, clock: Clock): Promise<T | und
 
 function writeResult(response: ServerResponse, result: APIGatewayProxyStructuredResultV2): void {
   const body = Buffer.from(result.body ?? "", result.isBase64Encoded === true ? "base64" : "utf8");
-  for (const name of response.getHeaderNames()) response.removeHeader(name); // Of a result that could not be written.
+  for (const name of response.getHeaderNames()) response.removeHeader(name); // Headers of a result that could not be written.
   response.statusCode = result.statusCode ?? 200;
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, String(value));
   if (result.cookies) response.setHeader("set-cookie", result.cookies);
@@ -137,7 +137,7 @@ function writeResult(response: ServerResponse, result: APIGatewayProxyStructured
   response.end(body);
 }
 
-/** What API Gateway says by itself, before or instead of the function. */
+/** Returns an answer that API Gateway gives itself, before or instead of the function. */
 function gatewayAnswer(statusCode: number, message: string): APIGatewayProxyStructuredResultV2 {
   return { statusCode, headers: { "content-type": "application/json" }, body: JSON.stringify({ message }) };
 }

@@ -1,7 +1,6 @@
 /**
- * `npm start`: the whole service on localhost. The real handler behind a local gateway, on an embedded
- * DynamoDB, an external one (`DYNAMODB_ENDPOINT`) or memory (`HOLDFAST_ENGINE=memory`). Whatever keeps
- * it from starting is one line on stderr; Ctrl-C ends all of it.
+ * `npm start`: the whole service on localhost. It runs the real handler behind a local gateway, on an embedded DynamoDB, an external one
+ * (`DYNAMODB_ENDPOINT`) or memory (`HOLDFAST_ENGINE=memory`). A start error is one line on stderr; Ctrl-C ends everything.
  */
 import { randomBytes } from "node:crypto";
 import { compose, rulesOf, tenancyOf } from "../../lambda/compose.js";
@@ -22,15 +21,15 @@ import { NoEngineHere, StartError } from "./start-error.js";
 const DEFAULT_PORT = 8787;
 const DEFAULT_TABLE = "holdfast";
 const ENGINE_NAMES: readonly string[] = [...EMBEDDED_ENGINES, "memory"];
-/** In the examples: time enough to paste the next one. */
+/** The lease in the examples, in ms: long enough to paste the next command. */
 const EXAMPLE_LEASE_MS = 120_000;
-/** How often it is looked whether npm is still there. */
+/** The interval at which the parent process is checked, in ms. */
 const PARENT_POLL_MS = 250;
 
-// Node 20 is what this project supports; that the SDK will leave it one day is no news for who starts it.
+// This project supports Node 20; suppress the SDK's warning that it will drop it.
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 
-/** What stands behind the gateway, and what to call it. */
+/** The handler behind the gateway, and a description of its storage. */
 interface Service {
   readonly handler: GatewayOptions["handler"];
   readonly runsOn: string;
@@ -57,8 +56,8 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 /**
- * Ctrl-C and SIGTERM end all of it, once: under npm a Ctrl-C comes from the terminal and from npm. And a
- * shell or an npm that was killed passes nothing on; so that the port is not left taken, their end counts too.
+ * Makes Ctrl-C and SIGTERM end everything, once: under npm a Ctrl-C comes from the terminal and from npm. A shell or npm process that is
+ * killed forwards no signal, so the end of the parent counts too; otherwise the port would stay taken.
  */
 function endWhenAsked(env: NodeJS.ProcessEnv, close: () => Promise<void>): void {
   let ending: Promise<void> | undefined;
@@ -106,7 +105,7 @@ async function onEngine(env: NodeJS.ProcessEnv, engine: Engine): Promise<Service
   }
 }
 
-/** A variable that is set to nothing is not set. */
+/** Treats an empty variable as unset. */
 function given(variable: string | undefined): string | undefined {
   return variable === "" ? undefined : variable;
 }
@@ -119,7 +118,7 @@ function portOf(variable: string | undefined): number {
   return port;
 }
 
-/** The namespace of all callers, or the kind of tenants that have one each. */
+/** Returns the common namespace, or a description of the tenants' namespaces. */
 function namespaceOf(env: NodeJS.ProcessEnv): string {
   return tenancyOf(env) === undefined ? SHARED_NAMESPACE : `one for each tenant (HOLDFAST_TENANT=${env["HOLDFAST_TENANT"]})`;
 }

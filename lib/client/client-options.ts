@@ -1,37 +1,37 @@
-/** What a client may be told when it is made, whatever it speaks to, and the checks that name the option and the rule. */
+/** The options of every client, and their checks. An error names the option and the rule. */
 import { isKey } from "../core/key.js";
 import { InvalidRequestError } from "./errors.js";
 import { checkNames, checkOwner } from "./options.js";
 
-/** Something the client did or met, for metrics and logs. Never carries a leaseId. */
+/** A client event, for metrics and logs. It never carries a leaseId. */
 export interface LockClientEvent {
-  /** `skipped` and `proceeded`: what became of a call whose lock could not be reached, by its `whenUnavailable`. */
+  /** The type. `skipped` and `proceeded` report a call whose locks could not be reached, according to its `whenUnavailable`. */
   readonly type: "acquired" | "released" | "lost" | "renew-failed" | "release-failed" | "skipped" | "proceeded";
-  /** Of a set: its keys, with spaces between them. */
+  /** The key; the keys of a set, separated by spaces. */
   readonly key: string;
-  /** The lease's; absent where there was none. */
+  /** The lease's token; absent if there was no lease. */
   readonly fencingToken?: number;
   readonly error?: unknown;
 }
 
 /** Options of every client. */
 export interface ClientOptions {
-  /** Put before every key as it is, e.g. `"billing:"`. */
+  /** Prepended to every key unchanged, e.g. `"billing:"`. */
   readonly prefix?: string | undefined;
-  /** The owner of leases that don't say otherwise: a label for people. */
+  /** The default owner of leases: a label for people. */
   readonly owner?: string | undefined;
-  /** Told of everything that happens to the client's leases. What it throws, or rejects with, is ignored. */
+  /** Called for every event of the client's leases. Errors and rejections of the listener are ignored. */
   readonly onEvent?: ((event: LockClientEvent) => void) | undefined;
   /**
-   * When the process is told to end by SIGTERM: closes the client, so that its keys are free at once and not when their
-   * leases run out, and lets the signal take its course unless somebody else listens to it. @default false
+   * Closes the client on SIGTERM, so that its keys are free at once instead of when their leases expire. Then the signal takes its default
+   * effect, unless there is another listener for it. @default false
    */
   readonly closeOnSigterm?: boolean | undefined;
 }
 
 const OPTIONS = ["prefix", "owner", "onEvent", "closeOnSigterm"];
 
-/** @throws InvalidRequestError naming what is wrong with the options of a client that takes `own` ones as well. */
+/** @throws InvalidRequestError naming the invalid option of a client that also has the options in `own`. */
 export function checkClient(options: ClientOptions, own: readonly string[]): void {
   checkNames("createLockClient", options, [...own, ...OPTIONS]);
   const { prefix, owner, onEvent, closeOnSigterm } = options;
@@ -42,7 +42,7 @@ export function checkClient(options: ClientOptions, own: readonly string[]): voi
   checkType("closeOnSigterm", closeOnSigterm, "boolean");
 }
 
-/** @throws InvalidRequestError when an option is given and of another type. */
+/** @throws InvalidRequestError if the option is given and has another type. */
 export function checkType(name: string, value: unknown, ...types: readonly string[]): void {
   if (value !== undefined && !types.includes(typeof value))
     throw new InvalidRequestError(`${name}: must be a ${types.join(" or a ")}`, name);

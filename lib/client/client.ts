@@ -1,6 +1,6 @@
 /**
- * The lock client, whatever service or table it speaks to. It owns the leases that it handed out. Each of them has a
- * keep-alive of its own, and nothing of it outlives the client.
+ * The lock client, for any service or table. It owns the leases that it granted. Each lease has its own keep-alive, and none of them
+ * outlives the client.
  */
 import type { AcquireDeps, OuterDeps } from "./acquire/acquire.js";
 import { LocalQueues } from "./acquire/local-queue.js";
@@ -30,12 +30,12 @@ import type { Teller } from "./tell.js";
 import { TELL } from "./tell.js";
 import { RetryGate } from "./transport/retry-gate.js";
 
-/** What all views of a client share. */
+/** The dependencies that all views of a client share. */
 interface SharedDeps extends Omit<AcquireDeps, "track"> {
   readonly localQueues: LocalQueues;
 }
 
-/** A client that speaks to `deps.api`. */
+/** Creates a client that calls `deps.api`. */
 export function createClient(deps: OuterDeps, options: ClientOptions = {}): LockClient {
   const { api, clock, random } = deps;
   const shared = {
@@ -48,7 +48,7 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
   return options.closeOnSigterm ? closedBySigterm(client) : client;
 }
 
-/** The client, or a view of it for one invocation or one scope. */
+/** Creates the client, or a view of it for one invocation or one scope. */
 function createView(
   shared: SharedDeps,
   options: ClientOptions,
@@ -84,7 +84,7 @@ function createView(
   return client;
 }
 
-/** The calls that run work once. */
+/** Returns the client's calls for runs. */
 function runCalls(session: Session): Pick<LockClient, "runOnce" | "runs"> {
   return {
     async runOnce<T>(
@@ -102,7 +102,7 @@ function runCalls(session: Session): Pick<LockClient, "runOnce" | "runs"> {
   };
 }
 
-/** The calls that go on until their signal aborts: a watch of a key, and an election. */
+/** Returns the calls that last until their signal aborts: a watch of a key, and an election. */
 function standingCalls(session: Session): Pick<LockClient, "watch" | "elect"> {
   return {
     watch(name, options = {}) {
@@ -124,7 +124,7 @@ function standingCalls(session: Session): Pick<LockClient, "watch" | "elect"> {
 async function closeSession(session: Session): Promise<void> {
   const { leases, cleaned } = session.registry.close(closedError());
   for (const lease of leases) lease.abandon();
-  // A run ends by its own outcome: its work was told, and says what came of it.
+  // A run ends by its own outcome: its work sees the aborted signal and reports the result.
   const locks = leases.filter(({ kind }) => kind === "locks");
   await Promise.all([cleaned, ...locks.map((lease) => session.released(lease))]);
 }

@@ -1,17 +1,18 @@
-/** The SDK's environment variables: the one place of `lib` that reads them. */
+/** The SDK's environment variables. Only this file of `lib` reads them. */
 import { InvalidRequestError } from "./errors.js";
 
-/** What may be set instead of an option. */
-export type Variable = "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "AWS_REGION" | "AWS_DEFAULT_REGION";
+/** The variables that can replace an option. */
+export type Variable =
+  "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "HOLDFAST_TRANSPORT" | "AWS_REGION" | "AWS_DEFAULT_REGION";
 
-/** The variable's value, or undefined when it isn't set or there is no environment. */
+/** Returns the variable's value; undefined if it is unset or empty, or if there is no environment. */
 export function fromEnvironment(name: Variable): string | undefined {
   const { process } = globalThis as { readonly process?: { readonly env: Readonly<Record<string, string | undefined>> } };
   const value = process?.env[name];
   return value === "" ? undefined : value;
 }
 
-/** `given`, or the variable. @throws InvalidRequestError naming both when neither is there. */
+/** Returns `given`, or else the variable. @throws InvalidRequestError naming both if neither is set. */
 export function givenOrSet(option: string, given: string | undefined, name: Variable): string {
   const value = given ?? fromEnvironment(name);
   if (value === undefined || value === "")

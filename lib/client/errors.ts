@@ -1,17 +1,17 @@
-/** The SDK's errors. `code`, `definite` and `retry` come from the service's registry where it answered. */
+/** The SDK's errors. `code`, `definite` and `retry` come from the service's registry if the service answered. */
 import type { HolderView, LostReason, Refusal, RetryAdvice } from "../core/errors.js";
 
-/** What every error of the SDK tells. */
+/** The details of every error of the SDK. */
 export interface LockErrorDetails {
   readonly code: string;
-  /** The operation certainly did not happen. */
+  /** True if the operation certainly did not happen; false if it may have happened. */
   readonly definite: boolean;
   readonly retry: RetryAdvice;
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** The base of the SDK's errors. A lock that is held is an answer (`null`), not an error. */
+/** The base class of the SDK's errors. A held key is an answer (`null`), not an error. */
 export class LockError extends Error {
   override readonly name: string = "LockError";
   readonly code: string;
@@ -28,19 +28,19 @@ export class LockError extends Error {
   }
 }
 
-/** What a wait knew of the key when it came to its end. */
+/** The last known state of the key when a wait ended. */
 export interface Awaited {
   readonly holders?: readonly HolderView[] | undefined;
   readonly position?: number | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The key did not become free within `waitMs`. Nothing is held and nothing is left behind. */
+/** The key did not become free within `waitMs`. Nothing is held, and the caller has left the queue. */
 export class LockTimeoutError extends LockError {
   override readonly name = "LockTimeoutError";
-  /** The leases that were in the way, as far as they are known: their owners, tokens and times. */
+  /** The leases that held the key, as far as known: their owners, tokens and times. */
   readonly holders: readonly HolderView[];
-  /** The last known place in the key's queue, 1 is next; callers of one process share theirs. Undefined where there was none. */
+  /** The last known position in the key's queue; 1 is next. Callers of one process share a position. Undefined if unknown. */
   readonly position: number | undefined;
   /** The time waited, in ms. */
   readonly waitedMs: number;
@@ -56,7 +56,7 @@ export class LockTimeoutError extends LockError {
   }
 }
 
-/** The error of a wait for `what` that came to its end, knowing this. */
+/** Returns the error for a wait for `what` that ended in this state. */
 export function timeoutOf(what: string, { holders = [], position, retryAfterMs }: Awaited, waited = 0, hint = ""): LockTimeoutError {
   const [first] = holders;
   const by = first ? `${first.owner || "another"} (for ${first.heldMs} ms)` : "another";
@@ -67,10 +67,10 @@ export function timeoutOf(what: string, { holders = [], position, retryAfterMs }
   return new LockTimeoutError(`${what}: still held by ${by}${others} after ${waitedMs} ms${place}${hint}`, details);
 }
 
-/** The lease is not held any more: stop, and don't trust what was done since it was last checked. */
+/** The lease is no longer held. Stop, and don't trust work done since the lease was last checked. */
 export class LockLostError extends LockError {
   override readonly name = "LockLostError";
-  /** Why, as far as it is known; `deadline` when no renewal landed in time. */
+  /** The reason, as far as known; `deadline` if no renewal succeeded in time. */
   readonly reason: LostReason | "deadline" | "max-hold" | "invocation-ends" | "closed";
 
   constructor(message: string, reason: LockLostError["reason"], cause?: unknown) {
@@ -79,12 +79,26 @@ export class LockLostError extends LockError {
   }
 }
 
+/**
+ * The reason of a hold that was given back: made with every release, and seen by those alone who look at the signal
+ * afterwards. It has no stack, whose making took as long as the release itself; that of who is told is in what they throw.
+ */
+export function releasedError(key: string): LockLostError {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return new LockLostError(`${key}: released`, "released");
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 /** The service or the table could not be reached, or could not decide. */
 export class LockUnavailableError extends LockError {
   override readonly name = "LockUnavailableError";
 }
 
-/** The call breaks a rule: a bad key, an option out of range. Nothing was sent, or the service refused it. */
+/** The call breaks a rule, such as an invalid key or an option out of range. Nothing was sent, or the service refused the request. */
 export class InvalidRequestError extends LockError {
   override readonly name = "InvalidRequestError";
   /** The option or field that broke the rule. */
@@ -97,20 +111,20 @@ export class InvalidRequestError extends LockError {
 }
 
 /**
- * For the function of a run to throw: the work failed for good. It is recorded, and every later caller gets a
- * {@link RunFailedError} with this message. Any other error makes the next caller start again.
+ * Throw this from the function of a run if the work failed for good. It is recorded, and every later caller gets a {@link RunFailedError}
+ * with this message. Any other error makes the next caller start again.
  */
 export class FinalError extends Error {
   override readonly name: string = "FinalError";
 }
 
-/** The run failed for good in an earlier call: replayed, with the message that was kept. Its function was not called. */
+/** The run failed for good in an earlier call. This replays the stored message; the function was not called. */
 export class RunFailedError extends LockError {
   override readonly name = "RunFailedError";
-  /** Which attempt failed. */
+  /** The number of the attempt that failed. */
   readonly attempt: number;
 
-  /** @param cause the error as it was kept: its name and message */
+  /** @param cause the error as stored: its name and message */
   constructor(key: string, cause: Error, attempt: number) {
     super(`${key}: ${cause.message}`, { code: "run-failed", definite: true, retry: "never", cause });
     this.attempt = attempt;
@@ -119,7 +133,7 @@ export class RunFailedError extends LockError {
 
 const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "newer-format", "internal"]);
 
-/** The error for a refusal that is not an answer. */
+/** Returns the error for a refusal. */
 export function errorOf(refusal: Refusal, what: string): LockError {
   const message = `${what}: ${refusal.detail}`;
   if (refusal.code === "invalid-request") return new InvalidRequestError(message, refusal.field);

@@ -1,4 +1,4 @@
-/** Runs for what Lambda is called with: requests that carry a key, batches whose messages come again. */
+/** Runs for Lambda events: requests with an idempotency key, and batches whose messages can be delivered again. */
 import { key as keyOf } from "../core/key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
@@ -8,10 +8,10 @@ import type { Run } from "./run/run-once.js";
 import type { RunOptions } from "./run/run-options.js";
 
 /**
- * The key in a request's `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header: a quoted string;
- * bare text is taken too), made into one that may name a run.
- * @param headers as API Gateway or `fetch` gives them; names in any case
- * @throws InvalidRequestError when there is none
+ * Returns the key in a request's `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header: a quoted string; bare text is
+ * accepted too), converted to a valid name of a run.
+ * @param headers as API Gateway or `fetch` provides them; names in any case
+ * @throws InvalidRequestError if there is no such header
  */
 export function idempotencyKeyOf(headers: Readonly<Record<string, string | undefined>> | Headers): string {
   const found =
@@ -24,38 +24,38 @@ export function idempotencyKeyOf(headers: Readonly<Record<string, string | undef
   return keyOf(text);
 }
 
-/** A message of a batch, as SQS hands it to a function. */
+/** A message of a batch, as SQS passes it to a function. */
 export interface BatchRecord {
   readonly messageId: string;
   readonly body: string;
 }
 
-/** What a function answers whose event source has `ReportBatchItemFailures`. */
+/** The response of a function whose event source has `ReportBatchItemFailures`. */
 export interface BatchResponse {
   readonly batchItemFailures: readonly { readonly itemIdentifier: string }[];
 }
 
-/** How a batch is worked through. */
+/** Options for processing a batch. */
 export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload"> {
   /** The idempotency key of a message. @default `key("message", messageId)` */
   readonly keyFor?: (record: R) => string;
-  /** What a message's run is about, where two messages may have one key. @default none: any payload matches */
+  /** The payload of a message's run, in case two messages can have the same key. @default none: any payload matches */
   readonly payloadFor?: (record: R) => unknown;
-  /** One after the other, and nothing after a failure: for a FIFO queue. @default false */
+  /** True to process the messages one by one and stop after a failure: for a FIFO queue. @default false */
   readonly inOrder?: boolean;
-  /** Told of every message that comes back, and why. What it throws is ignored. */
+  /** Called for every message that will be delivered again, with the reason. Errors of the listener are ignored. */
   readonly onFailure?: (record: R, error: unknown) => void;
 }
 
-/** How many messages of a batch are worked on at once. */
+/** The number of messages of a batch that are processed concurrently. */
 const AT_ONCE = 10;
-/** A message is not begun when less than this is left of the invocation: its work could not even say how it ended. */
+/** No message is started if less than this is left of the invocation: its outcome could not be recorded in time. */
 const TOO_LATE_MS = 1000;
 
 /**
- * One run per message. Those that fail, are run by another just now, or could not be begun before the
- * invocation ends are reported in the partial batch response, and so come again; one whose work failed for
- * good does too, until its queue gives it up.
+ * Processes each message as one run. The partial batch response reports the messages that failed, that another process works on, or that
+ * could not be started before the invocation ends; the queue delivers them again. That includes messages whose work failed for good, until
+ * the queue gives them up.
  */
 export async function runBatch<R extends BatchRecord>(
   locks: LockClient,
@@ -65,7 +65,7 @@ export async function runBatch<R extends BatchRecord>(
   work: (record: R, run: Run) => Promise<unknown>,
 ): Promise<BatchResponse> {
   const { keyFor = ({ messageId }: R) => keyOf("message", messageId), payloadFor, inOrder = false, onFailure, ...rest } = options;
-  // By default not the wait for another's outcome: the queue brings the message again.
+  // By default, don't wait for the outcome of a concurrent run: the queue delivers the message again.
   const { waitMs = 0, ...runOptions } = rest;
   const view = locks.forInvocation(context);
   const waiting = [...event.Records];

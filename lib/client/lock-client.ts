@@ -1,4 +1,4 @@
-/** The lock client as its users see it: the one interface that every `createLockClient` returns. */
+/** The lock client's interface for users. Every `createLockClient` returns it. */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Health, Listed } from "../core/api/locks.js";
 import type { Inspection } from "../core/lock/views.js";
@@ -13,126 +13,131 @@ import type { RunOptions } from "./run/run-options.js";
 import type { Runs } from "./run/runs.js";
 import type { WatchOptions } from "./coordination/watch.js";
 
-/** Locks for one application. Made by `createLockClient`. */
+/** The locks of one application. Created by `createLockClient`. */
 export interface LockClient extends AsyncDisposable {
   /**
-   * Asks for the key at once: the lease, or null when it is held by another.
-   * @throws LockUnavailableError when nobody answered for 3 s
+   * Asks for the key at once. Returns the lease, or null if the key is held.
+   * @throws LockUnavailableError if there was no response for 3 s
    */
   tryAcquire(key: string, options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
   /**
    * Waits for the key.
-   * @throws LockTimeoutError after `waitMs` when the key is held, LockUnavailableError when nobody answered; AbortError
-   *   when `signal` aborts. Either way nothing is held, but for what a cancel that nobody answers may leave until its lease is over.
+   * @throws LockTimeoutError if the key is still held after `waitMs`; LockUnavailableError if there was no response; AbortError if
+   *   `signal` aborts. Nothing is held then, unless the cancel gets no response either: a grant can then last until its lease ends.
    */
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
   /**
-   * Acquires, keeps the lease alive, runs `work` and releases.
-   * @throws LockLostError if the lease was lost while `work` ran, whatever it returned.
+   * Acquires the key, keeps the lease alive, runs `work` and releases.
+   * @throws LockLostError if the lease was lost while `work` ran, whatever `work` returned.
    */
   withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T): Promise<T>;
   withLock<T>(key: string, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T): Promise<T>;
   /**
-   * Runs `work` once per key, and keeps what it returns: every other call with the key, now or later, gets the
-   * same value. Another's run is waited for. An error that `work` throws lets the next caller start again, a
-   * {@link FinalError} does not.
-   * @throws LockTimeoutError when another still runs it after `waitMs`; RunFailedError when it failed for good
-   *   before; LockLostError when the run was taken over: what `work` came to was not recorded; LockError with the
-   *   code `fingerprint-mismatch`, `attempts-exhausted`, `result-omitted`, or within its own work `self-deadlock`.
+   * Runs `work` once per key and stores its return value. Every other call with the key, now or later, gets the same value. A concurrent
+   * call waits for the run. If `work` throws an error, the next caller starts again, unless it is a {@link FinalError}.
+   * @throws LockTimeoutError if another caller still runs it after `waitMs`; RunFailedError if it failed for good before; LockLostError
+   *   if the run was taken over, so that the outcome of `work` was not recorded; LockError with the code `fingerprint-mismatch`,
+   *   `attempts-exhausted`, `result-omitted`, or, if called within its own work, `self-deadlock`.
    */
   runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
   runOnce<T>(idempotencyKey: string, options: RunOptions, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
-  /** What is known of runs, and how they are operated. */
+  /** Inspects and operates runs. */
   readonly runs: Runs;
-  /** Asks at once for all of the keys, 1 to 25: the set, or null when one of them is held. Nobody waits for one with another in hand. */
+  /**
+   * Asks at once for all keys, 1 to 25. Returns the set, or null if any of them is held. A set never holds some of its keys while it waits
+   * for others.
+   */
   tryAcquireAll(keys: readonly SetKey[], options?: SetOptions): Promise<LeaseSet | null>;
-  /** Waits until all of the keys are free at once. @throws LockTimeoutError after `waitMs`, naming one that is not. */
+  /** Waits until all keys are free at the same time. @throws LockTimeoutError after `waitMs`, naming a key that is held. */
   acquireAll(keys: readonly SetKey[], options?: SetOptions): Promise<LeaseSet>;
-  /** Acquires all of the keys, runs `work`, releases. @throws LockLostError if one was lost meanwhile. */
+  /** Acquires all keys, runs `work` and releases. @throws LockLostError if any of them was lost meanwhile. */
   withLocks<T>(keys: readonly SetKey[], work: (set: LeaseSet) => Promise<T> | T): Promise<T>;
   withLocks<T>(keys: readonly SetKey[], options: SetOptions, work: (set: LeaseSet) => Promise<T> | T): Promise<T>;
-  /** The key as a mutex, with these options. */
+  /** Returns a handle of the key as a mutex with these options. */
   mutex(key: string, defaults?: AcquireOptions): LockHandle;
-  /** The key as a semaphore of `limit` permits, each with a lease of its own: a crashed holder's come back by themselves. */
+  /**
+   * Returns a handle of the key as a semaphore of `limit` permits. Each permit has its own lease, so a crashed holder's permits become free
+   * by themselves.
+   */
   semaphore(key: string, options: AcquireOptions & { readonly limit: number }): LockHandle;
-  /** The key as a read-write lock. */
+  /** Returns a handle of the key as a read-write lock. */
   readWrite(key: string, defaults?: AcquireOptions): ReadWriteHandle;
-  /** The key in `count` segments, for a resource that one lock would make slow. */
+  /** Returns a handle of the key in `count` segments, for a resource that is too busy for a single lock. */
   segments(key: string, count: number, defaults?: AcquireOptions): SegmentsHandle;
   /**
-   * A reentrant view for one request: acquires of a key that is held under the same scope, by this process or any
-   * other of the request, are granted at once, with the same token.
-   * @param id at least 16 characters that nobody guesses, such as a trace id; a secret as the leaseId is one
+   * Returns a reentrant view for one request. An acquire of a key that is held under the same scope, by this process or any other process
+   * of the request, is granted at once, with the same token.
+   * @param id at least 16 characters that cannot be guessed; as secret as a leaseId. Don't use a trace id that a caller can choose or
+   *   that logs reveal
    */
   scope(id: string): LockClient;
-  /** Takes over what another process detached. The handle works once; the token is a new one. */
+  /** Takes over a lease that another process detached. The handle works once, and the lease gets a new token. */
   attach(handle: string, options?: Omit<LeaseOptions, "meta">): Promise<Lease>;
   /**
-   * A view for one Lambda invocation: caps leases and waits by its remaining time; close it at the end. With
-   * `await using`, `return await` what you return: a plain `return` closes the view before the work is done.
+   * Returns a view for one Lambda invocation, which caps leases and waits by its remaining time. Close it at the end. With `await using`,
+   * write `return await`: a plain `return` closes the view before the work is done.
    */
   forInvocation(context: InvocationContext): LockClient;
-  /** Who holds the key, and who waits. */
+  /** Returns the key's holders and waiters. */
   inspect(key: string): Promise<Inspection>;
   /**
-   * Who holds the key and who waits, now and after every change, for `for await`. It looks each `intervalMs`: what
-   * came and went in between is not seen, and a heartbeat is no change. Ends when `signal` aborts.
-   * @throws LockError when a look is refused, or no answer came for 10 s.
+   * Yields the key's holders and waiters, now and after every change, for `for await`. It polls every `intervalMs`: a change that is undone
+   * between two polls is not seen, and a heartbeat doesn't count as a change. Ends when `signal` aborts.
+   * @throws LockError if a poll is refused, or there was no response for 10 s.
    */
   watch(key: string, options?: WatchOptions): AsyncIterable<Inspection>;
   /**
-   * Leader election: runs `lead` under the key's lease whenever this client is elected, until `signal` aborts or the
-   * client is closed; then the lease's signal aborts too, and it resolves when `lead` has returned. A leader whose lease
-   * is lost, or whose `lead` returns, stands again a renewal interval later. Standing by costs one request each
-   * renewal interval.
-   * @throws what `lead` throws: the key is free then, and the election over. A lease that is lost ends no election, nor does
-   *   the error by which `lead` stops then: its signal's reason, what `assertHeld` throws, an AbortError.
+   * Leader election: runs `lead` under the key's lease whenever this client is elected, until `signal` aborts or the client is closed. Then
+   * the lease's signal aborts too, and the call resolves when `lead` has returned. A leader whose lease is lost, or whose `lead` returns,
+   * campaigns again after one renewal interval. A candidate costs one request per renewal interval.
+   * @throws the error of `lead`: the key is free then, and the election over. A lost lease does not end the election, and neither does an
+   *   error by which `lead` then stops: the signal's reason, the error of `assertHeld`, or an AbortError.
    */
   elect(key: string, lead: Lead): Promise<void>;
   elect(key: string, options: ElectOptions, lead: Lead): Promise<void>;
-  /** Held keys in order, a page at a time. */
+  /** Lists held keys in order, one page at a time. */
   list(options?: {
     readonly prefix?: string;
     readonly owner?: string;
     readonly max?: number;
     readonly cursor?: string;
   }): Promise<Omit<Listed, "ok">>;
-  /** Ends the hold with this token: it can't be renewed; with `drainMs` below its remaining time, by force. */
+  /** Ends the hold with this token. It can't be renewed any more; if `drainMs` is less than its remaining time, it ends by force. */
   forceRelease(
     key: string,
     options: { readonly reason: string; readonly fencingToken: number; readonly drainMs?: number },
   ): Promise<{ readonly breakInMs: number }>;
-  /** Whether the service is up. */
+  /** Returns the status of the service. */
   health(): Promise<Omit<Health, "ok">>;
-  /** Stops heartbeats, releases what is held, and waits for every release and cancel on its way. The client grants nothing after it. */
+  /** Stops heartbeats, releases all leases, and waits for pending releases and cancels. The client grants nothing afterwards. */
   close(): Promise<void>;
 }
 
 /** Work under a lease. */
 export type Work<T> = (lease: Lease) => Promise<T> | T;
 
-/** A key and how it is used. */
+/** A key with its mode and default options. */
 export interface LockHandle {
   readonly key: string;
-  /** At once: the lease, or null. */
+  /** Asks once. Returns the lease, or null. */
   tryAcquire(options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
-  /** Waits. @throws LockTimeoutError after `waitMs`. */
+  /** Waits for the lease. @throws LockTimeoutError after `waitMs`. */
   acquire(options?: AcquireOptions): Promise<Lease>;
-  /** Acquires, runs, releases. @throws LockLostError if the lease was lost meanwhile. */
+  /** Acquires, runs `work` and releases. @throws LockLostError if the lease was lost meanwhile. */
   withLock<T>(work: Work<T>): Promise<T>;
   withLock<T>(options: AcquireOptions, work: Work<T>): Promise<T>;
 }
 
-/** One key used in both modes: readers together, a writer alone. */
+/** A key used in both modes: several readers together, or a single writer. */
 export interface ReadWriteHandle {
   readonly read: LockHandle;
   readonly write: LockHandle;
 }
 
-/** A hot resource split into segments, each locked by itself: stock or a counter in parts, more leases than one key bears. */
+/** A busy resource split into segments with separate locks, such as stock or a counter in parts, for more leases than one key sustains. */
 export interface SegmentsHandle extends Omit<LockHandle, "key"> {
   /** The segments' keys. */
   readonly keys: readonly string[];
-  /** The segment that `part` always falls to. */
+  /** Returns the handle of the segment to which `part` always maps. */
   at(part: KeyPart): LockHandle;
 }

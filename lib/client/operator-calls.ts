@@ -1,11 +1,11 @@
-/** The calls of operators: who holds a key, which keys are held, the end of a hold, and the health of the service. */
+/** The operators' calls: inspect a key, list held keys, end a hold by force, and check the service's health. */
 import { LIMITS } from "../core/limits.js";
 import { InvalidRequestError, LockError } from "./errors.js";
 import type { LockClient } from "./lock-client.js";
 import { checkMs, checkNames, checkPage, checkText } from "./options.js";
 import type { Session } from "./session.js";
 
-/** The calls of `session` that look at locks and end holds of others. */
+/** Returns the calls of `session` that read locks and end other holders' leases. */
 export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "forceRelease" | "health"> {
   const { api } = session.deps;
   const { prefix = "" } = session.options;

@@ -1,4 +1,4 @@
-/** What callers may ask for, and the checks that name the option and the rule before anything is sent. */
+/** The options of callers, and the checks that name the option and the rule before anything is sent. */
 import { isKey } from "../core/key.js";
 import { LIMITS } from "../core/limits.js";
 import type { Meta, Mode } from "../core/record.js";
@@ -7,40 +7,44 @@ import { InvalidRequestError } from "./errors.js";
 /** Options of a lease. */
 export interface LeaseOptions {
   /**
-   * The lease's length in ms: how long the key stays held if this process dies. Heartbeats renew it
-   * whatever its length; it does not bound the work.
+   * The lease's length in ms: the time for which the key stays held if this process dies. Heartbeats renew a lease of any length; the
+   * length does not limit the work.
    * @default 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
    */
   readonly leaseMs?: number;
-  /** A label for people who look who holds what. @default the client's `owner` */
+  /** A label for people who inspect the key. @default the client's `owner` */
   readonly owner?: string;
-  /** A JSON object of at most 1 KB, kept with the lease. */
+  /** A JSON object of at most 1 KB, stored with the lease. */
   readonly meta?: Meta;
-  /** `false`: a fixed lease that ends after `leaseMs`, renewed by nobody. @default true */
+  /** `false`: a fixed lease without heartbeats, which ends after `leaseMs`. @default true */
   readonly heartbeat?: boolean;
   /**
-   * `"shared"`: beside others who share, and never beside one who does not; a read-write lock is one key used
-   * in both modes. @default "exclusive"
+   * `"shared"`: shares the key with other shared holders and excludes exclusive ones. A read-write lock is one key used in both modes.
+   * @default "exclusive"
    */
   readonly mode?: Mode;
-  /** How many permits of the key may be out at once: a semaphore. All who use the key say the same. @default 1, a mutex */
+  /**
+   * The number of permits of the key that can be held at once: a semaphore. All users of the key must give the same number. @default 1, a
+   * mutex
+   */
   readonly limit?: number;
-  /** How many of them this lease takes, at most `limit`. @default 1 */
+  /** The number of permits that this lease takes, at most `limit`. @default 1 */
   readonly permits?: number;
-  /** In the key's queue, from 0 to 9: higher ones first, then in the order of arrival. @default 0 */
+  /** The priority in the key's queue, from 0 to 9. Higher priorities go first; equal ones are served in order of arrival. @default 0 */
   readonly priority?: number;
-  /** Ends a hold that forgot itself, in ms from its grant: the signal fires and the key is released. None by default. */
+  /** Ends a forgotten hold this long after its grant, in ms: the signal aborts and the key is released. No limit by default. */
   readonly maxHoldMs?: number;
 }
 
 /** Options of an acquire that waits. */
 export interface AcquireOptions extends LeaseOptions {
   /**
-   * How long to wait for the key in ms; 0 asks once. It is kept in an outage too; below 500, a first answer has 500 ms.
+   * The time to wait for the key, in ms; 0 asks once. It also limits the wait during an outage. Below 500, the first response still has 500
+   * ms.
    * @default 30 000; in Lambda at most the remaining time − 1 s
    */
   readonly waitMs?: number;
-  /** Gives the wait up with an AbortError; nothing stays held. */
+  /** Cancels the wait with an AbortError; nothing stays held. */
   readonly signal?: AbortSignal;
 }
 
@@ -51,14 +55,14 @@ const LEASE_OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "
 const SET_OPTIONS = ["leaseMs", "owner", "meta", "heartbeat", "maxHoldMs", "waitMs", "signal"];
 const ACQUIRE_OPTIONS = [...LEASE_OPTIONS, "waitMs", "signal"];
 
-/** @throws InvalidRequestError naming what is wrong with an acquire that asks once. */
+/** @throws InvalidRequestError naming the invalid option of an acquire that asks once. */
 export function checkTryAcquire(options: LeaseOptions & { readonly signal?: AbortSignal }): void {
   checkNames("tryAcquire", options, [...LEASE_OPTIONS, "signal"]);
   checkLease(options);
   checkSignal(options.signal);
 }
 
-/** @throws InvalidRequestError naming what is wrong with an acquire that waits. */
+/** @throws InvalidRequestError naming the invalid option of an acquire that waits. */
 export function checkAcquire(options: AcquireOptions): void {
   checkNames("acquire", options, ACQUIRE_OPTIONS);
   checkLease(options);
@@ -66,7 +70,7 @@ export function checkAcquire(options: AcquireOptions): void {
   checkSignal(options.signal);
 }
 
-/** @throws InvalidRequestError naming what is wrong with the options of a set. */
+/** @throws InvalidRequestError naming the invalid option of a set. */
 export function checkSet(what: string, options: SetOptions): void {
   checkNames(what, options, SET_OPTIONS);
   checkLease(options);
@@ -74,29 +78,29 @@ export function checkSet(what: string, options: SetOptions): void {
   checkSignal(options.signal);
 }
 
-/** @throws InvalidRequestError unless `key` may name a lock. */
+/** @throws InvalidRequestError unless `key` is a valid key. */
 export function checkKey(key: unknown): asserts key is string {
   if (typeof key === "string" && isKey(key)) return;
   const rule = `a key is 1 to ${LIMITS.keyChars} characters of A-Z a-z 0-9 . _ : ~ - and not . or ..`;
   throw refused("key", key, `${rule}; ${madeWith(key)} makes one`);
 }
 
-/** The call that makes a key of such text. */
+/** Returns the call of `key()` that makes a valid key from such text. */
 function madeWith(text: unknown): string {
   const parts = typeof text === "string" ? text.split(/[/\s|#,]+/).filter((part) => part !== "") : [];
   const written = parts.map((part) => (/^(?:0|[1-9]\d{0,14})$/.test(part) ? part : JSON.stringify(part))).join(", ");
   return `key(${written === "" || written.length > SHOWN_CHARS ? "...parts" : written})`;
 }
 
-/** A message repeats this much of what was given. */
+/** The longest part of a given value that a message repeats. */
 const SHOWN_CHARS = 80;
 
-/** The error of an option, with what was given and the rule that it breaks. */
+/** Returns the error for an option, with the given value and the rule that it breaks. */
 export function refused(name: string, given: unknown, rule: string): InvalidRequestError {
   return new InvalidRequestError(`${name}: ${shown(given)} given; ${rule}`, name);
 }
 
-/** What was given, for a message: short, and of an object no more than that it is one. */
+/** Formats a given value for a message: short, and without the contents of objects. */
 function shown(given: unknown): string {
   if (typeof given === "string") return JSON.stringify(given.length > SHOWN_CHARS ? `${given.slice(0, SHOWN_CHARS)}…` : given);
   if (Array.isArray(given)) return "a list";
@@ -104,30 +108,30 @@ function shown(given: unknown): string {
   return typeof given === "function" ? "a function" : String(given);
 }
 
-/** @throws InvalidRequestError when a duration is given and out of bounds. */
+/** @throws InvalidRequestError if a duration is given and out of bounds. */
 export function checkMs(name: string, value: unknown, minMs: number, maxMs: number): void {
   checkWhole(name, value, minMs, maxMs, "it is in milliseconds, a whole number");
 }
 
-/** @throws InvalidRequestError when a number is given and out of bounds. */
+/** @throws InvalidRequestError if a number is given and out of bounds. */
 export function checkWhole(name: string, value: unknown, min: number, max: number, rule = "it must be a whole number"): void {
   if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)) return;
   throw refused(name, value, `${rule} ${max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`}`);
 }
 
-/** @throws InvalidRequestError unless it is text of so many characters. Half of a surrogate pair is no text, and no wire has it. */
+/** @throws InvalidRequestError unless it is well-formed text of this length. A lone surrogate can't be encoded for the wire. */
 export function checkText(name: string, value: unknown, minChars: number, maxChars: number): asserts value is string {
   if (typeof value === "string" && value.length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
   throw new InvalidRequestError(`${name}: must be text of ${minChars} to ${maxChars} characters`, name);
 }
 
-/** @throws InvalidRequestError when something else than one of these is given. */
+/** @throws InvalidRequestError if a value is given that is not in the list. */
 export function checkOneOf(name: string, value: unknown, ...known: readonly string[]): void {
   if (value !== undefined && !known.includes(value as string))
     throw refused(name, value, `it must be ${known.map((one) => JSON.stringify(one)).join(" or ")}`);
 }
 
-/** @throws InvalidRequestError when a page is asked for that can't be. */
+/** @throws InvalidRequestError if the options of a page are invalid. */
 export function checkPage(page: Readonly<Partial<Record<"prefix" | "max" | "cursor" | "owner", unknown>>>): void {
   const { prefix = "", max, cursor = "-", owner } = page;
   for (const [name, value] of Object.entries({ prefix, cursor }))
@@ -137,7 +141,7 @@ export function checkPage(page: Readonly<Partial<Record<"prefix" | "max" | "curs
   checkOwner(owner);
 }
 
-/** @throws InvalidRequestError unless these are options: one that is misspelt, or a bare number, must not be ignored. */
+/** @throws InvalidRequestError unless these are known options: a misspelt option, or a bare number, must not be ignored. */
 export function checkNames(what: string, options: unknown, known: readonly string[]): asserts options is object {
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw refused("options", options, `${what} takes an object of options: ${known.join(", ")}`);
@@ -146,13 +150,16 @@ export function checkNames(what: string, options: unknown, known: readonly strin
     throw new InvalidRequestError(`${unknown}: is not an option of ${what}; these are: ${known.join(", ")}`, unknown);
 }
 
-/** `options` beside these defaults, which one that is given as undefined leaves as it is. What is no object is the client's to refuse. */
+/**
+ * Returns `options` merged over `defaults`; options given as undefined keep their default. A value that is no object is returned for the
+ * client to refuse.
+ */
 export function withDefaults<Options extends object>(defaults: Options, options: Options): Options {
   if (typeof options !== "object") return options;
   return { ...defaults, ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) };
 }
 
-/** @throws InvalidRequestError unless it is a function that runs when it is called, as a generator doesn't. */
+/** @throws InvalidRequestError unless it is a function that runs when it is called (a generator function doesn't). */
 export function checkWork(what: string, field: string, work: unknown, rule = "the last argument is the function to run"): void {
   if (typeof work !== "function") throw new InvalidRequestError(`${what}: ${rule}`, field);
   if (Object.prototype.toString.call(work).includes("Generator"))
@@ -162,7 +169,7 @@ export function checkWork(what: string, field: string, work: unknown, rule = "th
     );
 }
 
-/** @throws InvalidRequestError naming what is wrong with the options of a lease. */
+/** @throws InvalidRequestError naming the invalid option of a lease. */
 export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priority, maxHoldMs, heartbeat }: LeaseOptions): void {
   checkKind(mode, limit, permits);
   checkWhole("priority", priority, 0, LIMITS.priorityMax);
@@ -173,25 +180,25 @@ export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priorit
   if (meta !== undefined) checkMeta(meta);
 }
 
-/** @throws InvalidRequestError when an owner is given that can't be shown. */
+/** @throws InvalidRequestError if an invalid owner is given. */
 export function checkOwner(owner: unknown): void {
   if (owner !== undefined) checkText("owner", owner, 0, LIMITS.ownerChars);
 }
 
-/** @throws InvalidRequestError unless JSON makes a small object of it. */
+/** @throws InvalidRequestError unless it serializes to a small JSON object. */
 function checkMeta(meta: unknown): void {
   const rule = `meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
   let json = "";
   try {
     json += JSON.stringify(meta);
   } catch (error) {
-    // A bigint, a cycle, a toJSON of its own that throws.
+    // For example a bigint, a cycle, or a toJSON method that throws.
     throw new InvalidRequestError(`${rule}: ${error instanceof Error ? error.message : String(error)}`, "meta");
   }
   if (!json.startsWith("{") || new TextEncoder().encode(json).length > LIMITS.metaBytes) throw new InvalidRequestError(rule, "meta");
 }
 
-/** What no key could be asked for. */
+/** @throws InvalidRequestError if mode, limit and permits are invalid or don't fit together. */
 function checkKind(mode: unknown, limit: number | undefined, permits: number | undefined): void {
   checkOneOf("mode", mode, "exclusive", "shared");
   checkWhole("limit", limit, 1, LIMITS.permitsMax);
@@ -201,12 +208,12 @@ function checkKind(mode: unknown, limit: number | undefined, permits: number | u
     throw new InvalidRequestError("limit: a shared lease takes no permits; leave it out", "limit");
 }
 
-/** @throws InvalidRequestError unless `scope` is text that nobody guesses. */
+/** @throws InvalidRequestError unless `scope` is text that is long enough not to be guessed. */
 export function checkScope(scope: unknown): asserts scope is string {
   checkText("scope", scope, LIMITS.scopeMinChars, LIMITS.scopeMaxChars);
 }
 
-/** @throws InvalidRequestError unless it is a signal, or none. */
+/** @throws InvalidRequestError if it is given and not an AbortSignal. */
 export function checkSignal(signal: unknown): void {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw refused("signal", signal, "it must be an AbortSignal");
 }

@@ -1,7 +1,6 @@
 /**
- * Everything a client has under way or holds. Acquires can be given up by their caller's signal, and
- * all of it by the end of the client, which waits until nothing is left behind. What a view of the
- * client has, the client has too.
+ * The acquires that a client has in progress and the leases that it holds. The caller's signal can cancel an acquire. Closing the client
+ * cancels all of them and waits until their cleanup is done. The registry of a client includes those of its views.
  */
 import { setMaxListeners } from "node:events";
 import type { HeldLease } from "./lease/lease.js";
@@ -10,13 +9,13 @@ import type { HeldLease } from "./lease/lease.js";
 export class Registry {
   readonly #whole: Registry | undefined;
   readonly #leases = new Set<HeldLease>();
-  /** The number of them for each key. */
+  /** The number of leases of each key. */
   readonly #ofKey = new Map<string, number>();
   readonly #acquires = new Map<AbortController, Promise<unknown>>();
   readonly #tracked = new Set<Promise<unknown>>();
   #closed = false;
 
-  /** @param whole the registry of the client that this one's is a view of */
+  /** @param whole the registry of the client of which this one is a view */
   constructor(whole?: Registry) {
     this.#whole = whole;
   }
@@ -31,7 +30,7 @@ export class Registry {
     this.#whole?.add(lease);
   }
 
-  /** Whether it was there. */
+  /** Removes the lease. Returns true if it was registered. */
   delete(lease: HeldLease): boolean {
     this.#whole?.delete(lease);
     if (!this.#leases.delete(lease)) return false;
@@ -41,12 +40,12 @@ export class Registry {
     return true;
   }
 
-  /** Whether the client, or a view of it, has a lease, or a run, of this name. */
+  /** True if the client, or a view of it, has a lease or a run of this name. */
   has(key: string): boolean {
     return this.#whole?.has(key) ?? this.#ofKey.has(key);
   }
 
-  /** Notes work that goes on after its caller was answered, such as a cancel, or that ends a lease. */
+  /** Registers work that goes on after its caller got an answer, such as a cancel, or that ends a lease. */
   track(work: Promise<unknown>): void {
     const untrack = (): void => void this.#tracked.delete(work);
     this.#tracked.add(work);
@@ -54,11 +53,11 @@ export class Registry {
     this.#whole?.track(work);
   }
 
-  /** Runs `acquire` with a signal that aborts with the caller's, or when everything is given up. */
+  /** Runs `acquire` with a signal that aborts when the caller's signal does, or when the client is closed. */
   async run<T>(signal: AbortSignal | undefined, acquire: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const giveUp = new AbortController();
     const forward = (): void => giveUp.abort(signal?.reason);
-    // One signal may be that of any number of acquires: a request's, a server's.
+    // A single signal, such as a request's or a server's, can belong to any number of acquires.
     if (signal) setMaxListeners(0, signal);
     signal?.addEventListener("abort", forward, { once: true });
     if (signal?.aborted) forward();
@@ -73,8 +72,8 @@ export class Registry {
   }
 
   /**
-   * Takes nothing more, gives every acquire up for `reason` and returns the leases that are to be ended;
-   * `cleaned` resolves when the last acquire has cleaned up after itself and all that is tracked has ended.
+   * Accepts nothing more, cancels every acquire with `reason`, and returns the leases to end. `cleaned` resolves when the last acquire has
+   * cleaned up and all tracked work has ended.
    */
   close(reason: Error): { readonly leases: readonly HeldLease[]; readonly cleaned: Promise<unknown> } {
     this.#closed = true;
@@ -84,7 +83,7 @@ export class Registry {
 
   async #cleaned(): Promise<void> {
     await Promise.allSettled(this.#acquires.values());
-    // What ends may begin something more, such as a cancel; each has a budget, and nothing else is taken on.
+    // Work that ends can start more work, such as a cancel. Each has a budget, and nothing else is accepted.
     while (this.#tracked.size > 0) await Promise.allSettled(this.#tracked);
   }
 }

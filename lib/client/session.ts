@@ -1,6 +1,6 @@
 /**
- * What every operation of a client shares: keys with the client's prefix, options within the invocation's
- * time, replies made into living leases, and the one who is told of all that happens to them.
+ * The state and helpers that every operation of a client shares: keys with the client's prefix, options within the invocation's time,
+ * replies turned into live leases, and the event listener.
  */
 import type { Held, LeaseState } from "../core/commands.js";
 import type { HolderView, Refusal } from "../core/errors.js";
@@ -24,28 +24,28 @@ import type { LeaseOptions } from "./options.js";
 import { checkKey } from "./options.js";
 import type { Registry } from "./registry.js";
 
-/** One operation other than acquiring is given this long, and each of its attempts half of it. */
+/** The budget of an operation other than an acquire. Each attempt gets half of it. */
 export const CALL_BUDGET_MS = 10_000;
 
-/** The look at who holds a key that was waited for in vain may take this long, and is good for so long. */
+/** The time limit for reading the holders of a key after a wait timed out; the result is reused for `SEEN_LASTS_MS`. */
 const LOOK_MS = 250;
 const SEEN_LASTS_MS = 1000;
 
-/** Ends of a lease that its own side meant. */
+/** The reasons for which this side ends a lease on purpose. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
 
-/** What a release says of a hold that did not last until then. Who was granted treats `unknown` and `never` as lost. */
+/** The release states of a hold that was lost before. After a grant, `unknown` and `never` count as lost. */
 const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
 
-/** What a lease is of, what it is renewed and released by, and who has it next. */
+/** The kind of the lease, the service that renews and releases it, and its handoff. */
 interface AdoptOptions extends Pick<LeaseDeps, "handoff"> {
   readonly kind?: Kind;
   readonly api?: ServiceApi;
 }
 
-/** What a client, or a view of it for one invocation, has in common with all that it hands out. */
+/** The shared state of a client, or of a view of it for one invocation. */
 export class Session {
-  /** By key, the holders that were seen in the last second; none while somebody looks. */
+  /** The holders of each key seen in the last second; an empty list while a read is in progress. */
   readonly #seen = new Map<string, readonly HolderView[]>();
 
   constructor(
@@ -53,25 +53,25 @@ export class Session {
     readonly options: ClientOptions,
     readonly registry: Registry,
     readonly context: InvocationContext | undefined,
-    /** What makes acquires reentrant, in a view for one request. */
+    /** The scope that makes acquires reentrant, in a view for one request. */
     readonly scope?: string,
   ) {}
 
-  /** The key with the client's prefix. What isn't text isn't made into it: never a lock called `undefined`. */
+  /** Returns the key with the client's prefix. A value that isn't text is refused, so there is never a lock called `undefined`. */
   keyOf(name: unknown): string {
     const key = typeof name === "string" ? (this.options.prefix ?? "") + name : name;
     checkKey(key);
     return key;
   }
 
-  /** What is wanted, defaults filled in. @throws LockError when the client is closed. */
+  /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
   acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): AcquireParams {
     if (this.registry.isClosed) throw closedError();
     const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta, mode, limit, permits, priority } = options;
     return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, priority, scope: this.scope };
   }
 
-  /** The reply as a living lease. One that can't be kept is given back, and nobody ever held it. */
+  /** Turns the reply into a live lease. A lease that can't be kept is released, and no caller ever gets it. */
   async adopt(
     answered: Answered<Held>,
     { heartbeat = true, maxHoldMs }: LeaseOptions,
@@ -93,7 +93,7 @@ export class Session {
       maxHoldMs,
       context: this.context,
       onRenewFailed: (error: unknown) => this.emit("renew-failed", lease, error),
-      // Of a run only its own outcome is an end: given up here, work that was begun would count as never started.
+      // A run ends only by its own outcome: if it were given up here, work that had begun would count as never started.
       giveBack: () => void (kind === "locks" && this.released(lease)),
     };
     keepAlive(lease, keeping, deps);
@@ -105,7 +105,7 @@ export class Session {
     return lease;
   }
 
-  /** Releases; a release that nobody answered is told and costs nothing: the lease ends by itself. */
+  /** Releases the lease. A release without a response is reported as an event only: the lease ends by itself. */
   async released(lease: HeldLease): Promise<LeaseState | undefined> {
     try {
       return await lease.release();
@@ -115,7 +115,10 @@ export class Session {
     }
   }
 
-  /** Releases what was worked under. @throws LockLostError unless it was held until then, or released or handed over by the work itself. */
+  /**
+   * Releases the lease of finished work. @throws LockLostError unless it was held until then, or the work itself released or transferred
+   * it.
+   */
   async endHold(lease: HeldLease): Promise<void> {
     const { wasLost } = lease;
     const state = await this.released(lease);
@@ -123,7 +126,7 @@ export class Session {
     if (state !== undefined && LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
   }
 
-  /** One operation that needs no lease, within its budget. @throws LockError for a refusal. */
+  /** Carries out an operation that needs no lease, within its budget. @throws LockError for a refusal. */
   async ask<A extends { readonly ok: true }>(
     what: string,
     attempt: (options: CallOptions) => Promise<A | Refusal>,
@@ -135,7 +138,7 @@ export class Session {
     return answer;
   }
 
-  /** Throws what ended a wait for `key` that began then: a time-out with the holders, and the time that this caller waited. */
+  /** Throws the error that ended a wait for `key`; a timeout gets the holders and the time that this caller waited. */
   async refuseWait(error: unknown, key: string, began: Instant): Promise<never> {
     if (!(error instanceof LockTimeoutError)) throw error;
     const waitedMs = elapsedMs(began, instantOf(this.deps.clock));
@@ -145,7 +148,7 @@ export class Session {
     throw timeoutOf(`acquire ${key}`, { holders, position, retryAfterMs }, waitedMs, hint);
   }
 
-  /** The key's holders. Of many callers whose time is over one looks; the others go by what was seen in the last second. */
+  /** Returns the key's holders. If many callers time out together, the first reads them and the others reuse the result for a second. */
   async #holdersOf(key: string): Promise<readonly HolderView[]> {
     const seen = this.#seen.get(key);
     if (seen) return seen;
@@ -157,12 +160,12 @@ export class Session {
     return holders;
   }
 
-  /** Tells the client's listener. */
+  /** Reports an event of a lease to the client's listener. */
   emit(type: LockClientEvent["type"], lease: HeldLease, error?: unknown): void {
     this.tell({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
   }
 
-  /** The same of something that is no lease's. */
+  /** Reports an event to the client's listener. */
   tell(event: LockClientEvent): void {
     void tellQuietly(this.options.onEvent, event);
   }
@@ -175,7 +178,7 @@ export class Session {
   }
 }
 
-/** What a client says that was closed. */
+/** Returns the error of a closed client. */
 export function closedError(): LockError {
   return new LockError("the client is closed", { code: "closed", definite: true, retry: "never" });
 }

@@ -1,7 +1,7 @@
-/** A client that ends with its process: what it holds is released when the process is told to end. */
+/** A client that closes on SIGTERM: its leases are released when the process is asked to end. */
 import type { LockClient } from "./lock-client.js";
 
-/** What is used of Node's `process`. */
+/** The part of Node's `process` that is used here. */
 interface Process {
   readonly pid: number;
   on(signal: "SIGTERM", listener: () => void): unknown;
@@ -11,8 +11,8 @@ interface Process {
 }
 
 /**
- * `client`, closed by SIGTERM. Then the signal is sent again, to do what it would have done, unless somebody else
- * listens: as another client of this process does until its own keys are released.
+ * Returns `client`, closed by SIGTERM. The signal is then sent again for its default effect, unless there is another listener, such as
+ * another client of this process that is still releasing its keys.
  */
 export function closedBySigterm(client: LockClient): LockClient {
   const { process } = globalThis as { readonly process?: Process };
@@ -23,7 +23,7 @@ export function closedBySigterm(client: LockClient): LockClient {
     if (process?.listenerCount("SIGTERM") === 0) process.kill(process.pid, "SIGTERM");
   };
   const onSigterm = (): void => {
-    // Asked once more, nobody waits for the releases.
+    // A second SIGTERM doesn't wait for the releases.
     if (isAsked) return passOn();
     isAsked = true;
     void close().finally(passOn);

@@ -1,15 +1,15 @@
-/** Tells a client's listener of what the client, or a wrapper around it, does or meets. */
+/** Reports the events of a client, or of a wrapper around it, to the client's listener. */
 import type { LockClientEvent } from "./client-options.js";
 
-/** The member by which a wrapper reaches the `onEvent` of a client. Other packages can't name it. */
+/** The member through which a wrapper calls the `onEvent` of a client. Other packages can't name it. */
 export const TELL = Symbol("tell");
 
-/** A client that may have a listener. */
+/** A client that can have a listener. */
 export interface Teller {
   readonly [TELL]?: (event: LockClientEvent) => void;
 }
 
-/** Tells a listener of the user's. What it throws, or rejects with, is its own: no work fails, and no process ends, because a metric did. */
+/** Calls a user's listener. Its errors and rejections are ignored: a failing metric must not fail the work or end the process. */
 export async function tellQuietly<Told extends readonly unknown[]>(
   listener: ((...told: Told) => unknown) | undefined,
   ...told: Told
@@ -17,6 +17,6 @@ export async function tellQuietly<Told extends readonly unknown[]>(
   try {
     await listener?.(...told);
   } catch {
-    // As above.
+    // Ignored, as described above.
   }
 }

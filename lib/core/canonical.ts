@@ -1,16 +1,16 @@
-/** JSON in one form: the same text for the same value, however its members were ordered. */
+/** Canonical JSON: the same text for the same value, whatever the order of its members. */
 import { createHash } from "node:crypto";
 
-/** Deeper than this nobody nests on purpose, and every recursion over a value is bounded by it. */
+/** The deepest nesting that the service accepts. It bounds every recursion over a value. */
 export const JSON_DEPTH = 100;
 
-/** Whether `value` is nested at most {@link JSON_DEPTH} deep. */
+/** True if `value` is nested at most {@link JSON_DEPTH} deep. */
 export function isShallow(value: unknown, depth = JSON_DEPTH): boolean {
   if (typeof value !== "object" || value === null) return true;
   return depth > 0 && Object.values(value).every((member) => isShallow(member, depth - 1));
 }
 
-/** The JSON text of the JSON `value`, with the members of every object in order. Not nested too deeply, please. */
+/** Returns the JSON text of `value` with every object's members sorted. Check {@link isShallow} first. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(ordered(value));
 }

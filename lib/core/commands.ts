@@ -1,37 +1,37 @@
 /**
- * What can be asked of a key, and what can come of it: the vocabulary that the service, the stores
- * and the client share. Answers are data; an operation that was refused is an answer too.
+ * The commands on a key and their answers: the vocabulary that the service, the stores and the client share. Answers
+ * are data, and a refusal is an answer too.
  */
 import type { Refusal } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
 import type { Checkpoint, Ending, LockRecord, Meta, Mode, Payload, Waiter } from "./record.js";
 
-/** Ask for the key under a new leaseId, or ask again under one that may hold it. */
+/** Acquires the key under a new leaseId, or repeats an earlier acquire. */
 export interface Acquire {
   readonly type: "acquire";
   readonly key: string;
   readonly leaseId: LeaseId;
-  /** Digest of the caller's principal, as in every command: the record has no other form of it. */
+  /** Digest of the caller's principal, as in every command. The record stores no other form of it. */
   readonly principal: string;
   readonly owner: string;
   readonly leaseMs: number;
   readonly mode: Mode;
-  /** How many permits the key has: 1 but for a semaphore. */
+  /** The number of permits that the key has: 1 unless it is a semaphore. */
   readonly limit: number;
-  /** How many of them this lease takes. */
+  /** The number of permits that this lease takes. */
   readonly permits: number;
-  /** Digest of the scope; absent: none. */
+  /** Digest of the scope. Absent: no scope. */
   readonly scope?: string;
   readonly meta?: Meta;
-  /** In the queue: higher ones first. */
+  /** Priority in the queue: higher ones first. */
   readonly priority: number;
-  /** Digest of the parameters above. */
+  /** Hash of the parameters above. */
   readonly requestHash: string;
-  /** Queue for the key, if it can't be had now. */
+  /** Set to queue for the key if it is not available now. */
   readonly wait?: true;
 }
 
-/** Extend a lease; without `leaseMs` by its own length. */
+/** Extends a lease by `leaseMs`, or by its own length without it. */
 export interface Renew {
   readonly type: "renew";
   readonly key: string;
@@ -39,19 +39,19 @@ export interface Renew {
   readonly principal: string;
   readonly leaseMs?: number;
   readonly meta?: Meta;
-  /** Of a run: how far it got. */
+  /** For a run: its progress. */
   readonly checkpoint?: Checkpoint;
-  /** Of a run: its checkpoint's own item was kept for longer. */
+  /** For a run: its checkpoint's own item was kept for longer. */
   readonly prolonged?: ProlongedPayload;
 }
 
-/** A large payload by its digest, and the later time, in epoch seconds, until which its own item is kept. */
+/** The digest of a large payload, and the later time until which its own item is kept, in epoch seconds. */
 export interface ProlongedPayload {
   readonly digest: string;
   readonly ttlAtSec: number;
 }
 
-/** Release a lease, or cancel an acquire whose outcome is unknown. */
+/** Releases a lease, or cancels an acquire whose outcome is unknown. */
 export interface Release {
   readonly type: "release";
   readonly key: string;
@@ -59,7 +59,7 @@ export interface Release {
   readonly principal: string;
 }
 
-/** Hand the hold to a new leaseId, with a new token. */
+/** Transfers the hold to a new leaseId, with a new token. */
 export interface Transfer {
   readonly type: "transfer";
   readonly key: string;
@@ -70,18 +70,18 @@ export interface Transfer {
   readonly leaseMs?: number;
 }
 
-/** Make a reader the writer, or the writer a reader. */
+/** Makes a reader the writer, or the writer a reader. */
 export interface ChangeMode {
   readonly type: "mode";
   readonly key: string;
   readonly leaseId: LeaseId;
   readonly principal: string;
   readonly mode: Mode;
-  /** The lease's token before: a late duplicate of an earlier change has another. */
+  /** The lease's token before the change, by which a late duplicate of an earlier change is recognised. */
   readonly fencingToken: number;
 }
 
-/** End somebody's hold, named by its token. */
+/** Ends another caller's hold, named by its token. */
 export interface Break {
   readonly type: "break";
   readonly key: string;
@@ -90,7 +90,7 @@ export interface Break {
   readonly drainMs?: number;
 }
 
-/** Ask to run the work of an idempotency key under a new leaseId, or ask again, or for what came of it. */
+/** Starts the work of an idempotency key under a new leaseId, repeats an earlier start, or returns the recorded outcome. */
 export interface Start {
   readonly type: "start";
   readonly key: string;
@@ -98,16 +98,16 @@ export interface Start {
   readonly principal: string;
   readonly owner: string;
   readonly leaseMs: number;
-  /** Empty matches any. */
+  /** Fingerprint of the input; empty matches any. */
   readonly fingerprint: string;
   readonly keepResultMs: number;
-  /** 0: no end. */
+  /** The most attempts; 0 for no limit. */
   readonly maxAttempts: number;
-  /** Digest of the parameters above. */
+  /** Hash of the parameters above. */
   readonly requestHash: string;
 }
 
-/** End a run by saying what came of it. */
+/** Ends a run's attempt with its outcome. */
 export interface Complete {
   readonly type: "complete";
   readonly key: string;
@@ -119,7 +119,7 @@ export interface Complete {
   readonly omitted?: true;
 }
 
-/** Forget a run that is over: the next start is a first attempt. */
+/** Deletes a run that is over: the next start is a first attempt. */
 export interface Reset {
   readonly type: "reset";
   readonly key: string;
@@ -128,7 +128,7 @@ export interface Reset {
 /** Every command that may change a record. */
 export type Command = Acquire | Renew | Release | Transfer | Break | ChangeMode | Start | Complete | Reset;
 
-/** A lease as its holder sees it. All times are durations at the moment of the answer. */
+/** A lease as its holder sees it. All times are durations, counted from the answer. */
 export interface LeaseView {
   readonly key: string;
   readonly leaseId: LeaseId;
@@ -137,40 +137,43 @@ export interface LeaseView {
   readonly permits: number;
   readonly holdCount: number;
   readonly fencingToken: number;
-  /** Of a shared lease or a permit: the token of the latest grant that met nobody else holding, which a resource compares in place of this lease's. */
+  /**
+   * For a shared lease or a permit: the token of the latest grant that met no other holder. Resources compare it
+   * instead of this lease's own token.
+   */
   readonly fenceFloor?: number;
   readonly leaseMs: number;
-  /** `min(expiresAt − later clock, leaseMs)`: what a client may believe, counted from its send. */
+  /** `min(expiresAt − latest clock, leaseMs)`: the time for which a client may treat the lease as held, counted from its send. */
   readonly remainingMs: number;
   readonly renewAfterMs: number;
   readonly version: number;
-  /** The service's clock at the answer, for display and for making ids; never to be subtracted from. */
+  /** The service's clock at the answer, for display and for making ids. Never compute durations from it. */
   readonly serverTimeMs: number;
   readonly meta?: Meta;
 }
 
-/** The lease is held. `how` says what this request did about it. */
+/** The lease is held. `how` says what this request changed. */
 export interface Held {
   readonly ok: true;
   readonly how: "granted" | "replayed" | "renewed" | "transferred" | "changed" | "checked";
   readonly lease: LeaseView;
-  /** Of a run: its checkpoint's own item is to be kept until this later time, with the record. */
+  /** For a run: its checkpoint's own item must be kept until this later time, like the record. */
   readonly outlived?: ProlongedPayload;
 }
 
-/** In the queue, or next to be granted: nothing is held, and the lease's time has not begun. */
+/** In the queue or offered the key. Nothing is held, and the lease's time has not begun. */
 export interface Waiting {
   readonly ok: true;
   readonly state: "waiting";
   /** 1 is next. */
   readonly position: number;
-  /** When it is worth a look; 0: now, by an acquire. */
+  /** The earliest useful poll, in ms; 0: now, by an acquire. */
   readonly retryAfterMs: number;
-  /** Whoever comes later than this may lose its place. */
+  /** A waiter that polls later than this may lose its place. */
   readonly pollWithinMs: number;
 }
 
-/** What a release found: see `Lease-State` in the HTTP reference. */
+/** The state that a release found: see `Lease-State` in the HTTP reference. */
 export type LeaseState = "released" | "expired" | "lost" | "transferred" | "never" | "unknown";
 
 /** The lease is over, now or since earlier. */
@@ -179,13 +182,13 @@ export interface Ended {
   readonly state: LeaseState;
 }
 
-/** The hold is over (0) or will be in `breakInMs`. */
+/** The hold is over (0) or ends in `breakInMs`. */
 export interface Breaking {
   readonly ok: true;
   readonly breakInMs: number;
 }
 
-/** You run: the lease, and which attempt it is. */
+/** This caller runs the work: its lease, and the number of the attempt. */
 export interface Running extends Omit<Held, "how"> {
   readonly how: "granted" | "replayed";
   readonly state: "running";
@@ -194,7 +197,7 @@ export interface Running extends Omit<Held, "how"> {
   readonly checkpoint?: Payload;
 }
 
-/** It was run before, and this is what came of it. */
+/** The work was done before, with this outcome. */
 export interface Finished {
   readonly ok: true;
   readonly state: "succeeded" | "failed";
@@ -203,18 +206,18 @@ export interface Finished {
   readonly omitted?: true;
 }
 
-/** The outcome is recorded, now or by an earlier request. */
+/** The outcome is recorded, by this request or an earlier one. */
 export interface Recorded {
   readonly ok: true;
   readonly how: "recorded" | "replayed";
 }
 
-/** The run is forgotten. */
+/** The run is deleted. */
 export interface WasReset {
   readonly ok: true;
 }
 
-/** The answer that belongs to a command. */
+/** The answer type of a command. */
 export type AnswerTo<C extends Command> = C extends Acquire
   ? Held | Waiting | Refusal
   : C extends Renew | Transfer | ChangeMode
@@ -231,7 +234,7 @@ export type AnswerTo<C extends Command> = C extends Acquire
               ? WasReset | Refusal
               : never;
 
-/** A change of who holds, for the log: together they tell who held what when. A renewal changes nobody. */
+/** A change of holders, for the log: together the events show who held the key when. Renewals cause none. */
 export interface LeaseEvent {
   readonly event:
     "queued" | "offered" | "skipped" | "granted" | "replayed" | "transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset";
@@ -242,31 +245,31 @@ export interface LeaseEvent {
   readonly fencingToken?: number;
   readonly heldMs?: number;
   readonly reason?: Ending;
-  /** What a change of mode made of it. */
+  /** The mode after a change of mode. */
   readonly mode?: Mode;
-  /** The place of one that joined the queue. */
+  /** The place of a waiter that joined the queue. */
   readonly position?: number;
-  /** Of a run: which attempt, and what came of it. */
+  /** For a run: the number of the attempt, and its outcome. */
   readonly attempt?: number;
   readonly outcome?: Complete["state"];
-  /** It had happened before; this request only asked again. */
+  /** It had happened before, and this request only repeated it. */
   readonly repeated?: true;
 }
 
-/** A waiter that is still there: written by itself, and the record stays at its version. */
+/** A waiter's keep-alive: a write to its queue entry alone, which leaves the record's version unchanged. */
 export interface Touch {
   readonly waiter: Waiter;
   /** Its index in the queue. */
   readonly index: number;
 }
 
-/** What a command comes to: the answer, the record after it (absent: unchanged) and what to log. */
+/** The decision on a command: the answer, the next record (absent: unchanged) and the events to log. */
 export interface Decision<C extends Command = Command> {
   readonly answer: AnswerTo<C>;
   readonly next?: LockRecord;
-  /** In place of `next`: that a waiter was heard of is all that changes. */
+  /** In place of `next`: a keep-alive is the only change. */
   readonly touch?: Touch;
-  /** That this waiter stands behind all others is all that `next` changes. */
+  /** Set if the only change in `next` is this waiter at the end of the queue. */
   readonly behind?: Waiter;
   readonly events: readonly LeaseEvent[];
 }

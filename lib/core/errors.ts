@@ -1,18 +1,18 @@
 /**
- * Errors as data: every refusal the service can give, with its status, whether the operation
- * certainly did not happen, what the caller may do, and one sentence. Problem documents, the client's
- * behaviour and the docs are made from this table. No retry policy is ever inferred from a status.
+ * Errors as data: every refusal of the service, with its status, whether the operation certainly did not happen, advice
+ * to the caller, and one sentence. Problem documents, the client's behaviour and the docs are made from this table. No
+ * retry policy is ever inferred from a status.
  */
 
 /**
- * `same`: send the same request again · `later`: try again after `retryAfterMs` · `new-lease`: needs
- * a new leaseId · `never`: the same request cannot succeed.
+ * `same`: send the same request again · `later`: try again after `retryAfterMs` · `new-lease`: use a new leaseId ·
+ * `never`: the same request cannot succeed.
  */
 export type RetryAdvice = "same" | "later" | "new-lease" | "never";
 
 interface ErrorEntry {
   readonly status: number;
-  /** The operation certainly did not happen. */
+  /** True if the operation certainly did not happen. */
   readonly definite: boolean;
   readonly retry: RetryAdvice;
   readonly title: string;
@@ -52,10 +52,10 @@ export const ERRORS = {
 /** The `code` of a refusal. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Why a lease is not held any more. */
+/** The reason why a lease is no longer held. */
 export type LostReason = "expired" | "taken" | "broken" | "released" | "transferred" | "never";
 
-/** A holder as others may see it: never its leaseId, scope or principal. */
+/** A holder as others may see it, without its leaseId, scope or principal. */
 export interface HolderView {
   readonly owner: string;
   readonly mode: "exclusive" | "shared";
@@ -65,26 +65,26 @@ export interface HolderView {
   readonly remainingMs: number;
 }
 
-/** What a refusal may carry beside its code. */
+/** Optional members of a refusal. */
 export interface RefusalDetails {
   /** One sentence for a person, about this request. */
   readonly detail?: string;
-  /** Where it differs from what is usual for the code. */
+  /** Set where it differs from the code's usual advice. */
   readonly retry?: RetryAdvice;
   readonly retryAfterMs?: number;
   readonly holders?: readonly HolderView[];
-  /** How many holders are not among them, since an answer is bounded in bytes. */
+  /** The number of holders that `holders` omits, since an answer is bounded in bytes. */
   readonly holdersOmitted?: number;
   readonly reason?: LostReason;
-  /** Of a set: the keys that others hold; or those of its own that are lost. */
+  /** For a set: `blocking` has the keys that others hold, `lost` the keys of the set that are lost. */
   readonly blocking?: readonly string[];
   readonly lost?: readonly string[];
-  /** The request's field that broke the rule. */
+  /** The field of the request that broke the rule. */
   readonly field?: string;
   readonly serverTimeMs?: number;
-  /** A new leaseId's time must be above this to be taken. */
+  /** A new leaseId is accepted only if its time is above this. */
   readonly leaseIdAboveMs?: number;
-  /** Overrides the registry, where only the moment knows whether the operation happened. */
+  /** Overrides the registry, for codes where only this request shows whether the operation happened. */
   readonly definite?: boolean;
 }
 
@@ -97,7 +97,7 @@ export interface Refusal extends RefusalDetails {
   readonly detail: string;
 }
 
-/** Makes a refusal from the registry's entry and what this moment adds to it. */
+/** Makes a refusal from the registry's entry and the details of this request. */
 export function refuse(code: ErrorCode, details: RefusalDetails = {}): Refusal {
   const { definite, retry, title } = ERRORS[code];
   return { definite, retry, detail: title, ...details, ok: false, code };

@@ -1,6 +1,6 @@
 /**
- * Keys: the names of what is locked. `key(...)` writes any parts injectively into the alphabet that
- * survives a URL path, an IAM pattern and a log line unescaped.
+ * Keys: the names of locks. `key(...)` encodes any parts injectively in the alphabet that survives a URL path, an IAM
+ * pattern and a log line unescaped.
  */
 import { createHash } from "node:crypto";
 import { LIMITS } from "./limits.js";
@@ -10,18 +10,18 @@ const SEPARATOR = "_";
 const ESCAPE = "~";
 const HASH_CHARS = 64;
 
-/** One part of a key: refused, by position, when undefined, null, empty, NaN or an object. */
+/** A part of a key. `key()` rejects undefined, null, empty text, NaN and objects, and names the position. */
 export type KeyPart = string | number | bigint;
 
-/** Whether `text` may name a lock: 1–200 characters of `A-Z a-z 0-9 . _ : ~ -`, not `.` or `..`. */
+/** True if `text` is a valid key: 1–200 characters of `A-Z a-z 0-9 . _ : ~ -`, not `.` or `..`. */
 export function isKey(text: string): boolean {
   return KEY.test(text) && text !== "." && text !== "..";
 }
 
 /**
- * The key of these parts: `key("ORDER", 1231)` is `ORDER_1231`. Other characters, and `_` `~` inside
- * a part, are written as `~XX` per UTF-8 byte, so different parts never share a key. What would take
- * 200 characters or more keeps its beginning, then `~` and the SHA-256 of the whole.
+ * Builds the key of these parts: `key("ORDER", 1231)` is `ORDER_1231`. Other characters, and `_` `~` inside a part,
+ * become `~XX` per UTF-8 byte, so different parts never share a key. A key that would take 200 characters or more is
+ * cut: its beginning stays, followed by `~` and the SHA-256 of the whole.
  * @throws TypeError naming the part that is missing, empty, not a number or not text.
  */
 export function key(...parts: readonly KeyPart[]): string {
@@ -33,7 +33,7 @@ export function key(...parts: readonly KeyPart[]): string {
   return whole.slice(0, LIMITS.keyChars - HASH_CHARS - ESCAPE.length) + ESCAPE + hash;
 }
 
-/** The model and id of a key made by {@link key}: what stands before and after its first `_`. */
+/** Splits a key made by {@link key} into model and id: the text before and after its first `_`. */
 export function partsOfKey(text: string): { readonly model: string; readonly id: string } {
   const at = text.indexOf(SEPARATOR);
   return at < 0 ? { model: "", id: text } : { model: text.slice(0, at), id: text.slice(at + 1) };

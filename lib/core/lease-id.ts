@@ -1,6 +1,6 @@
 /**
- * Lease ids: UUIDv7 (RFC 9562 §5.7) in lower case, so that comparing them as strings compares the
- * times at which they were made. Chosen by the client, they make every call safe to send again.
+ * Lease ids: UUIDv7 (RFC 9562 §5.7) in lower case, so that comparing ids as strings compares the times at which they
+ * were made. The client chooses them, which makes every call safe to send again.
  */
 
 const LEASE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -8,28 +8,29 @@ const LEASE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 /** A lower-case UUIDv7. Secret: it proves the hold. */
 export type LeaseId = string;
 
-/** Whether `text` is a lower-case UUIDv7. */
+/** True if `text` is a lower-case UUIDv7. */
 export function isLeaseId(text: string): boolean {
   return LEASE_ID.test(text);
 }
 
-/** The epoch milliseconds at which the id says it was made. */
+/** Returns the id's own time, in epoch milliseconds. */
 export function leaseIdTimeMs(leaseId: LeaseId): number {
   return Number.parseInt(leaseId.slice(0, 8) + leaseId.slice(9, 13), 16);
 }
 
-/** The highest id that says it was made by `timeMs`: ids compare as strings. */
+/** Returns the highest id whose time is `timeMs`. Ids compare as strings. */
 export function highestLeaseIdAt(timeMs: number): LeaseId {
   return leaseIdFrom(timeMs, new Uint8Array(10).fill(0xff));
 }
 
 /**
- * A new id for the time `timeMs` from 10 bytes of a cryptographically secure generator. The time is
- * cut to 48 bits; the caller corrects it by what it knows of the service's clock.
+ * Makes a new id for the time `timeMs` from 10 bytes of a cryptographically secure generator. The time is cut to 48
+ * bits. The caller corrects it by its estimate of the service's clock.
  */
 export function leaseIdFrom(timeMs: number, random: Uint8Array): LeaseId {
   const time = Math.floor(timeMs).toString(16).padStart(12, "0");
-  const tail = Array.from(random.subarray(0, 10), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  let tail = "";
+  for (const byte of random.subarray(0, 10)) tail += (byte + 0x100).toString(16).slice(1);
   const variant = ((Number.parseInt(tail[4] ?? "0", 16) & 0x3) | 0x8).toString(16);
   return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${tail.slice(1, 4)}-${variant}${tail.slice(5, 8)}-${tail.slice(8, 20)}`;
 }

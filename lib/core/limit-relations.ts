@@ -1,11 +1,11 @@
 /**
- * What must be so of the limits for the protocol to be right. Apart from them, because a client carries the limits in
- * every bundle, and decides nothing.
+ * Relations between limits that the protocol depends on. In a file of their own because every client bundle includes
+ * the limits, and a client makes no decisions.
  */
 import * as limits from "./limits.js";
 import { clientMarginMs, FOREVER_MS, renewAfterMs, RETENTION_MIN_MS } from "./limits.js";
 
-/** The limits and defaults, as they are or as a test would have them. */
+/** The limits and defaults: the real ones, or a test's. */
 type Figures<Of> = { readonly [Name in keyof Of]: number };
 
 const SECOND = 1000;
@@ -25,7 +25,7 @@ export function assertLimits(
     ],
     [
       "a hold that is all that a key has fits beside a full queue",
-      // What is left has room for an owner, a meta and as much again.
+      // The remainder has room for an owner, a meta and as much again.
       LIMITS.queueBytes + LIMITS.smallRecordBytes + 2 * (3 * LIMITS.ownerChars + LIMITS.metaBytes) <= LIMITS.recordBytes,
     ],
     [

@@ -1,6 +1,6 @@
 /**
- * Every limit and default of the protocol, with its unit, in one place. The relations that safety rests on are
- * asserted where rules are made of them (limit-relations.ts): a service with a wrong constant never starts.
+ * Every limit and default of the protocol, with its unit, in one place. limit-relations.ts asserts the relations that
+ * safety rests on, so a service with a wrong constant never starts.
  */
 
 const SECOND = 1000;
@@ -8,7 +8,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Bounds on what a request may carry. */
+/** Bounds on the content of a request. */
 export const LIMITS = {
   keyChars: 200,
   ownerChars: 256,
@@ -19,106 +19,107 @@ export const LIMITS = {
   leaseMaxMs: 1 * DAY,
   drainMaxMs: 1 * DAY,
   permitsMax: 1000,
-  /** Leases of one key at once: those of a semaphore, readers, levels of a scope. More by segments. */
+  /** Concurrent leases of one key: semaphore permits, readers, reentrant holds. Use several keys (segments) for more. */
   leasesMax: 150,
   scopeMinChars: 16,
   scopeMaxChars: 256,
-  /** How far a leaseId's own time may run ahead of, or stay behind, the service's clocks. */
+  /** The furthest that a leaseId's own time may be ahead of, or behind, the service's clocks. */
   leaseIdAheadMs: 10 * SECOND,
   leaseIdBehindMs: 15 * MINUTE,
   /**
-   * A leaseId made further ahead than this is not remembered when it is cancelled: within it, the memory of a
-   * key outlives every id that it remembers.
+   * The service doesn't store the cancellation of a leaseId that was made further ahead than this. Within this bound, a
+   * key's record outlives every id that it stores.
    */
   leaseIdReachMs: 40 * MINUTE,
-  /** LeaseIds that ended and are remembered with how they ended; older ones are known by the floor. */
+  /** Tombstones of a key: ended leaseIds with how they ended. Older ones are known only by the low watermark. */
   tombstonesMax: 8,
-  /** Of those, cancelled ones that are ahead of the clock: the others keep how honest leases ended. */
+  /** Cancelled ids among them that are ahead of the clock. The rest of the space is for leases that really ended. */
   tombstonesAheadMax: 4,
-  /** Keys of one set; heartbeats of one request. */
+  /** Keys of one set, and heartbeats of one request. */
   setKeys: 25,
   renewalsMax: 25,
   listMax: 100,
-  /** A page of keys ends before its items take more than this as JSON, whatever their number. */
+  /** A page of keys ends before its items exceed this size as JSON, whatever their number. */
   pageBytes: 512 * 1024,
-  /** A refusal names the holders up to this size as JSON, and says how many it leaves out. */
+  /** A refusal lists holders up to this size as JSON, and says how many it omits. */
   holdersBytes: 16 * 1024,
-  /** A payload (a run's checkpoint or outcome) up to this size is kept in the record; above it, on an item of its own. */
+  /** A payload (a run's checkpoint or outcome) up to this size is stored in the record; a larger one in an item of its own. */
   inlineBytes: 1024,
   checkpointBytes: 8 * 1024,
   resultBytes: 256 * 1024,
-  /** The body of an outcome: the result with every character escaped, and what is said around it. */
+  /** The body of an outcome request: a result with every character escaped, and the JSON around it. */
   outcomeBodyBytes: (6 * 256 + 16) * 1024,
   fingerprintChars: 128,
   keepResultMinMs: 1 * MINUTE,
   keepResultMaxMs: 365 * DAY,
   attemptsMax: 1_000_000,
   priorityMax: 9,
-  /** Waiters of one key, and the bytes that they may take: every write of the item is paid by its size. */
+  /** Waiters of one key, and their total size in bytes. DynamoDB charges every write by the size of the item. */
   waitersMax: 100,
   queueBytes: 15 * 1024,
-  /** The bytes of a record in all, its holders included. */
+  /** The size of a whole record, holders included. */
   recordBytes: 32 * 1024,
-  /** Above this size of their record, leases are renewed less and less often. */
+  /** Leases of records above this size are renewed less often. */
   smallRecordBytes: 4 * 1024,
-  /** A waiter is told to come again in so long for each place, and never in longer than the most. */
+  /** A waiter polls again after this time for each place in the queue, up to the maximum. */
   pollStepMs: 200,
   pollMaxMs: 3500,
-  /** While somebody's offer stands unclaimed for so long, the others say that they are still there. */
+  /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */
   keepAliveAfterMs: 2000,
-  /** How long one request may wait in the service for a run's outcome, or for its turn. */
+  /** The longest that a request may wait in the service for a run's outcome, or for the key. */
   serverWaitMs: 5 * SECOND,
-  /** Decisions of one request that lost the race for the item before it gives up. */
+  /** Lost races for the item after which a request gives up. */
   compareAndSetAttempts: 12,
 } as const;
 
-/** What is assumed when nobody says otherwise. */
+/** Values that apply where neither the request nor the deployment sets one. */
 export const DEFAULTS = {
   leaseMs: 30 * SECOND,
   waitMs: 30 * SECOND,
   keepResultMs: 1 * DAY,
   maxAttempts: 5,
   listMax: 50,
-  /** How long somebody who waits and isn't heard of keeps its place, and so much longer for each place behind the first. */
+  /** A waiter keeps its place for this long after it was last seen, and for one step longer per place behind the first. */
   waiterTtlMs: 15 * SECOND,
   waiterTtlStepMs: 1 * SECOND,
-  /** How long the key is kept for whose turn it is. */
+  /** The key is reserved this long for the waiter that it is offered to. */
   offerWindowMs: 5 * SECOND,
   /** E: at least one of the two server clocks is this close to true time. */
   clockErrorMs: 500,
-  /** ρ: how far off the rate of a client's clock may be. */
+  /** ρ: the largest error in the rate of a client's clock. */
   clockRateError: 0.001,
-  /** Server clocks further apart than this refuse to decide. */
+  /** The service refuses to decide while the server clocks are further apart than this. */
   clockGuardMs: 10 * SECOND,
-  /** How long an item outlives its last use before garbage collection may take it. */
+  /** The shortest time between an item's last use and its garbage collection. */
   retentionMs: 1 * DAY,
 } as const;
 
-/** `keepResultMs: "forever"`, as a length of time: far beyond any clock, and still a safe integer when a time is added. */
+/** `keepResultMs: "forever"` in ms: far beyond any clock, and still a safe integer when a time is added. */
 export const FOREVER_MS = 10_000_000 * DAY;
 
-/** The rule of a `serverWaitMs`, as a person reads it. */
+/** The rule for a `serverWaitMs`, in words. */
 export const SERVER_WAIT_RULE = `it must be a whole number of ms from 0 to ${LIMITS.serverWaitMs}`;
 
-/** Whether a service may hold requests for so long: no longer than its functions last. */
+/** True if a service may hold requests this long: no longer than its functions run. */
 export function isServerWait(waitMs: number): boolean {
   return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= LIMITS.serverWaitMs;
 }
 
-/** Retention is never set below this: it must exceed any stalled write plus 2E by far. */
+/** The minimum retention. It must far exceed any stalled write plus 2E. */
 export const RETENTION_MIN_MS = 1 * HOUR;
 
 /**
- * How long after `expiresAt` a lease may be taken over: both servers' clock errors, and the drift of
- * the client's clock over the whole lease on both sides. Less breaks mutual exclusion (E alone does).
+ * The time after `expiresAt` from which a lease may be taken over: both servers' clock errors, plus the drift of the
+ * client's clock over the whole lease on both sides. Less breaks mutual exclusion (E alone does).
  */
 export function takeoverMarginMs(leaseMs: number, clockErrorMs: number = DEFAULTS.clockErrorMs): number {
   return Math.ceil(2 * clockErrorMs + 2 * DEFAULTS.clockRateError * leaseMs) + 1;
 }
 
 /**
- * When a holder should renew: after a third of its lease, so that two renewals may fail before the third is late. From
- * {@link LIMITS.smallRecordBytes} on it grows with the record, up to half of the lease: each renewal is paid by its size.
+ * The time after which a holder should renew: a third of its lease, so that two renewals may fail before the third is
+ * late. Above {@link LIMITS.smallRecordBytes} it grows with the record, up to half of the lease, because DynamoDB
+ * charges each renewal by the record's size.
  */
 export function renewAfterMs(leaseMs: number, recordBytes = 0): number {
   const { smallRecordBytes: smallest, recordBytes: largest } = LIMITS;
@@ -126,7 +127,7 @@ export function renewAfterMs(leaseMs: number, recordBytes = 0): number {
   return Math.floor((leaseMs * (2 + grown)) / 6);
 }
 
-/** How much earlier than it must a client stops believing: for signalling only, safety is the margin's. */
+/** The distance between a client's lease deadline and the end of the lease. For signalling only: safety rests on the takeover margin. */
 export function clientMarginMs(leaseMs: number): number {
   return Math.max(leaseMs / 100, 50);
 }

@@ -1,22 +1,22 @@
-/** The rules of a deployment, made from its few knobs, with the reasons for their bounds. */
+/** The policy of a deployment, made from its few options, with the reasons for their bounds. */
 import { assertLimits } from "./limit-relations.js";
 import { DEFAULTS, RETENTION_MIN_MS, takeoverMarginMs } from "./limits.js";
 import type { LockPolicy } from "./record.js";
 
 assertLimits();
 
-/** What a deployment may turn. */
+/** The options of a deployment. */
 export interface PolicyOptions {
   /** E, in ms: at least one of the two server clocks is this close to true time. @default 500 */
   readonly clockErrorMs?: number;
-  /** How long an item outlives its last use, in ms; at least an hour. @default 86 400 000 */
+  /** The shortest time between an item's last use and its garbage collection, in ms; at least an hour. @default 86 400 000 */
   readonly retentionMs?: number;
 }
 
 /**
- * The rules for these options.
- * @throws RangeError when retention is below an hour: tokens and ended leases would be forgotten while
- *   late requests may still arrive.
+ * Returns the policy for these options.
+ * @throws RangeError when retention is below an hour: late requests could still arrive after tokens and ended leases
+ *   are forgotten.
  */
 export function createPolicy({ clockErrorMs = DEFAULTS.clockErrorMs, retentionMs = DEFAULTS.retentionMs }: PolicyOptions = {}): LockPolicy {
   if (!(clockErrorMs >= 0 && clockErrorMs < DEFAULTS.clockGuardMs))

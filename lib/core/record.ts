@@ -1,80 +1,81 @@
 /**
- * The record of one key: everything the service knows about it, and all that a decision may rest on.
- * A new kind of lock is new fields and new cases here, never a second record.
+ * The record of one key: everything the service knows about it, and all that a decision may depend on. A new kind of
+ * lock adds fields and cases here, never a second record.
  *
  *   granted      client's deadline   expiresAtMs          + marginMs            + retention
  *   ──┼──────────────────┼───────────────┼────────────────────┼─────────────────────┼──▶ time
- *     holder believes    stops           nobody believes      may be taken over     may be collected
+ *     client treats      client stops    no client treats     may be taken over     may be collected
+ *     it as held                         it as held
  */
 import type { LeaseId } from "./lease-id.js";
 
-/** The lock's modes: a mutex holds exclusively; readers share. */
+/** The lock's modes: a mutex or a writer holds exclusively; readers share. */
 export type Mode = "exclusive" | "shared";
 
-/** A JSON object that a caller keeps with its lease. */
+/** A JSON object that a caller stores with its lease. */
 export type Meta = Readonly<Record<string, unknown>>;
 
-/** Something that a newer version of the same format may say more of. */
+/** A part that a newer version of the same format may extend. */
 interface Extensible {
-  /** Fields of a newer version: carried along as they are, and never read. */
+  /** Fields of a newer version: carried along unchanged, and never read. */
   readonly unknown?: Readonly<Record<string, unknown>>;
 }
 
 /** One lease's hold on the key. */
 export interface Hold extends Extensible {
-  /** Digest of the principal that may renew and release it; empty after a transfer, until its first caller. */
+  /** Digest of the principal that may renew and release it. Empty after a transfer, until the first call of the new lease. */
   readonly principal: string;
   readonly owner: string;
   readonly mode: Mode;
-  /** How many of the key's permits it takes; 1 but of a semaphore. */
+  /** The number of the key's permits that it takes; 1 unless the key is a semaphore. */
   readonly permits: number;
-  /** Digest of the scope under which it was acquired: leases of one scope hold together. Absent: none. */
+  /** Digest of the scope under which it was acquired: leases of one scope hold together. Absent: no scope. */
   readonly scope?: string;
   readonly fencingToken: number;
   readonly leaseMs: number;
   readonly grantedAtMs: number;
   readonly expiresAtMs: number;
-  /** Nobody else is granted the key before `expiresAtMs + marginMs`; never falls while the lease lives. */
+  /** The key goes to no other lease before `expiresAtMs + marginMs`. Never decreases while the lease lives. */
   readonly marginMs: number;
-  /** Digest of the first acquire's parameters: another acquire by this id must match. Empty: any does. */
+  /** Hash of the first acquire's parameters: another acquire by this id must match. Empty: any matches. */
   readonly requestHash: string;
-  /** Broken by an operator: may drain until it expires, but never renew. */
+  /** Set when an operator broke the hold: it may drain until it expires, but never renew. */
   readonly broken?: "drain" | "forced";
   readonly meta?: Meta;
 }
 
-/** Somebody in the queue. What else it asks for it says again when its turn has come. */
+/** An entry of the queue. The acquire's other parameters are not stored: the waiter sends them again with each poll. */
 export interface Waiter extends Extensible {
   readonly leaseId: LeaseId;
-  /** Digest of the principal that queued it: nobody else asks for it, or takes it out. */
+  /** Digest of the principal that queued it. Only this principal may poll for it or remove it. */
   readonly principal: string;
   readonly owner: string;
   readonly mode: Mode;
   readonly permits: number;
-  /** Digest of the acquire's parameters, which are the same at every ask. */
+  /** Hash of the acquire's parameters, which are the same in every poll. */
   readonly requestHash: string;
-  /** Higher ones first; of equal ones, who came first. */
+  /** Higher priorities first, then the order of arrival. */
   readonly priority: number;
-  /** It loses its place when nothing was heard of it by then. */
+  /** The waiter loses its place if it isn't seen before this time. */
   readonly aliveUntilMs: number;
-  /** How long before that it was heard of: longer the farther back it stands. */
+  /** The time between the moment it was last seen and `aliveUntilMs`: longer for places further back. */
   readonly ttlMs: number;
-  /** Unknown fields of its place in the queue, which an offer has no use for. */
+  /** Unknown fields of its queue entry, which an offer doesn't carry. */
   readonly unknownOfPlace?: Extensible["unknown"];
 }
 
-/** Whose turn it is: the key is kept for it until it claims it, or the offer lapses. Nobody believes in an offer. */
+/** A waiter that the key is reserved for, until it claims the key or the offer lapses. No client treats an offer as a held lease. */
 export interface Offer extends Omit<Waiter, "aliveUntilMs" | "ttlMs" | "unknownOfPlace"> {
   readonly offeredAtMs: number;
 }
 
-/** A reader that waits for the others to go. */
+/** A reader that waits for the other readers to leave, to become the writer. */
 export interface Upgrading extends Extensible {
   readonly leaseId: LeaseId;
   readonly untilMs: number;
 }
 
-/** How a lease ended, as far as the key remembers. */
+/** The way a lease ended, as far as the key's record knows. */
 export type Ending =
   | "released"
   | "expired"
@@ -83,111 +84,111 @@ export type Ending =
   | "transferred"
   /** It never held. */
   | "cancelled"
-  /** By one of two clocks that disagreed, and not by the other. */
+  /** Ended according to one of two clocks that disagreed, and not according to the other. */
   | "unknown";
 
 /** A leaseId that never holds again, and why. */
 export interface Tombstone extends Extensible {
   readonly leaseId: LeaseId;
   readonly ending: Ending;
-  /** Its fencing token, where a repeat is recognised by it (a break). */
+  /** Its fencing token, where a repeated request is recognised by it (a break). */
   readonly fencingToken?: number;
-  /** Digest of the outcome that it recorded, by which a repeat of that is recognised. */
+  /** Digest of the outcome that it recorded, by which a repeated request is recognised. */
   readonly outcome?: string;
 }
 
 /**
- * A JSON value that a run keeps: in the record where it is small, else on an item of its own, named by
- * its digest and written before the record speaks of it.
+ * A JSON value that a run stores. A small one is in the record; a large one is in an item of its own, named by its
+ * digest and written before the record refers to it.
  */
 export interface Payload extends Extensible {
-  /** Of the JSON text. */
+  /** Digest of the JSON text. */
   readonly digest: string;
   readonly bytes: number;
-  /** The JSON text, where the record itself keeps it. */
+  /** The JSON text, if the record itself stores it. */
   readonly text?: string;
-  /** Epoch seconds after which the item of its own may be collected. */
+  /** Epoch seconds after which the payload's own item may be collected. */
   readonly ttlAtSec?: number;
 }
 
-/** How far the work got. */
+/** The saved progress of a run. */
 export interface Checkpoint extends Payload {
-  /** Its place among those of the same lease, where its caller counts: a late duplicate has a lower one. */
+  /** Its position among the checkpoints of the same lease, if the caller numbers them: a late duplicate has a lower one. */
   readonly sequence?: number;
 }
 
 /**
- * `running`: a lease holds it, or did until it ran out · `interrupted`: an attempt never said how it
- * ended, and the takeover after it was cancelled · `retry`: the latest attempt failed, the next may start
- * at once · `succeeded`, `failed`: over, and replayed for as long as it is kept.
+ * `running`: a lease holds it, or did until it ran out · `interrupted`: an attempt ended without an outcome, and the
+ * takeover after it was cancelled · `retry`: the latest attempt failed, and the next may start at once · `succeeded`,
+ * `failed`: over, and replayed for as long as the outcome is stored.
  */
 export type RunState = "running" | "interrupted" | "retry" | "succeeded" | "failed";
 
 /** Work under an idempotency key: a lease whose release carries an outcome. */
 export interface Run extends Extensible {
   readonly state: RunState;
-  /** 1 for the first; every start adds one. */
+  /** 1 for the first; every start adds 1. */
   readonly attempt: number;
-  /** The attempt before this one never said how it ended. */
+  /** True if the attempt before this one ended without an outcome. */
   readonly takeover: boolean;
-  /** Of what the run is about; empty matches any. */
+  /** Fingerprint of the input; empty matches any. */
   readonly fingerprint: string;
-  /** How long the outcome is kept; {@link FOREVER_MS} for ever. */
+  /** The time for which the outcome is stored, in ms; {@link FOREVER_MS} for ever. */
   readonly keepResultMs: number;
-  /** What the latest attempt saved last. */
+  /** The last checkpoint of the latest attempt. */
   readonly checkpoint?: Checkpoint;
-  /** How the latest attempt that ended did. */
+  /** The outcome of the latest attempt that ended. */
   readonly outcome?: Outcome;
 }
 
-/** An attempt's end, as its own lease recorded it. */
+/** The end of an attempt, as recorded by its own lease. */
 export interface Outcome {
   readonly recordedBy: LeaseId;
-  /** Digest of its principal. */
+  /** Digest of the lease's principal. */
   readonly principal: string;
-  /** The result or the error; absent when there was none. */
+  /** The result or the error; absent without one. */
   readonly payload?: Payload;
-  /** There was a result, too large to be kept. */
+  /** There was a result, but it was too large to store. */
   readonly omitted?: true;
-  /** When a final outcome is forgotten. */
+  /** The time at which a final outcome is forgotten. */
   readonly keptUntilMs?: number;
 }
 
 /** Everything about one key. */
 export interface LockRecord {
-  /** Rises by one with every change; a re-created item starts above every earlier one. */
+  /** Increases by one with every change; a re-created item starts above every earlier version. */
   readonly version: number;
   /** The token of the latest grant; 0 before the first. */
   readonly fencingToken: number;
   /**
-   * The token of the latest grant that met nobody else holding: what a resource compares for shared leases and permits. So
-   * the first reader after a writer raises it, and a late write of that writer is refused.
+   * The token of the latest grant that met no other holder: resources compare it for shared leases and permits. The
+   * first reader after a writer raises it, so a late write of that writer is refused.
    */
   readonly fenceFloor: number;
-  /** How many permits may be out at once: 1 but for a semaphore. The present holders'; a free key takes the next caller's. */
+  /** The number of permits: 1 unless the key is a semaphore. The present holders set it; a free key takes the next caller's. */
   readonly limit: number;
   readonly holds: Readonly<Record<LeaseId, Hold>>;
-  /** Those whose turn it is, and who have not claimed it yet. */
+  /** Offers that are not claimed yet. */
   readonly offers: readonly Offer[];
   /** The queue, in order. */
   readonly waiters: readonly Waiter[];
-  /** How often waiters have said that they are still there, which leaves the version alone: with it, a state of the queue. */
+  /** The number of keep-alives written, which leave the version unchanged. Version and touches together identify a state of the queue. */
   readonly touches?: number;
-  /** The reader that asked first to become the writer, and until when it counts as asking. */
+  /** The first reader that asked to become the writer, and the time until which its request counts. */
   readonly upgrading?: Upgrading;
-  /** The latest to end first; at most {@link LIMITS.tombstonesMax}. */
+  /** Tombstones, the latest end first; at most {@link LIMITS.tombstonesMax}. */
   readonly ended: readonly Tombstone[];
-  /** The highest leaseId that has left `ended`: no new lease at or below it. Empty: none has. */
+  /** The low watermark: the highest leaseId that has left `ended`. Ids at or below it get no new lease. Empty: no id has left. */
   readonly floor: LeaseId;
-  /** Where the key is a run's: what became of the work. */
+  /** The state of the work, if the key is a run's. */
   readonly run?: Run;
-  /** Epoch seconds after which garbage collection may remove the record. Decides nothing else. */
+  /** Epoch seconds after which garbage collection may remove the record. No decision depends on it. */
   readonly ttlAtSec: number;
 }
 
-/** The knobs of a deployment that decisions depend on. */
+/** The options of a deployment that decisions depend on. */
 export interface LockPolicy {
-  /** How long after its expiry a lease of this length may be taken over, in ms. */
+  /** Returns the time after its expiry from which a lease of this length may be taken over, in ms. */
   marginMs(leaseMs: number): number;
   readonly retentionMs: number;
 }

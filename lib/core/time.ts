@@ -1,22 +1,22 @@
 /**
- * Time and its units. The only file that touches the machine's clocks; everything else is handed a
- * {@link Clock}, so a test turns time instead of waiting for it. Names carry their unit, last.
+ * Time and its units. This is the only file that reads the machine's clocks; all other code gets a {@link Clock}, so a
+ * test advances time instead of waiting for it. A name ends with its unit.
  */
 
-/** What runs when a timer is due, and how to take it back. */
+/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }
 
-/** A process's view of time: a wall that may jump, a monotonic count that may stop, and timers. */
+/** A process's clocks: wall time that may jump, a monotonic count that may stop, and timers. */
 export interface Clock {
-  /** Epoch milliseconds. May jump either way; never decides alone. */
+  /** Epoch milliseconds. May jump either way; no decision depends on it alone. */
   wallMs(): number;
   /** Milliseconds from an arbitrary start. Never goes back, but stands still in a frozen sandbox. */
   monotonicMs(): number;
-  /** Runs `task` once, `delayMs` from now: for somebody who waits. */
+  /** Runs `task` once after `delayMs`, and keeps the process alive until then: a caller is waiting. */
   after(delayMs: number, task: () => void): Timer;
-  /** The same, without keeping the process alive: a lease never keeps a program from ending. */
+  /** The same, without keeping the process alive: a lease must not stop a program from ending. */
   inBackground(delayMs: number, task: () => void): Timer;
 }
 
@@ -35,45 +35,45 @@ export const systemClock: Clock = {
   },
 };
 
-/** `clock` for work that nobody waits for: none of its timers keeps the process alive. */
+/** Returns `clock` for background work: its timers don't keep the process alive. */
 export function backgroundClock(clock: Clock): Clock {
   const inBackground = (delayMs: number, task: () => void): Timer => clock.inBackground(delayMs, task);
   return { wallMs: () => clock.wallMs(), monotonicMs: () => clock.monotonicMs(), after: inBackground, inBackground };
 }
 
-/** Node runs a longer timeout at once; a day-long lease must not. */
+/** Node fires a longer timeout at once, which must not happen to a day-long lease. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * One request's reading of the two server clocks. Every decision uses the one whose error is safe:
- * grant and renew with the later (nobody else may take over too early), take over and refuse as
- * expired with the earlier (nobody is robbed by a fast clock).
+ * The clock interval of one request, from its two server clocks. Every decision uses the end whose error is safe.
+ * Grants and renewals use the latest clock, so that no other server takes over too early. Takeovers and expiry checks
+ * use the earliest clock, so that a fast clock doesn't take a lease from its holder.
  */
 export interface ClockReading {
   readonly earliestMs: number;
   readonly latestMs: number;
 }
 
-/** A moment as a client sees it, on both of its clocks. */
+/** A moment on both of a client's clocks. */
 export interface Instant {
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
 
-/** Both clocks of `clock`, now. */
+/** Reads both clocks of `clock`. */
 export function instantOf(clock: Clock): Instant {
   return { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
 }
 
 /**
- * How long ago `since` was. The larger of both clocks: a frozen sandbox stops the monotonic one, a
- * step back hides time on the wall, and taking too much time to have passed is the safe error.
+ * Returns the time since `since`, in ms: the larger of the two clocks' figures. A frozen sandbox stops the monotonic
+ * clock, and a step back hides time on the wall clock. Overestimating is the safe error.
  */
 export function elapsedMs(since: Instant, now: Instant): number {
   return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);
 }
 
-/** Whole seconds, rounded up: `Retry-After` and DynamoDB's TTL are in seconds. */
+/** Converts to whole seconds, rounded up: `Retry-After` and DynamoDB's TTL are in seconds. */
 export function toSecondsUp(ms: number): number {
   return Math.ceil(ms / 1000);
 }

@@ -1,7 +1,7 @@
 /**
- * The lock as a state machine: (record, command, clocks) → what is answered and what becomes of the
- * record. Pure; the only place where the rules of DESIGN are decided. Stores carry its decisions out,
- * and whatever a store guesses must come to the same.
+ * The lock as a state machine: (record, command, clocks) → the answer and the next record. Pure, and the only place
+ * where the protocol's rules are decided. Stores carry out its decisions, and a store's fast path must give the same
+ * result.
  */
 import { acquire } from "./lock/acquire.js";
 import { breakHold } from "./lock/break.js";
@@ -33,7 +33,7 @@ export function transition(record: LockRecord | undefined, command: Command, rea
   return refusal ? { answer: refusal, events: [] } : decision;
 }
 
-/** Why a record may not become this one: it would be larger than records may be, and than it is. Smaller it may always become. */
+/** Refuses a next record that is both above the size limit and larger than the present one. Shrinking is always allowed. */
 function refuseGrowth(record: LockRecord | undefined, next: LockRecord, { key }: Command): Refusal | undefined {
   const bytes = recordBytes(next);
   const before = record ? recordBytes(record) : 0;

@@ -1,11 +1,11 @@
 /**
- * HTTP as API Gateway, a function URL, a load balancer, VPC Lattice or a template of one's own hands it to a function:
- * which events are requests, what they ask for, and what is answered. Nothing here knows of locks or runs.
+ * HTTP events, as API Gateway, a function URL, a load balancer, VPC Lattice or a custom template passes them to a function: recognizes
+ * requests, reads what they ask for, and shapes the answers. Nothing here depends on locks or runs.
  */
 
-/** As much of a request's event as is read here: of a REST API, an HTTP API, a function URL, a load balancer. */
+/** The fields that are read here of a request event: from a REST API, an HTTP API, a function URL or a load balancer. */
 export interface HttpRequest {
-  /** VPC Lattice has a list for each. */
+  /** VPC Lattice sends a list for each header. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | null;
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null;
   readonly httpMethod?: string;
@@ -15,19 +15,19 @@ export interface HttpRequest {
   readonly rawPath?: string;
   readonly rawQueryString?: string;
   readonly requestContext?: { readonly http?: { readonly method?: string } };
-  /** As it came, or as a parser left it. */
+  /** The body as received, or as a parser left it. */
   readonly body?: unknown;
   readonly isBase64Encoded?: boolean;
 }
 
-/** An answer, as every gateway takes it. */
+/** An answer in the form that every gateway accepts. */
 export interface HttpAnswer {
   statusCode: number;
   headers: Record<string, string>;
   body: string;
 }
 
-/** An {@link HttpAnswer} where events of this type are requests, and nothing otherwise. */
+/** An {@link HttpAnswer} if events of this type are requests, else never. */
 export type AnswerTo<Event> = Event extends
   | { readonly httpMethod: string }
   | { readonly requestContext: { readonly http: { readonly method: string } } }
@@ -36,14 +36,14 @@ export type AnswerTo<Event> = Event extends
   : never;
 
 /**
- * How long a request waits for a key, or for another's answer, unless its handler says otherwise: gateways cut it
- * off after half a minute, and people before.
+ * The default wait of a request for a key, or for the response of a concurrent run, in ms. Gateways time out after half a minute, and
+ * people give up sooner.
  */
 export const HTTP_WAIT_MS = 5000;
 
 /**
- * Whether the event is a request that somebody waits for: one with a method, where the gateways of AWS put it, or with
- * headers. No other event of AWS has those at its top; what is handed on to a state machine should leave them out.
+ * True if the event is a request whose sender waits for an answer: it has a method, where AWS gateways put it, or headers. No other AWS
+ * event has these at its top level. A caller that forwards a request, for example to a state machine, should leave them out.
  */
 export function isHttp(event: unknown): event is HttpRequest {
   if (typeof event !== "object" || event === null) return false;
@@ -51,7 +51,7 @@ export function isHttp(event: unknown): event is HttpRequest {
   return saysMethod(event) || isObject(headers) || isObject(multiValueHeaders);
 }
 
-/** Whether it is of a REST API, an HTTP API, a function URL or a load balancer: its parts are known, and what it takes for an answer. */
+/** True if the event is from a REST API, an HTTP API, a function URL or a load balancer: its fields and its answer format are known. */
 export function saysMethod(event: HttpRequest): boolean {
   const { httpMethod, requestContext } = event;
   return typeof httpMethod === "string" || isObject(requestContext?.http);
@@ -61,15 +61,15 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The request's headers; of one that was sent several times, the first. */
+/** Returns the request's headers; the first value of a repeated header. */
 export function headersOf({ headers, multiValueHeaders }: HttpRequest): Readonly<Record<string, string | undefined>> {
   const sent = Object.entries(headers ?? multiValueHeaders ?? {});
   return Object.fromEntries(sent.map(([name, values]) => [name, typeof values === "string" ? values : values?.[0]]));
 }
 
 /**
- * What the request asks for: the same when it is sent again, whatever its headers. Of one that doesn't say its method
- * where the gateways do, nobody knows which member is what: all but its headers and context.
+ * Returns the content of the request. It is the same when the request is sent again, whatever its headers. If the event doesn't have its
+ * method where the gateways put it, its fields are unknown, so the result has all of them but headers and context.
  */
 export function askedOf(event: HttpRequest): unknown {
   if (!saysMethod(event)) {
@@ -81,15 +81,15 @@ export function askedOf(event: HttpRequest): unknown {
   return {
     method: httpMethod ?? requestContext?.http?.method,
     path: rawPath ?? path,
-    // Of a parameter that was sent several times, the plain member has the last value alone.
+    // The single-value field has only the last value of a repeated parameter.
     query: rawQueryString ?? multiValueQueryStringParameters ?? queryStringParameters ?? undefined,
     body: bodyOf(event),
   };
 }
 
 /**
- * The body as JSON, so that spaces and the order of members make no difference; else as it came. Its text also where a number in
- * it is none of JavaScript's: the ids 9007199254740993 and 9007199254740992 would be one and the same.
+ * Returns the body as parsed JSON, so that spaces and the order of members make no difference; else as received. Also returns the text if
+ * JavaScript can't represent a number in it exactly: the ids 9007199254740993 and 9007199254740992 would become equal.
  */
 function bodyOf({ body, isBase64Encoded }: HttpRequest): unknown {
   if (typeof body !== "string") return body ?? undefined;
@@ -102,24 +102,27 @@ function bodyOf({ body, isBase64Encoded }: HttpRequest): unknown {
   }
 }
 
-/** Refuses bytes that are no UTF-8: decoded, all of them would be the same. */
+/** Rejects bytes that are not UTF-8: a lenient decoder would make them all the same. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The numbers of a JSON text, as they are written. */
+/** Returns the numbers of a JSON text, as written. */
 function numbersIn(text: string): readonly string[] {
   const withoutStrings = text.replaceAll(/\\./g, "").replaceAll(/"[^"]*"/g, "");
   return withoutStrings.match(/-?\d[\d.eE+-]*/g) ?? [];
 }
 
-/** Longer than this nobody writes a number that JavaScript has; and no digits of an attacker's are gone through. */
+/**
+ * The longest number that is checked, in characters. A number that JavaScript can represent is shorter, and the limit bounds the work on an
+ * attacker's digits.
+ */
 const EXACT_CHARS = 40;
 
-/** Whether JavaScript has the very number that is written, and not one near it. */
+/** True if JavaScript represents the written number exactly. */
 function isExact(written: string): boolean {
   return written.length <= EXACT_CHARS && decimalOf(written) === decimalOf(String(Number(written)));
 }
 
-/** One form for all ways to write a decimal number: its digits, and its exponent. */
+/** Returns the same text for all ways to write a decimal number: its significant digits and its exponent. */
 function decimalOf(written: string): string {
   const [, sign = "", whole = "", fraction = "", exponent = 0] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(written) ?? [];
   const digits = (whole + fraction).replace(/^0+/, "");
@@ -127,13 +130,13 @@ function decimalOf(written: string): string {
   return significant && `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }
 
-/** The status that a handler answered with; undefined where it left that to the gateway, or is not asked over HTTP. */
+/** Returns the status of a handler's response; undefined if the response has no status or isn't HTTP. */
 export function statusOf(response: unknown): number | undefined {
   const { statusCode } = (typeof response === "object" && response !== null ? response : {}) as { readonly statusCode?: unknown };
   return typeof statusCode === "number" ? statusCode : undefined;
 }
 
-/** The headers of an answer, with these in the place of any of the same names. */
+/** Returns the headers of `answer` merged with `added`, which replaces headers of the same name. */
 export function withHeaders(answer: unknown, added: Readonly<Record<string, string>>): Record<string, string> {
   const { headers } = (answer ?? {}) as { readonly headers?: Readonly<Record<string, string>> };
   const names = new Set(Object.keys(added).map((name) => name.toLowerCase()));
@@ -141,7 +144,7 @@ export function withHeaders(answer: unknown, added: Readonly<Record<string, stri
   return { ...Object.fromEntries(others), ...added };
 }
 
-/** A handler's response as an answer that can carry headers: a gateway takes one without a status for the body of a 200. */
+/** Returns a handler's response as an answer that can carry headers. Gateways treat a response without a status as the body of a 200. */
 export function answerFrom(response: unknown): object {
   if (statusOf(response) !== undefined) return response as object;
   const body = typeof response === "string" ? response : JSON.stringify(response);

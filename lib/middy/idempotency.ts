@@ -1,7 +1,7 @@
 /**
- * A handler that does its work once per idempotency key: whoever asks again, now or later, gets the recorded
- * response. `idempotencyHandler` goes around the handler, and around all of Middy where that is used, so that it
- * records what the caller was told; `idempotencyMiddleware` is the same for Middy's `use`, and belongs first there.
+ * A handler that does its work once per idempotency key. Repeated requests, now or later, get the recorded response. `idempotencyHandler`
+ * wraps the handler, or the whole Middy chain, and so records the response that the caller received. `idempotencyMiddleware` is the same
+ * for Middy's `use`, and must be the first middleware.
  */
 import { idempotencyKeyOf } from "../client/events.js";
 import { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
@@ -20,48 +20,56 @@ import { middlewareOf } from "./middleware.js";
 import type { ProblemCode } from "./problem.js";
 import { problemAnswer, PROBLEMS } from "./problem.js";
 
-/** Options of a handler that works once per key, beside those of the run. The invocation's remaining time bounds all of it. */
+/** Options of an idempotent handler, in addition to those of the run. The invocation's remaining time bounds all of them. */
 export interface IdempotencyOptions<Event, Context> extends Omit<RunOptions, "payload" | "largeResult"> {
-  /** The client, made once outside of the handler. */
+  /** The client, created once outside of the handler. */
   readonly locks: LockClient;
   /**
-   * The idempotency key. Where callers choose theirs, put who they are before it, or one is answered with another's
-   * response: `key("orders", callerOf(event), idempotencyKeyOf(event.headers))`.
-   * @default the request's `Idempotency-Key` header; a request without one is answered 400
+   * The idempotency key. If callers choose their keys, prefix the key with the caller's identity; otherwise a caller can get another
+   * caller's response: `key("orders", callerOf(event), idempotencyKeyOf(event.headers))`.
+   * @default the request's `Idempotency-Key` header; a request without it is answered 400
    */
   readonly key?: (event: Event, context: Context) => string;
   /**
-   * What the run is about, as JSON: the same key with another payload is refused, over HTTP with 422.
-   * @default method, path, query and body of a request over HTTP, the body as parsed JSON (where the event doesn't say its method: all of it but headers and context); of other events nothing: any matches
+   * The payload of the run, as JSON. The same key with another payload is refused, over HTTP with 422.
+   * @default for a request over HTTP: method, path, query and body (the body as parsed JSON), or everything but headers and context if
+   *   the event doesn't have its method where the gateways put it; for other events: none, so any payload matches
    */
   readonly payload?: (event: Event, context: Context) => unknown;
   /**
-   * Which responses are final, and replayed. After any other the same key runs the handler again.
-   * @default those below 500, and those without a status; but not 401, 403, 408, 409, 423, 425 and 429, which say that it is not this caller's turn
+   * Decides which responses are final and replayed. After any other response, the same key runs the handler again.
+   * @default those below 500 and those without a status, except 401, 403, 408, 409, 423, 425 and 429, which say nothing about the work
+   *   itself
    */
   readonly isRecorded?: (response: unknown) => boolean;
-  /** How long to wait for another's response to the same key, in ms; 0 asks once. @default 5 000 for a request over HTTP, else 30 000; at most the remaining time − 1 s */
+  /**
+   * The time to wait for the response of a concurrent run of the same key, in ms; 0 asks once. @default 5 000 for a request over HTTP, else
+   * 30 000; at most the remaining time − 1 s
+   */
   readonly waitMs?: number;
-  /** How often the handler may be started for a key; 0: no end, for who asks again over HTTP decides that. @default 0 */
+  /**
+   * The largest number of times that the handler is started for a key; 0: no limit, because over HTTP the caller decides on retries.
+   * @default 0
+   */
   readonly maxAttempts?: number;
 }
 
-/** Below 500, and yet not what came of the work. */
+/** Statuses below 500 that are not a result of the work. */
 const NOT_NOW: readonly number[] = [401, 403, 408, 409, 423, 425, 429];
-/** The fields of an event that a caller got wrong, rather than whoever put this together. */
+/** The fields whose errors are the caller's mistake, not the application developer's. */
 const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
 
-/** Put into every replayed response over HTTP. */
+/** Added to every replayed response over HTTP. */
 const REPLAYED = { "Idempotent-Replayed": "true" };
 
 /**
- * `handler` once per key; `currentRun()` is the run. An event with a method, or with `headers` or `multiValueHeaders`
- * at its top, is a request over HTTP: what hands one on, such as a state machine, leaves those out. Its response is recorded if it `isRecorded`; an error that it
- * throws makes the next caller start again, a `FinalError` is kept and replayed as `RunFailedError`. Over HTTP, a
- * replay has the header `Idempotent-Replayed: true`, and a key that is still being worked on is answered 409 with
- * Retry-After; elsewhere that throws LockTimeoutError, so that the trigger tries again. A response that can't be kept
- * (over 256 KB) is given once; after that the answer is 409 `result-omitted`.
- * @throws InvalidRequestError naming an option that is wrong
+ * Returns `handler`, run once per key; `currentRun()` is the run. An event with a method, or with `headers` or `multiValueHeaders` at its
+ * top level, is a request over HTTP; a component that forwards requests, such as a state machine, should leave these out. A response is
+ * recorded if it `isRecorded`. An error of the handler makes the next caller start again; a `FinalError` is stored and replayed as
+ * `RunFailedError`. Over HTTP, a replay has the header `Idempotent-Replayed: true`, and a key that is still in progress is answered 409
+ * with Retry-After. For other events, that throws LockTimeoutError, so that the trigger tries again. A response that can't be stored (over
+ * 256 KB) is returned once; after that the answer is 409 `result-omitted`.
+ * @throws InvalidRequestError naming the invalid option
  */
 export function idempotencyHandler<Event, Context, Rest extends readonly unknown[], Result>(
   options: IdempotencyOptions<Event, Context>,
@@ -71,11 +79,11 @@ export function idempotencyHandler<Event, Context, Rest extends readonly unknown
 }
 
 /**
- * The same for Middy: `use` it first. Then what is recorded is what the caller was told, serialized and with all
- * headers; a replay passes by every other middleware. If one of those answers early, nothing is recorded and the key
- * stays taken until the lease is over: put `idempotencyHandler` around Middy then, which doesn't mind.
- * The handler has its run as `context.run`, other middlewares as `request.internal.run`.
- * @throws InvalidRequestError naming an option that is wrong
+ * The same as a Middy middleware: `use` it first. It records the response that the caller received, serialized and with all headers, and a
+ * replay bypasses every other middleware. If another middleware answers early, nothing is recorded and the key stays in progress until the
+ * lease ends. In that case, wrap Middy in `idempotencyHandler`, which handles early answers. The handler has its run as `context.run`, and
+ * other middlewares have it as `request.internal.run`.
+ * @throws InvalidRequestError naming the invalid option
  */
 export function idempotencyMiddleware<Event, Context = unknown>(
   options: IdempotencyOptions<Event, Context>,
@@ -83,12 +91,12 @@ export function idempotencyMiddleware<Event, Context = unknown>(
   return middlewareOf("run", asRun(options), options.isRecorded ?? isFinalResponse);
 }
 
-/** A response that says nothing of the work: the run ends as one that failed, and the caller still gets it. */
+/** A response that is not a result of the work: the run ends as failed, and the caller still gets the response. */
 class NotRecorded extends Error {
   override readonly name = "NotRecorded";
 }
 
-/** How far one call came. */
+/** The progress of one call. */
 interface Progress {
   stage: "before" | "in" | "after";
   run?: Run | undefined;
@@ -129,7 +137,7 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
       return { how: "answered", response: isReplay && http ? replayOf(response, event) : response };
     } catch (error) {
       const { stage, response } = progress;
-      // The work is done, and only its record is not to be had: the caller is told what came of it.
+      // The work is done and only its record is missing: return the response to the caller.
       if (stage === "after" && (error instanceof NotRecorded || codeOf(error) === "result-omitted")) return { how: "answered", response };
       const answer = http ? refusal(error, progress) : undefined;
       if (answer) return { how: "refused", error, answer };
@@ -151,11 +159,11 @@ async function performed(work: (run: Run | undefined) => Promise<unknown>, progr
   return progress.response;
 }
 
-/** What to answer for an error of the run; undefined for one of the handler, or of whoever put this together. */
+/** Returns the answer for an error of the run; undefined for an error of the handler or of its configuration. */
 function refusal(error: unknown, { stage, run, thrown }: Progress): HttpAnswer | undefined {
   if (stage === "before") return refusalBefore(error);
   if (error instanceof LockLostError) {
-    // Taken over: another works on it by now, and whoever asks again gets what comes of that.
+    // The run was taken over: another process works on it now, and a retry gets the result of that.
     if (error !== thrown) return problemAnswer("run-in-progress");
     const lost: unknown = run?.signal.reason;
     return lost instanceof LockLostError && lost.reason !== "released" ? problemAnswer("lease-lost") : undefined;
@@ -165,7 +173,7 @@ function refusal(error: unknown, { stage, run, thrown }: Progress): HttpAnswer |
 
 function refusalBefore(error: unknown): HttpAnswer | undefined {
   if (error instanceof LockTimeoutError) return problemAnswer("run-in-progress", error);
-  // Lost before anybody ran: the invocation is nearly over.
+  // The lease ended before the handler ran: the invocation is nearly over.
   if (error instanceof LockUnavailableError || error instanceof LockLostError) return problemAnswer("unavailable", error);
   if (error instanceof InvalidRequestError) {
     return ASKED_WRONGLY.includes(error.field) ? problemAnswer("invalid-request", { detail: error.message }) : undefined;
@@ -192,7 +200,7 @@ function isFinalResponse(response: unknown): boolean {
 }
 
 function replayOf(response: unknown, event: HttpRequest): unknown {
-  // Only of a gateway it is known that it would make an answer of that.
+  // Only a gateway is known to turn a plain response into an answer.
   if (response === undefined || (statusOf(response) === undefined && !saysMethod(event))) return response;
   const answer = answerFrom(response);
   return { ...answer, headers: withHeaders(answer, REPLAYED) };

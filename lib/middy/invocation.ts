@@ -3,9 +3,9 @@ import type { LockClient } from "../client/lock-client.js";
 import { checkClient, checkFunction, invocationOf } from "./around.js";
 
 /**
- * `handler` with a view of `locks` for each invocation: leases and waits are bounded by its remaining time, and
- * whatever the handler still holds when it ends is released, with its heartbeats, before the sandbox may freeze.
- * @throws InvalidRequestError when `locks` is no client
+ * Returns `handler` with a view of `locks` for each invocation. The invocation's remaining time bounds leases and waits. When the handler
+ * ends, its remaining leases are released and their heartbeats stop, before the sandbox can be frozen.
+ * @throws InvalidRequestError if `locks` is not a client
  */
 export function withInvocation<Event, Context, Result>(
   locks: LockClient,

@@ -1,9 +1,9 @@
 /**
- * The context of an invocation as Lambda's types have it, member by member, so that what Middy makes of ours and of
- * theirs fits. Written out here, since a package that only some have would break the types of all others.
+ * The context of an invocation, member by member as in `@types/aws-lambda`, so that Middy's types fit both. It is written out here because
+ * importing a package that isn't always installed would break the types of every other user.
  */
 
-/** What Lambda hands to a function beside its event: the `Context` of `@types/aws-lambda`, which need not be there. */
+/** The context that Lambda passes to a function: the `Context` of `@types/aws-lambda`, without needing that package. */
 export interface LambdaContext {
   callbackWaitsForEmptyEventLoop: boolean;
   functionName: string;
@@ -22,7 +22,7 @@ export interface LambdaContext {
       }
     | undefined;
   tenantId?: string | undefined;
-  /** What is left until the function is cut off, in ms. */
+  /** The time left until Lambda stops the function, in ms. */
   getRemainingTimeInMillis(): number;
   /** @deprecated Return a promise. */
   done(error?: Error, result?: unknown): void;

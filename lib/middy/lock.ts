@@ -1,6 +1,6 @@
 /**
- * A handler that holds the lock which its event names while it runs. `lockHandler` goes around the handler, so
- * that nothing can come between; `lockMiddleware` is the same for Middy's `use`, and belongs last there.
+ * A handler that runs while it holds the lock named by its event. `lockHandler` wraps the handler, so that nothing can run in between.
+ * `lockMiddleware` is the same for Middy's `use`, and must be the last middleware.
  */
 import { currentLease } from "../client/wrap/reentrancy-guard.js";
 import { LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
@@ -18,40 +18,44 @@ import type { Middleware } from "./middleware.js";
 import { middlewareOf } from "./middleware.js";
 import { problemAnswer } from "./problem.js";
 
-/** Options of a handler that runs under a lock, beside those of the acquire. The invocation's remaining time bounds all of it. */
+/** Options of a handler that runs under a lock, in addition to those of the acquire. The invocation's remaining time bounds all of them. */
 export interface LockHandlerOptions<Event, Context> extends Omit<
   LockedOptions<unknown, readonly [event: Event, context: Context]>,
   "locks"
 > {
-  /** The client, made once outside of the handler. */
+  /** The client, created once outside of the handler. */
   readonly locks: LockClient;
   /**
-   * The key, made from event and context; several (a list) are one set, all or nothing. None (an empty list): nothing
-   * is locked and the handler runs. What it throws is thrown, so check what it reads from an event before.
+   * Makes the key from event and context. A list of several keys is one set, all or nothing. With an empty list, the handler runs without a
+   * lock. An error of this function is thrown, so validate the event fields that it reads.
    */
   readonly key: (event: Event, context: Context) => string | readonly string[];
-  /** How long to wait for the key in ms; 0 asks once. @default 5 000 for a request over HTTP, else 30 000; at most the remaining time − 1 s */
+  /**
+   * The time to wait for the key, in ms; 0 asks once. @default 5 000 for a request over HTTP, else 30 000; at most the remaining time − 1 s
+   */
   readonly waitMs?: number;
   /**
-   * When another still holds the key after `waitMs`: `"wait"` throws LockTimeoutError, so that the trigger tries
-   * again; `"throw"` does so without a wait; `"skip"` ends the invocation well, with undefined: for schedules. A
-   * request over HTTP (an event with a method, or with headers) is answered 423 with Retry-After in each case. @default "wait"
+   * The behaviour if the key is still held after `waitMs`: `"wait"` throws LockTimeoutError, so that the trigger tries again; `"throw"`
+   * does so without a wait; `"skip"` ends the invocation successfully and returns undefined, for schedules. A request over HTTP (an event
+   * with a method, or with headers) is answered 423 with Retry-After in each case.
+   * @default "wait"
    */
   readonly whenHeld?: "wait" | "skip" | "throw";
   /**
-   * When the locks can't be reached: `"throw"` LockUnavailableError (503 with Retry-After over HTTP), `"skip"` (over
-   * HTTP as `"throw"`), or `"proceed"` without the lock. The client's `onEvent` is told of the latter two. @default "throw"
+   * The behaviour if the locks can't be reached: `"throw"` throws LockUnavailableError (503 with Retry-After over HTTP), `"skip"` returns
+   * undefined (over HTTP it acts as `"throw"`), and `"proceed"` runs without the lock. The client's `onEvent` reports the latter two.
+   * @default "throw"
    */
   readonly whenUnavailable?: "throw" | "skip" | "proceed";
 }
 
-/** With these a call may come to nothing, and returns undefined. */
+/** With these options a call can skip the handler and return undefined. */
 type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "skip" };
 
 /**
- * `handler` under the lock that its event names; `currentLease()` is the lease. It is released when the handler ends,
- * however it ends. Was it lost meanwhile, LockLostError is thrown (503 over HTTP), whatever the handler returned.
- * @throws InvalidRequestError naming an option that is wrong
+ * Returns `handler` under the lock that its event names; `currentLease()` is the lease. The lock is released when the handler returns or
+ * throws. If the lease was lost meanwhile, LockLostError is thrown (503 over HTTP), whatever the handler returned.
+ * @throws InvalidRequestError naming the invalid option
  */
 export function lockHandler<Event, Context, Rest extends readonly unknown[], Result>(
   options: LockHandlerOptions<Event, Context> & Skipping,
@@ -69,10 +73,10 @@ export function lockHandler<Event, Context, Rest extends readonly unknown[], Res
 }
 
 /**
- * The same for Middy: `use` it last. Then no other middleware can answer between it and the handler, which would
- * leave the key held until the invocation ends, and everything before it (parsers, validators) has seen to the event.
- * The handler has its lease as `context.lease`, other middlewares as `request.internal.lease`.
- * @throws InvalidRequestError naming an option that is wrong
+ * The same as a Middy middleware: `use` it last. Then no other middleware can answer between it and the handler, which would leave the key
+ * held until the invocation ends, and parsers and validators have already processed the event. The handler has its lease as
+ * `context.lease`, and other middlewares have it as `request.internal.lease`.
+ * @throws InvalidRequestError naming the invalid option
  */
 export function lockMiddleware<Event, Context = unknown>(
   options: LockHandlerOptions<Event, Context>,
@@ -84,7 +88,7 @@ function underLock<Event, Context>(options: LockHandlerOptions<Event, Context>):
   const { locks, key, waitMs, whenHeld = "wait", whenUnavailable = "throw", ...acquire } = options;
   checkClient(locks);
   checkAcquire({ ...acquire, ...(waitMs !== undefined && { waitMs }) });
-  locked({ locks, key, whenHeld, whenUnavailable }, async () => undefined); // Refuses what it can't use, before any call.
+  locked({ locks, key, whenHeld, whenUnavailable }, async () => undefined); // Refuses invalid options before any call.
 
   return async (event, context, work) => {
     const http = isHttp(event);
@@ -96,7 +100,7 @@ function underLock<Event, Context>(options: LockHandlerOptions<Event, Context>):
         locks: locks.forInvocation(invocationOf(context)),
         key,
         ...((waitMs !== undefined || http) && { waitMs: waitMs ?? HTTP_WAIT_MS }),
-        // Somebody waits for an answer, and a call that came to nothing has none.
+        // The sender waits for an answer, and a skipped call has none.
         whenHeld: http && whenHeld === "skip" ? "throw" : whenHeld,
         whenUnavailable: http && whenUnavailable === "skip" ? "throw" : whenUnavailable,
       },
@@ -118,14 +122,14 @@ function underLock<Event, Context>(options: LockHandlerOptions<Event, Context>):
   };
 }
 
-/** Whether the handler was reached, and whether it returned. */
+/** The progress of a call: before the handler, in it, or after it returned. */
 type Stage = "before" | "in" | "after";
 
-/** What to answer for an error of the lock; undefined for one of the handler, or of whoever put this together. */
+/** Returns the answer for an error of the lock; undefined for an error of the handler or of its configuration. */
 function refusal(error: unknown, stage: Stage, lease: Lease | LeaseSet | undefined): HttpAnswer | undefined {
   if (stage !== "before")
     return error instanceof LockLostError && (stage === "after" || lease?.state === "lost") ? problemAnswer("lease-lost") : undefined;
   if (error instanceof LockTimeoutError) return problemAnswer("locked", error);
-  // Lost before anybody ran: the invocation is nearly over.
+  // The lease ended before the handler ran: the invocation is nearly over.
   return error instanceof LockUnavailableError || error instanceof LockLostError ? problemAnswer("unavailable", error) : undefined;
 }

@@ -1,18 +1,17 @@
 /**
- * What wraps a handler, turned inside out for Middy, which calls one function before the handler and another after
- * it: `before` starts the call under the lease, whose work is a promise; `after` and `onError` settle that promise
- * with what the handler came to, and wait for the rest. So there is one way to hold, to lose and to end, not two.
+ * The logic around a handler as a Middy middleware. Middy calls one function before the handler and another after it. `before` starts the
+ * call under the lease, with a pending promise as its work. `after` and `onError` settle that promise with the handler's outcome and wait
+ * for the rest. So wrapper and middleware share one code path for acquire, loss and release.
  *
- * Middy (6 and 7) calls neither `after` nor `onError` when a later middleware's `before` answers early, and no
- * further `after` or `onError` once one of those returned something. Then the promise stays open, and the lease
- * ends half a second before the invocation does.
+ * Middy (6 and 7) calls neither `after` nor `onError` when a later middleware's `before` answers early, and no further `after` or `onError`
+ * once one of those returned something. Then the promise stays open, and the lease ends half a second before the invocation does.
  */
 import type { Around, Outcome } from "./around.js";
 import type { HttpAnswer } from "./http.js";
 import { withHeaders } from "./http.js";
 import type { LambdaContext } from "./lambda-context.js";
 
-/** A request on its way through Middy: as much as is used here, so that this needs no types of Middy's. */
+/** A request on its way through Middy, with only the fields used here, so that no Middy types are needed. */
 export interface MiddlewareRequest<Event, Context, Added> {
   event: Event;
   context: Context;
@@ -22,14 +21,14 @@ export interface MiddlewareRequest<Event, Context, Added> {
   internal: Added;
 }
 
-/** A middleware for Middy's `use`. `Added` is what it puts into `request.context` and `request.internal`. */
+/** A middleware for Middy's `use`. `Added` is the type of its additions to `request.context` and `request.internal`. */
 export interface Middleware<Event, Context, Added> {
   before(request: MiddlewareRequest<Event, LambdaContext & Context & Added, Added>): Promise<void>;
   after(request: MiddlewareRequest<Event, LambdaContext & Context & Added, Added>): Promise<void>;
   onError(request: MiddlewareRequest<Event, LambdaContext & Context & Added, Added>): Promise<void>;
 }
 
-/** A call whose handler runs now. */
+/** A call whose handler is running. */
 interface Begun {
   readonly finish: (response: unknown) => void;
   readonly fail: (error: unknown) => void;
@@ -37,9 +36,10 @@ interface Begun {
 }
 
 /**
- * `around` as a middleware that shows what it holds under `name`.
- * @param isAnswer whether a response that another middleware made of an error is what the call came to
+ * Returns `around` as a middleware that shows the lease or run under `name`.
+ * @param isAnswer returns true if a response that another middleware made of an error counts as the outcome of the call
  */
+// Over 60 lines: the three phases of a middleware share what they know of a request.
 export function middlewareOf<Event, Context, Under, Name extends string>(
   name: Name,
   around: Around<Event, Context, Under>,
@@ -50,7 +50,7 @@ export function middlewareOf<Event, Context, Under, Name extends string>(
   const begun = new WeakMap<Request, Begun>();
   const owed = new WeakMap<Request, HttpAnswer>();
 
-  /** Throws the refusal, so that error handlers and loggers hear of it; `onError` then answers. */
+  /** Throws the refusal, so that error handlers and loggers see it; `onError` then sets the answer. */
   function refuse(request: Request, outcome: Outcome): void {
     if (outcome.how === "answered") return;
     owed.set(request, outcome.answer);
@@ -98,14 +98,14 @@ export function middlewareOf<Event, Context, Under, Name extends string>(
         const answered = request.response !== undefined && isAnswer(request.response);
         await end(request, ({ finish, fail }) => (answered ? finish(request.response) : fail(request.error)));
       } catch (error) {
-        // Not what the handler threw: its hold was lost, which is what the caller must know.
+        // This is not the handler's error: the lease was lost, and the caller must know that.
         if (error !== request.error) {
           request.error = error;
           if (!owed.has(request)) request.response = undefined;
         }
       }
       const answer = owed.get(request);
-      // What others added to the response, such as CORS headers, stays.
+      // Keep what other middlewares added to the response, such as CORS headers.
       if (answer) request.response = { ...answer, headers: withHeaders(request.response, answer.headers) };
     },
   };

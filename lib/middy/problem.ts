@@ -1,7 +1,6 @@
 /**
- * What is answered over HTTP in the place of a handler that did not run, or whose answer can't be given: a problem
- * document (RFC 9457) with the members that the service's own have. It names no key and no holder, for whoever
- * reads it is the application's user.
+ * The HTTP answer when a handler did not run or its response can't be returned: a problem document (RFC 9457) with the same members as the
+ * service's own. It names no key and no holder, because the application's users read it.
  */
 import type { RetryAdvice } from "../core/errors.js";
 import { PROBLEM_TYPE } from "../wire/problem.js";
@@ -29,12 +28,12 @@ export const PROBLEMS = {
 /** The `code` of a problem. */
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** After these the handler did run, in whole or in part. */
+/** After these problems, the handler ran completely or partly. */
 const INDEFINITE: ReadonlySet<ProblemCode> = new Set(["result-omitted", "not-recorded", "lease-lost"]);
-/** When nobody knows when to come again. */
+/** The time until a retry when no better one is known, in ms. */
 const RETRY_AFTER_MS = 1000;
 
-/** The answer for `code`; `detail` is a sentence about this request. */
+/** Returns the answer for `code`; `detail` is a sentence about this request. */
 export function problemAnswer(
   code: ProblemCode,
   { retryAfterMs = RETRY_AFTER_MS, detail }: { retryAfterMs?: number | undefined; detail?: string } = {},

@@ -1,4 +1,4 @@
-/** The handler of an SQS queue whose event source has `ReportBatchItemFailures`: one run per message, in order where the queue has one. */
+/** The handler of an SQS queue whose event source has `ReportBatchItemFailures`: one run per message, in order for FIFO queues. */
 import type { BatchOptions, BatchRecord } from "../client/events.js";
 import { runBatch } from "../client/events.js";
 import type { LockClient } from "../client/lock-client.js";
@@ -6,32 +6,32 @@ import type { Run } from "../client/run/run-once.js";
 import { checkRun } from "../client/run/run-options.js";
 import { checkClient, checkFunction, invocationOf } from "./around.js";
 
-/** A message as SQS hands it to a function. */
+/** A message as SQS passes it to a function. */
 export interface SqsMessage extends BatchRecord {
   /** The queue's ARN: a FIFO queue's name ends in `.fifo`. */
   readonly eventSourceARN?: string;
   readonly attributes?: { readonly MessageGroupId?: string | undefined };
 }
 
-/** Options of a queue's handler, beside those of the runs. */
+/** Options of a queue's handler, in addition to those of the runs. */
 export interface SqsHandlerOptions<Message extends SqsMessage> extends Omit<BatchOptions<Message>, "inOrder"> {
-  /** The client, made once outside of the handler. */
+  /** The client, created once outside of the handler. */
   readonly locks: LockClient;
 }
 
-/** What SQS is answered, as its own types have it. */
+/** The response to SQS, as in its own types. */
 export interface SqsResponse {
   batchItemFailures: { itemIdentifier: string }[];
 }
 
-/** Groups of a FIFO queue that are worked on at once. */
+/** The number of groups of a FIFO queue that are processed concurrently. */
 const GROUPS_AT_ONCE = 10;
 
 /**
- * `work` once per message, however often the queue delivers it. Messages that fail, that another works on just now,
- * or that could not be begun in time come again. Of a FIFO queue, the messages of a group are worked on one after the
- * other, and after one that failed the rest of its group comes again with it; other groups go on beside it.
- * @throws InvalidRequestError naming an option that is wrong
+ * Runs `work` once per message, however often the queue delivers it. A message is delivered again if it fails, if another process works on
+ * it, or if it could not be started in time. In a FIFO queue, the messages of a group are processed in order, and after a failure the rest
+ * of the group is delivered again; other groups continue.
+ * @throws InvalidRequestError naming the invalid option
  */
 export function sqsHandler<Message extends SqsMessage>(
   options: SqsHandlerOptions<Message>,
@@ -40,7 +40,7 @@ export function sqsHandler<Message extends SqsMessage>(
   const { locks, ...batch } = options;
   const { keyFor, payloadFor, onFailure, ...run } = batch;
   checkClient(locks);
-  checkRun(run); // Here, and not as the failure of every message.
+  checkRun(run); // Checked once here; otherwise every message would fail.
   for (const [name, option] of Object.entries({ keyFor, payloadFor, onFailure })) if (option !== undefined) checkFunction(name, option);
   checkFunction("work", work);
 
@@ -63,7 +63,7 @@ export function sqsHandler<Message extends SqsMessage>(
   };
 }
 
-/** The messages by their group, each group in the order of its messages. */
+/** Returns the messages by group, each group in delivery order. */
 function groupsOf<Message extends SqsMessage>(messages: readonly Message[]): ReadonlyMap<string, readonly Message[]> {
   const groups = new Map<string, Message[]>();
   for (const message of messages) {

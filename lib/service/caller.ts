@@ -1,25 +1,25 @@
-/** Whose behalf the service acts on. What a gateway vouched for, never what a request says of itself. */
+/** The caller that the service acts for, as the gateway authenticated it. A request's own claims never count. */
 import { digestOf } from "../core/canonical.js";
 
-/** How a namespace may be named by whoever names it: no `/`, which ends it in the table's keys. */
+/** The form of a namespace. It has no `/`, which ends it in the table's keys. */
 export const NAMESPACE = /^[A-Za-z0-9._:~%-]{1,200}$/;
 
-/** The namespace of every caller of a table that has no tenants, whichever way the caller comes in. */
+/** The namespace of every caller of a table without tenants, whichever way the caller comes in. */
 export const SHARED_NAMESPACE = "default";
 
-/** 72 bits: principals are told apart by them, and every write of a record is paid by its size. */
+/** 72 bits: enough to distinguish principals, and short, because DynamoDB charges every write by the record's size. */
 const DIGEST_CHARS = 12;
 
-/** The form of a principal that commands and records have: as short for every caller, whatever the gateway calls it. */
+/** Returns the form of a principal in commands and records: equally short for every caller, whatever the gateway calls it. */
 export function digestOfPrincipal(principal: string): string {
   return digestOf(principal).slice(0, DIGEST_CHARS);
 }
 
-/** Who asks, as the gateway authenticated them. */
+/** An authenticated caller. */
 export interface Caller {
-  /** Who may renew and release what this caller acquires. */
+  /** The principal that may renew and release this caller's leases. */
   readonly principal: string;
-  /** Whose keys these are; no `/`. Callers of different namespaces never meet. */
+  /** The namespace of the caller's keys; no `/`. Callers of different namespaces never share a key. */
   readonly namespace: string;
   readonly requestId: string;
 }

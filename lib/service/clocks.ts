@@ -1,7 +1,7 @@
 /**
- * The two clocks of a request. Each decision takes the one whose error is safe (core/time.ts), so that
- * any error of one is harmless while the other is right: with one of three handlers off by ±10 s, a
- * single clock broke mutual exclusion in 2419 of 3000 simulated histories, two clocks in none.
+ * The two clocks of a request. Each decision uses the one whose error is safe (core/time.ts), so that any error of one
+ * is harmless while the other is right. With one of three handlers off by ±10 s, a single clock broke mutual exclusion
+ * in 2419 of 3000 simulated histories, two clocks in none.
  */
 import { refuse } from "../core/errors.js";
 import type { Refusal } from "../core/errors.js";
@@ -10,21 +10,21 @@ import { elapsedMs, instantOf } from "../core/time.js";
 import type { Clock, ClockReading } from "../core/time.js";
 import type { ReadClocks } from "../store/port.js";
 
-/** Between which times the second clock says it is now; undefined while it has said nothing. */
+/** Bounds of the second clock's present time. */
 export interface ClockBounds {
   readonly lowMs: number;
   readonly highMs: number;
 }
 
-/** The clocks of a request; vague while a look at the table would tell more of them. */
+/** The clocks of a request. They are stale while a read of the table would narrow their interval. */
 export type RequestClocks = ReadClocks & { readonly isStale?: () => boolean };
 
-/** A second clock known no better than this is asked again before anything rests on it. */
+/** The second clock is read again before a decision if its bounds are further apart than this, in ms. */
 const STALE_MS = 2500;
 
 /**
- * The clocks of one request to a function: its own, and the gateway's from when the request arrived and
- * as far as time went on since. Undefined without a gateway (a direct invocation): one clock has to do.
+ * Makes the clocks of one request to a function: its own, and the gateway's time at the request's arrival plus the time
+ * elapsed since. A direct invocation has no gateway, and its clock interval has no width.
  */
 export function gatewayClocks(clock: Clock, gatewayTimeMs: number | undefined): ReadClocks {
   const arrived = instantOf(clock);
@@ -38,8 +38,8 @@ export function gatewayClocks(clock: Clock, gatewayTimeMs: number | undefined): 
 }
 
 /**
- * The clocks of a client straight on the table: its own and the one the table's answers show. Before
- * the first answer, and after a long silence or a freeze, they are vague: nothing is written by them.
+ * Makes the clocks of a direct client: its own, and the table's from its responses. They are stale before the first
+ * response, and after a long silence or a freeze. Nothing is written by stale clocks.
  */
 export function tableClocks(clock: Clock, tableTime: () => ClockBounds | undefined): RequestClocks {
   const isStale = (): boolean => {
@@ -54,10 +54,10 @@ function readingOf(ownMs: number, second: ClockBounds | undefined): ClockReading
   return { earliestMs: Math.floor(Math.min(ownMs, second.lowMs)), latestMs: Math.ceil(Math.max(ownMs, second.highMs)) };
 }
 
-/** The two clocks disagree by more than the guard: nothing but the end of a lease is decided by them. */
+/** The two clocks disagree by more than the guard. Only the end of a lease may be decided by them. */
 export class ClockSkew extends Error {
   override readonly name = "ClockSkew";
-  /** The answer to the request that would have rested on them. */
+  /** The answer to the request that needed them. */
   readonly refusal: Refusal;
 
   constructor({ earliestMs, latestMs }: ClockReading) {
@@ -67,7 +67,7 @@ export class ClockSkew extends Error {
   }
 }
 
-/** `clocks`, with the guard on the very reading that a decision rests on: each one throws {@link ClockSkew} where they disagree. */
+/** Guards `clocks`: a reading throws {@link ClockSkew} if the clocks disagree. Each decision uses a reading that was checked. */
 export function guarded(clocks: ReadClocks): ReadClocks {
   return () => {
     const reading = clocks();

@@ -1,4 +1,4 @@
-/** The use cases of locks, and of every lease: defaults filled in, one request each. */
+/** The operations on locks, and on every lease: they fill in defaults and send one request each. */
 import { digestOf } from "../core/canonical.js";
 import { check } from "../core/lock/check.js";
 import type { Acquire, Held, Waiting } from "../core/commands.js";
@@ -14,25 +14,26 @@ import type { Requests } from "./request.js";
 import { given, HEALTH_KEY } from "./request.js";
 import { watch } from "./watch.js";
 
-/** 96 bits: enough to tell apart what one key ever sees, and nothing of what it was made from. */
+/** 96 bits: enough to distinguish everything that one key ever sees, without revealing the input. */
 const DIGEST_CHARS = 16;
 
-/** The operations on locks. */
+/** Makes the operations on locks. */
 export function lockOperations(requests: Requests): LockApi {
   const { apply, read, store, clocks, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;
   const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
 
   return {
-    async acquire({ kind: _locks, waitMs, ...request }, { signal } = {}) {
+    async acquire({ kind: _locks, waitMs, ...request }, options) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
       const answer = await apply(command);
-      // Only who is next is kept: a herd never occupies the service.
+      // Only the next waiter is held in the service, so a herd never occupies it.
       if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
       const { key, leaseId } = command;
+      const signal = options?.signal;
       const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
       const seen = await read(
         { key },
@@ -76,20 +77,29 @@ export function lockOperations(requests: Requests): LockApi {
   };
 }
 
-/** Whether all there is to do is to wait. */
+/** True if the caller can only wait. */
 function isPatient(answer: Held | Waiting | Refusal): boolean {
   return answer.ok && "state" in answer && answer.retryAfterMs > 0;
 }
 
-/** Defaults filled in, and the digest by which the same acquire is told from another under its id. */
+/** Fills in defaults, and adds the hash that distinguishes this acquire from a different one under the same id. */
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
-  const requestHash = digestOf([leaseMs, owner, mode, limit, permits, scope, meta, priority]).slice(0, DIGEST_CHARS);
+  const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority]);
   return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, ...given({ scope, meta }) };
 }
 
-/** What no key could be asked for. */
+/** The digest of the latest parameters: most callers always send the same. */
+let lastParams = { text: "", digest: "" };
+
+function digestOfParams(parameters: readonly unknown[]): string {
+  const text = JSON.stringify(parameters);
+  if (text !== lastParams.text) lastParams = { text, digest: digestOf(parameters).slice(0, DIGEST_CHARS) };
+  return lastParams.digest;
+}
+
+/** Refuses parameters that no key could grant. */
 function refuseParameters({ mode, limit, permits }: Pick<Acquire, "mode" | "limit" | "permits">): Refusal | undefined {
   if (permits > limit) return refuse("invalid-request", { field: "permits", detail: `permits: must be at most the limit of ${limit}` });
   if (mode === "shared" && limit > 1)

@@ -1,6 +1,6 @@
 /**
- * The log: one line per change of who holds a key, and per refusal, from which one can rebuild who held
- * what when, and why the others did not. Never a whole leaseId, a scope or a request body.
+ * The log: one line per change of a key's holders and per refusal. From the lines you can reconstruct who held a key
+ * when, and why others did not. A line never contains a whole leaseId, a scope or a request body.
  */
 import { createHash } from "node:crypto";
 import type { LeaseEvent } from "../core/commands.js";
@@ -11,7 +11,7 @@ import type { Kind } from "../core/api/locks.js";
 import type { Caller } from "./caller.js";
 import { digestOfPrincipal } from "./caller.js";
 
-/** One line. `lease` is a hash of the leaseId: the same lease has the same hash, and it proves nothing. */
+/** A line of the log. `lease` is a hash of the leaseId: the same for the same lease, and no proof of the hold. */
 export interface LogLine {
   readonly event: LeaseEvent["event"] | "refused";
   readonly namespace: string;
@@ -21,43 +21,47 @@ export interface LogLine {
   readonly operateAtMs: number;
   readonly owner?: string;
   /**
-   * The lease's: in full where it is the caller's own; of another's lease the digest that its record keeps, and the line
-   * of its grant, with the same `lease`, has it in full. Of a refusal, the caller's.
+   * The lease's principal. For the caller's own lease it is in full. For another caller's lease it is the digest from
+   * the record; the line of that lease's grant, with the same `lease`, has it in full. For a refusal it is the
+   * caller's.
    */
   readonly principal: string;
-  /** Who asked, in full, where the lease is somebody else's: who took it over, broke it, or holds what was handed on. */
+  /** The caller's principal in full, where the lease is another caller's: the one that took it over, broke it, or got the transfer. */
   readonly by?: string;
   readonly requestId: string;
   readonly lease?: string;
   readonly fencingToken?: number;
-  /** From the making of the leaseId to its grant. */
+  /** Time from the making of the leaseId to its grant, in ms. */
   readonly waitedMs?: number;
   readonly heldMs?: number;
-  /** What a change of mode made of the lease. */
+  /** The lease's mode after a change of mode. */
   readonly mode?: LeaseEvent["mode"];
-  /** Of one that joined a queue: its place in it, 1 being next. */
+  /** The place of a waiter that joined the queue; 1 is next. */
   readonly position?: number;
-  /** Of a run: which attempt, and what came of it. */
+  /** For a run: the number of the attempt, and its outcome. */
   readonly attempt?: number;
   readonly outcome?: LeaseEvent["outcome"];
   readonly reason?: string;
-  /** It had happened before; this request only asked again, as one does whose answer was lost. */
+  /** It had happened before, and this request only repeated it, for example after a lost response. */
   readonly repeated?: true;
 }
 
-/** A key, and what it names. */
+/** A key and its kind. */
 interface KeyOfKind {
   readonly kind: Kind;
   readonly key: string;
 }
 
-/** Nobody knows what an engine quotes in its errors. */
+/** Matches leaseIds in an engine's error message, which may quote anything. */
 const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Where lines go. Must not throw; called after the write. */
+/** Receives the lines. Must not throw; called after the write. */
 export type Log = (line: LogLine) => void;
 
-/** The line for something that happened to a lease of `key`. */
+/** A log that drops all lines; the service does not make them. */
+export const NO_LOG: Log = () => undefined;
+
+/** Makes the line for an event of a lease of `key`. */
 export function eventLine(of: KeyOfKind, event: LeaseEvent, caller: Caller, operateAtMs: number, reason?: string): LogLine {
   const { leaseId, event: name, ...rest } = event;
   const isOwn = event.principal === digestOfPrincipal(caller.principal);
@@ -72,7 +76,7 @@ export function eventLine(of: KeyOfKind, event: LeaseEvent, caller: Caller, oper
   };
 }
 
-/** The line for a refusal. */
+/** Makes the line for a refusal. */
 export function refusalLine(
   request: KeyOfKind & { readonly leaseId?: string; readonly owner?: string | undefined },
   refusal: Refusal,
@@ -95,12 +99,12 @@ function common({ kind, key }: KeyOfKind, caller: Caller, operateAtMs: number) {
   return { namespace, kind: kind === "runs" ? "run" : "lock", ...partsOfKey(key), operateAtMs, requestId } as const;
 }
 
-/** What an engine said, each leaseId in it as the log has it. */
+/** Returns an engine's message with every leaseId hashed as in the log. */
 export function withoutLeaseIds(text: string): string {
   return text.replace(LEASE_ID, hashLeaseId);
 }
 
-/** Tells leases apart without telling what they are. */
+/** Hashes a leaseId: the hash distinguishes leases without revealing their ids. */
 function hashLeaseId(leaseId: string): string {
   return createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 }

@@ -1,4 +1,4 @@
-/** Values that runs keep: as text in the record where they are small, else on an item of their own. */
+/** Values that runs store: a small one as text in the record, a large one in an item of its own. */
 import { digestOf } from "../core/canonical.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
@@ -6,13 +6,13 @@ import { LIMITS } from "../core/limits.js";
 import type { Payload } from "../core/record.js";
 import type { Address, LockStore } from "../store/port.js";
 
-/** A value to be kept: what the record says of it, and its text where that is too large for the record. */
+/** A value to store: its part in the record, and its text if that is too large for the record. */
 export interface Packed {
   readonly payload: Payload;
   readonly largeText?: string;
 }
 
-/** `value` as it is kept, or 413 naming the field. */
+/** Converts `value` to its stored form, or refuses it with 413 naming the field. */
 export function pack(field: string, value: unknown, maxBytes: number): { readonly ok: true; readonly packed: Packed } | Refusal {
   const text = JSON.stringify(value);
   const bytes = new TextEncoder().encode(text).length;
@@ -21,7 +21,7 @@ export function pack(field: string, value: unknown, maxBytes: number): { readonl
   return { ok: true, packed: bytes <= LIMITS.inlineBytes ? { payload: { ...payload, text } } : { payload, largeText: text } };
 }
 
-/** The value of `payload`; undefined when there is none, or its item is gone. */
+/** Returns the value of `payload`; undefined without a payload, or if its item was collected. */
 export async function unpack(store: LockStore, address: Address, payload: Payload | undefined): Promise<unknown> {
   const text = payload && (payload.text ?? (await store.readPayload(address, payload.digest)));
   return text === undefined ? undefined : JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * What every use case goes through: one reading of the clocks before anything is decided, the store
- * asked, the outcome logged, trouble told as a refusal. It knows who calls, and nothing of HTTP.
+ * The path of every request: read the clocks, call the store, log the outcome, and convert failures to refusals. It
+ * knows the caller, and nothing of HTTP.
  */
 import type { AnswerTo, Command } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
@@ -17,68 +17,69 @@ import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { ClockSkew, guarded } from "./clocks.js";
 import type { Log } from "./log.js";
-import { eventLine, refusalLine, withoutLeaseIds } from "./log.js";
+import { eventLine, NO_LOG, refusalLine, withoutLeaseIds } from "./log.js";
 
-/** What the service is made of. */
+/** The parts of the service. */
 export interface ServiceDeps {
   readonly store: LockStore;
   readonly log: Log;
-  /** For the pauses of a request that waits; what is decided is decided by the request's own clocks. */
+  /** For the pauses of a waiting request. Decisions use the request's own clocks. */
   readonly clock: Clock;
   /**
-   * For how long a request that waits may be held, in ms, from 0 to 5 000; 0 answers it at once with when to come again.
-   * Whatever serves it is occupied meanwhile. @default 5 000
+   * The longest that the service may hold a waiting request, in ms, from 0 to 5 000. With 0, it answers at once with
+   * the time of the next poll. A held request occupies its function or process. @default 5 000
    */
   readonly serverWaitMs?: number;
-  /** Whether the caller is told what the store said, which only who owns the store should be. @default false */
+  /** True to include the store's own message in an answer, which only the owner of the store should see. @default false */
   readonly exposeCause?: boolean;
 }
 
-/** What an operation adds to its lines in the log. */
+/** Options for an operation's lines in the log. */
 export interface Logging {
-  /** Why somebody did it, in their words. */
+  /** The operator's reason, in their words. */
   readonly reason?: string;
-  /** A refusal that is not the last word: who gets it logs it, when it is. */
+  /** A refusal that this operation does not log. Its caller logs it when it becomes the final answer. */
   readonly deferLog?: ErrorCode;
 }
 
-/** What is read. */
+/** A read. */
 export interface ReadRequest {
   readonly key?: string;
   readonly kind?: Kind | undefined;
-  /** False: it is answered also while the table isn't. @default true */
+  /** False if it is answered even while the table isn't available. @default true */
   readonly needsTable?: boolean;
 }
 
-/** One caller's requests of one kind of key. */
+/** One caller's requests. */
 export interface Requests {
   readonly store: LockStore;
   readonly caller: Caller;
-  /** The caller's principal, as commands and records have it. */
+  /** The caller's principal, in the form of commands and records. */
   readonly principal: string;
-  /** The request's clocks, which throw {@link ClockSkew} where they disagree: whatever is decided or told rests on a reading that was guarded. */
+  /** The request's clocks, which throw {@link ClockSkew} if they disagree. So every decision and answer uses a checked reading. */
   readonly clocks: ReadClocks;
   readonly clock: Clock;
-  /** For how long a request may be held, in ms. */
+  /** The longest that a request may be held, in ms. */
   readonly serverWaitMs: number;
-  /** Decides and logs. Clocks that disagree decide nothing but the end of a lease. */
+  /** Decides a command and logs it. If the clocks disagree, only the end of a lease is decided. */
   readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
-  /** The same of several keys, all or nothing: an answer for each, or why none could be decided. */
+  /** Decides commands on several keys, all or nothing. Returns an answer for each, or the reason why none could be decided. */
   readonly applyAll: <C extends Command & { readonly leaseId: LeaseId }>(
     commands: readonly C[],
   ) => Promise<readonly (AnswerTo<C> | undefined)[] | Refusal>;
-  /** Logs a refusal that was decided here, and passes it on. */
+  /** Logs a refusal that was decided here, and returns it. */
   readonly refused: (request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string) => Refusal;
-  /** What reading alone answers; only trouble is logged. */
+  /** Answers from a read alone, and logs only failures. */
   readonly read: <T>(request: ReadRequest, read: () => Promise<T>) => Promise<T | Refusal>;
 }
 
 const HAS_TENANTS = "this table has tenants, each with a namespace of its own";
 
-/** A key that is only ever read: to see whether the table answers, and what its clock says. */
+/** A key that is only ever read: to check that the table answers, and to read its clock. */
 export const HEALTH_KEY = "health";
 
-/** Requests on `caller`'s behalf, by these clocks. */
+/** Makes the requests of `caller`, by these clocks. */
+// Over 60 lines: every use case goes through these, and they share the request.
 export function requests(
   { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, exposeCause = false }: ServiceDeps,
   caller: Caller,
@@ -87,18 +88,18 @@ export function requests(
   const { namespace } = caller;
   const clocks = guarded(unguarded);
 
-  /** The time that a line in the log has: where the clocks disagree, the later one may be days ahead, and nobody looks for a line there. */
+  /** Returns the time for a line in the log. If the clocks disagree, the latest may be days ahead, where nobody would look for the line. */
   function logTimeMs(): number {
     const reading = unguarded();
     return isSkewed(reading) ? reading.earliestMs : reading.latestMs;
   }
 
   function refused(request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string): Refusal {
-    log(refusalLine(request, refusal, caller, logTimeMs(), cause));
+    if (log !== NO_LOG) log(refusalLine(request, refusal, caller, logTimeMs(), cause));
     return refusal;
   }
 
-  /** A store that failed, logged with what it said; or clocks that disagree. */
+  /** Converts an error to a refusal: a failure of the store, which is logged with its message, or skewed clocks. */
   function failed(request: Parameters<typeof refusalLine>[0], error: unknown): Refusal {
     if (error instanceof ClockSkew) return refused(request, error.refusal);
     const refusal = storeRefusal(error);
@@ -108,8 +109,8 @@ export function requests(
   }
 
   /**
-   * Two clients of a table exclude each other only if all callers share one namespace, or none of them does. The
-   * table says which; reading that is also the look by which a client straight on the table learns the table's clock.
+   * Refuses a namespace that contradicts the table's tenancy. Two clients of a table exclude each other only if all
+   * callers share one namespace, or none of them does. The same read shows a direct client the table's clock.
    */
   async function refuseNamespace(): Promise<Refusal | undefined> {
     const mine = namespace === SHARED_NAMESPACE ? "shared" : "tenants";
@@ -137,7 +138,7 @@ export function requests(
         if (unguarded.isStale?.()) await store.read(address);
         const atMs = logTimeMs();
         const { answer, events } = await store.apply(address, command, command.type === "release" ? unguarded : clocks);
-        for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, atMs, reason));
+        if (log !== NO_LOG) for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, atMs, reason));
         if (answer.ok) return answer;
         return answer.code === deferLog ? answer : refused(request, answer);
       } catch (error) {
@@ -184,19 +185,19 @@ export function requests(
   };
 }
 
-/** Only the members that are there. */
+/** Returns only the members that are defined. */
 export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
 
-/** A store that failed, as the caller is told: whether it may have happened, and nothing of the inside. */
+/** Returns the caller's refusal for a failed store: if the operation may have happened, and no internal details. */
 function storeRefusal(error: unknown): Refusal {
   if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
   if (!(error instanceof StoreUnavailable)) throw error;
   if (error instanceof StoreNotConfigured) return refuse("not-configured", { definite: error.definite });
   if (error.definite && error.throttled) return refuse("throttled", { retryAfterMs: 500 });
-  // A request that the table refused would be refused again in a moment: the caller hears it now.
+  // The table refused this request and would refuse an immediate retry, so the caller gets the refusal now.
   return refuse("unavailable", { definite: error.definite, ...(error.definite && { retry: "later" }), retryAfterMs: 500 });
 }

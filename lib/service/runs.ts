@@ -1,7 +1,7 @@
 /**
- * The use cases of runs. What is large is kept before the record speaks of it, and only for the lease
- * that holds the run: a zombie's result is not stored. A caller who waits is answered as soon as the
- * record says something new, looking at it and not writing to it meanwhile.
+ * The operations on runs. A large value is stored before the record refers to it, and only for the lease that holds the
+ * run: a zombie's result is not stored. A waiting caller is answered as soon as the record changes. Until then the
+ * service only reads the record, and writes nothing.
  */
 import { digestOf } from "../core/canonical.js";
 import type { Complete, Finished, Held, Renew, Running } from "../core/commands.js";
@@ -17,60 +17,33 @@ import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
 import type { Address } from "../store/port.js";
+import type { Caller } from "./caller.js";
 import type { Packed } from "./payloads.js";
 import { pack, unpack } from "./payloads.js";
 import type { Requests } from "./request.js";
 import { given } from "./request.js";
 import { watch } from "./watch.js";
 
-/** What is said of a result that isn't there. */
+/** The answer's mark for a result that is not stored. */
 const OMITTED = { resultOmitted: true } as const;
 
-/** The operations on runs, and the renewal of their leases. */
-export function runOperations(requests: Requests): RunApi & { renew(request: RenewRequest): Promise<Held | Refusal> } {
-  const { apply, read, store, clocks, clock, serverWaitMs, caller, principal } = requests;
-  const { namespace } = caller;
-  const addressOf = (key: string): Address => ({ namespace, kind: "runs", key });
+/** Makes the operations on runs, and the renewal of their leases. */
+export function runOperations(requests: Requests): RunApi & RenewsRuns {
+  return { ...startOperations(requests), ...leaseOperations(requests), ...readOperations(requests) };
+}
 
-  /** The payload, its large text kept on its own item if `leaseId` holds the run. Whoever doesn't is refused for it. */
-  async function keep(
-    { payload, largeText }: Packed,
-    key: string,
-    leaseId: string,
-  ): Promise<{ readonly ok: true; readonly payload: Payload }> {
-    if (largeText === undefined) return { ok: true, payload };
-    const record = await store.read(addressOf(key));
-    if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
-    const ttlAtSec = payloadTtlAtSec(record, record.run, clocks());
-    await store.keepPayload(addressOf(key), { ...payload, ttlAtSec }, largeText);
-    return { ok: true, payload: { ...payload, ttlAtSec } };
-  }
+/** The renewal of a run's lease, which other operations share with locks. */
+interface RenewsRuns {
+  renew(request: RenewRequest): Promise<Held | Refusal>;
+}
 
-  /**
-   * The answer with its values. They may have to be read, and that may fail: then the start has happened all
-   * the same, and the same request finds it.
-   */
-  async function told(key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
-    const whole = await read({ key, kind: "runs" }, () => values(key, answer));
-    return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
-  }
+function addressOf({ namespace }: Caller, key: string): Address {
+  return { namespace, kind: "runs", key };
+}
 
-  async function values(key: string, answer: Running | Finished): Promise<Started | Replayed> {
-    if (answer.state === "running") {
-      const { checkpoint, outlived, ...rest } = answer;
-      if (outlived) await store.keepPayload(addressOf(key), outlived);
-      return { ...rest, ...given({ checkpoint: await unpack(store, addressOf(key), checkpoint) }) };
-    }
-    const { payload, omitted, ...rest } = answer;
-    const value = await unpack(store, addressOf(key), payload);
-    const isGone = omitted ?? (payload !== undefined && value === undefined);
-    return {
-      ...rest,
-      ...(value !== undefined && { [answer.state === "failed" ? "error" : "result"]: value }),
-      ...(isGone && OMITTED),
-    };
-  }
-
+/** Starts a run, and forgets one. */
+function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun"> {
+  const { apply, read, clocks, clock, serverWaitMs, caller, principal } = requests;
   return {
     async start(request, { signal }: CallOptions = {}) {
       const { key, waitMs = 0 } = request;
@@ -78,12 +51,14 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       const began = instantOf(clock);
       for (;;) {
         const answer = await apply(command, "runs", { deferLog: "run-in-progress" });
-        if (answer.ok) return told(key, answer);
+        if (answer.ok) return told(requests, key, answer);
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
         const seen = await read({ key, kind: "runs" }, async () => {
           const record =
-            leftMs > 0 ? await watch(requests, addressOf(key), leftMs, (now) => !now || !isRunning(now, clocks()), signal) : undefined;
+            leftMs > 0
+              ? await watch(requests, addressOf(caller, key), leftMs, (now) => !now || !isRunning(now, clocks()), signal)
+              : undefined;
           return { ok: true as const, record };
         });
         if (!seen.ok) return seen;
@@ -94,23 +69,31 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       }
     },
 
+    resetRun: ({ key, reason }) => apply({ type: "reset", key }, "runs", { reason }),
+  };
+}
+
+/** Renews a run, with a checkpoint or without, and ends it with its outcome. */
+function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsRuns {
+  const { apply, read, store, caller, principal } = requests;
+  return {
     async renew({ key, leaseId, leaseMs, checkpoint, sequence }) {
       const command: Renew = { type: "renew", key, leaseId, principal, ...given({ leaseMs }) };
       if (checkpoint === undefined) return lengthened(await apply(command, "runs"));
       const packed = pack("checkpoint", checkpoint, LIMITS.checkpointBytes);
       if (!packed.ok) return packed;
-      const kept = await read({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
+      const kept = await read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
       return kept.ok ? lengthened(await apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs")) : kept;
 
-      /** The record is kept for longer than the checkpoint's own item: so is that, then. */
+      /** Extends the life of the checkpoint's own item, if the record now outlives it. */
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
         if (!answer.ok || !answer.outlived) return answer;
         const prolonged = answer.outlived;
         const done = await read({ key, kind: "runs" }, async () => {
-          await store.keepPayload(addressOf(key), prolonged);
+          await store.keepPayload(addressOf(caller, key), prolonged);
           return { ok: true as const };
         });
-        // The lease is renewed whatever comes of this; the next heartbeat tries again.
+        // The lease is renewed even if this fails. The next heartbeat tries again.
         if (done.ok) await apply({ ...command, prolonged }, "runs");
         return answer;
       }
@@ -124,10 +107,16 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
       if (value === undefined) return apply<Complete>(command, "runs");
       const packed = pack(field, value, LIMITS.resultBytes);
       if (!packed.ok) return packed;
-      const kept = await read({ key, kind: "runs" }, () => keep(packed.packed, key, leaseId));
+      const kept = await read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
       return kept.ok ? apply<Complete>({ ...command, payload: kept.payload }, "runs") : kept;
     },
+  };
+}
 
+/** Reads one run, or lists them. */
+function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
+  const { read, store, clocks, caller } = requests;
+  return {
     run: ({ key, ifNoneMatch, waitMs = 0 }, { signal }: CallOptions = {}) =>
       read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
         const tagOf = (record: LockRecord | undefined): string | undefined => {
@@ -137,7 +126,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
         const isKnown = (tag: string | undefined): boolean => tag !== undefined && namesTag(ifNoneMatch, tag);
         const record = await watch(
           requests,
-          addressOf(key),
+          addressOf(caller, key),
           ifNoneMatch === undefined ? 0 : waitMs,
           (seen) => !isKnown(tagOf(seen)),
           signal,
@@ -150,10 +139,10 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
         return { ok: true, tag, run: { ...view, ...(await valuesOf(run)) } };
 
         async function valuesOf({ state, checkpoint, outcome }: Run) {
-          const saved = await unpack(store, addressOf(key), checkpoint);
-          // What an earlier attempt failed with says nothing of the one that runs.
+          const saved = await unpack(store, addressOf(caller, key), checkpoint);
+          // The error of an earlier attempt says nothing about the present one.
           if (state === "running" || state === "interrupted") return given({ checkpoint: saved });
-          const value = await unpack(store, addressOf(key), outcome?.payload);
+          const value = await unpack(store, addressOf(caller, key), outcome?.payload);
           const isGone = outcome?.payload !== undefined && value === undefined;
           return { ...given({ checkpoint: saved, [state === "succeeded" ? "result" : "error"]: value }), ...(isGone && OMITTED) };
         }
@@ -161,7 +150,7 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
 
     runs: ({ prefix = "", state, max = DEFAULTS.listMax, cursor = "" }) =>
       read({ kind: "runs" }, async () => {
-        const page = await store.list({ namespace, kind: "runs", prefix, after: cursor, max });
+        const page = await store.list({ namespace: caller.namespace, kind: "runs", prefix, after: cursor, max });
         const items = page.items.flatMap(({ key, record }) => {
           const run = runOf(record, clocks());
           const view = run && runView(key, record, run, clocks());
@@ -169,8 +158,49 @@ export function runOperations(requests: Requests): RunApi & { renew(request: Ren
         });
         return { ok: true as const, items, ...(page.next !== undefined && { cursor: page.next }) };
       }),
+  };
+}
 
-    resetRun: ({ key, reason }) => apply({ type: "reset", key }, "runs", { reason }),
+/**
+ * Stores a large text in an item of its own if `leaseId` holds the run. For any other lease, the payload stays
+ * without text and is refused later.
+ */
+async function keep(
+  { store, caller, clocks, principal }: Requests,
+  { payload, largeText }: Packed,
+  key: string,
+  leaseId: string,
+): Promise<{ readonly ok: true; readonly payload: Payload }> {
+  if (largeText === undefined) return { ok: true, payload };
+  const record = await store.read(addressOf(caller, key));
+  if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
+  const ttlAtSec = payloadTtlAtSec(record, record.run, clocks());
+  await store.keepPayload(addressOf(caller, key), { ...payload, ttlAtSec }, largeText);
+  return { ok: true, payload: { ...payload, ttlAtSec } };
+}
+
+/**
+ * Adds the stored values to the answer. Reading them may fail. The start has happened nevertheless, and the same
+ * request sent again returns it.
+ */
+async function told(requests: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
+  const whole = await requests.read({ key, kind: "runs" }, () => values(requests, key, answer));
+  return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
+}
+
+async function values({ store, caller }: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed> {
+  if (answer.state === "running") {
+    const { checkpoint, outlived, ...rest } = answer;
+    if (outlived) await store.keepPayload(addressOf(caller, key), outlived);
+    return { ...rest, ...given({ checkpoint: await unpack(store, addressOf(caller, key), checkpoint) }) };
+  }
+  const { payload, omitted, ...rest } = answer;
+  const value = await unpack(store, addressOf(caller, key), payload);
+  const isGone = omitted ?? (payload !== undefined && value === undefined);
+  return {
+    ...rest,
+    ...(value !== undefined && { [answer.state === "failed" ? "error" : "result"]: value }),
+    ...(isGone && OMITTED),
   };
 }
 
@@ -179,7 +209,7 @@ function stateOf(outcome: OutcomeSaid): Pick<Complete, "state" | "omitted"> {
   return { state: "succeeded", ...(outcome.resultOmitted && { omitted: true }) };
 }
 
-/** Defaults filled in, and the digest by which the same start is told from another under its id. */
+/** Fills in defaults, and adds the hash that distinguishes this start from a different one under the same id. */
 function parametersOf(request: StartRequest) {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", fingerprint = "", maxAttempts = DEFAULTS.maxAttempts } = request;
   const { keepResultMs: asked = DEFAULTS.keepResultMs } = request;

@@ -1,4 +1,4 @@
-/** The service: every operation, on behalf of one caller and by the clocks of one request. */
+/** The service: every operation, for one caller and by the clocks of one request. */
 import type { ServiceApi } from "../core/api/runs.js";
 import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
@@ -8,7 +8,7 @@ import { requests } from "./request.js";
 import { runOperations } from "./runs.js";
 import { setOperations } from "./sets.js";
 
-/** The operations on `caller`'s behalf, by these clocks. */
+/** Makes the operations of `caller`, by these clocks. */
 export function lockService(deps: ServiceDeps, caller: Caller, clocks: RequestClocks): ServiceApi {
   const served = requests(deps, caller, clocks);
   const locks = lockOperations(served);

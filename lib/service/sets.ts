@@ -1,4 +1,4 @@
-/** The use cases of many leases at once: a set is one transaction, everything else one request per key, side by side. */
+/** The operations on many leases at once. An acquire of a set is one transaction; everything else is one request per key, in parallel. */
 import { digestOf } from "../core/canonical.js";
 import type { Held, LeaseState, LeaseView } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
@@ -10,14 +10,15 @@ import { parametersOf } from "./locks.js";
 import type { Requests } from "./request.js";
 import { given } from "./request.js";
 
-/** The operations on many leases. */
+/** Makes the operations on many leases. */
+// Over 60 lines: the four operations share the caller and the request.
 export function setOperations({ applyAll, principal }: Requests, locks: LockApi): SetApi {
   return {
     async acquireSet({ locks: wanted, ...rest }) {
       const locks = merged(wanted);
       const commands = locks.map((lock) => {
         const { requestHash, ...parameters } = parametersOf({ ...rest, ...lock });
-        // The id is the whole set's: with other keys it is another set.
+        // The id belongs to the whole set: with other keys it is a different set.
         return {
           type: "acquire",
           principal,
@@ -27,7 +28,7 @@ export function setOperations({ applyAll, principal }: Requests, locks: LockApi)
       });
       const answers = await applyAll(commands);
       if ("ok" in answers) return answers;
-      // Nobody queues under a set's id: its parameters are no single key's.
+      // No single key's parameters match a set's, so no request queues under a set's id.
       const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));
       if (held.length === commands.length) {
         const how = held.some((answer) => answer.how === "granted") ? "granted" : "replayed";
@@ -73,7 +74,7 @@ export function setOperations({ applyAll, principal }: Requests, locks: LockApi)
   };
 }
 
-/** Each key once, in order; one that is named in both modes is wanted for itself. */
+/** Returns each key once, in order. A key that is named in both modes is exclusive. */
 function merged(wanted: AcquireSetRequest["locks"]): readonly { readonly key: string; readonly mode: Mode }[] {
   const modes = new Map<string, Mode>();
   for (const { key, mode = "exclusive" } of wanted) modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
@@ -84,7 +85,7 @@ function isLost(answer: Held | Refusal): answer is Refusal {
   return !answer.ok && answer.code === "lease-lost";
 }
 
-/** The set as one lease: what is true of the key that has least. */
+/** Combines the set's leases into one: each figure is that of the key with the least. */
 function together(how: SetHeld["how"], leaseId: string, leases: readonly LeaseView[]): SetHeld {
   return {
     ok: true,
@@ -98,7 +99,7 @@ function together(how: SetHeld["how"], leaseId: string, leases: readonly LeaseVi
   };
 }
 
-/** Keys that are held are what is in the way; any other refusal is the set's, and says of which key. */
+/** Combines the refusals. Held keys are `blocking`; any other refusal is the whole set's, and names its key. */
 function refusalOf(answers: readonly ({ readonly ok: boolean } | undefined)[], keys: readonly string[]): Refusal {
   const refusals = keys.flatMap((key, index) => {
     const answer = answers[index];

@@ -1,14 +1,15 @@
-/** A request that waits: it looks at the record, and does not write to it meanwhile. */
+/** The wait of a held request: it polls the record, and writes nothing meanwhile. */
+import type { Backoff } from "../core/backoff.js";
+import { backoffMs } from "../core/backoff.js";
 import type { LockRecord } from "../core/record.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/port.js";
 import type { Requests } from "./request.js";
 
-/** Pauses between two looks: the first, doubled up to the longest. */
-const FIRST_POLL_MS = 50;
-const LONGEST_POLL_MS = 400;
+/** Pauses between two reads, in ms: the first, doubled up to the longest. */
+const POLLS: Backoff = { firstMs: 50, longestMs: 400 };
 
-/** Looks at the record until `isNews`, or `waitMs` or the service's own bound has passed; what it was at the last look. */
+/** Reads the record until `hasChanged`, or until `waitMs` or the service's own limit has passed. Returns the last record. */
 export async function watch(
   { store, clock, serverWaitMs }: Pick<Requests, "store" | "clock" | "serverWaitMs">,
   address: Address,
@@ -21,17 +22,17 @@ export async function watch(
     const record = await (reads === 0 ? store.read(address) : singleFlight(store, address));
     const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
     if (hasChanged(record) || leftMs <= 0 || signal?.aborted) return record;
-    const pauseMs = Math.min(FIRST_POLL_MS * 2 ** Math.min(reads, 10), LONGEST_POLL_MS, leftMs);
+    const pauseMs = Math.min(backoffMs(POLLS, reads), leftMs);
     await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
   }
 }
 
-/** Looks that are under way. */
+/** Reads in progress. */
 const UNDER_WAY = new WeakMap<Pick<LockStore, "read">, Map<string, Promise<LockRecord | undefined>>>();
 
 /**
- * A look that all share who would look at the same record meanwhile: two hundred who wait in one process cost what one
- * does. What was written after it began, the next look sees.
+ * Shares one read among all callers that want the same record meanwhile: two hundred waiters in one process cost as
+ * much as one. The next read sees anything that was written after this one began.
  */
 function singleFlight(store: Pick<LockStore, "read">, address: Address): Promise<LockRecord | undefined> {
   const reads = UNDER_WAY.get(store) ?? new Map<string, Promise<LockRecord | undefined>>();

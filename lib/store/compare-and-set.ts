@@ -1,13 +1,15 @@
 /**
- * The loop that every store runs:
+ * The compare-and-set loop that every store runs:
  *
  *  1. decide on the record as it was last seen;
  *  2. nothing to change: answer;
  *  3. write the change on condition that the version is still the one seen;
- *  4. lost the race: the newer record comes back; wait a little, with jitter, and decide again.
+ *  4. lost the race: the response carries the newer record. Wait briefly, with jitter, and decide again.
  *
- * Bounded: a request that keeps losing gives up, definitely without a write.
+ * The loop is bounded. A request that keeps losing gives up, and has definitely written nothing.
  */
+import type { Backoff } from "../core/backoff.js";
+import { backoffMs } from "../core/backoff.js";
 import type { Command, Decision, Touch } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockPolicy } from "../core/record.js";
@@ -16,31 +18,31 @@ import { transition } from "../core/transition.js";
 import type { Address, Applied, Part, ReadClocks } from "./port.js";
 import { StoreUnavailable } from "./port.js";
 
-/** The outcome of a conditional write; a refused one brings the record that refused it. */
+/** The outcome of a conditional write. A refused write returns the record that refused it. */
 export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
 
-/** How a store writes what was decided on the record that was seen. */
+/** The writes of a store for one key. */
 export interface Writes {
-  /** The record after it, if the version is still the one seen. */
+  /** Writes the next record, if the version is still the one seen. */
   readonly replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>;
-  /** Only that a waiter was heard of, if it is still at its place. */
+  /** Writes only a waiter's keep-alive, if the waiter is still at its place. */
   readonly touchWaiter: (touch: Touch) => Promise<WriteResult>;
-  /** Only one more waiter, whatever else has changed since: two hundred who arrive at once don't race each other. */
+  /** Appends one more waiter, whatever else has changed since. So two hundred concurrent waiters don't race each other. */
   readonly append?: () => Promise<WriteResult>;
 }
 
-/** What the loop needs of the world. */
+/** The loop's dependencies. */
 export interface CompareAndSetDeps {
   readonly policy: LockPolicy;
   readonly clock: Clock;
-  /** From 0 to 1, for jitter. */
+  /** Returns a number from 0 to 1, for jitter. */
   readonly random: () => number;
 }
 
-/** Longest pause before a lost race is decided again, growing with the attempts. */
-const BACKOFF_STEP_MS = 4;
+/** Pauses before deciding again after a lost race, without jitter. */
+const PAUSES: Backoff = { firstMs: 4, longestMs: 256 };
 
-/** Decides `command` starting from `seen`, and writes until a decision stands. */
+/** Decides `command` starting from `seen`, and retries until a write succeeds or nothing needs writing. */
 export async function compareAndSet<C extends Command>(
   seen: LockRecord | undefined,
   command: C,
@@ -48,10 +50,10 @@ export async function compareAndSet<C extends Command>(
   { replace, touchWaiter, append }: Writes,
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<Applied<C>> {
-  // A record that refused one more waiter for a reason of the table's own is written as a whole.
+  // Versions at which the table refused the append. These records are written as a whole.
   const appendsRefused = new Set<number | undefined>();
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
-    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
     const { answer, next, touch, behind, events } = transition(seen, command, clocks(), policy);
     const appended = behind && !appendsRefused.has(seen?.version) ? append?.() : undefined;
     const written = touch ? touchWaiter(touch) : (appended ?? (next && replace(next, seen)));
@@ -64,10 +66,10 @@ export async function compareAndSet<C extends Command>(
   throw new StoreUnavailable(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
 }
 
-/** The outcome of a transaction; a refused one brings the records as they are now. */
+/** The outcome of a transaction. A refused transaction returns the records as they are now. */
 export type WriteAllResult = { readonly written: true } | { readonly written: false; readonly seen: readonly (LockRecord | undefined)[] };
 
-/** A record to be written over another; without `next`, one that stays as it was seen, or nothing is written. */
+/** A record to write over another. Without `next`, the record must only be unchanged for the transaction to succeed. */
 export interface Change {
   readonly address: Address;
   readonly next?: LockRecord;
@@ -83,7 +85,7 @@ export async function compareAndSetAll<C extends Command>(
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<readonly (Applied<C> | undefined)[]> {
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
-    if (attempt > 0) await pause(clock, random() * BACKOFF_STEP_MS * 2 ** Math.min(attempt, 6));
+    if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
     const reading = clocks();
     const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, policy));
     if (decisions.some(({ answer }) => !answer.ok))
@@ -93,7 +95,7 @@ export async function compareAndSetAll<C extends Command>(
         replaceAll,
       );
     if (decisions.every(({ next }) => !next)) return decisions;
-    // A part that is held already takes part too: it may end meanwhile.
+    // A part that is held already takes part too, since it may end meanwhile.
     const changes = parts.map(({ address }, index) => {
       const next = decisions[index]?.next;
       return { address, seen: seen[index], ...(next && { next }) };
@@ -105,7 +107,7 @@ export async function compareAndSetAll<C extends Command>(
   throw new StoreUnavailable(`the keys changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
 }
 
-/** The answers to a set that was refused. What time has brought about on a key that refused it is written all the same, by itself (L1). */
+/** Returns the answers to a refused set. A key that refused it may have an advanced queue, which is written by itself (L1). */
 export function refusedSet<C extends Command>(
   parts: readonly Part<C>[],
   decided: readonly ({ readonly decision: Decision<C>; readonly seen: LockRecord | undefined } | undefined)[],
@@ -122,6 +124,6 @@ export function refusedSet<C extends Command>(
 }
 
 function pause(clock: Clock, delayMs: number): Promise<void> {
-  // Not by a timer: a clock that a test turns may stand still.
+  // Skip the timer for a zero delay: a test's clock may stand still.
   return delayMs <= 0 ? Promise.resolve() : new Promise((resolve) => clock.after(delayMs, resolve));
 }

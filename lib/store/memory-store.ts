@@ -1,6 +1,6 @@
 /**
- * Records in memory: the core as it stands, behind the same reads and conditional writes as the table.
- * For tests, for the simulation (which delays each of the two) and for trying things out.
+ * Records in memory: the core behind the same reads and conditional writes as the table. For tests, for the simulation
+ * (which delays each of the two) and for trials.
  */
 import type { Command, Touch } from "../core/commands.js";
 import { isSameQueue } from "../core/lock/queue.js";
@@ -11,17 +11,20 @@ import type { Change, WriteAllResult, WriteResult } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
 import type { Address, LockStore, Part, TableTenancy } from "./port.js";
 
-/** Records by address, with the two operations a table offers. Both may be slow; each is atomic. */
+/** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
   read(address: Address): Promise<LockRecord | undefined>;
-  /** Writes `next` over the record that was `seen` (undefined: no record yet), if that is still the one. A queue that stays the same is left alone. */
+  /**
+   * Writes `next` over the record that was `seen` (undefined: no record yet), if it is still that record. Leaves an
+   * unchanged queue alone.
+   */
   replace(address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult>;
-  /** Writes that a waiter was heard of, if it is still at its place; the version stays. */
+  /** Writes a waiter's keep-alive, if the waiter is still at its place. The version stays the same. */
   touchWaiter(address: Address, touch: Touch): Promise<WriteResult>;
-  /** Writes all of these that have a `next`, if none of them, with or without one, changed since it was seen. */
+  /** Writes all changes that have a `next`, if no record changed since it was seen, including those without a `next`. */
   replaceAll(changes: readonly Change[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
-  /** Texts that are kept beside the records. */
+  /** Large payloads, stored beside the records. */
   readonly payloads: Map<string, string>;
 }
 
@@ -29,20 +32,23 @@ function idOf({ namespace, kind, key }: Address): string {
   return `${namespace}/${kind}/${key}`;
 }
 
-/** Whether a change that was decided on `seen` may be written. That a waiter was heard of leaves the version alone: a new queue needs more. */
+/**
+ * True if a change that was decided on `seen` may be written. Keep-alives leave the version alone, so a changed queue
+ * must also match `touches`.
+ */
 function isUnchanged(current: LockRecord | undefined, next: LockRecord | undefined, seen: LockRecord | undefined): boolean {
   if (current?.version !== seen?.version) return false;
   return !next || !current || !seen || isSameQueue(next, seen) || current.touches === seen.touches;
 }
 
-/** `next`, with the queue as it is by now where it was not to change. */
+/** Returns `next`, with the current queue if the change leaves the queue alone. */
 function overQueue(current: LockRecord | undefined, next: LockRecord, seen: LockRecord | undefined): LockRecord {
   const { touches } = current ?? {};
   const isLeft = current && seen && isSameQueue(next, seen);
   return { ...next, ...(touches !== undefined && { touches }), ...(isLeft && { waiters: current.waiters }) };
 }
 
-/** A table in this process's memory. */
+/** Creates a table in this process's memory. */
 export function createMemoryTable(): MemoryTable & { remove(address: Address): void } {
   const records = new Map<string, readonly [Address, LockRecord]>();
   const get = (address: Address): LockRecord | undefined => records.get(idOf(address))?.[1];
@@ -74,7 +80,7 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
   };
 }
 
-/** A store on `table`; everything it decides, the core decided. */
+/** Creates a store on `table`; the core makes all its decisions. */
 export function createMemoryStore({
   policy,
   table = createMemoryTable(),

@@ -1,25 +1,25 @@
-/** Faults to inject between a client and its service: the messages that networks lose and repeat. */
+/** Faults to inject between a client and its service: requests and responses that get lost. */
 import type { ServiceApi } from "../core/api/runs.js";
 import { NoResponse } from "../core/api/locks.js";
 
 /** An operation of the service. */
 export type Operation = keyof ServiceApi;
 
-/** Faults waiting for their operation; each happens once, in the order in which they were asked for. */
+/** Pending faults. Each happens once, in the order of the calls that added them. */
 export class Faults {
   readonly #pending: { readonly kind: "request" | "response"; readonly operation: Operation | undefined }[] = [];
 
-  /** The next request (for `operation`, if given) never arrives. */
+  /** Makes the next request (for `operation`, if given) get lost before the service receives it. */
   loseNextRequest(operation?: Operation): void {
     this.#pending.push({ kind: "request", operation });
   }
 
-  /** The next request is carried out, and its answer is lost. */
+  /** Makes the next response (for `operation`, if given) get lost after the service carried out the request. */
   loseNextResponse(operation?: Operation): void {
     this.#pending.push({ kind: "response", operation });
   }
 
-  /** `api` with these faults in front of it. */
+  /** Returns `api` with these faults in front of it. */
   inFrontOf(api: ServiceApi): ServiceApi {
     const faulty = (operation: Operation) => async (request: never, options: never) => {
       const fault = this.#take(operation);

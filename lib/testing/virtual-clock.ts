@@ -1,6 +1,6 @@
 /**
- * Time to turn. Timers run in order of their due time when time is turned past them, each followed by
- * everything it set going; nothing ever waits for real.
+ * A virtual clock. Advancing it runs the timers that fall due, in order of their due times, and after each of them everything that it
+ * started. Nothing waits in real time.
  */
 import type { Clock, Timer } from "../core/time.js";
 
@@ -10,14 +10,14 @@ interface Due {
   readonly task: () => void;
 }
 
-/** A clock that stands still until it is turned. */
+/** A clock that stands still until it is advanced. */
 export class VirtualClock implements Clock {
   #trueMs: number;
   #wallOffsetMs = 0;
   #order = 0;
   readonly #due = new Set<Due>();
 
-  /** @param startMs the epoch time at which it stands; @default 1 January 2027 */
+  /** @param startMs the epoch time at which the clock starts; @default 1 January 2027 */
   constructor(startMs: number = Date.UTC(2027, 0, 1)) {
     this.#trueMs = startMs;
   }
@@ -40,7 +40,7 @@ export class VirtualClock implements Clock {
     return this.after(delayMs, task);
   }
 
-  /** Lets `ms` pass: every timer due by then runs on time. */
+  /** Advances the clock by `ms`. Every timer that is due by then runs on time. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#trueMs + ms;
     await settled();
@@ -52,18 +52,18 @@ export class VirtualClock implements Clock {
     this.#trueMs = untilMs;
   }
 
-  /** Lets `ms` pass with this process frozen: timers that fell due run only afterwards, late. */
+  /** Advances the clock by `ms` as if this process were frozen: timers that fall due run only afterwards, late. */
   async freeze(ms: number): Promise<void> {
     this.#trueMs += ms;
     await this.advance(0);
   }
 
-  /** Moves the clients' wall clock alone, as a correction of their machine's time would; the service's stays true. */
+  /** Moves only the clients' wall clock, as a correction of the machine's time would. The service's time stays true. */
   jumpWall(ms: number): void {
     this.#wallOffsetMs += ms;
   }
 
-  /** Lets time pass until `promise` settles, at most `limitMs`. @throws Error when it doesn't. */
+  /** Advances the clock until `promise` settles, at most by `limitMs`. @throws Error if it doesn't settle in that time. */
   async settle<T>(promise: Promise<T>, limitMs = 120_000): Promise<T> {
     let done = false;
     const isDone = (): boolean => done;
@@ -96,7 +96,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Resolves when every promise that could go on by itself has. */
+/** Resolves when every promise that can settle without a timer has settled. */
 function settled(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }

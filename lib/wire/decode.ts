@@ -1,26 +1,26 @@
-/** From what arrived to what was meant: schema applied, or one refusal naming the field and the rule. */
+/** Decodes requests: applies a schema, or returns one refusal naming the field and the rule. */
 import * as v from "valibot";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 
-/** A message that passed its schema, or why not. */
+/** A message that passed its schema, or a refusal. */
 export type Decoded<T> = { readonly ok: true; readonly value: T } | Refusal;
 
-/** What a message must be. */
+/** A schema of a message. */
 export type Schema<T = unknown> = v.GenericSchema<unknown, T>;
 
-/** What a message that passed `S` means. */
+/** The type of a message that passed `S`. */
 export type Meant<S extends Schema> = v.InferOutput<S>;
 
-/** `input` as `schema` means it. */
+/** Decodes `input` by `schema`. */
 export function decode<S extends Schema>(schema: S, input: unknown): Decoded<Meant<S>> {
   const result = v.safeParse(schema, input, { abortEarly: true, abortPipeEarly: true });
   if (result.success) return { ok: true, value: result.output };
   return invalid(result.issues[0]);
 }
 
-/** The JSON in `body`, as `schema` means it. No body is `{}`. */
+/** Decodes the JSON in `body` by `schema`. No body counts as `{}`. */
 export function decodeBody<S extends Schema>(
   schema: S,
   body: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * Every message of the API, defined once: what is accepted, what its type is and how the OpenAPI
- * document describes it all come from these schemas. Unknown members are refused, by name. A rule about several
- * fields is checked by a function, here or in the service; `v.metadata` says it as JSON Schema, for the document.
+ * Every message of the API, defined once: validation, types and the OpenAPI document all come from these schemas.
+ * Unknown members are refused, by name. A function, here or in the service, checks a rule about several fields;
+ * `v.metadata` expresses it as JSON Schema for the document.
  */
 import * as v from "valibot";
 import { ERRORS } from "../core/errors.js";
@@ -12,7 +12,7 @@ import { DEFAULTS, LIMITS } from "../core/limits.js";
 
 const encoder = new TextEncoder();
 
-/** The rule of a key, as a person reads it. */
+/** The rule of a key, in words. */
 export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..";
 const LEASE_ID_RULE = "must be a UUIDv7 in lower case";
 
@@ -22,7 +22,7 @@ function integer(min: number, max: number, rule = `must be a whole number from $
 
 function text(maxChars: number, minChars = 0) {
   const rule = `must be text of ${minChars} to ${maxChars} characters`;
-  // Half of a surrogate pair is no text: neither UTF-8 nor the table has it.
+  // A lone surrogate is not text: neither UTF-8 nor the table can represent it.
   return v.pipe(
     v.string(rule),
     v.minLength(minChars, rule),
@@ -31,7 +31,7 @@ function text(maxChars: number, minChars = 0) {
   );
 }
 
-/** The size of `value` as JSON; what is nested too deeply to be written is beyond any limit. */
+/** Returns the size of `value` as JSON; infinite if it is nested too deeply to be serialised. */
 function jsonBytes(value: unknown): number {
   try {
     return encoder.encode(JSON.stringify(value)).length;
@@ -40,10 +40,10 @@ function jsonBytes(value: unknown): number {
   }
 }
 
-/** The name of what is locked. */
+/** The name of a lock or a run. */
 export const Key = v.pipe(v.string(KEY_RULE), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._:~-]{1,200}$/, KEY_RULE), v.check(isKey, KEY_RULE));
 
-/** One caller's lease, named by itself. */
+/** The id of one caller's lease. */
 export const LeaseId = v.pipe(
   v.string(LEASE_ID_RULE),
   v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, LEASE_ID_RULE),
@@ -91,7 +91,7 @@ const acquireFields = v.strictObject({
   meta: v.optional(meta),
 });
 
-/** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it says of `permits` what follows without a `limit`. */
+/** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit`. */
 export const AcquireBody = v.pipe(
   acquireFields,
   v.metadata({
@@ -183,7 +183,7 @@ const json = v.pipe(
   v.check((value) => isShallow(value), `must be JSON, nested at most ${JSON_DEPTH} deep`),
 );
 
-/** A value that is kept: the service counts its bytes. */
+/** A stored value. The service counts its bytes. */
 const kept = (maxBytes: number) => v.pipe(json, v.description(`At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`));
 const keepResultRule = `must be "forever" or a whole number from ${LIMITS.keepResultMinMs} to ${LIMITS.keepResultMaxMs}`;
 
@@ -244,7 +244,7 @@ export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState
 /** The query of `GET /v1/health`. */
 export const HealthQuery = v.strictObject({ deep: v.optional(v.picklist(["0", "1"], "must be 0 or 1"), "0") });
 
-/** A lease, as its holder is shown it. */
+/** A lease as its holder sees it. */
 export const Lease = v.strictObject({
   key: Key,
   leaseId: LeaseId,
@@ -282,14 +282,14 @@ export const LeaseSet = v.strictObject({
   serverTimeMs: durationMs,
 });
 
-/** How each key of a set ended. */
+/** The state of each key of a set after its release. */
 export const SetStates = v.strictObject({
   states: v.record(Key, v.picklist(["released", "expired", "lost", "transferred", "never", "unknown"])),
 });
 
 const Holder = v.strictObject({ owner, mode, permits: integer(1, 1000), fencingToken, heldMs: durationMs, remainingMs: durationMs });
 
-/** What anyone may know about a key. */
+/** Everything that any caller of the namespace may see of a key. */
 export const Inspection = v.strictObject({
   key: Key,
   version: durationMs,
@@ -304,7 +304,7 @@ export const Inspection = v.strictObject({
 
 const attempt = v.pipe(integer(1, Number.MAX_SAFE_INTEGER), v.description("1 for the first."));
 
-/** You run: a lease, and which attempt it is. */
+/** This caller runs the work: a lease, and the number of the attempt. */
 export const Started = v.strictObject({
   state: v.literal("running"),
   attempt,
@@ -313,7 +313,7 @@ export const Started = v.strictObject({
   ...Lease.entries,
 });
 
-/** What came of the work when it was run. */
+/** The recorded outcome of the work. */
 export const Replayed = v.strictObject({
   state: v.picklist(["succeeded", "failed"]),
   attempt,
@@ -322,13 +322,13 @@ export const Replayed = v.strictObject({
   resultOmitted: v.optional(v.literal(true)),
 });
 
-/** The answer to a start that was carried out before: you run already, or what came of it. */
+/** The answer to a start that was carried out before: the caller runs already, or the outcome is recorded. */
 export const StartedOrReplayed = v.variant("state", [Started, Replayed]);
 
 /** The outcome is recorded. */
 export const Recorded = v.strictObject({ recorded: v.literal(true) });
 
-/** What anyone may know about a run. */
+/** Everything that any caller of the namespace may see of a run. */
 export const Run = v.strictObject({
   key: Key,
   version: durationMs,
@@ -349,7 +349,7 @@ export const Run = v.strictObject({
 /** A page of runs. */
 export const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(v.string()) });
 
-/** The run is forgotten. */
+/** The run is deleted. */
 export const Reset = v.strictObject({ reset: v.literal(true) });
 
 /** A page of held keys. */

@@ -27,7 +27,7 @@ const ALWAYS: readonly ErrorCode[] = [
   "newer-format",
 ];
 
-/** How callers say who they are: a deployment takes one of these, on every route. */
+/** The ways to authenticate. A deployment uses one of them, on every route. */
 const SECURITY_SCHEMES = {
   iam: {
     type: "apiKey",
@@ -104,7 +104,7 @@ function operation(path: string, { operationId, summary, body, answers, refusals
   };
 }
 
-/** One response per status; the codes that share it are named. */
+/** Makes one response per status, which names the codes that share it. */
 function problems(codes: readonly ErrorCode[]): Record<string, Json> {
   const statuses = new Set(codes.map((code) => ERRORS[code].status));
   return Object.fromEntries(
@@ -132,7 +132,7 @@ function ref(name: keyof typeof SCHEMAS): Json {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** What a schema checks by a function of ours is left to the service, but that `meta` is an object. */
+/** Converts a schema. Checks by a function of ours are left to the service, except that `meta` is an object. */
 function jsonSchema(schema: Schema, typeMode: "input" | "output" = "input"): Json {
   const { $schema: _draft, ...rest } = toJsonSchema(schema, {
     target: "draft-2020-12",

@@ -1,4 +1,4 @@
-/** What the OpenAPI document says of each operation, and the schemas that it names. */
+/** The OpenAPI document's text on each operation, and its named schemas. */
 import * as v from "valibot";
 import type { ErrorCode } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
@@ -38,7 +38,7 @@ export const SCHEMAS = {
   GatewayAnswer: v.object({ message: v.string() }),
 } as const satisfies Record<string, v.GenericSchema>;
 
-/** What is said of an operation. */
+/** The documentation of an operation. */
 export interface OperationDoc {
   readonly operationId: string;
   readonly summary: string;
@@ -46,7 +46,7 @@ export interface OperationDoc {
   readonly answers: Readonly<Record<string, keyof typeof SCHEMAS | "empty">>;
   readonly refusals?: readonly ErrorCode[];
   readonly query?: { readonly entries: Readonly<Record<string, v.GenericSchema>> };
-  /** Headers that a request may carry and an answer does, with what they say. */
+  /** Headers of a request and of its answer, with their descriptions. */
   readonly asks?: Readonly<Record<string, string>>;
   readonly tells?: Readonly<Record<string, string>>;
 }
@@ -59,7 +59,7 @@ const LEASE_STATE = { "Lease-State": "`released`, `expired`, `lost`, `transferre
 const VERSION_TAG = { ETag: '`"v<version>"`' };
 const REPLAYED = { "Idempotent-Replayed": "`true` when this request had been carried out before" };
 
-/** Each route's documentation; a test holds it to the routes. */
+/** Each route's documentation; a test compares it with the routes. */
 export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
   [`PUT ${LEASE}`]: {
     operationId: "acquire",

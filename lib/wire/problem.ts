@@ -6,7 +6,7 @@ import type { ProblemBody } from "./messages.js";
 /** The media type of every error. */
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** The problem document of `refusal`; `instance` is the key's path, never the leaseId. */
+/** Converts `refusal` to its problem document; `instance` is the key's path, never the leaseId. */
 export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: Refusal, instance: string | undefined): ProblemBody {
   const { status, title } = ERRORS[code];
   const { holders, blocking, lost, ...details } = rest;
@@ -27,10 +27,9 @@ export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: R
 }
 
 /**
- * The refusal in an error answer; one of a code that this version doesn't know still says by itself
- * whether it is definite and what to do. A gateway's own errors have no problem body: 401, 403, 404, 413
- * and 429 came before the service, so they are definite; anything else may have happened, and is undefined.
- * The gateway's own message goes into the detail.
+ * Returns the refusal in an error response. An unknown code still carries its own `definite` and `retry`. A gateway's
+ * own errors have no problem body. 401, 403, 404, 413 and 429 came before the service, so they are definite. Anything
+ * else may have happened, and the result is undefined. The gateway's own message goes into the detail.
  */
 export function fromProblem(status: number, body: unknown): Refusal | undefined {
   if (isProblem(body)) {
@@ -51,12 +50,12 @@ const GATEWAY_ERRORS: Readonly<Record<number, ErrorCode>> = {
   429: "throttled",
 };
 
-/** A gateway of AWS says this of a request that it can't authenticate; it says "Forbidden" to a caller without the right. */
+/** AWS gateways use these words for a request that they can't authenticate. A caller without the right gets "Forbidden". */
 const CREDENTIALS = /security token|authentication token|signature|credential|expired/i;
 const SAID_CHARS = 200;
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
-/** The gateway's own words, `""` without any: their first line, and no leaseId that they quote from the path. */
+/** Returns the first line of the gateway's own message, with leaseIds from the path removed; `""` without a message. */
 function saidBy(body: unknown): string {
   const { message, Message = message } = (body ?? {}) as { readonly message?: unknown; readonly Message?: unknown };
   if (typeof Message !== "string") return "";

@@ -1,4 +1,4 @@
-/** `npm run bench` as a person meets it who mistypes. What it measures, no test asserts. */
+/** `npm run bench` with mistyped names. No test asserts what it measures. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
@@ -9,6 +9,6 @@ it("tells in one line which benchmarks there are, with status 2", async () => {
   await expect(bench).rejects.toMatchObject({
     code: 2,
     stdout: "",
-    stderr: 'bench: there is no "latency", only schemas and locks and weight and costs and memory\n',
+    stderr: 'bench: there is no "latency", only schemas and locks and transports and weight and costs and memory\n',
   });
 });

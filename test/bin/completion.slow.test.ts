@@ -1,4 +1,4 @@
-/** Completion in real shells: what TAB offers, and that it never runs what stands on the line. */
+/** Completion in real shells: the candidates on TAB, and the guarantee that it never runs the command line. */
 import { execFile, spawnSync } from "node:child_process";
 import { access, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** What bash offers in place of the last of these words, as its own completion calls the function. */
+/** Returns bash's completions for the last of these words, through bash's own completion function. */
 async function bashOffers(...words: readonly string[]): Promise<readonly string[]> {
   const script = `
     source "$1"; shift
@@ -114,7 +114,7 @@ describe("zsh", () => {
     ["holdfast runs --state s", ["succeeded"]],
     ["holdfast lock k --pri", ["--priority"]],
   ])("completes %j", async (line, offers) => {
-    // A function in the place of what shows them: what it is handed is what would be shown.
+    // Replaces the function that shows the candidates: its arguments are the candidates.
     const script = `
       autoload -Uz compinit; compinit -u -D; source "$1"
       _describe() { shift; print -rl -- "\${(@P)1}" }

@@ -1,4 +1,4 @@
-/** Where the locks are, and how requests to them are signed: what is said, what the environment says, what a host suggests. */
+/** The address of the locks and the signature of requests: from options, from the environment, or from the host name. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
@@ -18,7 +18,7 @@ import type { Service } from "./service.js";
 const CREDENTIALS = { AWS_ACCESS_KEY_ID: "AKIDEXAMPLE", AWS_SECRET_ACCESS_KEY: "secret" };
 
 let service: Service;
-/** The `Authorization` that came last, to a server that knows of no locks. */
+/** The last `Authorization` header, at a server that isn't a lock service. */
 let authorization: string | undefined;
 const empty = createServer((request, response) => {
   authorization = request.headers.authorization;
@@ -118,7 +118,7 @@ describe("straight on the table", () => {
       stdout: expect.stringContaining("me"),
       stderr: "holdfast: namespace default\n",
     });
-    // What is set for the AWS SDK in this process is not the command's.
+    // The AWS settings of this process must not reach the command.
     const given = Object.keys(service.tableEnv).filter((name) => name.startsWith("AWS"));
     expect(printed.match(/^AWS\w+/gm)?.toSorted()).toEqual(given.toSorted());
   });

@@ -1,4 +1,4 @@
-/** Durations: what is taken, what is refused with which hint, and that what is shown is what was meant. */
+/** Durations: the accepted forms, the hints for rejected ones, and output that preserves the value. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../bin/duration.js";

@@ -1,4 +1,4 @@
-/** How commands end before their time: by a signal, and on a full disk. Each is a process of its own. */
+/** Commands that end early: by a signal, or on a full disk. Each is its own process. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { constants } from "node:os";
@@ -50,7 +50,7 @@ describe("a signal while the service says nothing", () => {
         stdout: "",
         stderr: `holdfast: given up by ${name}\n${next}`,
       });
-      // An attempt without an answer is made again: there was no time for that.
+      // An attempt without a response is repeated, but there was no time for that.
       expect(silent.received).toHaveLength(1);
     },
   );
@@ -79,7 +79,7 @@ describe("a signal to a lock on a service that answers", () => {
   });
 });
 
-/** Runs it with its output on a disk that is full. */
+/** Runs it with its output on a full disk. */
 function onFullDisk(args: readonly string[]): Promise<{ readonly status: number; readonly stderr: string }> {
   return new Promise((resolve) => {
     const child = execFile(
@@ -161,7 +161,7 @@ describe("a refused connection", () => {
       stdout: "",
       stderr: expect.stringContaining(`connect ECONNREFUSED ${new URL(left.url).host}`),
     });
-    // The last of its attempts is cut off, and an earlier one knows more than that there was no time.
+    // The last attempt is cut off, and an earlier one has more information than the timeout.
     const inTime = await run(["lock", "k", "--wait", "300ms", "--", "true"], env);
     expect(inTime).toMatchObject({ status: 69, stderr: expect.stringContaining(`connect ECONNREFUSED ${new URL(left.url).host}`) });
   });

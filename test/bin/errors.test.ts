@@ -1,4 +1,4 @@
-/** What goes wrong is told in a line or two, each with its status: row by row. */
+/** Each error prints a line or two and has its own exit status, row by row. */
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -14,7 +14,7 @@ import { run } from "./in-process.js";
 const NOBODY = { HOLDFAST_URL: "http://127.0.0.1:9" };
 const LONG_KEY = "k".repeat(201);
 
-/** Answers everything with this status and no problem document, as a gateway does. */
+/** A server that answers everything with this status and no problem document, as a gateway does. */
 let gatewayStatus = 403;
 const gateway = createServer((_request, response) => void response.writeHead(gatewayStatus).end('{"message":"No such thing"}'));
 
@@ -269,7 +269,7 @@ describe("every refusal of the service", () => {
     const { retry, status } = ERRORS[code as keyof typeof ERRORS];
     const exit = statusOf(refusal(code));
     expect(Object.values(EXITS).map((one) => one.status)).toContain(exit);
-    // What may be tried again later says so by its status.
+    // The exit status of an error that may be retried later says so.
     if (retry === "later") expect([69, 75]).toContain(exit);
     if (status === 403) expect(exit).toBe(77);
     if (exit === 70) expect(["internal", "method-not-allowed", "unsupported-media-type"]).toContain(code);

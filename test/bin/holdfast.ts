@@ -1,6 +1,6 @@
 /**
- * `holdfast` as a process of its own: what it prints, how it ends, and signals to it. Built from its sources once for
- * each file of tests, since a process that compiles them anew takes a second to start.
+ * `holdfast` as a child process: its output, its exit, and signals to it. It is built from its sources once for each
+ * test file, because compiling at every start takes a second.
  */
 import type { Metafile } from "esbuild";
 import { buildSync } from "esbuild";
@@ -15,9 +15,9 @@ import { vi } from "vitest";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
 
-/** How it ended. */
+/** The end of the process. */
 export interface Ended {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -28,22 +28,22 @@ export interface Running {
   readonly pid: number;
   readonly stdin: Writable;
   readonly ended: Promise<Ended>;
-  /** Resolves with all of stdout when it matches; @throws when it doesn't in time. */
+  /** Resolves with all of stdout when it matches. @throws if it doesn't in time. */
   printed(pattern: RegExp, withinMs?: number): Promise<string>;
-  /** The same of stderr. */
+  /** The same for stderr. */
   said(pattern: RegExp): Promise<string>;
   signal(name: NodeJS.Signals): void;
-  /** Stops listening to what it prints. */
+  /** Stops reading its output. */
   closeOutput(): void;
 }
 
-/** Where it finds its locks, and whatever else is in its environment. */
+/** The environment, with the address of the locks. */
 export type Environment = Readonly<Record<string, string>>;
 
-/** For a machine under load. */
+/** Enough for a machine under load. */
 const PATIENCE_MS = 15_000;
 
-/** Below node_modules, so that it finds its packages and git does not find it. */
+/** Below node_modules, so that the program finds its packages and git ignores it. */
 const CACHE = join(ROOT, "node_modules/.cache");
 
 interface Built {
@@ -62,7 +62,7 @@ function build(): Built {
     entryPoints: [join(ROOT, "bin/holdfast.ts")],
     outdir: directory,
     bundle: true,
-    splitting: true, // What is loaded when it is needed stays so.
+    splitting: true, // Keeps lazily loaded code lazy.
     packages: "external",
     format: "esm",
     platform: "node",
@@ -72,13 +72,13 @@ function build(): Built {
   return { directory, metafile };
 }
 
-/** The built program's file. */
+/** The path of the built program. */
 export function programFile(): string {
   built ??= build();
   return join(built.directory, "holdfast.js");
 }
 
-/** The sources and packages that it loads before it knows what it is to do. */
+/** The sources and packages that it loads before it knows its command. */
 export function loadedAtOnce(): readonly string[] {
   const { metafile } = (built ??= build());
   const loaded = new Set<string>();
@@ -103,13 +103,13 @@ export async function onPath(): Promise<string> {
 
 const started = new Set<ChildProcessByStdio<Writable, Readable, Readable>>();
 
-/** Starts it; stdin is open until it is ended. */
+/** Starts it. Stdin stays open until the test ends it. */
 export function start(args: readonly string[], env: Environment): Running {
   const child = spawn(process.execPath, [programFile(), ...args], {
     cwd: ROOT,
     env: plainEnvironment(env),
     stdio: ["pipe", "pipe", "pipe"],
-    detached: true, // A session of its own: it has no terminal, whoever runs the tests.
+    detached: true, // A session of its own: without a terminal, even if the tests run in one.
   });
   started.add(child);
   let [stdout, stderr] = ["", ""];
@@ -138,21 +138,21 @@ export function start(args: readonly string[], env: Environment): Running {
   };
 }
 
-/** Runs it to its end, with nothing on stdin. */
+/** Runs it to its end, without input. */
 export async function run(args: readonly string[], env: Environment): Promise<Ended> {
   const running = start(args, env);
   running.stdin.end();
   return running.ended;
 }
 
-/** Ends whatever a failed test left behind, and removes the program; its guards see to the commands. */
+/** Kills the processes that a failed test left behind, and removes the program; its watchdogs end the commands. */
 export async function endAll(): Promise<void> {
   for (const child of started) child.kill("SIGKILL");
   if (built) await rm(built.directory, { recursive: true });
   built = undefined;
 }
 
-/** Whether a process runs; one that has ended and was not reaped doesn't. */
+/** True if the process runs. A process that has exited but wasn't reaped doesn't run. */
 export async function isRunning(pid: number): Promise<boolean> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");

@@ -1,7 +1,7 @@
 /**
- * `holdfast` in this process: its `main` with streams, an environment and signals of its own. For commands that look and
- * operate on a service by HTTP. A command that runs another one, or that the AWS SDK must find an environment for, needs a
- * process of its own (holdfast.ts).
+ * `holdfast` in this process: its `main` with its own streams, environment and signals, for commands that inspect and
+ * operate a service over HTTP. A command that runs another command, or for which the AWS SDK needs an environment,
+ * needs its own process (holdfast.ts).
  */
 import { EventEmitter } from "node:events";
 import { Writable } from "node:stream";

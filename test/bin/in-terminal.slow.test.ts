@@ -1,4 +1,4 @@
-/** In a terminal: keys that are typed, colours, width, and a question before a hold is broken. */
+/** In a terminal: typed keys, colours, width, and the question before a hold is broken. */
 import { spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 beforeEach(({ skip }) => skip(!HAS_SCRIPT, "there is no script (of util-linux) on the path"));
 
-/** What it shows, in lines without their colours. */
+/** Returns the terminal's output in lines, without colours. */
 async function linesOf(args: readonly string[], columns: number): Promise<string[]> {
   const { shown } = await inTerminal(args, service.env, { columns, rows: 24 }).ended;
   return stripVTControlCharacters(shown).trimEnd().split("\r\n");

@@ -1,4 +1,4 @@
-/** What is kept of a command's output is what it printed, or says how much it was; and lists end. */
+/** The stored output of a command is the printed output or its size, and lists end. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { KEPT_BYTES, Output, replayOf } from "../../bin/exec/kept-output.js";

@@ -1,4 +1,4 @@
-/** A command must not go on when its lease does not: what ends it, when, and what is said of it. In real time, with leases of seconds. */
+/** A command must not outlive its lease: the signals that end it, their times, and the messages. In real time, with leases of seconds. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -18,11 +18,11 @@ afterAll(async () => {
   await service.close();
 });
 
-/** Says who it and its child are, and goes on for longer than any test. */
+/** Prints its and its child's process id, and runs for longer than any test. */
 const LONG = "sleep 60 & echo $! $$; wait";
-/** The same, and neither hears SIGTERM. */
+/** The same, but both ignore SIGTERM. */
 const DEAF = `trap '' TERM; ${LONG}`;
-/** Ends in its own time when it is asked to. */
+/** Exits by itself on SIGTERM. */
 const TIDY = "trap 'echo tidied; exit 0' TERM; echo 0 $$; while :; do sleep 0.05; done";
 
 const lock = (key: string, script: string, ...how: readonly string[]): Running =>
@@ -100,7 +100,7 @@ describe("a service that goes away", () => {
     await pidsOf(running);
     await away.goAway();
     await running.printed(/tidied/);
-    expect((await table.inspect("away")).holders).toHaveLength(1); // By the table's own clock, when the command has ended.
+    expect((await table.inspect("away")).holders).toHaveLength(1); // Measured by the table's own clock, after the command has ended.
     const { status, stderr } = await running.ended;
     expect({ status, stderr }).toEqual({
       status: 76,
@@ -135,7 +135,7 @@ describe("a lease that is shorter than its command", () => {
     await vi.waitFor(async () => {
       const { holders, version } = await service.locks.inspect("renewed");
       expect(holders).toHaveLength(1);
-      expect(version - first.version).toBeGreaterThan(6); // Each renewal is a third of it: this is two of them.
+      expect(version - first.version).toBeGreaterThan(6); // Renewed every third of the lease: this takes two leases.
     }, 15_000);
     running.stdin.end("\n");
     expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
@@ -148,7 +148,7 @@ describe("a holdfast", () => {
     const pids = await pidsOf(running);
     running.signal("SIGSTOP");
     await using _theirs = await service.locks.acquire("frozen");
-    expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]); // Which is why the token goes with the command.
+    expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]); // Therefore the token is passed to the command.
     running.signal("SIGCONT");
     const { status, stderr } = await running.ended;
     expect({ status, stderr }).toEqual({ status: 76, stderr: expect.stringContaining("Another may have held the key") });
@@ -163,7 +163,7 @@ describe("a holdfast", () => {
     const script = `${deaf}trap 'echo heard' USR2; (trap '' USR2; exec sleep 60) & echo $! $$; while kill -0 $!; do wait $!; done`;
     const running = lock(key, script, "--lease", "1s");
     const pids = await pidsOf(running);
-    // What handed a signal on has the start of its command behind it, and with it the last thing that it does for the guard.
+    // A command that forwarded a signal has started, and so has made its last registration with the watchdog.
     await vi.waitFor(async () => {
       running.signal("SIGUSR2");
       await running.printed(/heard/, 500);

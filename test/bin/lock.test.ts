@@ -1,4 +1,4 @@
-/** `holdfast lock`: one at a time, and otherwise as if the command ran by itself. */
+/** `holdfast lock`: one command at a time, which otherwise behaves as if it ran by itself. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,14 +22,14 @@ afterAll(async () => {
 
 const lock = (key: string, ...rest: readonly string[]) => run(["lock", key, ...rest], service.env);
 
-/** Goes in, stays until somebody else is in too or a second has gone, and goes out. */
+/** Enters, stays until another process is inside too or a second has passed, and leaves. */
 const MEET = `
   echo in >> "$1"
   tries=0
   until [ $(grep -c in "$1") -ge $(($(grep -c out "$1") + 2)) ] || [ $tries -ge 10 ]; do tries=$((tries + 1)); sleep 0.1; done
   echo out >> "$1"`;
 
-/** How many were in at once, at most. */
+/** Returns the largest number of processes that held the lock at once. */
 async function mostAtOnce(file: string): Promise<number> {
   const lines = (await readFile(file, "utf8")).trim().split("\n");
   const inside = lines.map((_, at) => lines.slice(0, at + 1).reduce((sum, line) => sum + (line === "in" ? 1 : -1), 0));

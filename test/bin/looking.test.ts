@@ -1,4 +1,4 @@
-/** `ls`, `show` and `runs`: what a person reads of it, and what a program does. */
+/** `ls`, `show` and `runs`: their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FinalError } from "../../lib/index.js";
 import { run } from "./in-process.js";
@@ -15,13 +15,13 @@ afterAll(async () => {
 });
 
 const holdfast = (...args: readonly string[]) => run(args, service.env);
-/** What it printed as JSON, when that is one document on one line. */
+/** Returns the printed JSON, which must be one document on one line. */
 async function json(...args: readonly string[]) {
   const { status, stdout, stderr } = await holdfast("--json", ...args);
   expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
   return JSON.parse(stdout) as unknown;
 }
-/** Lines as their words. */
+/** The lines, split into words. */
 const words = (text: string): readonly (readonly string[])[] =>
   text
     .trim()

@@ -1,4 +1,4 @@
-/** `holdfast once`: the command runs once, and everybody is told what came of it. */
+/** `holdfast once`: the command runs once, and every caller gets its outcome. */
 import { appendFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import type { Service } from "./service.js";
 
 let service: Service;
 let directory: string;
-/** A line for each time that a command ran. */
+/** A file with a line for each run of a command. */
 let diary: string;
 let entries = 0;
 
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 const once = (key: string, ...rest: readonly string[]) => run(["once", key, ...rest], service.env);
-/** Runs a script that leaves a line in the diary. */
+/** Runs a script that adds a line to the diary. */
 const writing = (key: string, script: string, ...how: readonly string[]) =>
   once(key, ...how, "--", "sh", "-c", `echo ran >> ${diary}; ${script}`);
 const timesRun = async (): Promise<number> => (await readFile(diary, "utf8")).split("\n").length - 1;

@@ -1,4 +1,4 @@
-/** `break` and `reset`: what they do, and what a person and a program are told of it. */
+/** `break` and `reset`: their effects, and their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "./in-process.js";
 import { serve } from "./service.js";
@@ -14,7 +14,7 @@ afterAll(async () => {
 });
 
 const holdfast = (...args: readonly string[]) => run(args, service.env);
-/** What it printed as JSON, when that is one document on one line. */
+/** Returns the printed JSON, which must be one document on one line. */
 async function json(...args: readonly string[]) {
   const { status, stdout, stderr } = await holdfast("--json", ...args);
   expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });

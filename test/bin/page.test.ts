@@ -1,4 +1,7 @@
-/** "The command line": what stands behind a `$` is run and prints what stands below it, and what the page says of options and statuses is so. */
+/**
+ * "The command line": each command after a `$` runs and prints the text below it, and the page's claims about options
+ * and statuses are true.
+ */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -21,12 +24,12 @@ import type { Service } from "./service.js";
 
 const PATH = "docs/command-line.md";
 const PAGE = readFileSync(join(ROOT, PATH), "utf8");
-/** The page as one line, however it is wrapped. */
+/** The page as one line, regardless of wrapping. */
 const TEXT = PAGE.replaceAll(/\s+/g, " ");
-/** All of its commands together. */
+/** The time limit for all of its commands together. */
 const ALL_MS = 120_000;
 
-/** What the page's jobs do. */
+/** The scripts of the page's jobs. */
 const SCRIPTS = {
   "report.sh": "echo ran >> reports; echo written once",
   "sync-stock.sh": "echo stock is in step",
@@ -34,7 +37,7 @@ const SCRIPTS = {
   "write-ledger.sh": 'echo "written under $2"',
 };
 
-/** A command of the page, and what stands below it. */
+/** A command of the page, and the output below it. */
 interface Step {
   readonly command: string;
   readonly prints: string;
@@ -67,7 +70,7 @@ const optionsOf = (name: string): readonly string[] => {
 
 let service: Service;
 let directory: string;
-/** What each step printed. */
+/** The output of each step. */
 let printed: readonly string[];
 
 beforeAll(async () => {
@@ -86,7 +89,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Without what is otherwise each time: times, tokens, and how wide a column is for them. */
+/** Replaces the parts that differ each time: times, tokens, and the width of their columns. */
 function inGeneral(text: string): string {
   return text
     .trimEnd()

@@ -1,6 +1,6 @@
 /**
- * A service for processes of their own: the real handler behind the local gateway, on a table of its own, in real
- * time; and the SDK beside it, as somebody else who wants the same keys.
+ * A service for child processes: the real handler behind the local gateway, on its own table, in real time; and the SDK
+ * beside it, as a competing caller.
  */
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startGateway } from "../../infra/local/gateway.js";
@@ -16,14 +16,14 @@ import type { Environment } from "./holdfast.js";
 export interface Service {
   readonly url: string;
   readonly table: FreshTable;
-  /** How `holdfast` finds it. */
+  /** The environment in which `holdfast` finds the service. */
   readonly env: Environment;
-  /** How it finds the table without it. */
+  /** The environment in which it finds the table, without the service. */
   readonly tableEnv: Environment;
   readonly locks: LockClient;
-  /** What was logged. */
+  /** The log lines. */
   readonly lines: readonly LogLine[];
-  /** Stops answering; requests find nobody. */
+  /** Stops answering, as if no server were there. */
   goAway(): Promise<void>;
   close(): Promise<void>;
 }

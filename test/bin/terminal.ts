@@ -1,4 +1,4 @@
-/** `holdfast` in a terminal of its own, as util-linux's `script` makes one: what it shows, and keys that are typed. */
+/** `holdfast` in its own terminal, made by util-linux's `script`: its screen, and typed keys. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { vi } from "vitest";
@@ -6,9 +6,9 @@ import { plainEnvironment } from "../docs/npm-start.js";
 import type { Environment } from "./holdfast.js";
 import { programFile } from "./holdfast.js";
 
-/** A terminal with a program in it. */
+/** A terminal that runs a program. */
 export interface Terminal {
-  /** Resolves with all that was shown when it matches. */
+  /** Resolves with everything shown when it matches. */
   showed(pattern: RegExp): Promise<string>;
   type(keys: string): void;
   readonly ended: Promise<{ readonly status: number | null; readonly shown: string }>;
@@ -16,7 +16,7 @@ export interface Terminal {
 
 const quoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Runs it in one of this size. */
+/** Runs it in a terminal of this size. */
 export function inTerminal(
   args: readonly string[],
   env: Environment,

@@ -1,4 +1,4 @@
-/** Places in a queue as a person reads them. */
+/** The wording of places in a queue. */
 import { expect, it } from "vitest";
 import { ordinal } from "../../bin/inspect/waiting.js";
 

@@ -1,4 +1,4 @@
-/** `holdfast watch` on a pipe: what changed, a line each; and on a terminal what is so. */
+/** `holdfast watch`: on a pipe, one line for each change; in a terminal, the current state. */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { changesBetween } from "../../bin/inspect/watch.js";

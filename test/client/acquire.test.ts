@@ -1,4 +1,4 @@
-/** Acquiring on a clock to turn: null, waiting, giving up, and that nothing is left behind. */
+/** Acquiring with simulated time: null, waiting, timing out, and no leftovers. */
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
@@ -231,13 +231,13 @@ describe("a client that was closed", () => {
   });
 });
 
-/** Resolves after so many turns of the microtask queue. */
+/** Resolves after that many turns of the microtask queue. */
 async function inTurns(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await Promise.resolve();
 }
 
 describe("a signal", () => {
-  /** Every way that takes one; the operation that grants, and the one that renews what was granted too late. */
+  /** A way to acquire a lock, the operation that grants it, and the operation that renews a lease that was granted too late. */
   type Way = readonly [
     how: string,
     ask: (locks: LockClient, signal: AbortSignal) => Promise<unknown>,
@@ -269,7 +269,7 @@ describe("a signal", () => {
   it.each(WAYS)("that aborts as the grant arrives is one as well, and nothing stays held: %s", async (_how, ask, granting, renewing) => {
     const { clock, locks, wire, rival } = createRig();
     const giveUp = new AbortController();
-    // Answered when so much of the lease is gone that it is renewed first; the signal aborts meanwhile.
+    // The answer arrives when so much of the lease is over that it is renewed first. The signal aborts meanwhile.
     wire.next(granting, ...Array.from({ length: 4 }, () => ({ lost: "reply", silently: true }) as const));
     wire.onSend = ({ operation }) => operation === renewing && giveUp.abort(reason);
     await expect(clock.settle(ask(locks, giveUp.signal))).rejects.toMatchObject(ABORTED);

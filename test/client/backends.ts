@@ -1,4 +1,4 @@
-/** The same client, three times: in memory, over HTTP to the real handler, and straight on the table. */
+/** The same client with three backends: in memory, over HTTP to the real handler, and directly on the table. */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
@@ -15,16 +15,16 @@ import { freshTable } from "../support/engine.js";
 /** One service and its clients. */
 export interface Backend {
   client(options?: ClientOptions): LockClient;
-  /** Settles as `promise` does; the site's time passes until then. */
+  /** Settles as `promise` does. The backend's time passes until then. */
   passing<T>(promise: Promise<T>): Promise<T>;
-  /** Everything that the service logged. */
+  /** The service's log lines. */
   readonly lines: readonly LogLine[];
-  /** Whether this JSON is kept on an item of its own beside the key's record. */
+  /** True if this JSON is stored on its own item beside the key's record. */
   isKeptApart(key: string, json: unknown): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Every way to the locks, by the name that its tests have. */
+/** Every backend, by its name in test titles. */
 export const BACKENDS: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
   ["in memory", openMemory],
   ["over HTTP", openHttp],
@@ -43,7 +43,7 @@ async function openMemory(): Promise<Backend> {
   };
 }
 
-/** The service behind the gateway, on a table of its own. */
+/** The service behind the gateway, on its own table. */
 export async function openHttp(): Promise<Backend> {
   const table = await freshTable();
   const { client, tableName } = table;
@@ -62,7 +62,7 @@ export async function openHttp(): Promise<Backend> {
   };
 }
 
-/** The service within the client, on a table of its own. */
+/** The service within the client, on its own table. */
 export async function openTable(): Promise<Backend> {
   const table = await freshTable();
   const { client, tableName } = table;

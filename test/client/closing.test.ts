@@ -1,6 +1,6 @@
 /**
- * Closing waits for whatever is on its way to free a key. Once, a release that had been sent was no longer the client's:
- * `close()` resolved before it was answered, and a process that ended then left the key held.
+ * Closing waits for every pending request that frees a key. Regression: the client forgot a release once it was sent.
+ * `close()` resolved before the response, and a process that exited then left the key held.
  */
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../lib/testing.js";
@@ -9,7 +9,7 @@ import { createRig } from "./harness.js";
 const KEY = "ORDER_1231";
 const ON_ITS_WAY_MS = 400;
 
-/** What begins to free the key, and goes on while the client is closed. */
+/** Operations that start to free the key and are still running when the client is closed. */
 const ENDINGS: readonly (readonly [what: string, begin: (locks: LockClient) => Promise<unknown>])[] = [
   ["release()", async (locks) => void (await locks.acquire(KEY)).release()],
   ["the end of withLock", (locks) => begun((done) => locks.withLock(KEY, done))],
@@ -22,7 +22,7 @@ const ENDINGS: readonly (readonly [what: string, begin: (locks: LockClient) => P
 
 const SLOW = ["release", "releaseSet", "complete", "transfer"] as const;
 
-/** Resolves when the work has returned; what follows it is on its way. */
+/** Resolves when the work has returned; the end of the lease is then pending. */
 function begun(work: (done: () => void) => Promise<unknown>): Promise<void> {
   return new Promise((resolve, reject) => void work(resolve).catch(reject));
 }
@@ -49,7 +49,7 @@ describe.each(ENDINGS)("closing while %s is on its way", (_what, begin) => {
     expect(SLOW.some((operation) => wire.of(operation).length > 0)).toBe(true);
     await clock.settle(closes.close());
     expect(wire.sent).toHaveLength(sent);
-    // Nobody holds it, but whoever it was handed to.
+    // Only the recipient of a transfer may hold it.
     const { holders } = await rival.inspect(KEY);
     expect(holders).toHaveLength(wire.of("transfer").length);
     expect((await rival.runs.get(KEY))?.state ?? "succeeded").toBe("succeeded");

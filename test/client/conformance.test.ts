@@ -1,4 +1,4 @@
-/** Locks, as every client has them. */
+/** The conformance tests of locks, for every client. */
 import { describeClients } from "./conformance.js";
 import { describeAcquiring } from "./conforming-acquires.js";
 import { describeHolding } from "./conforming-holds.js";

@@ -1,6 +1,6 @@
 /**
- * What every client does, whatever it speaks to. A suite knows neither how the locks are reached nor
- * whose time passes: a site hands out clients of one service, and lets time pass where something waits.
+ * The behaviour of every client, whichever backend it uses. A suite knows neither the transport nor the clock. A
+ * backend creates clients of one service, and advances time while something waits.
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import type { LockClient } from "../../lib/index.js";
@@ -8,18 +8,18 @@ import { key } from "../../lib/index.js";
 import type { Backend } from "./backends.js";
 import { BACKENDS } from "./backends.js";
 
-/** What the tests of a suite share. */
+/** The fixture that the tests of a suite share. */
 export interface Fixture {
   readonly backend: Backend;
   /** Owner `checkout-7`. */
   readonly locks: LockClient;
   /** Owner `rival`. */
   readonly rival: LockClient;
-  /** A key of the test's own. */
+  /** A key that no other test uses. */
   fresh(): string;
 }
 
-/** Defines a suite for the clients of every site. */
+/** Defines a suite for the clients of every backend. */
 export function describeClients(...parts: readonly ((fixture: Fixture) => void)[]): void {
   describe.each(BACKENDS)("a client %s", (_name, open) => {
     let used = 0;

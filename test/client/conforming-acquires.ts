@@ -1,4 +1,4 @@
-/** Acquiring, as every client does it. */
+/** Conformance: acquiring. */
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../lib/index.js";
 import { LockError, LockTimeoutError } from "../../lib/index.js";
@@ -116,7 +116,7 @@ export function describeAcquiring(fixture: Fixture): void {
   });
 }
 
-/** Another client gets the key at once: nobody is in its way. */
+/** Checks that another client gets the key at once. */
 async function expectFree({ rival }: Fixture, name: string): Promise<void> {
   const lease = await rival.tryAcquire(name);
   expect(lease).not.toBeNull();

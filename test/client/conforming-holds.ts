@@ -1,4 +1,4 @@
-/** Holding and working under a lock, as with every client. */
+/** Conformance: holding a lock and working under it. */
 import { describe, expect, it } from "vitest";
 import { LockLostError } from "../../lib/index.js";
 import type { Fixture } from "./conformance.js";

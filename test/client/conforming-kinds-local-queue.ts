@@ -1,4 +1,4 @@
-/** Callers of one process, as with every client: one place in the queue, and the key goes from hand to hand. */
+/** Conformance: the local queue. The callers of one process share one place in the queue, and the key passes between them by handoff. */
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";

@@ -1,4 +1,4 @@
-/** Readers and writers, as with every client: together, alone, up and down. */
+/** Conformance: readers and writers, together, exclusive, upgraded and downgraded. */
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";

@@ -1,4 +1,4 @@
-/** Semaphores, as with every client. */
+/** Conformance: semaphores. */
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";

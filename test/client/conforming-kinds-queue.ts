@@ -1,4 +1,4 @@
-/** Waiting in the queue, as with every client: in order, by priority, and without a trace when it is given up. */
+/** Conformance: waiting in the queue, in order, by priority, and without a trace after a timeout. */
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";
@@ -6,7 +6,7 @@ import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
 export function describeKindsQueue(fixture: KindsFixture): void {
-  /** Resolves when so many wait for the key. */
+  /** Resolves when `count` waiters are in the queue. */
   async function untilWaiting(name: string, count: number): Promise<void> {
     for (let looks = 0; looks < 1000 && (await fixture.locks.inspect(name)).waiters.length !== count; looks++) {
       await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
@@ -14,7 +14,7 @@ export function describeKindsQueue(fixture: KindsFixture): void {
     expect((await fixture.locks.inspect(name)).waiters).toHaveLength(count);
   }
 
-  /** Waits for the key as a process of its own, and is in the queue when this resolves. */
+  /** Waits for the key in its own process. Resolves when it is in the queue. */
   async function queued(name: string, behind: number, options: Parameters<LockClient["acquire"]>[1] = {}) {
     const locks = fixture.client();
     const lease = locks.acquire(name, { waitMs: 60_000, ...options });

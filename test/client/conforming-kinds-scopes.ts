@@ -1,4 +1,4 @@
-/** Reentrancy by scope, as every client does it: two clients are two processes of one request. */
+/** Conformance: reentrancy by scope. Two clients are two processes of one request. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";

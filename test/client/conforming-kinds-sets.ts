@@ -1,4 +1,4 @@
-/** Sets of keys, as every client takes them: whole or not at all. */
+/** Conformance: sets of keys, acquired as a whole or not at all. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";

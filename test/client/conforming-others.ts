@@ -1,4 +1,4 @@
-/** Looking at others' locks and ending them, as with every client. */
+/** Conformance: inspecting and breaking other clients' locks. */
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../lib/index.js";
 import { LockLostError } from "../../lib/index.js";

@@ -1,4 +1,4 @@
-/** Batches of messages that may come again: one run for each, and a partial batch response. */
+/** Conformance: batches of messages that may be delivered again, with one run for each message and a partial batch response. */
 import { describe, expect, it } from "vitest";
 import type { BatchOptions, BatchRecord, InvocationContext, Run } from "../../lib/index.js";
 import { FinalError, runBatch } from "../../lib/index.js";
@@ -10,7 +10,7 @@ const CONTEXT: InvocationContext = { getRemainingTimeInMillis: () => 60_000 };
 
 /** Defines the tests. */
 export function describeRunBatches(fixture: Fixture): void {
-  /** Messages as their queue delivers them: their ids are the same when they come again. */
+  /** Messages as their queue delivers them. A redelivered message has the same id. */
   const messages = (...bodies: readonly string[]): BatchRecord[] => {
     const batch = fixture.fresh();
     return bodies.map((body, index) => ({ messageId: `${batch}-${index}`, body }));

@@ -1,4 +1,4 @@
-/** Callers that meet under one idempotency key: one works, the others wait, give up or are told that it is another's. */
+/** Conformance: concurrent callers with one idempotency key. One works; the others wait, give up or get a conflict. */
 import { describe, expect, it } from "vitest";
 import type { RunOptions } from "../../lib/index.js";
 import { LockError, LockTimeoutError } from "../../lib/index.js";
@@ -183,7 +183,7 @@ export function describeRunCallers(fixture: Fixture): void {
   });
 }
 
-/** A key whose run works until it is told how to end. */
+/** A key with a run that works until the test ends it. */
 async function busy({ fresh, locks }: Fixture, options: RunOptions = {}) {
   const name = fresh();
   const gate = createGate();

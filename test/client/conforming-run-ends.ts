@@ -1,4 +1,4 @@
-/** How runs end: every failure says what it is, and what the next caller may expect of it. */
+/** The ends of runs: every failure names its cause and tells the next caller how to proceed. */
 import { describe, expect, it } from "vitest";
 import { FinalError, LockError, RunFailedError } from "../../lib/index.js";
 import { thrownBy } from "../support/run-gate.js";

@@ -1,4 +1,4 @@
-/** Runs as those who operate them see them: which there are, what is known of one, and a fresh start with a reason. */
+/** Conformance: runs for operators, who list them, inspect them, and reset them with a reason. */
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { FinalError, LockError } from "../../lib/index.js";

@@ -1,6 +1,6 @@
 /**
- * Runs whose runner stops in the midst of its work and is taken over: what the next one is told, and what
- * the first may still do when it wakes. The story is played once for each moment at which it may wake.
+ * Runs whose runner stops in the middle of its work and is taken over: the context that the next runner gets, and the
+ * calls that the first runner may still make after it wakes up. The story is played once for each moment of waking up.
  */
 import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,24 +13,24 @@ import type { Gate } from "../support/run-gate.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
-/** Short, so that its end comes soon where time is real; and stopped, so that nobody renews it. */
+/** A short lease, so that it expires soon in real time; without a heartbeat, so that it isn't renewed. */
 const STOPPED = { leaseMs: 2000, heartbeat: false, keepResultMs: 86_400_000 } as const;
 const MOMENTS = ["while the second works", "after the second is done"] as const;
 const FAR = { step: "charging", cents: 250n };
-/** Large enough for an item of its own. */
+/** Large enough for its own item. */
 const LARGE = { first: { by: "the first", text: "x".repeat(4000) }, second: { by: "the second", text: "y".repeat(4000) } };
 
-/** What a run's function was told. */
+/** The context that a run's function received. */
 type Told = Pick<Run, "idempotencyKey" | "attempt" | "takeover" | "checkpoint" | "fencingToken">;
 
 interface Story {
   readonly name: string;
   readonly first: Told;
   readonly second: Told;
-  /** What the second saw of its own hold after the first had woken. */
+  /** True if the second run was still held after the first process woke up. */
   readonly secondHeld: boolean;
   readonly secondResult: unknown;
-  /** What the first's call threw in the end. */
+  /** The error that the first process's call threw in the end. */
   readonly zombie: unknown;
   readonly zombieAborted: boolean;
   readonly writes: Readonly<Record<"second" | "fenced" | "plain", "written" | "refused">>;
@@ -135,7 +135,7 @@ export function describeRunTakeovers(fixture: Fixture): void {
   });
 }
 
-/** A run that stops, another caller who takes it over, and the first one waking at `moment`. */
+/** Plays a run that stops, a takeover by another caller, and the first runner's waking up at `moment`. */
 async function play({ backend, locks, rival, fresh }: Fixture, moment: (typeof MOMENTS)[number], resource: FreshTable): Promise<Story> {
   const name = fresh();
   const write = (run: Run, item: string, fenced = true) => writeTo(resource, item, fenced ? run.fencingToken : undefined);
@@ -181,12 +181,12 @@ function work(): Work {
   return { gate: createGate() };
 }
 
-/** Resolves when the run's lease is over. */
+/** Resolves when the run's lease is lost. */
 function untilLost({ signal }: Run): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** Writes to an item of the resource: with the token, so that a later holder's write is never undone; or without. */
+/** Writes to an item of the resource: with the token, so that a later holder's write is never undone, or without it. */
 async function writeTo({ client, tableName }: FreshTable, item: string, fencingToken?: number): Promise<"written" | "refused"> {
   const fence = fencingToken === undefined ? undefined : fencedWrite(fencingToken);
   const command = new UpdateCommand({

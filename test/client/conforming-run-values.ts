@@ -1,13 +1,13 @@
-/** What runs keep, and how it comes back: results, checkpoints and errors of every kind and size. */
+/** Values that runs store and return: results, checkpoints and errors of every kind and size. */
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError, LockError } from "../../lib/index.js";
 import { thrownBy } from "../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
 const KB = 1024;
-/** Text of so many bytes as JSON, its quotes included. */
+/** Text of that many bytes as JSON, with its quotes. */
 const textOf = (bytes: number): string => "x".repeat(bytes - 2);
-/** An object in an object, so many in all. */
+/** Nested objects, `depth` levels deep. */
 const nested = (depth: number): unknown => (depth === 1 ? {} : { in: nested(depth - 1) });
 
 const VALUES: readonly (readonly [what: string, value: unknown])[] = [
@@ -101,7 +101,7 @@ export function describeRunValues(fixture: Fixture): void {
         throw new Error("toJSON broke");
       },
     };
-    /** Nested deeper as JSON than as a value: each object has a tag around it. */
+    /** Deeper as JSON than as a value, because each object has a tag around it. */
     let tagged: unknown = {};
     for (let depth = 0; depth < 60; depth++) tagged = { "~type": tagged };
 
@@ -145,7 +145,7 @@ export function describeRunValues(fixture: Fixture): void {
   });
 
   describe("a checkpoint", () => {
-    /** Saves, fails, and shows what the next attempt is given. */
+    /** Saves the values, fails, and returns the checkpoint that the next attempt gets. */
     async function saved(...values: readonly unknown[]): Promise<unknown> {
       const name = fixture.fresh();
       await thrownBy(

@@ -1,4 +1,4 @@
-/** What a holder may believe, and until when: by two clocks, from the send, and never again once it is over. */
+/** The lease deadline: it is measured on two clocks from the send, and once it has passed, the lease is never treated as held again. */
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient, Operation } from "../../lib/testing.js";
 import { LockLostError } from "../../lib/testing.js";
@@ -138,7 +138,7 @@ describe("a process that was frozen past its lease", () => {
     wire.next("renew", { requestMs: 50, replyMs: 50 });
     await clock.advance(3060);
     expect(wire.of("renew")).toHaveLength(1);
-    // The answer alone would do until 11,910 ms; the deadline before it was at 8,910 ms.
+    // The response alone would allow until 11,910 ms; the previous deadline was at 8,910 ms.
     await clock.freeze(7000);
     expect(lease.isHeld()).toBe(false);
     expect(lease.state).toBe("lost");

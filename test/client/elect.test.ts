@@ -1,4 +1,4 @@
-/** Leader election: one leads at a time, the dead and the resigned are replaced, and it ends when it is told to. */
+/** Leader election: at most one leader at a time, dead and resigned leaders are replaced, and the election ends on request. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
@@ -11,15 +11,18 @@ const KEY = "scheduler";
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 const INTERVAL_MS = renewAfterMs(DEFAULTS.leaseMs);
-/** When a leader that died can be replaced, and how much later those who stand by ask. */
+/** The time at which a dead leader can be replaced, and the jitter of the candidates' requests. */
 const FREE_AFTER_MS = DEFAULTS.leaseMs + takeoverMarginMs(DEFAULTS.leaseMs);
 const SPREAD_MS = 500;
 
-/** Ends when the lease does. */
+/** Resolves when the lease is lost. */
 const untilLost = ({ signal }: Lease): Promise<void> => new Promise((resolve) => void signal.addEventListener("abort", () => resolve()));
 
 describe("of those who stand for a key", () => {
-  /** The most that ever led at once, of two that lead for a while and resign, again and again; and how often each led. */
+  /**
+   * Runs two candidates that lead for a while and resign, repeatedly. Returns the largest number of leaders at once,
+   * and each one's terms.
+   */
   async function led(electOn: (locks: LockClient) => LockClient["elect"]): Promise<{ most: number; turns: number[] }> {
     const random = new Random(7);
     const { locks, rival, clock } = createRig({ random: () => random.unit() });
@@ -121,7 +124,7 @@ describe("who leads", () => {
   });
 
   describe("and was lost meanwhile", () => {
-    /** Leads until its lease is lost, then does this; `ended` is how the election ended, if it did. */
+    /** Leads until the lease is lost, and then runs `wind`; `ended` is the election's outcome, if it ended. */
     async function lost(wind: (lease: Lease) => unknown) {
       const { locks, wire, clock } = createRig();
       let turns = 0;

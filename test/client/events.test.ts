@@ -1,4 +1,4 @@
-/** onEvent: every lease that somebody got is told of once at its beginning and once at its end, and no leaseId ever. */
+/** onEvent: every lease has one event at its beginning and one at its end, and no event contains a leaseId. */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { createLockClient, LockLostError } from "../../lib/testing.js";
@@ -107,7 +107,7 @@ async function acquired(asked: Promise<{ readonly fencingToken: number; release(
   return { fencingToken: lease.fencingToken, release: () => lease.release() };
 }
 
-/** Everything that an error says, stack included. */
+/** A replacer that makes errors visible to JSON, with their stack. */
 function stringOf(_name: string, value: unknown): unknown {
   return value instanceof Error ? { ...(value as object), message: value.message, stack: value.stack, cause: value.cause } : value;
 }

@@ -1,4 +1,4 @@
-/** fencedWrite: a resource that refuses what an older grant writes, on a real table. */
+/** fencedWrite: a resource that refuses the writes of older grants, on a real table. */
 import { GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fencedWrite } from "../../lib/index.js";
@@ -10,7 +10,7 @@ let resource: FreshTable;
 beforeAll(async () => void (resource = await freshTable()));
 afterAll(() => resource.client.destroy());
 
-/** Writes `stock` under this token; "refused" when a later grant has written. */
+/** Writes `stock` under this token. Returns "refused" if a later grant has written. */
 async function write(item: string, fencingToken: number, stock: number, attribute?: string): Promise<"written" | "refused"> {
   const fence = fencedWrite(fencingToken, attribute === undefined ? {} : { attribute });
   const command = new UpdateCommand({

@@ -1,6 +1,6 @@
 /**
- * The real client, service and core in one process, on a clock to turn, with the wire between client and
- * service in the test's hands. The service reads true time: only the client's clocks may go wrong.
+ * The real client, service and core in one process with simulated time. The test controls the wire between client and
+ * service. The service reads the true time: only the client's clocks may be wrong.
  */
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import type { ClientOptions, LockClientEvent } from "../../lib/client/client-options.js";
@@ -19,27 +19,27 @@ import { VirtualClock } from "../../lib/testing.js";
 import { createWire } from "./wire.js";
 import type { Wire } from "./wire.js";
 
-/** What a test turns. */
+/** The parts that a test controls. */
 export interface Harness {
   readonly clock: VirtualClock;
   readonly store: LockStore;
-  /** Between `locks` and the service; a rival has a wire of its own. */
+  /** The wire between `locks` and the service. The rival has its own wire. */
   readonly wire: Wire;
   readonly locks: LockClient;
   readonly events: readonly LockClientEvent[];
-  /** A client on the same service whose wire is perfect. */
+  /** A client of the same service with a perfect wire. */
   readonly rival: LockClient;
 }
 
-/** What a rig may be made of. */
+/** Options of a harness. */
 export interface RigOptions extends Omit<ClientOptions, "onEvent"> {
   /** Jitter, from 0 to 1. @default 0.5 */
   readonly random?: () => number;
-  /** The clock by which the client makes its ids and its belief. @default the rig's own */
+  /** The clock for the client's ids and lease deadlines. @default the harness's own */
   readonly clientClock?: (clock: VirtualClock) => Clock;
 }
 
-/** A fresh service and two clients of it. */
+/** Creates a service and two clients of it. */
 export function createRig({ random = () => 0.5, clientClock, ...options }: RigOptions = {}): Harness {
   const clock = new VirtualClock();
   const service: Clock = { ...timersOf(clock), wallMs: () => clock.monotonicMs(), monotonicMs: () => clock.monotonicMs() };
@@ -59,7 +59,7 @@ export function createRig({ random = () => 0.5, clientClock, ...options }: RigOp
   };
 }
 
-/** Whether everything that a lease tells about itself agrees, at this very moment. */
+/** True if all accessors of a lease agree at this moment. */
 export function isConsistent(lease: Lease): boolean {
   const state = lease.state;
   const held = lease.isHeld();
@@ -85,7 +85,7 @@ function timersOf(clock: VirtualClock): Pick<Clock, "after" | "inBackground"> {
   return { after: (delayMs, task) => clock.after(delayMs, task), inBackground: (delayMs, task) => clock.inBackground(delayMs, task) };
 }
 
-/** The service's operations, each with its own reading of the clock, as a function has for every request. */
+/** The service's operations. Each reads the clock itself, like a function for every request. */
 function serviceOn(store: LockStore, clock: Clock): ServiceApi {
   const caller = { principal: "test/client", namespace: "test", requestId: "test" };
   const operations = lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));

@@ -1,4 +1,4 @@
-/** The heap that holds a crowd of waiters: its order, and that no operation looks at more than a few of its members. */
+/** The heap of waiters: its order, and the small number of members that any operation reads. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Heap } from "../../lib/client/acquire/heap.js";

@@ -1,6 +1,7 @@
 /**
- * Many leases of one client while the service fails. Once, each lease retried by itself: 500 leases that sent 4 requests
- * a second sent about 1,000 when the service answered 429 or 503, which keeps a service down.
+ * Many leases of one client while the service fails. Regression: each lease retried by itself. 500 leases, which
+ * normally sent 4 requests a second, sent about 1,000 when the service answered 429 or 503, and that keeps a service
+ * down.
  */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
@@ -24,7 +25,7 @@ const OUTAGES: readonly (readonly [what: string, fate: Fate])[] = [
 
 const BEATS = ["renewMany", "renew", "renewSet"] as const;
 
-/** A rig with jitter, and so many leases, acquired over one interval. */
+/** A harness with jitter and `count` leases, acquired over one interval. */
 async function holding(count: number, hold: (harness: Harness, index: number) => Promise<Lease>) {
   const random = new Random(count);
   const harness = createRig({ random: () => random.unit() });
@@ -37,7 +38,7 @@ async function holding(count: number, hold: (harness: Harness, index: number) =>
   return { ...harness, leases };
 }
 
-/** The requests of heartbeats sent during `ms`. */
+/** Returns the heartbeat requests sent during `ms`. */
 async function sentIn({ clock, wire }: Harness, ms: number): Promise<number> {
   const before = BEATS.reduce((sum, operation) => sum + wire.of(operation).length, 0);
   await clock.advance(ms);
@@ -101,7 +102,7 @@ describe("a few leases", () => {
   });
 
   it("have a last turn just before their deadline", async () => {
-    // The longest pauses: the last of them would end after the deadline.
+    // With the longest pauses, the last of them would end after the deadline.
     const harness = createRig({ random: () => 1 });
     const leases = await Promise.all([0, 1, 2].map((index) => lock(harness, index)));
     fail(harness, { instead: refuse("unavailable") });
@@ -132,7 +133,7 @@ describe("one lease that fails among many that don't", () => {
   it("keeps none of them from its heartbeat", async () => {
     const harness = await holding(100, lock);
     const { leases, clock, wire } = harness;
-    // The first lease is alone in its requests, and every one of them fails.
+    // The first lease is alone in its requests, and all of them fail.
     const failing = await harness.locks.acquire("failing", { leaseMs: LEASE_MS });
     const sentBefore = wire.sent.length;
     wire.always("renew", { instead: refuse("throttled") });

@@ -1,4 +1,4 @@
-/** Heartbeats: when they are sent, how many may fail, what a late one does first, and when they end. */
+/** Heartbeats: their times, the failures they survive, the check before a late heartbeat, and their end. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";

@@ -1,4 +1,4 @@
-/** One attempt over HTTP: what is sent, once, and what each kind of answer or silence means. */
+/** A single attempt over HTTP: the request, and the meaning of each kind of response or of none. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { refuse } from "../../lib/core/errors.js";

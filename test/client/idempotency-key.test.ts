@@ -1,4 +1,4 @@
-/** The key in a request's Idempotency-Key header, as callers write it. */
+/** The key in a request's Idempotency-Key header, in the forms that callers send. */
 import { describe, expect, it } from "vitest";
 import { idempotencyKeyOf, InvalidRequestError, key } from "../../lib/index.js";
 import { isKey } from "../../lib/core/key.js";

@@ -1,4 +1,4 @@
-/** Inside of a Lambda invocation: its remaining time bounds leases, waits and heartbeats, zero included. */
+/** Within a Lambda invocation, the remaining time bounds leases, waits and heartbeats, even if it is zero. */
 import { describe, expect, it } from "vitest";
 import type { VirtualClock } from "../../lib/testing.js";
 import { LockLostError, LockTimeoutError } from "../../lib/testing.js";
@@ -6,7 +6,7 @@ import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 
-/** An invocation that is cut off `leftMs` from now. */
+/** An invocation that ends `leftMs` from now. */
 function invocation(clock: VirtualClock, leftMs: number) {
   const endsAtMs = clock.wallMs() + leftMs;
   return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };

@@ -1,4 +1,4 @@
-/** Values as JSON and back: what comes back is what was kept, for every value that can be kept; and no JSON is misread. */
+/** Values as JSON and back: every storable value is restored unchanged, and no JSON is misread. */
 import fc from "fast-check";
 import { isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
@@ -6,11 +6,11 @@ import { describe, expect, it } from "vitest";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "../../lib/client/run/json-codec.js";
 import { isShallow, JSON_DEPTH } from "../../lib/core/canonical.js";
 
-/** Over the network, or into a table. */
+/** The value after a round trip over the network, or through a table. */
 const asText = (json: unknown): unknown => (json === undefined ? undefined : JSON.parse(JSON.stringify(json)));
 const there = (value: unknown): unknown => fromJson(asText(toJson(value)));
 
-/** Everything that can be kept; names that look like tags are as likely as not. */
+/** Every storable value. Names that look like tags are frequent. */
 const { anything } = fc.letrec((tie) => ({
   anything: fc.oneof({ depthSize: "small", withCrossShrink: true }, tie("scalar"), tie("list"), tie("members")),
   scalar: fc.oneof(
@@ -131,7 +131,7 @@ describe("a value that can't be kept", () => {
     expect(() => toJson(value)).toThrow(message);
   });
 
-  /** An amount that only its methods know, as most classes of the platform have theirs. */
+  /** An amount that only its methods expose, as in most classes of the platform. */
   class Money {
     readonly #cents: number;
     constructor(cents: number) {

@@ -1,6 +1,6 @@
 /**
- * One service of each sort and clients of it, for what every client does with every kind of lock: in memory,
- * over HTTP to the real handler, straight on the table. Two clients stand for two processes.
+ * A service and clients for each backend, for the conformance tests of all kinds of locks: in memory, over HTTP to the
+ * real handler, directly on the table. Two clients stand for two processes.
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import { startGateway } from "../../infra/local/gateway.js";
@@ -17,19 +17,19 @@ interface Backend {
   close(): Promise<void>;
 }
 
-/** What the tests share. */
+/** The fixture that the tests share. */
 export interface KindsFixture {
   /** Owner `checkout-7`. */
   readonly locks: LockClient;
   /** Another process of the same caller; owner `worker`. */
   readonly other: LockClient;
-  /** A further client; the caller closes it. */
+  /** A further client, which the caller closes. */
   client(options?: ClientOptions): LockClient;
-  /** Settles as `promise` does; the site's time passes until then. */
+  /** Settles as `promise` does. The backend's time passes until then. */
   passing<T>(promise: Promise<T>): Promise<T>;
-  /** A key of the test's own. */
+  /** A key that no other test uses. */
   fresh(): string;
-  /** A scope of the test's own. */
+  /** A scope that no other test uses. */
   freshScope(): string;
 }
 
@@ -73,7 +73,7 @@ async function onTheTable(): Promise<Backend> {
   };
 }
 
-/** Defines `tests` for the clients of every site. */
+/** Defines `tests` for the clients of every backend. */
 export function describeEverywhere(what: string, ...tests: readonly ((fixture: KindsFixture) => void)[]): void {
   describe.each(BACKENDS)(`${what}, %s`, (_name, open) => {
     let used = 0;

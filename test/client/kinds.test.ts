@@ -1,4 +1,4 @@
-/** Every kind of lock with every client: scopes, readers and writers, semaphores, sets, and their hand-over. */
+/** Every kind of lock with every client: scopes, readers and writers, semaphores, sets, and transfers of them. */
 import { describeKindsModes } from "./conforming-kinds-modes.js";
 import { describeKindsLine } from "./conforming-kinds-local-queue.js";
 import { describeKindsPermits } from "./conforming-kinds-permits.js";

@@ -1,6 +1,6 @@
 /**
- * A crowd of callers who want one key in one process. Once, every arrival copied the line and every time-out went
- * through it, so 8,000 callers stopped the event loop for seconds, and leases of other keys were lost for it.
+ * Many callers in one process that want one key. Regression: every arrival copied the local queue and every timeout
+ * searched it, so 8,000 callers stopped the event loop for seconds, and leases of other keys were lost.
  */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
@@ -10,11 +10,11 @@ import type { VirtualClock } from "../../lib/testing.js";
 import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
-/** Callers that may be told in one turn of the event loop. */
+/** Callers that may be settled in one turn of the event loop. */
 const PORTION = 100;
 const OTHERS = 20;
 
-/** A rig whose client's clock is counted: how often it is read, and how many times a timer ran. */
+/** A harness whose client clock counts its reads and the runs of its timers. */
 function countedRig() {
   const counts = { reads: 0, turns: 0 };
   const counted = (clock: VirtualClock): Clock => {
@@ -36,7 +36,7 @@ function countedRig() {
   return { ...createRig({ clientClock: counted }), counts };
 }
 
-/** `size` callers who want the key: what they were told, and the most who were told in one turn. */
+/** Runs `size` callers that want the key. Returns their errors, and the largest number of callers settled in one turn. */
 async function crowd(
   size: number,
   ask: (harness: ReturnType<typeof countedRig>, index: number) => Promise<unknown>,
@@ -84,7 +84,7 @@ describe("a crowd whose time is over", () => {
     expect(mostInOneTurn()).toBeLessThanOrEqual(PORTION);
     expect((await rival.inspect(KEY)).waiters).toEqual([]);
     expect(others.every((lease) => lease.state === "held")).toBe(true);
-    // One place in the queue, and its looks: the crowd costs the service what one caller does.
+    // One place in the queue, and its polls: the crowd costs the service as much as one caller.
     expect([...wire.of("acquire"), ...wire.of("check")].filter(({ request }) => request.key === KEY).length).toBeLessThan(10);
   });
 
@@ -100,6 +100,49 @@ describe("a crowd whose time is over", () => {
     expect(results.map(([, atMs]) => atMs)).toEqual(waitsMs);
     expect(results.every(([error]) => error instanceof LockTimeoutError)).toBe(true);
     expect((await rival.inspect(KEY)).waiters).toEqual([]);
+  });
+});
+
+describe("a crowd of requests, each with an owner, a meta and an invocation of its own", () => {
+  const SIZE = 40;
+
+  it("takes one place in the key's queue, and each gets the lease that it asked for", async () => {
+    const { clock, locks, rival, wire } = createRig();
+    const held = await rival.acquire(KEY);
+    const seen: unknown[] = [];
+    const all = Array.from({ length: SIZE }, (_, request) => {
+      const view = locks.forInvocation({ getRemainingTimeInMillis: () => 60_000 + request });
+      return view.withLock(
+        KEY,
+        { owner: `owner-${request}`, meta: { request }, leaseMs: 10_000 + request, waitMs: 30_000 },
+        async (lease) => {
+          const { holders } = await rival.inspect(KEY);
+          const { request: sent } = wire.of("renew").at(-1) ?? {};
+          seen.push([holders[0]?.owner, lease.isHeld(), (sent as { readonly meta?: unknown } | undefined)?.meta]);
+        },
+      );
+    });
+    await clock.advance(100);
+    expect((await rival.inspect(KEY)).waiters).toHaveLength(1);
+    await held.release();
+    await clock.settle(Promise.all(all));
+    // The first of each eight callers asked for the key with its own meta; the others renew with theirs.
+    const expected = Array.from({ length: SIZE }, (_, request) => [`owner-${request}`, true, expect.anything()]);
+    expect(seen.slice(1)).toEqual(expected.slice(1));
+    expect(new Set(wire.of("renew").map(({ request }) => JSON.stringify(request))).size).toBeGreaterThanOrEqual(
+      SIZE - Math.ceil(SIZE / 8) - 1,
+    );
+  });
+
+  it("doesn't give the next caller the meta of the one before", async () => {
+    const { clock, locks, store } = createRig();
+    const first = await clock.settle(locks.acquire(KEY, { meta: { step: 1 }, waitMs: 5000 }));
+    const next = locks.acquire(KEY, { waitMs: 5000 });
+    await clock.advance(10);
+    await clock.settle(first.release());
+    await clock.settle(next);
+    const record = await store.read({ namespace: "test", kind: "locks", key: KEY });
+    expect(Object.values(record?.holds ?? {}).map(({ meta }) => meta)).toEqual([{}]);
   });
 });
 

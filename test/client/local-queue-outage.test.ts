@@ -1,6 +1,6 @@
 /**
- * Callers who share a line are told what each would have been told alone. Once, the one whose time was over during an
- * outage was told that the key is held, and a patient caller had to stop when the first one's time was over.
+ * Callers in a local queue get the same results as callers on their own. Regression: a caller that timed out during an
+ * outage got the error that the key is held, and a patient caller had to stop when the first caller timed out.
  */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
@@ -11,7 +11,7 @@ import type { Fate } from "./wire.js";
 
 const KEY = "ORDER_1231";
 
-/** What an acquire of so long comes to, and after how long. */
+/** Acquires for up to `waitMs` and returns the outcome and the time it took. */
 async function outcomeOf(harness: ReturnType<typeof createRig>, waitMs: number, locks: LockClient = harness.locks) {
   const began = harness.clock.monotonicMs();
   const error = await locks.acquire(KEY, { waitMs }).then(
@@ -92,7 +92,7 @@ describe("while the key is held", () => {
     harness.wire.always("check", { replyMs: 300 });
     for (const waitMs of [1000, 1100, 1200, 1300, 1400, 1500])
       expect(await harness.clock.settle(outcomeOf(harness, waitMs))).toEqual({ name: "LockTimeoutError", afterMs: waitMs });
-    // Alone, as readers wait, it is the same.
+    // On their own, like readers, callers get the same result.
     for (const waitMs of [1000, 1100, 1200, 1300, 1400, 1500]) {
       const reading = harness.locks.acquire(KEY, { waitMs, mode: "shared" });
       await expect(harness.clock.settle(reading)).rejects.toBeInstanceOf(LockTimeoutError);

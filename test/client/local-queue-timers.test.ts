@@ -1,6 +1,6 @@
 /**
- * A caller that was served leaves no alarm behind. Once, the last one of a line did: a timer as long as its wait kept
- * the process from ending, although nobody waited any more.
+ * A caller that was served leaves no timer behind. Regression: the last caller of a local queue did. A timer as long as
+ * its wait kept the process alive, although no caller was waiting.
  */
 import { expect, it } from "vitest";
 import type { Clock, Timer } from "../../lib/core/time.js";
@@ -9,7 +9,7 @@ import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
 
-/** A rig that knows which timers of its client would keep a process alive. */
+/** A harness that tracks the client's timers that would keep a process alive. */
 function rigWithTimers() {
   const pending = new Set<Timer>();
   const watched = (clock: VirtualClock): Clock => ({
@@ -39,7 +39,7 @@ it("nothing keeps the process alive once the last of a line was served", async (
   const first = await clock.settle(locks.acquire(KEY));
   const second = locks.acquire(KEY, { waitMs: 600_000 });
   await clock.advance(1000);
-  // Control: the one that waits does keep it alive.
+  // Control: a waiting caller does keep it alive.
   expect(pending.size).toBeGreaterThan(0);
   await clock.settle(first.release());
   const lease = await clock.settle(second);

@@ -1,4 +1,4 @@
-/** A transport that throws what no transport should: the error is its caller's alone, and the next in line still gets the key. */
+/** A transport that throws unexpected errors: only its caller gets the error, and the next caller in the local queue still gets the key. */
 import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createRig } from "./harness.js";
@@ -6,7 +6,7 @@ import { createRig } from "./harness.js";
 const KEY = "ORDER_1231";
 const BUG = new TypeError("a bug of the transport's");
 
-/** What `operation` does from now on, in place of answering. */
+/** The ways in which `operation` fails from now on, instead of answering. */
 const FAULTS: readonly (readonly [how: string, fail: () => Promise<never>])[] = [
   ["rejects", () => Promise.reject(BUG)],
   [
@@ -18,7 +18,7 @@ const FAULTS: readonly (readonly [how: string, fail: () => Promise<never>])[] = 
 ];
 
 describe.each(FAULTS)("an operation that %s", (_how, fail) => {
-  /** The first in line holds the key, another waits for it, and `operation` is broken. */
+  /** The first caller holds the key, another waits for it, and `operation` is broken. */
   async function broken(operation: keyof ServiceApi, leaseMs = 9000) {
     const harness = createRig();
     const first = await harness.locks.acquire(KEY, { leaseMs });

@@ -1,4 +1,4 @@
-/** Handles: a key with its options said once; and a hot resource in segments. */
+/** Handles: a key with its options given once; and a hot resource in segments. */
 import { describe, expect, it } from "vitest";
 import type { LockClient, LockHandle } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";

@@ -1,4 +1,4 @@
-/** Functions and methods under a lock that their arguments name: as a decorator and as a wrapper, of one key and of a list. */
+/** Functions and methods under a lock whose key comes from their arguments: as a decorator and as a wrapper, with one key or a list. */
 import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet } from "../../lib/index.js";
@@ -30,7 +30,7 @@ function thrownIn(work: () => unknown): unknown {
   }
 }
 
-/** A service whose methods are locked, on `rig`'s client. */
+/** A service whose methods are locked with the harness's client. */
 function ordersOn({ locks }: Harness) {
   class Orders {
     readonly locks = locks;

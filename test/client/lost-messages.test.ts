@@ -1,4 +1,4 @@
-/** Whatever becomes of the messages: an acquire gives one lease, and no id that may hold is left behind. */
+/** Lost, late and repeated messages: an acquire gives one lease, and leaves no id behind that may hold. */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
@@ -175,7 +175,7 @@ describe("an id that the service does not take as new", () => {
 describe("a lease with less than one renewal interval left", () => {
   it("is renewed before anyone gets it", async () => {
     const { clock, locks, wire } = createRig();
-    // Granted at once; the answers arrive only when most of the lease has gone.
+    // Granted at once, but the responses arrive when most of the lease is over.
     wire.always("acquire", { lost: "reply" });
     const asked = locks.acquire(KEY, { leaseMs: LEASE_MS, waitMs: LEASE_MS });
     await clock.advance(2300);
@@ -211,7 +211,7 @@ describe("a lease with less than one renewal interval left", () => {
   });
 });
 
-/** The network delivers an old acquire once more. */
+/** Delivers an old acquire once more, as a network might. */
 async function lateDuplicate(api: LockApi, request: object): Promise<unknown> {
   return api.acquire(request as Parameters<LockApi["acquire"]>[0]);
 }

@@ -1,4 +1,4 @@
-/** Calls in another library's form, or with something missing: one clear error that names what is wrong, and nothing sent. */
+/** Calls in another library's form, or with missing arguments: one clear error that names the mistake, and nothing is sent. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";

@@ -1,4 +1,4 @@
-/** Upgrades and downgrades when messages are lost, late or repeated: never two writers, never a writer by accident. */
+/** Upgrades and downgrades with lost, late or repeated messages: never two writers, and no accidental upgrade. */
 import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { LockError, LockLostError } from "../../lib/index.js";
@@ -9,7 +9,7 @@ const KEY = "PAGE_1";
 const LEASE_MS = 9000;
 const SHARED = { mode: "shared", leaseMs: LEASE_MS } as const;
 
-/** The change of mode that was sent as the `index`th, once more. */
+/** Sends the `index`th change of mode once more. */
 function duplicate({ wire }: Harness, index: number): ReturnType<ServiceApi["changeMode"]> {
   return wire.api.changeMode(wire.of("changeMode")[index]!.request as Parameters<ServiceApi["changeMode"]>[0]);
 }

@@ -1,4 +1,4 @@
-/** One table, one namespace, whichever way its callers come in; and a namespace that can't be right is refused by name. */
+/** One table and one namespace, however callers reach it; and an invalid namespace is rejected by name. */
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { engineClient } from "../../infra/local/engine-client.js";
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterAll(() => Promise.all(gateways.map((gateway) => gateway.close())));
 
-/** A client of a function of its own on the table; `authorizer` is what the gateway vouches for. */
+/** A client of its own function on the table; `authorizer` is the gateway's identity data. */
 async function overHttp(authorizer: unknown, env: Readonly<Record<string, string>> = {}): Promise<LockClient> {
   const handler = compose({ HOLDFAST_TABLE: table.tableName, ...env }, { client: engineClient(table.endpoint), log: () => undefined });
   const gateway = await startGateway({
@@ -31,7 +31,7 @@ async function overHttp(authorizer: unknown, env: Readonly<Record<string, string
   return createLockClient({ url: gateway.url });
 }
 
-/** A client straight on the table, in a process of its own. */
+/** A client directly on the table, in its own process. */
 function onTable(namespace?: string): LockClient {
   return createTableClient({
     tableName: table.tableName,
@@ -86,7 +86,7 @@ describe("two clients of one table exclude each other:", () => {
   });
 });
 
-/** What a client hears that asks for the lease of another under its very leaseId. */
+/** Returns the response to a client that uses another client's leaseId. */
 async function stealing(client: LockClient, { key, leaseId }: { key: string; leaseId: string }): Promise<unknown> {
   return client.attach(toHandle({ key, leaseId, leaseMs: 30_000 })).catch((error: unknown) => error);
 }
@@ -156,7 +156,7 @@ describe("what the table says of its namespaces", () => {
     await onTable().tryAcquire("ORDER_0");
     const locks = createTableClient({ tableName: table.tableName, client });
     for (let at = 1; at <= 3; at++) await (await locks.acquire(`ORDER_${at}`)).release();
-    // The one read that a process makes before it first writes, then a write each.
+    // A process makes one read before its first write, and then only writes.
     expect(requests).toEqual(["GetItemCommand", ...Array<string>(6).fill("UpdateItemCommand")]);
     const { Items = [] } = await client.send(new ScanCommand({ TableName: table.tableName }));
     expect(Items.filter(({ p }) => p?.S === "/table")).toEqual([{ p: { S: "/table" }, k: { S: "tenancy" }, tn: { S: "shared" } }]);

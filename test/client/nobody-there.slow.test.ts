@@ -1,4 +1,4 @@
-/** A URL at which nobody answers, or somebody else: a mistake is told within seconds, an outage is waited out. */
+/** A URL without a server, or with another one: a wrong URL is reported within seconds, an outage is waited out. */
 import { afterEach, describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { createLockClient, key, LockUnavailableError } from "../../lib/index.js";
@@ -11,7 +11,7 @@ const HELD = { holders: [], waiters: [], key: "k", version: 1, mode: "exclusive"
 let server: StubServer | undefined;
 afterEach(() => server?.close());
 
-/** A URL that was a server's. */
+/** Returns the URL of a server that was closed. */
 async function leftUrl(): Promise<string> {
   const left = await startStubServer();
   await left.close();

@@ -1,4 +1,4 @@
-/** A wrong configuration is told at once, by a code of its own, and no option of a wrapper goes on past it. */
+/** A wrong configuration is reported at once with its own code, and no option of a wrapper ignores it. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-/** A table whose keys have these names and this type. */
+/** Creates a table whose keys have these names and this type. */
 async function tableOf(partitionKey: string, sortKey: string | undefined, type: "S" | "N"): Promise<string> {
   const TableName = `wrong-${randomUUID()}`;
   const names = sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
@@ -43,7 +43,7 @@ async function tableOf(partitionKey: string, sortKey: string | undefined, type: 
   return TableName;
 }
 
-/** As AWS answers a request whose credentials it does not take. */
+/** A client that gets AWS's response to a request with rejected credentials. */
 function answering(type: string, message: string): DynamoDBClient {
   stub.answer({ status: 400, body: { __type: `com.amazon.coral.service#${type}`, message } });
   return new DynamoDBClient({ endpoint: stub.url, region: "us-east-1", credentials: CREDENTIALS });
@@ -184,7 +184,7 @@ it("control: an outage is proceeded past", async () => {
   const locks = createTableClient({ tableName: "t", client });
   const ran = await locked({ locks, key: () => "k", waitMs: 0, leaseMs: 1000, whenUnavailable: "proceed" }, async () => "ran")();
   expect(ran).toBe("ran");
-  await locks.close(); // Waits for what is still on its way.
+  await locks.close(); // Waits for pending requests.
 });
 
 it("is asked once, and never again", async () => {

@@ -1,4 +1,4 @@
-/** Functions and methods whose work happens once for what their arguments name. */
+/** Functions and methods that run once for the key in their arguments. */
 import { describe, expect, it } from "vitest";
 import { currentRun, InvalidRequestError, key, runOnce, RunFailedError, FinalError, LockError } from "../../lib/index.js";
 import { createRig } from "./harness.js";

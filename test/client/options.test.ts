@@ -1,4 +1,4 @@
-/** What is asked wrongly is refused before anything is sent, by an error that names the option and the rule. */
+/** Invalid options are rejected before anything is sent. The error names the option and the rule. */
 import { describe, expect, it } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../../lib/index.js";
@@ -10,7 +10,7 @@ import { AcquireBody, AcquireSetBody, BreakBody, ListQuery, ResetBody, RunListQu
 import { createRig } from "./harness.js";
 
 const KEY = "ORDER_1231";
-/** Options as a program without types gives them. */
+/** Options from a program without types. */
 type Loose = Record<string, unknown>;
 interface LooseClient {
   acquire(key: unknown, options?: Loose): Promise<unknown>;
@@ -225,7 +225,7 @@ describe("other operations", () => {
   });
 });
 
-/** What the service refuses over HTTP is refused in memory as well: a test in memory must not pass with it. */
+/** Requests that the service refuses over HTTP are refused in memory as well: a test in memory must not accept them. */
 describe("what no message of the API may be", () => {
   const half = "half \ud83c of a pair";
   it.each<[what: string, schema: Schema, message: Loose, ask: (locks: LooseClient) => unknown, field: string]>([

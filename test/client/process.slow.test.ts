@@ -1,4 +1,4 @@
-/** What keeps a program alive: somebody who waits for a lock does, a lock that is held does not. Real processes. */
+/** A waiter keeps its process alive, a held lock doesn't. Real processes. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
@@ -17,7 +17,7 @@ import { createRig } from "./harness.js";
 
 const REACHES = ["service", "table"] as const;
 
-/** Tries of one that waits: after so many it has been through as many pauses. */
+/** Attempts of a waiter: after that many it has been through as many pauses. */
 const TRIES = 4;
 
 let proxy: FaultProxy;

@@ -1,19 +1,19 @@
-/** A program that uses a lock and has nothing else to do: what keeps it alive is what is tested. */
+/** A program that uses a lock and does nothing else. The tests check what keeps it alive. */
 import { writeSync } from "node:fs";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 import type { LockClient } from "../../lib/index.js";
 
-/** What the program is told; where the service or the table is, it finds in its environment. */
+/** The program's instructions. It finds the service or the table in its environment. */
 export interface ProgramOrder {
   readonly reaches: "service" | "table";
-  /** `holds` a lease and forgets it; `waits` for one that another holds; `serves` under one until it is told to end. */
+  /** `holds` a lease and forgets it; `waits` for a lease that another process holds; `serves` under a lease until a signal. */
   readonly does: "holds" | "waits" | "serves";
-  /** For its client. */
+  /** The client's option. */
   readonly closeOnSigterm?: boolean;
-  /** Whether it has two more clients, which hold nothing and so are closed at once. */
+  /** True if it has two more clients, which hold nothing and so close at once. */
   readonly hasIdleClients?: boolean;
-  /** Whether it has a listener of its own, which ends it half a second after the signal with this status. */
+  /** If set, the program has its own listener, which exits with this status half a second after the signal. */
   readonly ownStatus?: number;
   readonly key: string;
 }

@@ -1,6 +1,6 @@
 /**
- * What waiting in the queue costs, where time is turned and messages take theirs: requests per grant, and how
- * long the key lies idle between two holders. The same numbers at every run.
+ * The cost of waiting in the queue, with simulated time and latency: requests per grant, and the idle time of the key
+ * between two holders. Every run gives the same numbers.
  */
 import { describe, expect, it } from "vitest";
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
@@ -14,7 +14,7 @@ import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { Random } from "../simulation/random.js";
 
-/** One way from a client to its service, on average. */
+/** The average latency from a client to its service, one way. */
 const LATENCY_MS = 8;
 const ROUNDS = 20;
 const HOUR_MS = 3_600_000;
@@ -24,7 +24,7 @@ interface Contention {
   readonly workMs: number;
 }
 
-/** Clients that know nothing of each other want one key again and again; what that came to, per grant. */
+/** Runs independent clients that want one key repeatedly, and returns the cost per grant. */
 async function contend({ clients, workMs }: Contention) {
   const clock = new VirtualClock();
   const random = new Random(7);
@@ -78,7 +78,7 @@ describe("waiting in the queue", () => {
   ])("costs at most five requests a grant: $clients clients that work for $workMs ms", async (contention) => {
     const { perGrant, medianIdleMs } = await contend(contention);
     expect(perGrant).toBeLessThanOrEqual(5);
-    // Nobody waits for a fixed pause: the queue goes about as fast as its holders do.
+    // No waiter sits through a fixed pause: the queue moves about as fast as its holders.
     expect(medianIdleMs).toBeLessThan(150);
   });
 

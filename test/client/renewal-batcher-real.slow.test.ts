@@ -1,4 +1,4 @@
-/** Heartbeats together over real HTTP, straight on a real table, and in processes of their own: what was sent is counted. */
+/** Batched heartbeats over real HTTP, directly on a real table, and in separate processes, with counts of the requests. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startGateway } from "../../infra/local/gateway.js";
@@ -28,7 +28,7 @@ import { createWire } from "./wire.js";
 const LEASE_MS = 9000;
 const EVERY_MS = LEASE_MS / 3;
 
-/** Waits, for real and not for ever, until `isSo`. */
+/** Waits in real time, with a limit, until `isSo`. */
 async function until(isSo: () => boolean): Promise<void> {
   for (let looks = 0; !isSo() && looks < 1000; looks++) await delay(5);
   expect(isSo()).toBe(true);
@@ -66,7 +66,7 @@ describe("over HTTP", () => {
       await until(() => answered === expected && leases.every((lease, index) => lease.remainingMs() === before[index]));
       expect(sent).toEqual(Array.from({ length: beats }, () => "POST /v1/renewals"));
     }
-    // One that was broken loses only itself.
+    // A lease that is broken doesn't affect the others.
     const [broken, ...others] = leases;
     await service.send("POST", `/v1/locks/${broken!.key}/break`, { body: { reason: "test", fencingToken: broken!.fencingToken } });
     await service.clock.advance(EVERY_MS);
@@ -82,7 +82,7 @@ describe("straight on the table", () => {
     const { client, tableName } = await freshTable();
     const store = createDynamoStore({ client, tableName, policy: createPolicy(), clock, random: () => 0 });
     const caller = { principal: "test/direct", namespace: "test", requestId: "test" };
-    // One reading of the clocks serves one request, so every request has a service of its own.
+    // One clock reading serves one request, so every request has its own service.
     const fresh = (): ServiceApi => lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
     const perRequest = Object.fromEntries(
       (Object.keys(fresh()) as (keyof ServiceApi)[]).map((operation) => [
@@ -166,7 +166,7 @@ describe("timers", () => {
     expect(new Set(leases.map(({ state }) => state))).toEqual(new Set(["held"]));
     expect(keeping).toBe(before);
     expect(before).toBeGreaterThan(0);
-    // Control: somebody who waits is kept.
+    // Control: a waiting caller keeps it alive.
     await locks.inspect("k0");
     expect(keeping).toBeGreaterThan(before);
   });

@@ -1,4 +1,4 @@
-/** Heartbeats that are due at about the same time go as one request; each lease is answered and believed for itself. */
+/** Heartbeats that are due at about the same time go in one request; each lease has its own answer and its own deadline. */
 import { describe, expect, it } from "vitest";
 import { clientMarginMs } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
@@ -20,7 +20,7 @@ async function hold(locks: LockClient, count: number, options: { readonly leaseM
   return leases;
 }
 
-/** How many leases each group had, in the order in which they were sent. */
+/** The number of leases in each batch, in the order in which the batches were sent. */
 const sizes = ({ wire }: Harness): number[] => wire.of("renewMany").map(({ request }) => leasesIn(request).length);
 const leasesIn = (request: Sent["request"]): readonly { readonly key: string; readonly leaseId: string }[] =>
   (request as { readonly leases?: readonly { key: string; leaseId: string }[] }).leases ?? [];
@@ -148,7 +148,7 @@ describe("a lease beats alone, and on its own time", () => {
     await harness.locks.acquire("second", OPTIONS);
     await harness.clock.advance(LEASE_MS);
     expect(harness.wire.of("renewMany")).toEqual([]);
-    // Control: one within the tenth goes with the first.
+    // Control: a lease within the tenth goes with the first.
     const other = createRig();
     await other.locks.acquire("first", OPTIONS);
     await other.clock.advance(EVERY_MS / 10);
@@ -208,7 +208,7 @@ describe("what a group is told", () => {
       remaining.push(...leases.map((lease) => lease.remainingMs()));
       expect(states(leases)).toEqual(["held"]);
     }
-    // Believed from receipt it would be 900 ms more.
+    // Measured from the receipt, it would be 900 ms more.
     expect(new Set(remaining)).toEqual(new Set([LEASE_MS - 900 - clientMarginMs(LEASE_MS)]));
   });
 

@@ -1,11 +1,11 @@
-/** What is asked wrongly of runs is refused before anything is sent, by an error that names the option and the rule. */
+/** Invalid options of runs are rejected before anything is sent. The error names the option and the rule. */
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError } from "../../lib/testing.js";
 import { thrownBy } from "../support/run-gate.js";
 import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
-/** A client as a program without types has it. */
+/** A client from a program without types. */
 interface LooseClient {
   runOnce(key: unknown, ...rest: readonly unknown[]): Promise<unknown>;
   readonly runs: {

@@ -1,4 +1,4 @@
-/** Two hundred callers with one key, all at once: the function runs once, and all the others get what it returned. */
+/** Two hundred concurrent callers with one key: the function runs once, and all the others get its result. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { createGate } from "../support/run-gate.js";
@@ -8,7 +8,7 @@ import { openHttp, openTable } from "./backends.js";
 const CALLERS = 200;
 const PROCESSES = 10;
 const KEY = "refund:42";
-/** Two hundred requests at once on one machine take their time. */
+/** Two hundred concurrent requests on one machine are slow. */
 const PATIENCE_MS = 60_000;
 
 describe.each([
@@ -39,7 +39,7 @@ describe.each([
     const calling = Promise.all(
       Array.from({ length: CALLERS }, (_, index) => client(index).runOnce(KEY, { ...options, owner: `caller-${index}` }, work)),
     );
-    // The work ends only when everybody has asked and was told that another does it.
+    // The work ends only after every other caller was told to wait.
     await expect.poll(toldToWait, { timeout: 30_000, interval: 50 }).toBe(CALLERS - 1);
     gate.open();
     const results = await calling;
@@ -60,7 +60,7 @@ describe.each([
     expect(results.some(({ replayed }) => replayed)).toBe(false);
   });
 
-  /** How many callers were told that another runs it. */
+  /** The number of callers that were told to wait for another runner. */
   function toldToWait(): number {
     const refused = backend.lines.filter(({ event, reason }) => event === "refused" && reason === "run-in-progress");
     return new Set(refused.map(({ owner }) => owner)).size;

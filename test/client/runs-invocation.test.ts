@@ -1,4 +1,4 @@
-/** Runs inside of a Lambda invocation: its remaining time bounds leases and waits, and the work is told before it ends. */
+/** Runs within a Lambda invocation: the remaining time bounds leases and waits, and the work is aborted before it ends. */
 import { describe, expect, it } from "vitest";
 import type { BatchRecord, VirtualClock } from "../../lib/testing.js";
 import { LockTimeoutError, runBatch } from "../../lib/testing.js";
@@ -7,13 +7,13 @@ import { createRig } from "./harness.js";
 
 const KEY = "refund:42";
 
-/** An invocation that is cut off `leftMs` from now. */
+/** An invocation that ends `leftMs` from now. */
 function invocation(clock: VirtualClock, leftMs: number) {
   const endsAtMs = clock.wallMs() + leftMs;
   return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
 }
 
-/** Resolves when so much time has passed. */
+/** Resolves after `ms`. */
 function passed(clock: VirtualClock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.after(ms, resolve));
 }

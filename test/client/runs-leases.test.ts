@@ -1,4 +1,4 @@
-/** How long a run is its runner's, and how long its result is kept: two times that have nothing to do with each other. */
+/** The time for which a run belongs to its runner, and the time for which its result is stored. The two are independent. */
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import type { LockClient, Run, RunOptions, VirtualClock } from "../../lib/testing.js";
@@ -9,7 +9,7 @@ import { createRig } from "./harness.js";
 const KEY = "refund:42";
 const DAY_MS = 86_400_000;
 const told = ({ attempt, takeover, checkpoint }: Run) => ({ attempt, takeover, checkpoint });
-/** Asks now; the work is refused by a LockTimeoutError while another's lease counts. */
+/** Calls without waiting. Fails with a LockTimeoutError while another caller's lease is valid. */
 const ask = (locks: LockClient, options: RunOptions = {}) => locks.runOnce(KEY, { waitMs: 0, ...options }, told);
 
 describe("a crashed runner's key", () => {
@@ -52,7 +52,7 @@ describe("a crashed runner's key", () => {
 });
 
 describe("a job longer than its lease", () => {
-  /** A minute of work under a lease of three seconds, and a rival who asks all the time. */
+  /** A minute of work under a lease of three seconds, and a rival that calls repeatedly. */
   async function longJob(options: RunOptions) {
     const { clock, locks, rival, wire } = createRig();
     let calls = 0;
@@ -191,7 +191,7 @@ describe("a result", () => {
   });
 });
 
-/** Starts a run that saves a checkpoint and is never heard of again; its function's view of it, and the checkpoint it was given. */
+/** Starts a run that saves a checkpoint and crashes. Returns the run's context, and the checkpoint it started with. */
 async function crash(locks: LockClient, options: RunOptions, checkpoint?: string): Promise<Run & { readonly given: unknown }> {
   return new Promise((resolve, reject) => {
     locks
@@ -206,7 +206,7 @@ async function crash(locks: LockClient, options: RunOptions, checkpoint?: string
   });
 }
 
-/** Resolves when so much time has passed. */
+/** Resolves after `ms`. */
 function passed(clock: VirtualClock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.after(ms, resolve));
 }

@@ -1,4 +1,4 @@
-/** Whatever becomes of the messages of an outcome or a checkpoint: recorded once, and nobody is told what is not so. */
+/** Lost, late and repeated messages of an outcome or a checkpoint: it is recorded once, and no caller gets a false answer. */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { FinalError, LockUnavailableError } from "../../lib/testing.js";

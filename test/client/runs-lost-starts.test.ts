@@ -1,4 +1,4 @@
-/** Whatever becomes of the messages of a start: one attempt, and nothing started that nobody knows of. */
+/** Lost, late and repeated messages of a start: one attempt, and no run without a runner that knows of it. */
 import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { LockUnavailableError } from "../../lib/testing.js";
@@ -131,7 +131,7 @@ describe("a start whose signal aborts before it is answered", () => {
   });
 });
 
-/** The network delivers an old start once more. */
+/** Delivers an old start once more, as a network might. */
 async function lateDuplicate(api: ServiceApi, request: object): Promise<unknown> {
   return api.start(request as Parameters<ServiceApi["start"]>[0]);
 }

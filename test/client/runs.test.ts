@@ -1,4 +1,4 @@
-/** Runs, as every client has them. */
+/** The conformance tests of runs, for every client. */
 import { describeClients } from "./conformance.js";
 import { describeRunBatches } from "./conforming-run-batches.js";
 import { describeRunCallers } from "./conforming-run-callers.js";

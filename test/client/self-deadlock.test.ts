@@ -1,4 +1,4 @@
-/** Work that asks for what the call around it holds would wait for itself: it is told so at once, and only then. */
+/** Work that asks for a key that an outer call holds would wait for itself. It fails at once, and other work doesn't. */
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../lib/index.js";
 import type { LockClient } from "../../lib/index.js";
@@ -8,7 +8,7 @@ const KEY = "ORDER_1";
 const REFUSED = { name: "LockError", code: "self-deadlock", definite: true, retry: "never" };
 const SCOPE = "request-6e0c63257de34c92";
 
-/** Every way of asking for the key. */
+/** Every way to ask for the key. */
 const WAYS: readonly (readonly [how: string, ask: (locks: LockClient) => Promise<unknown>])[] = [
   ["acquire", (locks) => locks.acquire(KEY)],
   ["tryAcquire", (locks) => locks.tryAcquire(KEY)],
@@ -180,7 +180,7 @@ describe("it is no deadlock", () => {
     expect(levels).toBe(2);
     const set = await scoped.withLocks([KEY, "OTHER"], () => scoped.withLock(KEY, ({ holdCount }) => holdCount));
     expect(set).toBe(2);
-    // But without it, it is one.
+    // Without the scope, it would be a deadlock.
     await scoped.withLock(KEY, () => expect(locks.acquire(KEY)).rejects.toMatchObject(REFUSED));
   });
 

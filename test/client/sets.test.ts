@@ -1,4 +1,4 @@
-/** Sets of keys when messages are lost, slow or refused: granted whole, believed from the send, lost with any key. */
+/** Sets of keys with lost, slow or refused messages: granted as a whole, with a deadline from the send, lost with any key. */
 import { describe, expect, it } from "vitest";
 import { clientMarginMs } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
@@ -64,7 +64,7 @@ describe("acquiring a set", () => {
     await expect(clock.settle(locks.tryAcquireAll(KEYS, OPTIONS))).rejects.toBeInstanceOf(LockUnavailableError);
     expect(wire.of("releaseSet").map(({ request }) => request.leaseId)).toEqual([wire.of("acquireSet")[0]!.request.leaseId]);
     for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
-    // And a late duplicate of it is granted nothing.
+    // A late duplicate of it is not granted.
     wire.always("acquireSet", undefined);
     const late = await wire.api.acquireSet(wire.of("acquireSet")[0]!.request as Parameters<typeof wire.api.acquireSet>[0]);
     expect(late).toMatchObject({ ok: false, code: "lease-over" });
@@ -155,7 +155,7 @@ describe("a set that is held", () => {
     });
     await expect(clock.settle(working)).rejects.toBeInstanceOf(LockLostError);
     for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
-    // Control: undisturbed, the same work succeeds.
+    // Control: without faults, the same work succeeds.
     expect(await locks.withLocks(KEYS, OPTIONS, () => "done")).toBe("done");
   });
 

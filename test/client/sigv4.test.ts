@@ -1,6 +1,6 @@
 /**
- * sigv4(): what is sent carries the signature that AWS computes for it. Recomputed here from what arrived,
- * by the published algorithm and nothing of the signer's, and held to AWS's own published example.
+ * sigv4(): requests carry the signature that AWS computes for them. The test recomputes it from the received request
+ * with the published algorithm, without the signer's code, and checks that against AWS's own published example.
  */
 import { createHash, createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -15,7 +15,7 @@ const REF = { key: "refund:42~x_1.2", leaseId: "01a2ce8b-d400-7145-b733-95272341
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
-/** RFC 3986: everything but unreserved characters. */
+/** RFC 3986: escapes everything but unreserved characters. */
 const escaped = (text: string): string =>
   encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 
@@ -50,7 +50,7 @@ function signatureOf({ method, path, query, headers, payloadHash, scope, amzDate
   return hmac(key, stringToSign).toString("hex");
 }
 
-/** The signature that a request as it arrived should have, and the one that it has. */
+/** The expected signature of a received request, and its actual one. */
 function signaturesOf({ method, url, headers, body }: Received): {
   readonly expected: string;
   readonly actual: string;

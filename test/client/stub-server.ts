@@ -1,11 +1,11 @@
-/** An HTTP server on loopback that answers as a test says, and keeps what it was sent. */
+/** An HTTP server on loopback that responds as scripted, and records its requests. */
 import { once } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** A request as it arrived. */
+/** A received request. */
 export interface Received {
   readonly method: string;
   readonly url: string;
@@ -13,7 +13,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** What is answered; `broken`: the connection ends without a word, `cut`: in the middle of the answer. */
+/** A scripted response. `broken`: the connection ends without a response; `cut`: in the middle of the response. */
 export interface Scripted {
   readonly status: number | "broken" | "cut" | "silent";
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,12 +24,12 @@ export interface Scripted {
 export interface StubServer {
   readonly url: string;
   readonly received: readonly Received[];
-  /** How every request is answered from now on. */
+  /** Sets the response to all further requests. */
   answer(scripted: Scripted): void;
   close(): Promise<void>;
 }
 
-/** Starts one. */
+/** Starts a server. */
 export async function startStubServer(): Promise<StubServer> {
   const received: Received[] = [];
   let scripted: Scripted = { status: 500 };

@@ -1,4 +1,4 @@
-/** Straight on the table, the second clock is what DynamoDB's answers say: every client of it must hear them. */
+/** Directly on the table, the second clock comes from DynamoDB's responses, so every client must observe them. */
 import { ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";

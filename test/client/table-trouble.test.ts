@@ -1,4 +1,4 @@
-/** Straight on the table, the caller owns it, and is told what it said; over HTTP that stays in the log. */
+/** Directly on the table, the caller owns the table and sees its errors; over HTTP they stay in the log. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { systemClock } from "../../lib/core/time.js";

@@ -1,4 +1,4 @@
-/** holdfast/testing as its users have it: time that is turned, faults that are asked for, clients that meet. */
+/** holdfast/testing as users see it: simulated time, faults on request, several clients of one service. */
 import { describe, expect, it } from "vitest";
 import { createLockClient, Faults, LockLostError, VirtualClock } from "../../lib/testing.js";
 

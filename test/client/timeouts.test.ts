@@ -1,4 +1,4 @@
-/** The error of a wait in vain: who is in the way, the place in the queue, the time waited; in one wording for all that wait. */
+/** The error of a timeout: the holders, the position in the queue, the time waited; with one wording for all waits. */
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";
@@ -16,7 +16,7 @@ async function timedOut({ clock }: Harness, asking: Promise<unknown>): Promise<L
   return error as LockTimeoutError;
 }
 
-/** A rig whose key a rival holds. */
+/** A harness whose key a rival holds. */
 async function heldRig(): Promise<Harness> {
   const harness = createRig();
   await harness.rival.acquire(KEY);

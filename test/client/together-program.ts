@@ -1,17 +1,17 @@
-/** A program that holds leases whose heartbeats go together, and has nothing else to do: what keeps it alive is what is tested. */
+/** A program that holds leases with batched heartbeats and does nothing else. The tests check what keeps it alive. */
 import { writeSync } from "node:fs";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 
-/** What the program is told; where the service or the table is, it finds in its environment. */
+/** The program's instructions. It finds the service or the table in its environment. */
 export interface TogetherOrder {
   readonly reaches: "service" | "table";
   readonly keys: readonly string[];
-  /** Whether it stays until every lease was renewed at least twice. */
+  /** True if it stays until every lease was renewed at least twice. */
   readonly staysForBeats: boolean;
 }
 
-/** Long enough that a loaded machine has them all before the first is over. */
+/** Long enough for a loaded machine to acquire all of them before the first expires. */
 const LEASE_MS = 6000;
 const LOOK_MS = 20;
 const MOST_LOOKS = 1500;

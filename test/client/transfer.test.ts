@@ -1,4 +1,4 @@
-/** Handing a hold over, whatever becomes of the messages: one hold at any time, and nothing left to nobody. */
+/** Transfers of a hold with lost, late and repeated messages: one hold at any time, and never a hold without an owner. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockUnavailableError } from "../../lib/testing.js";
 import { createRig } from "./harness.js";

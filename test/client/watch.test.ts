@@ -1,4 +1,4 @@
-/** Watching a key: what is so now, then every change that a look finds, and nothing between changes. */
+/** Watching a key: the current state, then every change that a poll finds, and nothing between changes. */
 import { describe, expect, it } from "vitest";
 import type { Inspection, LockClient, WatchOptions } from "../../lib/index.js";
 import { InvalidRequestError, LockUnavailableError } from "../../lib/index.js";
@@ -8,7 +8,7 @@ const KEY = "ORDER_1231";
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 
-/** Reads a watch to its end, or to its error; what it has shown so far. */
+/** Reads a watch to its end, or to its error. `seen` has the states so far. */
 function reading(locks: LockClient, options?: WatchOptions) {
   const seen: Inspection[] = [];
   const done = (async () => {

@@ -1,6 +1,6 @@
 /**
- * The network between a client and its service, as a test wants it: messages that are slow, lost,
- * repeated or answered by somebody else, and a record of everything that was sent.
+ * The network between a client and its service, under the test's control: slow, lost or repeated messages, scripted
+ * responses, and a record of every request.
  */
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseRef } from "../../lib/core/api/locks.js";
@@ -9,20 +9,20 @@ import { NoResponse } from "../../lib/core/api/locks.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Operation } from "../../lib/testing.js";
 
-/** What becomes of one request and its answer. */
+/** The fate of one request and its response. */
 export interface Fate {
-  /** How long the request, and then the answer, are under way. */
+  /** The latency of the request, and then of the response. */
   readonly requestMs?: number;
   readonly replyMs?: number;
-  /** `request`: it never arrives; `reply`: it is carried out, and nobody hears of it. */
+  /** `request`: it never arrives; `reply`: it is carried out, but the client gets no response. */
   readonly lost?: "request" | "reply";
-  /** Lost without a sign, rather than with a broken connection. */
+  /** Lost without a sign, instead of with a broken connection. */
   readonly silently?: boolean;
-  /** Answered with this, and not carried out. */
+  /** This response instead of carrying the request out. */
   readonly instead?: Refusal;
 }
 
-/** A request, when it left. */
+/** A request at the time of its sending. */
 export interface Sent {
   readonly operation: Operation;
   readonly request: Partial<LeaseRef> & { readonly leaseMs?: number };
@@ -35,11 +35,11 @@ export interface Wire {
   readonly sent: readonly Sent[];
   /** The requests sent for `operation`, in order. */
   of(operation: Operation): readonly Sent[];
-  /** The next requests of `operation` meet these fates, in this order; later ones are undisturbed. */
+  /** The next requests of `operation` get these fates, in this order; later ones are undisturbed. */
   next(operation: Operation, ...fates: readonly Fate[]): void;
-  /** Every request of `operation` meets this fate; undefined: none does any more. */
+  /** Every request of `operation` gets this fate. Undefined removes it. */
   always(operation: Operation, fate: Fate | undefined): void;
-  /** Called at the moment when a request leaves the client. */
+  /** Called when a request leaves the client. */
   onSend: (sent: Sent) => void;
 }
 

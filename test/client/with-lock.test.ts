@@ -1,4 +1,4 @@
-/** withLock: work under a lock, and the truth about whether it had it to the end. */
+/** withLock: work under a lock, and the correct report if the lock was lost before the end. */
 import { describe, expect, it } from "vitest";
 import type { AcquireOptions, Lease, LockClient } from "../../lib/testing.js";
 import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../lib/testing.js";
@@ -83,7 +83,7 @@ describe("withLock", () => {
   });
 });
 
-/** Work under a lock, by each of the ways that end with it. */
+/** Work under a lock, by each way that ends with the work. */
 type Hold = <T>(locks: LockClient, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T) => Promise<T>;
 const WAYS: readonly (readonly [name: string, hold: Hold])[] = [
   ["withLock", (locks, options, work) => locks.withLock(KEY, options, work)],
@@ -97,7 +97,7 @@ const WAYS: readonly (readonly [name: string, hold: Hold])[] = [
 ];
 
 describe.each(WAYS)("%s throws LockLostError, whatever the work came to,", (name, hold) => {
-  /** Loses the lease while the work runs; the work ends when its signal fires. */
+  /** Loses the lease while the work runs; the work ends when its signal aborts. */
   async function losing(end: (lease: Lease) => unknown): Promise<unknown> {
     const { clock, locks, wire } = createRig();
     wire.always("renew", { lost: "request" });

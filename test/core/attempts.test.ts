@@ -1,4 +1,4 @@
-/** What one attempt hands to the next: its number, whether it said how it ended, what it was about and how far it got. */
+/** The state that one attempt passes to the next: its number, its reported outcome, its fingerprint and its checkpoint. */
 import { describe, expect, it } from "vitest";
 import type { Complete, Start } from "../../lib/core/commands.js";
 import type { LockRecord, Payload } from "../../lib/core/record.js";
@@ -9,20 +9,20 @@ import { after, at, complete, DAY_MS, decided, LEASE_MS, MARGIN_MS, NOW_MS, said
 const CHECKPOINT: Payload = { digest: "c", bytes: 1, text: "1" };
 const TAKEABLE_MS = LEASE_MS + MARGIN_MS;
 
-/** A run's key, on which one thing happens after another. */
+/** The key of a run, with a sequence of events. */
 class Story {
   known: LockRecord | undefined;
   #ms = 0;
   #id = leaseIdAt(NOW_MS);
 
-  /** Somebody new starts it. */
+  /** A new caller starts the run. */
   starts(parts: Partial<Start> = {}): this {
     this.#id = leaseIdAt(NOW_MS + ++this.#ms);
     this.known = after(decided(this.known, start({ leaseId: this.#id, ...parts }), at(this.#ms)));
     return this;
   }
 
-  /** What somebody new would be told. */
+  /** Returns the answer that a new caller would get. */
   asks(parts: Partial<Start> = {}) {
     return decided(this.known, start({ leaseId: leaseIdAt(NOW_MS + ++this.#ms), ...parts }), at(this.#ms));
   }
@@ -43,7 +43,7 @@ class Story {
     return this;
   }
 
-  /** Whoever runs it is not heard of until it may be taken over. */
+  /** The runner stays silent until the run may be taken over. */
   isSilent(): this {
     this.#ms += TAKEABLE_MS;
     return this;

@@ -1,10 +1,10 @@
-/** The one form of a JSON value: the same text for the same value, another for any other. */
+/** The canonical form of a JSON value: equal values have the same text, different values have different texts. */
 import * as fc from "fast-check";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { canonicalJson, digestOf, isShallow, JSON_DEPTH } from "../../lib/core/canonical.js";
 
-/** The same value, its members in another order. */
+/** Returns the same value with its members in another order. */
 function shuffled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shuffled);
   if (typeof value !== "object" || value === null) return value;
@@ -47,7 +47,7 @@ describe("canonical JSON", () => {
   });
 
   it("is another for another value", () => {
-    // Small, so that some of the pairs are the same.
+    // Small values, so that some of the pairs are equal.
     const value = fc.jsonValue({ maxDepth: 1 }).map((drawn): unknown => JSON.parse(JSON.stringify(drawn)));
     fc.assert(
       fc.property(

@@ -1,15 +1,15 @@
-/** Change of mode: the only reader becomes the writer, the writer a reader, and no late duplicate undoes either. */
+/** Changes of mode: the only reader becomes the writer, the writer becomes a reader, and a late duplicate doesn't undo either. */
 import { describe, expect, it } from "vitest";
 import { endLease } from "../../lib/core/lock/tombstones.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { LEASE_MS, MARGIN_MS } from "../store/fixture.js";
-import { compareAndSet } from "./kinds-broken.js";
+import { decide } from "./kinds-broken.js";
 import { ID, IN_S, Key, permits, READER } from "./kinds-key.js";
 
 const TTL_MS = DEFAULTS.waiterTtlMs;
 const LONG = { ...READER, leaseMs: 3 * TTL_MS };
 
-/** A and B read for long; nobody has asked yet. */
+/** A key that A and B read for a long time, without a request to upgrade. */
 function twoReaders(): Key {
   const key = new Key();
   key.acquire("A", LONG);
@@ -54,7 +54,7 @@ describe("a change of mode", () => {
     const { record } = key;
     expect(key.change("A", mode, token)).toMatchObject({ code: "token-mismatch" });
     expect(key.record).toBe(record);
-    // Control: by the token that the lease has now, the same request changes it.
+    // Control: with the lease's present token, the same request changes the mode.
     expect(key.change("A", mode)).toMatchObject({ how: "changed" });
   });
 
@@ -126,7 +126,7 @@ describe("two readers that ask to become the writer", () => {
     key.release("B");
     expect(key.change("A", "exclusive")).toMatchObject({ how: "changed", lease: { mode: "exclusive" } });
     expect(key.holds).toBe("Ax");
-    // Control: without the memory of who asked first, both are told to wait, for each other.
+    // Control: if the record forgets the first request, both readers wait for each other.
     const forgetful = twoReaders();
     forgetful.change("A", "exclusive");
     const { upgrading: _first, ...forgotten } = forgetful.record!;
@@ -138,14 +138,14 @@ describe("two readers that ask to become the writer", () => {
       mode: "exclusive",
       fencingToken: forgetful.tokenOf("B"),
     } as const;
-    expect(compareAndSet(forgotten, command, forgetful.reading).answer).toMatchObject({ code: "locked" });
+    expect(decide(forgotten, command, forgetful.reading).answer).toMatchObject({ code: "locked" });
   });
 
   it("the first counts as asking until it has not asked for a while, by the clock that is behind", () => {
     const key = twoReaders();
     key.change("A", "exclusive");
     expect(key.at(TTL_MS, 9_000).change("B", "exclusive")).toMatchObject({ code: "upgrade-conflict" });
-    // Asking again is being heard of.
+    // A repeated request keeps the wish to upgrade alive.
     key.change("A", "exclusive");
     expect(key.at(TTL_MS + 9_000 + TTL_MS - 1).change("B", "exclusive")).toMatchObject({ code: "upgrade-conflict" });
     expect(key.at(TTL_MS + 9_000 + TTL_MS).change("B", "exclusive")).toMatchObject({ code: "locked" });
@@ -198,7 +198,7 @@ describe("two readers that ask to become the writer", () => {
   });
 });
 
-/** The hold of A, with something else about it. */
+/** Changes some fields of A's hold. */
 function hold(key: Key, change: object): void {
   const { record } = key;
   const mine = record?.holds[ID("A")];

@@ -1,4 +1,4 @@
-/** For how long a run is known: its outcome as long as was asked, its record for longer than anything in it matters. */
+/** The retention of runs: the outcome is stored for the requested time, the record for longer than anything in it matters. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../lib/core/commands.js";
@@ -26,11 +26,11 @@ import {
 
 const NEXT = { leaseId: leaseIdAt(NOW_MS + DAY_MS) };
 const RETENTION_MS = POLICY.retentionMs;
-/** The last second that a table's TTL is given: the end of the year 9999. */
+/** The last second that a table's TTL may have: the end of the year 9999. */
 const LAST_SEC = Date.UTC(10_000, 0, 1) / 1000 - 1;
 const toSec = (ms: number): number => Math.ceil((NOW_MS + ms) / 1000);
 
-/** Concluded `aheadMs` after now by the later clock, kept for a day. */
+/** A run completed `aheadMs` after now by the latest clock, with a result stored for a day. */
 const succeeded = (aheadMs = 0, keepResultMs = DAY_MS): LockRecord =>
   after(decided(record({ holds: { [ME]: hold() }, run: run({ keepResultMs }) }), complete("succeeded"), at(0, aheadMs)));
 
@@ -196,7 +196,7 @@ function renewal() {
   return { type: "renew", key: "k", leaseId: ME, principal: "me" } as const;
 }
 
-/** A step in the life of a run: by the holder, if there is one. */
+/** A step in the life of a run, by its holder if it has one. */
 const lifeStep = fc.record({
   passMs: fc.constantFrom(0, 1_000, LEASE_MS, LEASE_MS + MARGIN_MS, RETENTION_MS, 3 * RETENTION_MS),
   aheadMs: fc.constantFrom(0, 1, 9_999),

@@ -1,4 +1,4 @@
-/** Keys: readable, injective, and never made of a part that is missing. */
+/** Keys are readable and injective, and never contain a missing part. */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -70,7 +70,7 @@ describe("key()", () => {
       }),
       { numRuns: 2000 },
     );
-    // The nasty ones against each other, all of them.
+    // All pairs of difficult parts.
     const small = ["_", "~", "a", "~5F", "_a", "a_", "a_a", ".", "..", "5F", "~2E", "2E"];
     const lists = small.flatMap((first) => [[first], ...small.map((second) => [first, second])]);
     expect(new Set(lists.map((list) => key(...list))).size).toBe(lists.length);

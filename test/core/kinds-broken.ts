@@ -1,4 +1,4 @@
-/** The core with one thing wrong with it, by name of what it does and of the rule that must notice. */
+/** Mutants of the core, each with its behaviour and the rule that must detect it. */
 import type { Acquire, Command, Decision } from "../../lib/core/commands.js";
 import { isLive, isReclaimable } from "../../lib/core/lock/expiry.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
@@ -7,37 +7,37 @@ import { transition } from "../../lib/core/transition.js";
 import { POLICY } from "../store/fixture.js";
 import type { RuleName } from "./kinds-rules.js";
 
-/** How a command is decided. */
+/** A function that decides a command. */
 export type Decide = (record: LockRecord | undefined, command: Command, reading: ClockReading) => Decision;
 
-/** The core as it is. */
-export const compareAndSet: Decide = (record, command, reading) => transition(record, command, reading, POLICY);
+/** The unchanged core. */
+export const decide: Decide = (record, command, reading) => transition(record, command, reading, POLICY);
 
 interface Broken {
   readonly does: string;
   readonly rule: RuleName;
-  /** One for each history: it may remember. */
+  /** Creates a decider for each history, because it may have a memory. */
   readonly decider: () => Decide;
 }
 
 const withHolds = (record: LockRecord | undefined, change: (hold: Hold, id: string) => Hold): LockRecord | undefined =>
   record && { ...record, holds: Object.fromEntries(Object.entries(record.holds).map(([id, hold]) => [id, change(hold, id)])) };
 
-/** Decides on a record seen through `view`, and puts what the view has hidden back into what is written. */
+/** Decides on a record seen through `view`, and restores the hidden parts in the record that is written. */
 const seeing =
   (
     type: Command["type"],
     view: (record: LockRecord | undefined, command: Command, reading: ClockReading) => LockRecord | undefined,
   ): Decide =>
   (record, command, reading) =>
-    compareAndSet(command.type === type ? view(record, command, reading) : record, command, reading);
+    decide(command.type === type ? view(record, command, reading) : record, command, reading);
 
 const isOfScope = (hold: Hold, { scope }: Acquire): boolean => scope !== undefined && hold.scope === scope;
 
 function countsCalls(): Decide {
   let calls = 0;
   return (record, command, reading) => {
-    const decision = compareAndSet(record, command, reading);
+    const decision = decide(record, command, reading);
     const { answer } = decision;
     if (command.type !== "acquire" || command.scope === undefined || !answer.ok || !("lease" in answer)) return decision;
     return { ...decision, answer: { ...answer, lease: { ...answer.lease, holdCount: ++calls } } };
@@ -49,24 +49,24 @@ const joinsTheDead: Decide = (record, command, reading) => {
     command.type === "acquire" && isOfScope(hold, command) && !isLive(hold, reading)
       ? { ...hold, expiresAtMs: reading.earliestMs + 1 }
       : hold;
-  return compareAndSet(command.type === "acquire" ? withHolds(record, revived) : record, command, reading);
+  return decide(command.type === "acquire" ? withHolds(record, revived) : record, command, reading);
 };
 
 const hasNoMargin = seeing("acquire", (record) => withHolds(record, (hold) => ({ ...hold, marginMs: 0 })));
 
-/** Grants as if those whom `ignored` names were not there, and leaves them where they are. */
+/** Grants as if the holds that `ignored` names didn't exist, and leaves them in the record. */
 const ignoring =
   (type: Command["type"], ignored: (hold: Hold, id: string, command: Command) => boolean): Decide =>
   (record, command, reading) => {
-    if (command.type !== type || !record) return compareAndSet(record, command, reading);
+    if (command.type !== type || !record) return decide(record, command, reading);
     const hidden = Object.fromEntries(Object.entries(record.holds).filter(([id, hold]) => ignored(hold, id, command)));
     const seen = Object.fromEntries(Object.entries(record.holds).filter(([id]) => !Object.hasOwn(hidden, id)));
-    const decision = compareAndSet({ ...record, holds: seen }, command, reading);
+    const decision = decide({ ...record, holds: seen }, command, reading);
     return decision.next ? { ...decision, next: { ...decision.next, holds: { ...hidden, ...decision.next.holds } } } : decision;
   };
 
 const releasesAllLevels: Decide = (record, command, reading) => {
-  const decision = compareAndSet(record, command, reading);
+  const decision = decide(record, command, reading);
   const scope = command.type === "release" ? record?.holds[command.leaseId]?.scope : undefined;
   if (scope === undefined || !decision.next) return decision;
   const holds = Object.fromEntries(Object.entries(decision.next.holds).filter(([, hold]) => hold.scope !== scope));
@@ -74,7 +74,7 @@ const releasesAllLevels: Decide = (record, command, reading) => {
 };
 
 const renewsAllLevels: Decide = (record, command, reading) => {
-  const decision = compareAndSet(record, command, reading);
+  const decision = decide(record, command, reading);
   const mine = command.type === "renew" ? decision.next?.holds[command.leaseId] : undefined;
   if (mine?.scope === undefined) return decision;
   const { expiresAtMs } = mine;
@@ -84,8 +84,8 @@ const renewsAllLevels: Decide = (record, command, reading) => {
 
 const keepsTheDead: Decide = (record, command, reading) => {
   const takeable = Object.values(record?.holds ?? {}).some((hold) => isReclaimable(hold, reading));
-  if (command.type !== "acquire" || !takeable) return compareAndSet(record, command, reading);
-  return compareAndSet(
+  if (command.type !== "acquire" || !takeable) return decide(record, command, reading);
+  return decide(
     withHolds(record, (hold) => (isReclaimable(hold, reading) ? { ...hold, expiresAtMs: reading.earliestMs } : hold)),
     command,
     reading,
@@ -93,7 +93,7 @@ const keepsTheDead: Decide = (record, command, reading) => {
 };
 
 const takesAnyToken: Decide = (record, command, reading) =>
-  compareAndSet(
+  decide(
     record,
     command.type === "mode" ? { ...command, fencingToken: record?.holds[command.leaseId]?.fencingToken ?? 0 } : command,
     reading,
@@ -109,7 +109,7 @@ const withoutUpgrading = (type: Command["type"]): Decide =>
 const lowersNoFloor =
   (type: Command["type"]): Decide =>
   (record, command, reading) => {
-    const decision = compareAndSet(record, command, reading);
+    const decision = decide(record, command, reading);
     const { next } = decision;
     return command.type === type && next ? { ...decision, next: { ...next, fenceFloor: record?.fenceFloor ?? 0 } } : decision;
   };
@@ -119,8 +119,8 @@ const nestsInTheBroken = seeing("acquire", (record) =>
 );
 
 const countsOnePermit: Decide = (record, command, reading) => {
-  if (command.type !== "acquire") return compareAndSet(record, command, reading);
-  const decision = compareAndSet(record, { ...command, permits: 1 }, reading);
+  if (command.type !== "acquire") return decide(record, command, reading);
+  const decision = decide(record, { ...command, permits: 1 }, reading);
   const mine = decision.next?.holds[command.leaseId];
   if (!mine || record?.holds[command.leaseId]) return decision;
   const { permits } = command;
@@ -131,16 +131,16 @@ const countsOnePermit: Decide = (record, command, reading) => {
 };
 
 const repeatsTokens: Decide = (record, command, reading) =>
-  compareAndSet(record && command.type === "acquire" ? { ...record, fencingToken: 0 } : record, command, reading);
+  decide(record && command.type === "acquire" ? { ...record, fencingToken: 0 } : record, command, reading);
 
 const oneClock =
   (pick: (reading: ClockReading) => number): Decide =>
   (record, command, reading) => {
     const only = pick(reading);
-    return compareAndSet(record, command, { earliestMs: only, latestMs: only });
+    return decide(record, command, { earliestMs: only, latestMs: only });
   };
 
-/** What may be wrong, and who notices. */
+/** The mutants, and the rule that detects each. */
 export const BROKEN: readonly Broken[] = [
   {
     does: "nests in a lease that ran out",

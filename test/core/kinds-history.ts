@@ -1,7 +1,7 @@
 /**
- * Random histories of one key in all its kinds: writers, readers, permits, levels of scopes, changes of
- * mode, duplicates that come late. Time moves on; of the two server clocks one is close to it and the
- * other anywhere within the guard, so that neither of them is always the earlier.
+ * Random histories of one key in all its kinds: writers, readers, permits, reentrant holds in scopes, changes of mode,
+ * late duplicates. Time advances. One of the two server clocks is close to the true time and the other is anywhere
+ * within the guard, so either of them may be the earliest.
  */
 import * as fc from "fast-check";
 import type { Command } from "../../lib/core/commands.js";
@@ -11,7 +11,7 @@ import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { leaseId, POLICY, START_MS } from "../store/fixture.js";
 
-/** What an acquire asks for. */
+/** The kind of an acquire. */
 export interface Kind {
   readonly mode: Mode;
   readonly limit: number;
@@ -25,7 +25,7 @@ const KINDS: readonly Kind[] = [
   { mode: "exclusive", limit: 3, permits: 2 },
   { mode: "exclusive", limit: 2, permits: 1 },
 ];
-/** The default among them, which a renewal guesses; the shortest often, since clocks may be further apart than it lasts. */
+/** With the default, which a renewal's fast path assumes. The shortest is frequent, because clocks may be further apart than its length. */
 const LENGTHS_MS = [1_000, 1_000, 10_000, DEFAULTS.leaseMs] as const;
 const EDGES_MS = [...LENGTHS_MS, ...LENGTHS_MS.map((ms) => ms - 1), ...LENGTHS_MS.map((ms) => POLICY.marginMs(ms))];
 
@@ -33,30 +33,30 @@ type Act = "acquire" | "acquire again" | "renew" | "release" | "transfer" | "upg
 
 interface Draft {
   readonly act: Act;
-  /** Which of the history's kinds. */
+  /** The index of the history's kind. */
   readonly kind: number;
   readonly scope: string | undefined;
-  /** Which of the present holders; who held before, when nobody does. */
+  /** The index of a present holder, or of a former holder if nobody holds. */
   readonly who: number;
   readonly leaseMs: number;
-  /** Whether it names a token, or a length, other than the lease's own. */
+  /** True if it names a token, or a length, other than the lease's own. */
   readonly otherwise: boolean;
   readonly intruder: boolean;
   readonly drainMs: number | undefined;
-  /** Of what is sent again: how many commands ago it was sent first. */
+  /** For a duplicate: the number of commands since the original was sent. */
   readonly ago: number;
 }
 
-/** Time passes, then somebody asks. */
+/** A step: time passes, then a command is sent. */
 interface Step {
   readonly passMs: number;
-  /** The error of the clock that is right, within E, and how far the other one is from that. */
+  /** The error of the clock that is nearly right, within E, and the other clock's distance from it. */
   readonly errorMs: number;
   readonly apartMs: number;
   readonly draft: Draft;
 }
 
-/** The kinds in which the key is used, and what is asked of it. */
+/** The kinds in which the key is used, and the commands on it. */
 export interface History {
   readonly kinds: readonly Kind[];
   readonly steps: readonly Step[];
@@ -97,9 +97,9 @@ const historiesOf = (kinds: fc.Arbitrary<readonly Kind[]>): fc.Arbitrary<History
 
 /** Draws histories of readers alone. */
 export const readerHistories = historiesOf(fc.constant(KINDS.slice(1, 2)));
-/** Draws histories of whoever has permits. */
+/** Draws histories of permits alone. */
 export const permitHistories = historiesOf(fc.constant(KINDS.slice(2)));
-/** Draws histories of every kind, and of several on the same key. */
+/** Draws histories of every kind, and of several kinds on the same key. */
 export const kindHistories = historiesOf(
   fc.oneof(
     fc.constantFrom(KINDS.slice(0, 2), KINDS.slice(1, 2), KINDS.slice(2, 4), KINDS.slice(2, 3)),
@@ -107,14 +107,14 @@ export const kindHistories = historiesOf(
   ),
 );
 
-/** A command, the true time at which it is sent, and what the server's clocks say then. */
+/** A command, the true time of its sending, and the server clocks' readings at that time. */
 export interface Asked {
   readonly command: Command;
   readonly nowMs: number;
   readonly reading: ClockReading;
 }
 
-/** Makes each command of a history from the record that the ones before have left. */
+/** Creates each command of a history from the record that the previous commands left. */
 export function resolver({ kinds }: History, key: string): (step: Step, record: LockRecord | undefined) => Asked {
   let nowMs = START_MS;
   let order = 0;

@@ -1,6 +1,6 @@
 /**
- * One key of the pure core, in any of its kinds, and a time to turn. Every command leaves the record that
- * the core says, and answers in a word or two.
+ * One key of the pure core, in any of its kinds, with simulated time. Every command replaces the record, and its answer
+ * is a word or two.
  */
 import { check } from "../../lib/core/lock/check.js";
 import type { Acquire, AnswerTo, Command, LeaseView } from "../../lib/core/commands.js";
@@ -10,13 +10,13 @@ import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseId, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 
-/** A reader, a writer (with nothing said), permits of a semaphore; the scope S. */
+/** The options of a reader, a writer (none) and permits of a semaphore; the scope S. */
 export const READER = { mode: "shared" } as const;
 export const WRITER = {};
 export const permits = (count: number, limit = 3) => ({ permits: count, limit }) as const;
 export const IN_S = { scope: "scope S" } as const;
 
-/** What an acquire may say beyond its leaseId. */
+/** The options of an acquire besides its leaseId. */
 export type AcquireOptions = Partial<Pick<Acquire, "principal" | "mode" | "limit" | "permits" | "scope" | "leaseMs" | "requestHash">>;
 
 /** Leases by the letters of the tests, in the order of their ids. */
@@ -27,7 +27,7 @@ export class Key {
   record: LockRecord | undefined;
   reading: ClockReading = { earliestMs: START_MS, latestMs: START_MS };
 
-  /** Both clocks stand `ms` after the start, the later one `aheadMs` beyond. */
+  /** Sets the clocks: the earliest at `ms` after the start, the latest `aheadMs` beyond. */
   at(ms: number, aheadMs = 0): this {
     this.reading = { earliestMs: START_MS + ms, latestMs: START_MS + ms + aheadMs };
     return this;
@@ -65,12 +65,12 @@ export class Key {
     return this.send({ type: "transfer", key: "k", leaseId: ID(letter), principal: "P", toLeaseId: ID(to) });
   }
 
-  /** By the lease's present token, unless it says which. */
+  /** Changes the mode, by default with the lease's present token. */
   change(letter: string, mode: Mode, fencingToken = this.tokenOf(letter), principal = "P") {
     return this.send({ type: "mode", key: "k", leaseId: ID(letter), principal, mode, fencingToken });
   }
 
-  /** Of the hold that this lease belongs to. */
+  /** Breaks the hold that this lease belongs to. */
   break(letter: string, drainMs?: number) {
     return this.send({ type: "break", key: "k", fencingToken: this.tokenOf(letter), ...(drainMs !== undefined && { drainMs }) });
   }
@@ -79,19 +79,19 @@ export class Key {
     return check(this.record, { key: "k", leaseId: ID(letter), principal: "P" }, this.reading);
   }
 
-  /** The token of the lease; 1, which nobody has, where it holds no more. */
+  /** The token of the lease; 1, which no lease has, if it holds nothing. */
   tokenOf(letter: string): number {
     return this.record?.holds[ID(letter)]?.fencingToken ?? 1;
   }
 
-  /** The lease as its holder is told of it. @throws Error when it is not held. */
+  /** The lease as its holder sees it. @throws Error if it isn't held. */
   lease(letter: string): LeaseView {
     const answer = this.check(letter);
     if (!answer.ok || !("lease" in answer)) throw new Error(`${letter} does not hold: ${outcomeOf(answer)}`);
     return answer.lease;
   }
 
-  /** A copy to try something on. */
+  /** A copy for experiments. */
   copy(): Key {
     const copy = new Key();
     copy.record = this.record;
@@ -100,8 +100,8 @@ export class Key {
   }
 
   /**
-   * Who is on the record: `Ax` a writer, `Bs` a reader, `C2/3` two permits of three. Leases of one token are
-   * joined by `=`; `†` has run out, `!` is being broken, `^` waits to become the writer.
+   * The holders on the record: `Ax` a writer, `Bs` a reader, `C2/3` two permits of three. Leases with the same token
+   * are joined by `=`. `†` has expired, `!` is being broken, `^` waits to become the writer.
    */
   get holds(): string {
     const { holds = {}, limit = 1, upgrading } = this.record ?? {};

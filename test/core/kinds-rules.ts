@@ -1,6 +1,6 @@
 /**
- * What must be true of every history of a key, in whatever kinds it is used: each rule watches the steps of
- * one history and says what broke it. None asks the core: each counts for itself.
+ * The rules that every history of a key must satisfy, whatever kinds of lock it uses. Each rule watches the steps of
+ * one history and names the step that broke it. No rule calls the core: each keeps its own count.
  */
 import type { Command, Decision, Held } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -8,14 +8,14 @@ import { DEFAULTS } from "../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode } from "../../lib/core/record.js";
 import type { Asked } from "./kinds-history.js";
 
-/** One step of a history: what was asked, what was answered, and the holds before and after. */
+/** One step of a history: the command, the answer, and the holds before and after. */
 export interface Taken extends Asked {
   readonly answer: Decision["answer"];
   readonly before: LockRecord | undefined;
   readonly after: LockRecord | undefined;
 }
 
-/** Watches one history; what is returned broke the rule. */
+/** Watches one history, and returns a description of a violation of its rule. */
 export type Watch = (taken: Taken) => string | undefined;
 
 type Holds = readonly (readonly [LeaseId, Hold])[];
@@ -25,12 +25,12 @@ const idOf = (command: Command): LeaseId | undefined => ("leaseId" in command ? 
 const lives = (hold: Hold, { reading }: Taken): boolean => hold.expiresAtMs > reading.earliestMs;
 const stands = (hold: Hold, { reading }: Taken): boolean => hold.expiresAtMs + hold.marginMs > reading.earliestMs;
 
-/** The answer, if it says that a lease is held. */
+/** The answer, if it reports a held lease. */
 function heldIn({ answer, command }: Taken): Held | undefined {
   return command.type !== "start" && answer.ok && "lease" in answer && "how" in answer ? answer : undefined;
 }
 
-/** The other living levels of the scope for which a new lease was asked, before it was. */
+/** The other live leases of the new lease's scope, before the grant. */
 function outerOf(taken: Taken): Holds {
   const { command, before } = taken;
   if (command.type !== "acquire" || command.scope === undefined) return [];
@@ -40,7 +40,7 @@ function outerOf(taken: Taken): Holds {
 const isGrant = (how: Held["how"]): boolean => how === "granted" || how === "transferred" || how === "changed";
 const isWriter = (mode: Mode, limit: number): boolean => mode === "exclusive" && limit === 1;
 
-/** S3: a nested level has its outer's token, and every other grant one above all before. */
+/** S3: a reentrant hold has the token of the scope's outer hold, and every other grant has a token above all earlier ones. */
 function tokensIncrease(): Watch {
   let highest = 0;
   return (taken) => {
@@ -56,7 +56,7 @@ function tokensIncrease(): Watch {
   };
 }
 
-/** S5: a command about one lease leaves every other as it was; what goes beside it was over, margin included. */
+/** S5: a command on one lease leaves every other lease unchanged. Holds that disappear had expired, margin included. */
 const othersAreLeftAlone = (): Watch => (taken) => {
   const { command, before, after } = taken;
   for (const [id, hold] of holdsOf(before)) {
@@ -69,7 +69,7 @@ const othersAreLeftAlone = (): Watch => (taken) => {
   return undefined;
 };
 
-/** S10: the count is of living leases of the scope, by their ids. */
+/** S10: the count is the number of live leases in the scope, by their ids. */
 const levelsAreCounted = (): Watch => (taken) => {
   const held = heldIn(taken);
   const mine = held && taken.after?.holds[held.lease.leaseId];
@@ -79,7 +79,7 @@ const levelsAreCounted = (): Watch => (taken) => {
   return held.lease.holdCount === count ? undefined : `a count of ${held.lease.holdCount} where ${count} live`;
 };
 
-/** S10: nobody is kept out but by a lease that stands; the key is free when the last level is gone. */
+/** S10: only a lease that is present excludes others. The key is free when the last reentrant hold is gone. */
 const onlyHoldersKeepOut = (): Watch => (taken) => {
   const { command, answer, before } = taken;
   if (command.type !== "acquire" || answer.ok || !["locked", "limit-mismatch"].includes(answer.code)) return undefined;
@@ -91,14 +91,14 @@ interface Out extends Pick<Hold, "mode" | "permits" | "fencingToken" | "scope"> 
   readonly limit: number;
 }
 
-/** S11: never a writer with anybody of another scope. */
+/** S11: a writer never holds together with a lease of another scope. */
 function writersAreAlone(out: readonly Out[]): string | undefined {
   const writer = out.find(({ mode, limit }) => isWriter(mode, limit));
   const other = writer && out.find(({ id, scope }) => id !== writer.id && (scope === undefined || scope !== writer.scope));
   return other && `a writer beside another ${other.mode} lease`;
 }
 
-/** S12: never more permits out than there are. The leases of one scope are one hold, with as many as the one that has most. */
+/** S12: never more permits out than exist. The leases of one scope count as one hold, with the largest number of permits among them. */
 function permitsAreKept(out: readonly Out[]): string | undefined {
   const byHold = new Map<string, number>();
   for (const { id, scope = id, permits } of out) byHold.set(scope, Math.max(byHold.get(scope) ?? 0, permits));
@@ -108,21 +108,21 @@ function permitsAreKept(out: readonly Out[]): string | undefined {
   return isSemaphore && permits > limit ? `${permits} permits of ${limit} out` : undefined;
 }
 
-/** Of what the record holds. It is the same by any clock: whoever is granted has counted all who are on it. */
+/** Checks a rule on the content of the record. That content doesn't depend on the clock: a grant has counted everyone on the record. */
 const inTheRecord =
   (rule: (out: readonly Out[]) => string | undefined): (() => Watch) =>
   () =>
   ({ after }) =>
     after && rule(holdsOf(after).map(([id, hold]) => ({ id, limit: after.limit, ...hold })));
 
-/** Of what the holders believe, each by a clock that is as slow as it may be and a reply that took no time. */
+/** Checks a rule on the leases that clients treat as held, each by the slowest clock allowed and after a reply without latency. */
 const inBelief =
   (rule: (out: readonly Out[]) => string | undefined): (() => Watch) =>
   () => {
     const believed = new Map<LeaseId, Out & { readonly untilMs: number }>();
     return (taken) => {
       const { command, after, nowMs } = taken;
-      // Belief ends before the request is sent; of what is broken by force only the token protects.
+      // The client stops treating the lease as held before it sends the request. After a forced break, only the token protects.
       if (command.type === "release" || command.type === "transfer") believed.delete(command.leaseId);
       const held = heldIn(taken);
       const hold = held && after?.holds[held.lease.leaseId];
@@ -141,7 +141,7 @@ const inBelief =
     };
   };
 
-/** S11: a change of mode is made only by who names the token before it, so a late duplicate never undoes one. */
+/** S11: a change of mode must name the token before it, so a late duplicate never undoes a change. */
 const duplicatesChangeNothing =
   (): Watch =>
   ({ command, before, after }) => {
@@ -151,7 +151,7 @@ const duplicatesChangeNothing =
     return isChanged && hold?.fencingToken !== command.fencingToken ? "a change of mode that named another token" : undefined;
   };
 
-/** Of readers that ask to become the writer, the first waits; meanwhile no other waits and no reader comes. */
+/** Among readers that ask to upgrade, the first waits. Meanwhile no other reader waits to upgrade, and no new reader is granted. */
 function firstUpgradeWaits(): Watch {
   let first: { readonly id: LeaseId; readonly untilMs: number } | undefined;
   return (taken) => {
@@ -171,7 +171,7 @@ function firstUpgradeWaits(): Watch {
   };
 }
 
-/** A break ends the whole hold: whatever has its token from then on is broken too, and lasts no longer than was told. */
+/** A break ends the whole hold: any lease with its token from then on is broken too, and lasts no longer than the break's answer said. */
 function breaksEnd(): Watch {
   const untilMs = new Map<number, number>();
   return ({ command, answer, after }) => {
@@ -187,7 +187,7 @@ function breaksEnd(): Watch {
   };
 }
 
-/** S4: the floor is the token of the latest grant that met nobody else holding; readers and permits are told it. */
+/** S4: fenceFloor is the token of the latest grant that found no other holder. Readers and permits receive it. */
 function floorIsKept(): Watch {
   let floor = 0;
   return (taken) => {

@@ -1,7 +1,7 @@
 /**
- * Every state of a key of any kind × every command, by the lease A that the state is about, by a new lease C
- * of A's scope, and by a new lease E of nobody's: what is answered, `+` if the record changed, and who is on
- * it then, in the notation of queue-key.ts.
+ * Every state of a key of any kind × every command, by the lease A that the state is about, by a new lease C in A's
+ * scope, and by a new lease E without a scope. A cell is the answer, `+` if the record changed, and the holders and
+ * waiters afterwards, in the notation of queue-key.ts.
  */
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { LEASE_MS, MARGIN_MS, outcomeOf } from "../store/fixture.js";
@@ -10,10 +10,10 @@ import type { QueueOptions } from "./queue-key.js";
 import { QueueKey } from "./queue-key.js";
 
 type Step = (key: QueueKey) => unknown;
-/** A command, and how it is sent to the key; A asks again for what it asked for. */
+/** A command, and the function that sends it to the key. A repeats its own request. */
 export type Column = readonly [command: string, send: (key: QueueKey, asked: QueueOptions) => Parameters<typeof outcomeOf>[0]];
 
-/** Commands of the lease A: five that any lease has, then those of modes and of operators. */
+/** Commands of the lease A: the five of any lease, then those of modes and of operators. */
 export const SAME_LEASE: readonly Column[] = [
   ["acquire A", (key, asked) => key.acquire("A", asked)],
   ["acquire A otherwise", (key, asked) => key.acquire("A", { ...asked, requestHash: "others" })],
@@ -36,18 +36,18 @@ const WAITING = { wait: true } as const;
 
 /** Acquires of a new lease in A's scope. */
 export const SAME_SCOPE = acquires("C", OF_SCOPE, IN_S);
-/** The same, by one who waits if it must. */
+/** The same, by a lease that waits if it must. */
 export const SAME_SCOPE_WAITING = acquires("C", OF_SCOPE, { ...IN_S, ...WAITING });
 /** Acquires of a new lease without a scope. */
 export const OTHER = acquires("E", OF_NOBODY);
-/** The same, by one who waits if it must. */
+/** The same, by a lease that waits if it must. */
 export const OTHER_WAITING = acquires("E", OF_NOBODY, WAITING);
 
-/** A state of a key, and how it gets there. */
+/** A state of a key, and the steps into it. */
 export interface State {
   readonly state: string;
   readonly steps: readonly Step[];
-  /** What A asked for, where it has not got it yet. */
+  /** The options of A's request, if A doesn't have the lock yet. */
   readonly asked?: QueueOptions;
 }
 
@@ -145,7 +145,7 @@ export const STATES: readonly State[] = [
   },
 ];
 
-/** What comes of each of these commands in the state, each on a key of its own. */
+/** The outcome of each of these commands in the state, each on a copy of the key. */
 export function play({ steps, asked = {} }: State, columns: readonly Column[]): string {
   const start = new QueueKey();
   for (const step of steps) step(start);

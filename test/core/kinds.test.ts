@@ -1,6 +1,6 @@
 /**
- * Every state of a key of any kind × every command: what is answered, and who is on the record then. A row
- * has six lines, their columns as named here; `+` says that the record changed.
+ * Every state of a key of any kind × every command: the answer, and the holders afterwards. A row has six lines, with
+ * the columns named here; `+` means that the record changed.
  */
 import { describe, expect, it } from "vitest";
 import { OTHER, OTHER_WAITING, play, SAME_LEASE, SAME_SCOPE, SAME_SCOPE_WAITING, STATES } from "./kinds-table.js";
@@ -16,7 +16,7 @@ const LINES = {
   "a new lease of its scope": SAME_SCOPE,
   // E exclusive | E shared | E 1 of 3 | E 2 of 3 | E 1 of 2
   "a new lease of another": OTHER,
-  // As above, with a wish to wait
+  // As above, for a lease that waits
   "a new lease of its scope that waits": SAME_SCOPE_WAITING,
   "a new lease of another that waits": OTHER_WAITING,
 };
@@ -397,7 +397,7 @@ describe("what is told of a lease", () => {
     for (let times = 0; times < 5; times++) key.acquire("B", scope);
     expect([key.lease("A").holdCount, key.lease("B").holdCount]).toEqual([2, 2]);
     expect(key.acquire("C", { ...scope, leaseMs: 1_000 })).toMatchObject({ lease: { holdCount: 3 } });
-    // A hung level lasts as long as it was granted for, whatever becomes of the others.
+    // A reentrant hold lasts as long as it was granted for, regardless of the other leases in its scope.
     key.at(1_000).renew("A", 60_000);
     expect(key.check("C")).toMatchObject({ code: "lease-lost", reason: "expired" });
     expect(key.lease("A").holdCount).toBe(2);
@@ -424,7 +424,7 @@ describe("what is told of a lease", () => {
     key.release("A");
     key.at(5).acquire("B", READER);
     key.acquire("C", READER);
-    // The first reader raises it; the others have it in common with that one.
+    // The first reader raises fenceFloor; the other readers share it.
     expect([key.lease("B").fenceFloor, key.lease("C").fenceFloor]).toEqual([key.tokenOf("B"), key.tokenOf("B")]);
     key.release("B");
     key.acquire("F", READER);

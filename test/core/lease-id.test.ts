@@ -1,4 +1,4 @@
-/** Lease ids: UUIDv7 as RFC 9562 lays it out, so that their order as text is the order of their times. */
+/** Lease ids: UUIDv7 in the layout of RFC 9562, so that their order as text is the order of their times. */
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** A constant that breaks what safety rests on never starts: not in the sources, and not in the bundle that is deployed. */
+/** A constant that breaks a safety assumption prevents the start, in the sources and in the deployed bundle. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

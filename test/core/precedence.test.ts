@@ -1,4 +1,4 @@
-/** What an acquire finds first decides: each row of lib/core/lock/acquire.ts's list, against every row below it. */
+/** The first condition that an acquire meets decides: each row of lib/core/lock/acquire.ts's list, against every row below it. */
 import { describe, expect, it } from "vitest";
 import type { Acquire } from "../../lib/core/commands.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
@@ -57,7 +57,7 @@ interface Fact {
   readonly answer: string;
 }
 
-/** An id that is in the record holds, one way or another; whatever else is known of it counts for nothing. */
+/** An id in the record holds, in one way or another. Everything else known about the id is irrelevant. */
 const ITS_HOLD: readonly Fact[] = [
   {
     fact: "holds for another principal",
@@ -73,7 +73,7 @@ const ITS_HOLD: readonly Fact[] = [
   { fact: "holds", add: (to, me) => ({ ...to, holds: { [me]: hold() } }), answer: "replayed" },
 ];
 
-/** What else an acquire may meet, the weightiest first. */
+/** Other conditions that an acquire may meet, in order of precedence. */
 const OTHERWISE: readonly Fact[] = [
   { fact: "ended", add: (to, me) => ({ ...to, ended: [{ leaseId: me, ending: "released" }] }), answer: "lease-over" },
   { fact: "is at the floor", add: (to, me) => ({ ...to, floor: me }), answer: "lease-over" },

@@ -1,4 +1,4 @@
-/** A queue takes so many, and so many bytes: every write of the key is paid by its size. */
+/** A queue is bounded in waiters and in bytes, because the cost of every write of the key depends on its size. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { isOverfull } from "../../lib/core/lock/queue.js";
@@ -8,7 +8,7 @@ import { QueueKey } from "./queue-key.js";
 
 const nth = (order: number): string => String.fromCharCode(64 + order);
 
-/** Held by A for as long as it takes, and so many wait. */
+/** A key that A holds for as long as needed, with `count` waiters. */
 function queueOf(count: number, owner = ""): QueueKey {
   const key = new QueueKey();
   key.acquire("A", { leaseMs: 100 * LEASE_MS });

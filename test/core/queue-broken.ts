@@ -1,30 +1,15 @@
-/** The core's queue with one thing wrong with it, by name of what it does and of the rule that must notice. */
+/** Mutants of the core's queue, each with its behaviour and the rule that must detect it. */
 import { check } from "../../lib/core/lock/check.js";
-import type { Command, Held, Waiting } from "../../lib/core/commands.js";
-import type { Refusal } from "../../lib/core/errors.js";
+import type { Command, Waiting } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { LockRecord, Waiter } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Decide } from "./kinds-broken.js";
-import { compareAndSet } from "./kinds-broken.js";
+import { decide } from "./kinds-broken.js";
+import type { Core } from "./queue-core.js";
 import type { QueueRule } from "./queue-rules.js";
 
-interface Ref {
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
-}
-
-/** How a command is decided, and what a look is told. */
-export interface Core {
-  readonly compareAndSet: Decide;
-  readonly look: (record: LockRecord | undefined, ref: Ref, reading: ClockReading) => Held | Waiting | Refusal;
-}
-
-/** The core as it is. */
-export const CORE: Core = { compareAndSet, look: check };
-
-/** What a history comes to, whatever rule is watched: it ends. */
+/** Every history must end like this, whichever rule is checked. */
 export const SERVED = "whoever visits as told is granted in the end";
 
 interface Broken {
@@ -35,25 +20,25 @@ interface Broken {
 
 type View = (record: LockRecord, reading: ClockReading, command?: Command) => LockRecord;
 
-/** Decides what is seen through `view`; `restored` puts back into what is written what the view has changed. */
+/** Decides on the record seen through `view`. `restored` undoes the view's changes in the record that is written. */
 const seeing =
   (view: View, restored: (next: LockRecord, before: LockRecord, seen: LockRecord) => LockRecord = (next) => next): Decide =>
   (record, command, reading) => {
-    if (!record) return compareAndSet(record, command, reading);
+    if (!record) return decide(record, command, reading);
     const seen = view(record, reading, command);
-    const decision = compareAndSet(seen, command, reading);
+    const decision = decide(seen, command, reading);
     return decision.next ? { ...decision, next: restored(decision.next, record, seen) } : decision;
   };
 
-/** After the decision, on what is written. */
+/** Changes the record after the decision. */
 const writing =
   (change: (next: LockRecord, before: LockRecord, command: Command, reading: ClockReading) => LockRecord): Decide =>
   (record, command, reading) => {
-    const decision = compareAndSet(record, command, reading);
+    const decision = decide(record, command, reading);
     return decision.next && record ? { ...decision, next: change(decision.next, record, command, reading) } : decision;
   };
 
-/** Waiters as they were, wherever they stand now. */
+/** The waiters with their previous times, at their present places. */
 const withTheirTimes = (next: LockRecord, before: LockRecord): LockRecord => ({
   ...next,
   waiters: next.waiters.map((waiter) => before.waiters.find(({ leaseId }) => leaseId === waiter.leaseId) ?? waiter),
@@ -63,17 +48,13 @@ const withTheirTurns = (next: LockRecord, before: LockRecord): LockRecord => ({
   offers: next.offers.map((offer) => before.offers.find(({ leaseId }) => leaseId === offer.leaseId) ?? offer),
 });
 
-/** What a view of an acquire has hidden, put back. */
+/** Decides an acquire on a record with hidden entries, and then restores those entries. */
 const hiding =
   (what: "offers" | "waiters", isHidden: (command: Command & { type: "acquire" }) => boolean): Decide =>
   (record, command, reading) => {
-    if (!record || command.type !== "acquire" || !isHidden(command)) return compareAndSet(record, command, reading);
+    if (!record || command.type !== "acquire" || !isHidden(command)) return decide(record, command, reading);
     const hidden = record[what].filter(({ leaseId }) => leaseId !== command.leaseId);
-    const decision = compareAndSet(
-      { ...record, [what]: record[what].filter(({ leaseId }) => leaseId === command.leaseId) },
-      command,
-      reading,
-    );
+    const decision = decide({ ...record, [what]: record[what].filter(({ leaseId }) => leaseId === command.leaseId) }, command, reading);
     return decision.next ? { ...decision, next: { ...decision.next, [what]: [...hidden, ...decision.next[what]] } } : decision;
   };
 
@@ -91,28 +72,28 @@ const behindAll = writing((next, before) => {
 });
 
 const neverHears: Decide = (record, command, reading) => {
-  const { touch: _lost, ...decision } = compareAndSet(record, command, reading);
+  const { touch: _lost, ...decision } = decide(record, command, reading);
   return decision;
 };
 
 const countsHearing: Decide = (record, command, reading) => {
-  const { touch, ...decision } = compareAndSet(record, command, reading);
+  const { touch, ...decision } = decide(record, command, reading);
   if (!touch || !record) return decision;
   return { ...decision, next: { ...record, version: record.version + 1, waiters: record.waiters.with(touch.index, touch.waiter) }, touch };
 };
 
 const hearsAll: Decide = (record, command, reading) => {
-  const decision = compareAndSet(record, command, reading);
+  const decision = decide(record, command, reading);
   const { touch } = decision;
   if (!touch || !record) return decision;
   const next = { ...record, waiters: record.waiters.map((waiter) => ({ ...waiter, aliveUntilMs: waiter.aliveUntilMs + 1_000 })) };
   return { ...decision, next, touch };
 };
 
-/** Releases and leaves as ever, and lets the queue stand as it is. */
+/** Releases and leaves as usual, but doesn't advance the queue. */
 const movesNobody: Decide = (record, command, reading) => {
-  if (!record || command.type === "acquire") return compareAndSet(record, command, reading);
-  const decision = compareAndSet(
+  if (!record || command.type === "acquire") return decide(record, command, reading);
+  const decision = decide(
     { ...record, waiters: record.waiters.filter((waiter) => "leaseId" in command && waiter.leaseId === command.leaseId) },
     command,
     reading,
@@ -137,7 +118,7 @@ const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolea
 
 const repeatsTokens = seeing((record) => ({ ...record, fencingToken: 0 }));
 
-/** Times of the queue by the later clock: each is seen so much earlier. */
+/** The queue's times by the latest clock: each seems that much earlier. */
 const agedBy = (ms: (reading: ClockReading) => number) => ({
   waiters: seeing(
     (record, reading) => ({
@@ -161,7 +142,7 @@ const keepsTurns = seeing(
   withTheirTurns,
 );
 
-/** Only whose turn lapsed is skipped; each of the dead behind it has a turn of its own. */
+/** Skips only the waiter whose offer lapsed. Each dead waiter behind it gets its own offer. */
 const skipsOneAtATime = seeing(
   (record) => ({ ...record, waiters: record.waiters.map((waiter) => ({ ...waiter, ttlMs: 0 })) }),
   (next, before) => ({
@@ -183,7 +164,7 @@ const neverTakesOver: Decide = seeing((record, { earliestMs }) => ({
 }));
 
 const believesAnybody: Decide = (record, command, reading) =>
-  compareAndSet(record, "principal" in command ? { ...command, principal: "P" } : command, reading);
+  decide(record, "principal" in command ? { ...command, principal: "P" } : command, reading);
 
 const looks =
   (change: (seen: Waiting, ...rest: Parameters<Core["look"]>) => Waiting): Core["look"] =>
@@ -192,74 +173,74 @@ const looks =
     return seen.ok && "state" in seen ? change(seen, record, ref, reading) : seen;
   };
 const patiently = looks((seen) => ({ ...seen, retryAfterMs: Math.max(1_000, seen.retryAfterMs), pollWithinMs: 4_000 }));
-/** Told when it is its turn, and of nothing else. */
+/** Reports an offer and nothing else. */
 const ofItsTurn = looks((seen, record, { leaseId }) =>
   has(record?.offers ?? [], leaseId) ? seen : { ...seen, retryAfterMs: Math.max(1, seen.retryAfterMs) },
 );
 
-/** What may be wrong, and who notices. */
+/** The mutants, and the rule that detects each. */
 export const BROKEN: readonly Broken[] = [
   {
     does: "looks past whose turn it is",
     rule: "S12: never more holds and turns than may hold at once",
-    core: { compareAndSet: hiding("offers", ({ wait }) => !wait) },
+    core: { decide: hiding("offers", ({ wait }) => !wait) },
   },
   {
     does: "goes by the later clock alone for who is heard of",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: byTheLater.waiters },
+    core: { decide: byTheLater.waiters },
   },
   {
     does: "goes by the later clock alone for turns",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: byTheLater.offers },
+    core: { decide: byTheLater.offers },
   },
   {
     does: "keeps a place for a visit's time and no longer",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: agedBy(() => 11_500).waiters },
+    core: { decide: agedBy(() => 11_500).waiters },
   },
   {
     does: "keeps a turn for less than a visit's time",
     rule: "L2: nobody who visits as told is skipped",
-    core: { compareAndSet: agedBy(() => 2_000).offers },
+    core: { decide: agedBy(() => 2_000).offers },
   },
-  { does: "writes nobody down who is heard of", rule: "L2: nobody who visits as told is skipped", core: { compareAndSet: neverHears } },
+  { does: "writes nobody down who is heard of", rule: "L2: nobody who visits as told is skipped", core: { decide: neverHears } },
   { does: "tells nobody to say that it is there", rule: "L2: nobody who visits as told is skipped", core: { look: ofItsTurn } },
   {
     does: "lets those in at once who don't wait",
     rule: "L2: nobody who visits as told is overtaken",
-    core: { compareAndSet: hiding("waiters", ({ wait }) => !wait) },
+    core: { decide: hiding("waiters", ({ wait }) => !wait) },
   },
-  { does: "queues at the head", rule: "L2: nobody who visits as told is overtaken", core: { compareAndSet: atTheHead } },
+  { does: "queues at the head", rule: "L2: nobody who visits as told is overtaken", core: { decide: atTheHead } },
   {
     does: "never withdraws a turn",
     rule: "L3: a turn that nobody comes for lasts its window and a visit",
-    core: { compareAndSet: keepsTurns },
+    core: { decide: keepsTurns },
   },
   {
     does: "gives every one of the dead a turn",
     rule: "L3: a turn that nobody comes for lasts its window and a visit",
-    core: { compareAndSet: skipsOneAtATime },
+    core: { decide: skipsOneAtATime },
   },
   { does: "tells all to be patient", rule: "a look tells who has something to write", core: { look: patiently } },
   { does: "tells only whose turn it is", rule: "a look tells who has something to write", core: { look: ofItsTurn } },
   {
     does: "moves nobody on",
     rule: "no write leaves the key to nobody while somebody waits who fits",
-    core: { compareAndSet: movesNobody },
+    core: { decide: movesNobody },
   },
   {
     does: "offers to one at a time",
     rule: "no write leaves the key to nobody while somebody waits who fits",
-    core: { compareAndSet: offersOneAtATime },
+    core: { decide: offersOneAtATime },
   },
-  { does: "queues at the head", rule: "the queue is in order", core: { compareAndSet: atTheHead } },
-  { does: "has no eye for priority", rule: "the queue is in order", core: { compareAndSet: behindAll } },
-  { does: "counts being heard of", rule: "S2: what is heard of leaves the version alone", core: { compareAndSet: countsHearing } },
-  { does: "hears of all when it hears of one", rule: "S2: what is heard of leaves the version alone", core: { compareAndSet: hearsAll } },
-  { does: "goes by the clock alone", rule: "S3: tokens rise with claims", core: { compareAndSet: repeatsTokens } },
-  { does: "forgets who left", rule: "S7: who left or held is gone", core: { compareAndSet: forgetsWhoLeft } },
-  { does: "believes whoever asks", rule: "S15: strangers change nothing", core: { compareAndSet: believesAnybody } },
-  { does: "never takes over", rule: SERVED, core: { compareAndSet: neverTakesOver } },
+  { does: "queues at the head", rule: "the queue is in order", core: { decide: atTheHead } },
+  { does: "has no eye for priority", rule: "the queue is in order", core: { decide: behindAll } },
+  { does: "counts being heard of", rule: "S2: what is heard of leaves the version alone", core: { decide: countsHearing } },
+  { does: "hears of all when it hears of one", rule: "S2: what is heard of leaves the version alone", core: { decide: hearsAll } },
+  { does: "goes by the clock alone", rule: "S3: tokens rise with claims", core: { decide: repeatsTokens } },
+  { does: "forgets who left", rule: "S7: who left or held is gone", core: { decide: forgetsWhoLeft } },
+  { does: "believes whoever asks", rule: "S15: strangers change nothing", core: { decide: believesAnybody } },
+  { does: "never takes over", rule: SERVED, core: { decide: neverTakesOver } },
 ];

@@ -1,7 +1,7 @@
 /**
- * Random histories of one key and those who want it. Each comes at its time, visits as it is told to or dies,
- * holds for a while, and releases or crashes; operators, strangers and late duplicates get in between. Requests
- * take no time; of the two server clocks one is close to the true time, the other anywhere within the guard.
+ * Random histories of one key and its clients. Each client comes at its time, polls as told or dies, holds for a while,
+ * and releases or crashes. Operators, strangers and late duplicates interfere. Requests take no time. One of the two
+ * server clocks is close to the true time, the other is anywhere within the guard.
  */
 import * as fc from "fast-check";
 import type { Acquire, Command, Decision } from "../../lib/core/commands.js";
@@ -10,24 +10,24 @@ import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { leaseId, START_MS } from "../store/fixture.js";
-import type { Core } from "./queue-broken.js";
+import type { Core } from "./queue-core.js";
 import { writtenOver } from "./queue-key.js";
 
 const E = DEFAULTS.clockErrorMs;
-/** More steps than any history takes in which those who wait are served. */
+/** More steps than any history needs to serve its waiters. */
 const MOST_STEPS = 4000;
 
-/** One who wants the key. */
+/** A client that wants the key. */
 interface Client {
   readonly comesAfterMs: number;
-  /** Which of the history's kinds. */
+  /** The index of the history's kind. */
   readonly kind: number;
   readonly priority: number;
   readonly scope: string | undefined;
   readonly waits: boolean;
-  /** When it comes again: this far from when it is worth it to when it must. */
+  /** The time of its next poll, as a fraction of the way from the earliest useful time to the latest allowed. */
   readonly visitsAt: number;
-  /** After so many visits it dies, or leaves. Absent: neither. */
+  /** After that many polls it dies, or leaves. Absent: neither. */
   readonly gives: { readonly up: "dies" | "leaves"; readonly afterVisits: number } | undefined;
   readonly leaseMs: number;
   readonly holdsForMs: number;
@@ -35,7 +35,7 @@ interface Client {
   readonly crashes: boolean;
 }
 
-/** What somebody else does. */
+/** An action of another party. */
 interface Other {
   readonly afterMs: number;
   readonly does: "break" | "drain" | "send again" | "strange";
@@ -43,12 +43,12 @@ interface Other {
 }
 
 interface Clocks {
-  /** The error of the clock that is right, within E, and how far the other one is from that. */
+  /** The error of the clock that is nearly right, within E, and the other clock's distance from it. */
   readonly errorMs: number;
   readonly apartMs: number;
 }
 
-/** Who comes, what gets in between, and what the clocks say, one after the other and over again. */
+/** The clients, the interruptions and the clock errors. Each list is repeated as needed. */
 export interface QueueHistory {
   readonly kinds: readonly { readonly mode: Mode; readonly limit: number; readonly permits: number }[];
   readonly clients: readonly Client[];
@@ -79,7 +79,7 @@ const client: fc.Arbitrary<Client> = fc.record({
   crashes: oneIn(4),
 });
 
-/** Draws histories; `guardMs` is how far the clocks may be apart. */
+/** Draws histories; `guardMs` is the largest distance between the clocks. */
 export const queueHistories = (guardMs: number): fc.Arbitrary<QueueHistory> =>
   fc.record({
     kinds: fc.constantFrom(
@@ -110,23 +110,23 @@ export const queueHistories = (guardMs: number): fc.Arbitrary<QueueHistory> =>
     ),
   });
 
-/** One request of a history, and what came of it. */
+/** One request of a history, and its outcome. */
 export interface Asked {
   /** The true time. */
   readonly nowMs: number;
   readonly reading: ClockReading;
-  /** The id that asks: a client by itself, or somebody else by its name. */
+  /** The id of the request: sent by the client itself, or by another party in its name. */
   readonly by: { readonly leaseId: LeaseId; readonly isItself: boolean } | undefined;
-  /** Absent: a look. */
+  /** Absent: a poll. */
   readonly command: Command | undefined;
   readonly answer: Decision["answer"];
-  /** The decision was that a waiter was heard of, and no more. */
+  /** True if the decision only recorded that a waiter was seen. */
   readonly isHeard: boolean;
   readonly before: LockRecord | undefined;
   readonly after: LockRecord | undefined;
 }
 
-/** Plays a history through `core`, until nobody is left who wants anything. Whatever `told` returns ends it. */
+/** Plays a history through `core` until no client wants anything. A result of `told` ends it. */
 export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked) => string | undefined): string | undefined {
   const { kinds, clients, others, clocks } = history;
   const events: { readonly atMs: number; readonly act: () => string | undefined }[] = [];
@@ -148,7 +148,7 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
   };
   const newId = (): LeaseId => leaseId(++order, nowMs);
 
-  /** Sends a command, or looks; the rest of what its sender does follows from the answer. */
+  /** Sends a command or a poll. The sender's next actions follow from the answer. */
   function ask(
     by: Asked["by"],
     command: Command | undefined,
@@ -156,7 +156,7 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
   ): string | undefined {
     const now = reading();
     const before = record;
-    const decision: Decision | undefined = command && core.compareAndSet(before, command, now);
+    const decision: Decision | undefined = command && core.decide(before, command, now);
     const answer = decision?.answer ?? core.look(before, { key: "k", leaseId: by?.leaseId ?? "", principal: "P" }, now);
     if (decision) record = writtenOver(before, decision);
     if (command && by) sent.push({ command, leaseId: by.leaseId });
@@ -247,7 +247,7 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
   return undefined;
 }
 
-/** How much later than by the true time an offer may lapse, the clocks being as they are in the history. */
+/** The most by which an offer may lapse late, in true time, with the history's clock errors. */
 export function slackMs({ clocks }: QueueHistory): number {
   return 2 * E + 2 * Math.max(0, ...clocks.map(({ apartMs }) => Math.abs(apartMs)));
 }

@@ -1,4 +1,7 @@
-/** Whose place it is: what strangers, other parameters, sets and levels of a scope meet in the queue, and who is out for good. */
+/**
+ * The ownership of a place in the queue: requests by strangers, with other parameters, by sets and in scopes, and ids
+ * that are refused for good.
+ */
 import { describe, expect, it } from "vitest";
 import type { Acquire } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
@@ -55,7 +58,7 @@ describe("the same id", () => {
   });
 
   it("of a set neither queues nor gets past the queue", () => {
-    // A set asks for each of its keys without a place in the queue, and with parameters that are no single key's.
+    // A set asks for each of its keys without a place in the queue, and with parameters that no single key has.
     const key = queueOf("B");
     const asOfASet = { requestHash: "of two keys" } satisfies Partial<Acquire>;
     expect(key.acquire("S", asOfASet)).toMatchObject({ code: "locked" });
@@ -89,7 +92,7 @@ describe("a level of a scope", () => {
     key.release("A");
     key.ask("B", { ...permits(1), ...IN_S, priority: 1 });
     expect(key.all).toBe("B1/3 C3/3…");
-    // It has no more permits than its scope.
+    // It gets no more permits than its scope has.
     expect(key.ask("C", { ...permits(3), ...IN_S })).toMatchObject({ code: "locked" });
     expect(key.all).toBe("B1/3 C3/3…");
     key.release("C");

@@ -1,7 +1,4 @@
-/**
- * One key of the pure core with a queue. What {@link Key} shows of its holders is followed by whose turn it is
- * (`Bx?`) and by who waits, in order (`Cs…`).
- */
+/** One key of the pure core with a queue. To the holders of {@link Key}, it adds the offers (`Bx?`) and the waiters, in order (`Cs…`). */
 import { check } from "../../lib/core/lock/check.js";
 import type { Acquire, AnswerTo, Command, Decision, Waiting } from "../../lib/core/commands.js";
 import type { LockRecord, Offer, Waiter } from "../../lib/core/record.js";
@@ -10,10 +7,10 @@ import { LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
 import type { AcquireOptions } from "./kinds-key.js";
 import { ID, Key } from "./kinds-key.js";
 
-/** What an acquire may say that is about the queue. */
+/** The options of an acquire that concern the queue. */
 export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait">>;
 
-/** The record after a decision was written: `next`, or the waiter that was heard of, at its place. */
+/** The record after a decision was written: `next`, or the record with the touched waiter in its place. */
 export function writtenOver(before: LockRecord | undefined, { next, touch }: Decision): LockRecord | undefined {
   if (next) return next;
   return touch && before ? { ...before, waiters: before.waiters.with(touch.index, touch.waiter) } : before;
@@ -21,7 +18,7 @@ export function writtenOver(before: LockRecord | undefined, { next, touch }: Dec
 
 /** One key, at the start of the tests' time, never used. */
 export class QueueKey extends Key {
-  /** What the latest command came to. */
+  /** The decision on the latest command. */
   decision: Decision | undefined;
 
   override send<C extends Command>(command: C): AnswerTo<C> {
@@ -35,19 +32,19 @@ export class QueueKey extends Key {
     return super.acquire(letter, options);
   }
 
-  /** With a wish to wait: who isn't in the queue yet is queued, who is asks for its turn. */
+  /** Acquires with waiting: a new lease enqueues, a waiter asks for the key. */
   ask(letter: string, options: QueueOptions = {}): AnswerTo<Acquire> {
     return this.acquire(letter, { ...options, wait: true });
   }
 
-  /** What a visit by GET is told. @throws Error when it is not in the queue. */
+  /** Returns the answer to a poll by GET. @throws Error if the lease isn't in the queue. */
   look(letter: string): Waiting {
     const answer = this.check(letter);
     if (!answer.ok || !("state" in answer)) throw new Error(`${letter} does not wait: ${outcomeOf(answer)}`);
     return answer;
   }
 
-  /** All that somebody may ask about a lease by its id alone. */
+  /** Every command and poll that names a lease by its id alone. */
   by(principal: string, letter: string) {
     const ref = { key: "k", leaseId: ID(letter), principal } as const;
     return {
@@ -64,14 +61,14 @@ export class QueueKey extends Key {
     return copy;
   }
 
-  /** The waiter by its letter. @throws Error when it is not in the queue. */
+  /** The waiter by its letter. @throws Error if it isn't in the queue. */
   waiter(letter: string): Waiter {
     const waiter = this.record?.waiters.find(({ leaseId }) => leaseId === ID(letter));
     if (!waiter) throw new Error(`${letter} does not wait`);
     return waiter;
   }
 
-  /** Who holds, whose turn it is, who waits. */
+  /** The holders, the offers and the waiters. */
   get all(): string {
     const { offers = [], waiters = [], limit = 1 } = this.record ?? {};
     const kind = ({ mode, permits }: Offer | Waiter): string => (limit > 1 ? `${permits}/${limit}` : mode === "shared" ? "s" : "x");
@@ -81,7 +78,7 @@ export class QueueKey extends Key {
       .join(" ");
   }
 
-  /** What the latest command is logged as. */
+  /** The log events of the latest command. */
   get events(): string {
     const { events = [] } = this.decision ?? {};
     return events
@@ -90,7 +87,7 @@ export class QueueKey extends Key {
   }
 }
 
-/** Held by A for long, these wait. */
+/** A key that A holds for a long time, with these waiters. */
 export function queueOf(letters: string): QueueKey {
   const key = new QueueKey();
   key.acquire("A", { leaseMs: 100 * LEASE_MS });

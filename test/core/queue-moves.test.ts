@@ -1,4 +1,4 @@
-/** The queue moves as the table of moves says, and no move counts for more than one write. */
+/** The queue moves as the table of moves says, and each move costs one write. */
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../store/fixture.js";
 import { QueueKey } from "./queue-key.js";

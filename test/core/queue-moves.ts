@@ -1,6 +1,6 @@
 /**
- * Every move of the queue: how the key got where it is, what is asked then, and what comes of it: the answer,
- * who holds (`Ax`), whose turn it is (`Bx?`) and who waits (`Cx…`), and what is logged. Times are ms since the start.
+ * Every move of the queue: the steps to the state, the request, and the outcome. The outcome is the answer, the holders
+ * (`Ax`), the offers (`Bx?`) and the waiters (`Cx…`), and the log events. Times are ms since the start.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { outcomeOf } from "../store/fixture.js";
@@ -10,7 +10,7 @@ import type { QueueKey } from "./queue-key.js";
 
 type Step = (key: QueueKey) => unknown;
 
-/** A move: `steps` and then `ask` come to `is`. */
+/** A move: `steps` and then `ask` lead to `is`. */
 export interface Move {
   readonly when: string;
   readonly steps: readonly Step[];
@@ -29,13 +29,13 @@ const at = (ms: number, aheadMs?: number): Step => (key) => key.at(ms, aheadMs);
 const holds = (letters: string, options: object = {}): Step => (key) => Array.from(letters).forEach((letter) => key.acquire(letter, options)); // prettier-ignore
 const waits = (letters: string, options: object = {}): Step => (key) => Array.from(letters).forEach((letter) => key.ask(letter, options)); // prettier-ignore
 const goes = (letter: string): Step => (key) => key.release(letter); // prettier-ignore
-/** Hold by A, wait by these; A goes at 1000, and whoever is first is offered the key. */
+/** A holds and these wait. A releases at 1000, and the first waiter is offered the key. */
 const offeredTo = (letters: string): readonly Step[] => [holds("A"), waits(letters), at(1000), goes("A")];
-/** When an offer of {@link offeredTo} lapses. */
+/** The time at which an offer of {@link offeredTo} lapses. */
 const LAPSED_MS = 1000 + WINDOW_MS;
 
 // prettier-ignore
-/** Somebody comes. */
+/** A client arrives. */
 export const ARRIVING: readonly Move[] = [
   move("the key is free", [], (key) => key.ask("A"), "granted: Ax · A granted"),
   move("somebody holds", [holds("A")], (key) => key.ask("B"), "waiting: Ax Bx… · B queued"),
@@ -78,7 +78,7 @@ export const ARRIVING: readonly Move[] = [
 ];
 
 // prettier-ignore
-/** Somebody in the queue asks again. */
+/** A client in the queue asks again. */
 export const ASKING: readonly Move[] = [
   move("it waits", [holds("A"), waits("B"), at(1)], (key) => key.ask("B"), "waiting: Ax Bx… ·"),
   move("it waits, and asks for no place", [holds("A"), waits("B"), at(1)], (key) => key.acquire("B"), "waiting: Ax Bx… ·"),
@@ -103,7 +103,7 @@ export const ASKING: readonly Move[] = [
 ];
 
 // prettier-ignore
-/** Somebody goes, or makes room. */
+/** A client leaves, or makes room. */
 export const GOING: readonly Move[] = [
   move("the holder releases", [holds("A"), waits("BC")], (key) => key.release("A"), "released: Bx? Cx… · A released, B offered"),
   move("the holder releases, and nobody waits", [holds("A")], (key) => key.release("A"), "released:  · A released"),

@@ -1,6 +1,6 @@
 /**
- * What must be true of every history of a key with a queue: each rule watches the requests of one history and
- * says what broke it. None asks the core: each counts for itself, by the record's fields alone.
+ * The rules that every history of a key with a queue must satisfy. Each rule watches the requests of one history and
+ * names the request that broke it. No rule calls the core: each keeps its own count, from the record's fields alone.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -23,10 +23,10 @@ import {
   waitersOf,
 } from "./queue-shares.js";
 
-/** Watches one history; what is returned broke the rule. `slackMs` is what clocks may add to a time. */
+/** Watches one history, and returns a description of a violation. `slackMs` is the error that clocks may add to a time. */
 export type Watch = (asked: Asked) => string | undefined;
 
-/** S11, S12: those who hold and those whose turn it is may all hold at once, by whatever clock. */
+/** S11, S12: holders and offers are compatible with each other, by any clock. */
 const sharesAreKept =
   (): Watch =>
   ({ after }) => {
@@ -34,7 +34,7 @@ const sharesAreKept =
     return areTogether(shares, after?.limit ?? 1) ? undefined : "more shares than may be had at once";
   };
 
-/** Those who come when they are told to, and until when each has. */
+/** Tracks the clients that poll in time, and each one's deadline. */
 function whoComes(): { readonly note: (asked: Asked) => void; readonly isLiving: (id: LeaseId, asked: Asked) => boolean } {
   const dueMs = new Map<LeaseId, number>();
   return {
@@ -48,7 +48,7 @@ function whoComes(): { readonly note: (asked: Asked) => void; readonly isLiving:
   };
 }
 
-/** L2: whoever comes when it is told to keeps its place, or its turn. */
+/** L2: a client that polls in time keeps its place, or its offer. */
 function nobodyIsSkipped(): Watch {
   const { note, isLiving } = whoComes();
   return (asked) => {
@@ -63,7 +63,7 @@ function nobodyIsSkipped(): Watch {
   };
 }
 
-/** L2: nobody who came later, and has no more priority, is granted or offered the key before one who waits and comes when it is told to. */
+/** L2: a client that came later, without a higher priority, is never granted or offered the key before a waiter that polls in time. */
 function nobodyIsOvertaken(): Watch {
   const { note, isLiving } = whoComes();
   const cameAt = new Map<LeaseId, number>();
@@ -87,7 +87,7 @@ function nobodyIsOvertaken(): Watch {
   };
 }
 
-/** L3: by the time that one who lives has visited, a turn that lapsed is over, and so is that of all ahead who weren't heard of since. */
+/** L3: after a live waiter's poll, lapsed offers are over, and so are those of the waiters ahead that were not seen since. */
 function theDeadAreSkipped(slackMs: number): Watch {
   const { note, isLiving } = whoComes();
   const offeredMs = new Map<LeaseId, number>();
@@ -118,7 +118,10 @@ function theDeadAreSkipped(slackMs: number): Watch {
   };
 }
 
-/** A look tells those to ask at once who have something to write: their turn, another's that lapsed, or a key that is theirs to take. */
+/**
+ * A poll tells the waiter to acquire at once if there is something to write: its own offer, a lapsed offer of another
+ * waiter, or a key that it can take.
+ */
 const looksTell = (): Watch => (asked) => {
   const { by, command, answer, before } = asked;
   if (command || !by || !answer.ok || !("pollWithinMs" in answer) || answer.retryAfterMs === 0) return undefined;
@@ -127,11 +130,11 @@ const looksTell = (): Watch => (asked) => {
   return leftOut(before, asked) ? "told to wait when nobody is in the way of the first" : undefined;
 };
 
-/** A write that moves the queue leaves nobody out; no other makes room that nobody is offered. */
+/** A write that advances the queue leaves no compatible waiter out. A write that doesn't advance it makes no room. */
 const nobodyIsLeftOut = (): Watch => (asked) => {
   const { command, before, after, isHeard } = asked;
   if (!command || isHeard || after === before || !leftOut(after, asked)) return undefined;
-  // Of the permits that it waited for it takes none beside its scope's: those behind it find out at their next visit.
+  // A nested grant takes none of the permits that it waited for beyond its scope's. The waiters behind it learn that at their next poll.
   if (isInQueue(before, asked) && ofItsScope(asked).length > 0) return undefined;
   const isClaim = command.type === "acquire" && has(offersOf(before), command.leaseId);
   const isRepeat = command.type === "acquire" && before?.holds[command.leaseId] !== undefined;
@@ -148,7 +151,7 @@ const nobodyIsLeftOut = (): Watch => (asked) => {
   return moves || !leftOut(before, asked) ? "a write left the key to nobody, though the first in the queue fits" : undefined;
 };
 
-/** Everybody stands once; the queue is in order of priority, then of arrival; and whoever waits is told its place. */
+/** Every waiter occurs once. The queue is ordered by priority, then by arrival, and every waiter learns its position. */
 const theQueueIsInOrder = (): Watch => (asked) => {
   const { answer, before, after, command, by } = asked;
   const waiters = waitersOf(after);
@@ -172,7 +175,7 @@ const theQueueIsInOrder = (): Watch => (asked) => {
   return queue[answer.position - 1]?.leaseId === by?.leaseId ? undefined : `told position ${answer.position}`;
 };
 
-/** S2: a change is one version more; that a waiter was heard of is none, and only that waiter's. */
+/** S2: a change increases the version by one. A keep-alive doesn't, and it changes only that waiter. */
 const versionsCount =
   (): Watch =>
   ({ before, after, isHeard, command }) => {
@@ -186,7 +189,7 @@ const versionsCount =
     return others.length === 1 && others[0]?.leaseId === command.leaseId ? undefined : "another's place was changed";
   };
 
-/** S3: a claim has a token above all that were before it. */
+/** S3: a claim has a token above all earlier tokens. */
 function tokensRise(): Watch {
   let highest = 0;
   return (asked) => {
@@ -205,7 +208,7 @@ function tokensRise(): Watch {
   };
 }
 
-/** S7: an id that left, or held, neither holds again nor gets in line. */
+/** S7: an id that left, or held, never holds or waits again. */
 function theGoneStayGone(): Watch {
   const gone = new Set<LeaseId>();
   return ({ command, answer, before, after }) => {
@@ -220,12 +223,12 @@ function theGoneStayGone(): Watch {
   };
 }
 
-/** S15: a stranger learns nothing of who is in the queue or holds, and changes nothing. */
+/** S15: a stranger learns nothing about the waiters and holders, and changes nothing. */
 const strangersAreKeptOut =
   (): Watch =>
   ({ command, answer, before, after }) => {
     if (!command || !("principal" in command) || command.principal === "P") return undefined;
-    // What was handed over is whose who asks first.
+    // A transferred lease belongs to the first caller that uses it.
     if (before?.holds[command.leaseId]?.principal === "") return undefined;
     if (after !== before) return "changed by a stranger";
     const isThere =

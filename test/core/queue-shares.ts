@@ -1,46 +1,46 @@
 /**
- * A record with a queue as the rules read it: who has what of the key, what that leaves for others, and what a
- * request was. By the record's fields alone; nothing here asks the core.
+ * Helpers of the rules for a record with a queue: the occupants of the key, the room left for others, and the kind of a
+ * request. They read the record's fields alone and never call the core.
  */
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode, Offer, Waiter } from "../../lib/core/record.js";
 import type { Asked } from "./queue-history.js";
 
-/** What somebody has of the key, or is offered. */
+/** A part of the key that a lease holds or is offered. */
 export interface Occupant {
   readonly mode: Mode;
   readonly permits: number;
-  /** Whose: the leases of one scope are one's. */
+  /** The owner: the leases of one scope have one owner. */
   readonly of: string;
 }
 
-/** What a record has: leases with their ids, offers, waiters in order. */
+/** The parts of a record: holds with their ids, offers, waiters in order. */
 export const holdsOf = (record: LockRecord | undefined): readonly (readonly [LeaseId, Hold])[] => Object.entries(record?.holds ?? {});
 export const offersOf = (record: LockRecord | undefined): readonly Offer[] => record?.offers ?? [];
 export const waitersOf = (record: LockRecord | undefined): readonly Waiter[] => record?.waiters ?? [];
-/** When a waiter was heard of last. */
+/** The time at which a waiter was last seen. */
 export const lastSeenMs = ({ aliveUntilMs, ttlMs }: Waiter): number => aliveUntilMs - ttlMs;
-/** Whether an offer has not lapsed, and a waiter still counts, when this is asked. */
+/** True if an offer has not lapsed at the time of the request. */
 export const isPending = ({ offeredAtMs }: Offer, { reading }: Asked): boolean => offeredAtMs + DEFAULTS.offerWindowMs > reading.earliestMs;
 export const isHeardOf = ({ aliveUntilMs }: Waiter, { reading }: Asked): boolean => aliveUntilMs > reading.earliestMs;
-/** Whether this id is among them. */
+/** True if this id is among them. */
 export const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolean => all.some(({ leaseId }) => leaseId === id);
 
-/** The id of a client that asks for itself; nobody's otherwise. */
+/** The id of a client that sends its own request; otherwise empty. */
 export const itself = ({ by }: Asked): LeaseId => (by?.isItself ? by.leaseId : "");
-/** Told that it holds now, and didn't before. */
+/** True if the answer grants a lease that wasn't held before. */
 export const isGranted = ({ command, answer }: Asked): boolean =>
   command?.type === "acquire" && answer.ok && "how" in answer && answer.how === "granted";
-/** Asks for itself, or somebody for it, from its place or in its turn. */
+/** True if the request's id has a place in the queue or an offer. */
 export const isInQueue = (record: LockRecord | undefined, { by }: Asked): boolean =>
   [...offersOf(record), ...waitersOf(record)].some(({ leaseId }) => leaseId === by?.leaseId);
-/** The leases of the scope under which somebody asks. */
+/** The leases of the request's scope. */
 export const ofItsScope = ({ command, before }: Asked): readonly Hold[] =>
   holdsOf(before).flatMap(([, hold]) =>
     command?.type === "acquire" && command.scope !== undefined && hold.scope === command.scope ? [hold] : [],
   );
-/** Let in by its scope, past everybody, with the token that the scope has. */
+/** True if the grant joins its scope's hold, past the queue, with the scope's token. */
 export function isNested(asked: Asked): boolean {
   const { answer, before, by, reading } = asked;
   const levels = ofItsScope(asked).filter(({ expiresAtMs }) => expiresAtMs > reading.earliestMs);
@@ -52,7 +52,7 @@ export function isNested(asked: Asked): boolean {
   );
 }
 
-/** What a record's leases and offers have of the key, of those that count. */
+/** Returns the occupants of a record: those of its leases and offers that count. */
 export function occupantsOf(
   record: LockRecord | undefined,
   counts: { readonly hold: (hold: Hold) => boolean; readonly offer: (offer: Offer) => boolean },
@@ -66,7 +66,7 @@ export function occupantsOf(
   ];
 }
 
-/** Whether these may be had at once, where there are so many permits. */
+/** True if these occupants are compatible with each other, with `limit` permits. */
 export function areTogether(shares: readonly Occupant[], limit: number): boolean {
   if (shares.every(({ mode }) => mode === "shared")) return true;
   if (shares.some(({ mode }) => mode === "shared")) return false;
@@ -75,7 +75,7 @@ export function areTogether(shares: readonly Occupant[], limit: number): boolean
   return Array.from(byOwner.values()).reduce((sum, each) => sum + each, 0) <= limit;
 }
 
-/** The first of the queue that was heard of, if it fits beside all that keeps others out. */
+/** The first live waiter, if it is compatible with all occupants. */
 export function leftOut(record: LockRecord | undefined, asked: Asked): Waiter | undefined {
   const { reading } = asked;
   const first = waitersOf(record).find((waiter) => isHeardOf(waiter, asked));

@@ -1,7 +1,4 @@
-/**
- * Who meets whom, as docs/who-meets-whom.md shows it: every state in which a key may be found × who asks ×
- * what for, each cell from the core.
- */
+/** Compatibility, as docs/who-meets-whom.md shows it: every state of a key × caller × kind of request, each cell computed by the core. */
 import { outcomeOf } from "../store/fixture.js";
 import { ID, IN_S, permits, READER } from "./kinds-key.js";
 import type { QueueOptions } from "./queue-key.js";
@@ -10,12 +7,12 @@ import { QueueKey } from "./queue-key.js";
 const KINDS = { exclusive: {}, shared: READER, "a permit of 3": permits(1) } as const;
 type Kind = keyof typeof KINDS;
 
-/** How A asks for it, in the scope S; the same parameters each time, or others. */
+/** A's options for the kind, in the scope S. The request hash depends on the kind. */
 const asA = (kind: Kind): QueueOptions => ({ ...KINDS[kind], ...IN_S, requestHash: kind });
 
 interface Found {
   readonly state: string;
-  /** How it came to that; it is about A, which holds, waits or is offered the key. */
+  /** Brings the key into the state. The state is about A, which holds, waits or is offered the key. */
   readonly make: (key: QueueKey) => unknown;
 }
 
@@ -50,7 +47,7 @@ const STATES: readonly Found[] = [
   },
 ];
 
-/** Who asks: A's own id, a new one of A's scope, a new one of nobody's. */
+/** The callers: A's own id, a new id in A's scope, a new id without a scope. */
 const ASKING: Readonly<Record<string, (kind: Kind) => readonly [letter: string, options: QueueOptions]>> = {
   "the same lease": (kind) => ["A", asA(kind)],
   "the same scope": (kind) => ["C", { ...KINDS[kind], ...IN_S }],
@@ -73,7 +70,7 @@ export function whoMeetsWhom(): string {
   return [line(HEAD), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...rows.map(line)].join("\n");
 }
 
-/** What comes of it at once, and for one who would wait. */
+/** The outcome for a caller that doesn't wait, and for one that does. */
 function cell(found: Found, [letter, options]: readonly [string, QueueOptions]): string {
   const atOnce = meets(found, letter, options);
   const waiting = meets(found, letter, { ...options, wait: true });

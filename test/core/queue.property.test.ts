@@ -1,12 +1,13 @@
-/** The rules of the queue over random histories of the pure core; and each rule seen to fail when the core is broken. */
+/** The rules of the queue over random histories of the pure core. Controls: each rule fails on a mutant of the core. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { outcomeOf } from "../store/fixture.js";
 import type { RuleName } from "./kinds-rules.js";
 import { RULES_OF_KINDS } from "./kinds-rules.js";
-import type { Core } from "./queue-broken.js";
-import { BROKEN, CORE, SERVED } from "./queue-broken.js";
+import type { Core } from "./queue-core.js";
+import { BROKEN, SERVED } from "./queue-broken.js";
+import { CORE } from "./queue-core.js";
 import type { Asked, QueueHistory } from "./queue-history.js";
 import { playQueue, queueHistories, slackMs } from "./queue-history.js";
 import type { QueueRule } from "./queue-rules.js";
@@ -14,7 +15,7 @@ import { RULES_OF_QUEUES } from "./queue-rules.js";
 
 const SEED = 20_270_402;
 const ALL = Object.keys(RULES_OF_QUEUES) as QueueRule[];
-/** The rules of all kinds that a queue changes nothing about. */
+/** The rules of all kinds that also hold with a queue. */
 const OF_KINDS: readonly RuleName[] = [
   "S5: a command about one lease leaves every other alone until its margin is over",
   "S10: the count is of living levels",
@@ -26,7 +27,7 @@ const OF_KINDS: readonly RuleName[] = [
 ];
 const histories = fc.oneof(queueHistories(0), queueHistories(DEFAULTS.clockGuardMs - 1));
 
-/** Plays a history through `core`, watched by these rules; returns the first that is broken. */
+/** Plays a history through `core`, checks these rules, and returns the first violation. */
 function play(
   history: QueueHistory,
   core: Core,
@@ -52,7 +53,7 @@ function play(
   });
 }
 
-/** What a request came to, and to whom. */
+/** The outcomes of a request, with the state of its caller. */
 function wordsFor({ command, answer, before, after, isHeard, by }: Asked): readonly string[] {
   const id = by?.leaseId;
   const where = before?.offers.some(({ leaseId }) => leaseId === id)
@@ -69,7 +70,7 @@ function wordsFor({ command, answer, before, after, isHeard, by }: Asked): reado
   ];
 }
 
-/** What the histories come to, each at least once. */
+/** Outcomes that the histories reach, each at least once. */
 const REACHED = [
   ...["granted", "waiting", "locked", "limit-mismatch", "replayed", "lease-over"].map((outcome) => `acquire of new: ${outcome}`),
   ...["granted", "waiting", "locked", "forbidden"].map((outcome) => `acquire of waiting: ${outcome}`),

@@ -1,4 +1,4 @@
-/** What those in the queue are told, how often they must say that they are there, and what they have when their turn has come. */
+/** The answers to waiters, the interval at which they must poll, and the lease they get when they reach the head of the queue. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";

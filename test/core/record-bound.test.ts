@@ -1,4 +1,4 @@
-/** A record grows to its bound and no further; whatever makes it smaller is never refused, however large it is. */
+/** A record grows to its bound and no further. A write that makes it smaller is never refused, however large the record is. */
 import { describe, expect, it } from "vitest";
 import type { Acquire, Command } from "../../lib/core/commands.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
@@ -25,7 +25,7 @@ const hold: Hold = {
   requestHash: "same",
   meta: META,
 };
-/** A semaphore's record with so many large holders, A and B among them, and C waiting for more than there is. */
+/** A semaphore's record with `count` large holders, A and B among them, and C waiting for more permits than are free. */
 const held = (count: number): LockRecord => ({
   ...EMPTY_RECORD,
   version: START_MS,
@@ -45,9 +45,9 @@ const held = (count: number): LockRecord => ({
   ],
   ttlAtSec: Math.ceil((START_MS + POLICY.retentionMs) / 1000),
 });
-/** As an earlier version left it. */
+/** A record larger than the bound, as an earlier version left it. */
 const TOO_LARGE = held(150);
-/** Another large holder is too much. */
+/** A record without room for another large holder. */
 const FULL = held(22);
 
 const lease = { key: "seats", leaseId: A, principal: "P" } as const;

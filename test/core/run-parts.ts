@@ -1,4 +1,4 @@
-/** Records of runs and what is asked of them, ordinary in everything but what a test says. */
+/** Records and commands of runs. Parts that a test leaves out have defaults. */
 import type { Command, Complete, Decision, Start } from "../../lib/core/commands.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import type { Hold, LockRecord, Run } from "../../lib/core/record.js";
@@ -7,22 +7,22 @@ import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
-/** The rules of an ordinary deployment. */
+/** The default policy. */
 export const POLICY = createPolicy();
-/** Where time stands, as an epoch time in ms. */
+/** The time of the tests, as an epoch time in ms. */
 export const NOW_MS = Date.UTC(2027, 0, 1);
-/** A day in ms: what retention is, and for how long an outcome is kept unless a test says otherwise. */
+/** A day in ms: the retention, and the default time for which an outcome is stored. */
 export const DAY_MS = 86_400_000;
 /** The length of a lease. */
 export const LEASE_MS = 30_000;
-/** How long after its expiry it is left alone. */
+/** The margin after expiry before a takeover. */
 export const MARGIN_MS = POLICY.marginMs(LEASE_MS);
-/** The lease that asks. */
+/** The lease that sends the commands. */
 export const ME = leaseIdAt(NOW_MS);
-/** One that asked before it. */
+/** A lease that asked before it. */
 export const OTHER = leaseIdAt(NOW_MS - 5_000);
 
-/** Both clocks `ms` after {@link NOW_MS}, the later one `aheadMs` beyond. */
+/** Clocks `ms` after {@link NOW_MS}, the latest `aheadMs` beyond. */
 export function at(ms: number, aheadMs = 0): ClockReading {
   return { earliestMs: NOW_MS + ms, latestMs: NOW_MS + ms + aheadMs };
 }
@@ -44,12 +44,12 @@ export function hold(over: Partial<Hold> = {}): Hold {
   };
 }
 
-/** A first attempt under way. */
+/** A first attempt that is running. */
 export function run(over: Partial<Run> = {}): Run {
   return { state: "running", attempt: 1, takeover: false, fingerprint: "", keepResultMs: DAY_MS, ...over };
 }
 
-/** A run that is over, its outcome recorded by OTHER and kept for a day from now. */
+/** A completed run, with an outcome recorded by OTHER and stored for a day from now. */
 export function over(state: "succeeded" | "failed" = "succeeded", more: Partial<Run> = {}): Run {
   return run({ state, outcome: { recordedBy: OTHER, principal: "someone", keptUntilMs: NOW_MS + DAY_MS }, ...more });
 }
@@ -76,17 +76,17 @@ export function start(parts: Partial<Start> = {}): Start {
   };
 }
 
-/** An outcome, said by ME. */
+/** An outcome, reported by ME. */
 export function complete(state: Complete["state"], parts: Partial<Complete> = {}): Complete {
   return { type: "complete", key: "k", leaseId: ME, principal: "me", state, ...parts };
 }
 
-/** What the core decides by the rules above. */
+/** The core's decision by the rules above. */
 export function decided<C extends Command>(before: LockRecord | undefined, command: C, reading: ClockReading = at(0)): Decision<C> {
   return transition(before, command, reading, POLICY);
 }
 
-/** What an answer comes to, in a word or two. */
+/** An answer in a word or two. */
 export function said({ answer }: Decision): string {
   if (!answer.ok) return answer.reason ? `${answer.code}: ${answer.reason}` : answer.code;
   if ("how" in answer) return answer.how;

@@ -1,7 +1,6 @@
 /**
- * Every state of a run × everything that may be said to it, and what becomes of it. A cell is the answer,
- * then `→` and the record after it where it changed: the run's state and attempt (`!` a takeover, `*` with a
- * checkpoint, `=` with an outcome, `-` no run), then who holds it.
+ * Every state of a run × every command. A cell is the answer, then `→` and the record after it, if it changed: the
+ * run's state and attempt (`!` a takeover, `*` with a checkpoint, `=` with an outcome, `-` no run), then the holder.
  */
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../lib/core/commands.js";

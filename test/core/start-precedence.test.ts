@@ -1,4 +1,4 @@
-/** What a start finds first decides: each row of lib/core/run/start.ts's list, against every row below it. */
+/** The first condition that a start meets decides: each row of lib/core/run/start.ts's list, against every row below it. */
 import { describe, expect, it } from "vitest";
 import type { Start } from "../../lib/core/commands.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
@@ -7,7 +7,7 @@ import { at, decided, hold, LEASE_MS, MARGIN_MS, ME, NOW_MS, OTHER, over, record
 
 const MINUTE_MS = 60_000;
 
-/** What is known of the key, and what is asked of it. */
+/** The key's record and the command. */
 interface Asked {
   readonly known: LockRecord;
   readonly command: Start;
@@ -16,22 +16,22 @@ interface Asked {
 interface Fact {
   readonly row: number;
   readonly fact: string;
-  /** Makes it so, over whatever was made so before. */
+  /** Adds the fact to a state. */
   readonly add: (to: Asked) => Asked;
   readonly answer: string;
 }
 
 const knowing = ({ known, command }: Asked, parts: Partial<LockRecord>): Asked => ({ known: { ...known, ...parts }, command });
 const asking = ({ known, command }: Asked, parts: Partial<Start>): Asked => ({ known, command: { ...command, ...parts } });
-/** With a run like this; what is not said of it is as before, or of one that failed and may be tried again. */
+/** Changes the run. Fields left out are as before, or those of a failed run that may be retried. */
 const withRun = (to: Asked, parts: Partial<Run>): Asked => knowing(to, { run: { ...(to.known.run ?? run({ state: "retry" })), ...parts } });
 const withMine = (to: Asked, parts: Parameters<typeof hold>[0]): Asked =>
   knowing(withRun(to, {}), { holds: { ...to.known.holds, [to.command.leaseId]: hold(parts) } });
-/** Over and kept, of the payload that is asked about unless it says another. */
+/** A completed run with a stored outcome, by default with the fingerprint of the request. */
 const overAndKept = (to: Asked, state: "succeeded" | "failed", fingerprint = "asked"): Asked =>
   asking(withRun(to, { ...over(state), fingerprint }), { fingerprint: "asked" });
 
-/** The weightiest first, as start.ts numbers them. */
+/** In order of precedence, numbered as in start.ts. */
 const FACTS: readonly Fact[] = [
   { row: 1, fact: "runs already", add: (to) => withMine(to, {}), answer: "replayed" },
   { row: 1, fact: "runs for another principal", add: (to) => withMine(to, { principal: "someone" }), answer: "forbidden" },
@@ -95,7 +95,7 @@ describe("a start", () => {
     it(`by an id that ${fact} answers ${answer}`, () => {
       expect(answerTo(add(NOTHING))).toBe(answer);
     });
-    // The seventh row only says what none of the others did.
+    // The seventh row applies when none of the others did.
     const weaker = FACTS.filter((other) => other.row > row && other.row < 7);
     it.each(weaker)("... also when it $fact", (other) => {
       expect(answerTo(other.add(NOTHING)), "alone").toBe(other.answer);

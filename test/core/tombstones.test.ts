@@ -1,4 +1,4 @@
-/** What is remembered of leases that ended: eight of them with how, the others by the floor. */
+/** The memory of ended leases: eight of them with their endings, the others through the low watermark. */
 import { describe, expect, it } from "vitest";
 import { EMPTY_RECORD, endingOf, endLease } from "../../lib/core/lock/tombstones.js";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";

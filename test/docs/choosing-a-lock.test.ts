@@ -15,7 +15,7 @@ import { isFaithful, quotesIn } from "./quotes.js";
 
 const PATH = "docs/choosing-a-lock.md";
 const PAGE = readFileSync(join(ROOT, PATH), "utf8");
-/** The page as one line, however it is wrapped. */
+/** The page as one line, regardless of wrapping. */
 const TEXT = PAGE.replaceAll(/\s+/g, " ");
 const TRACE = "a trace that nobody guesses";
 
@@ -152,14 +152,14 @@ describe("what each kind costs, as the page says it", () => {
       waiting.push(elsewhere.acquire("queued"));
       while ((await locks.inspect("queued")).waiters.length === 0);
     });
-    // Where the process has not seen the key, a first guess that it is free is one more.
+    // If the process hasn't seen the key, a first fast-path attempt that assumes a free key adds one request.
     expect([1, 2]).toContain(toQueue);
     expect(looks).toBeGreaterThan(0);
     const [toHandOver] = await cost(async () => {
       await held.release();
       await Promise.all(waiting);
     });
-    // A first look of who is next may be a claim that comes too early.
+    // The first poll of the next waiter may be a claim that comes too early.
     expect([2, 3]).toContain(toHandOver);
     await (await waiting[0])?.release();
   });
@@ -176,7 +176,7 @@ describe("what each kind costs, as the page says it", () => {
   it("a set that waits looks by reads", async () => {
     expect(TEXT).toContain("waiting polls by reads");
     await using _held = await locks.acquire("d");
-    // Closed at the end, which waits for what is still on its way.
+    // Closed at the end, which waits for pending requests.
     await using waiting = another();
     await waiting.withLock("clock", () => null);
     proxy.ledger.clear();

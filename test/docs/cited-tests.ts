@@ -1,12 +1,12 @@
 /**
- * Tests that a page names: each must be there, or the page claims too much. Either in its prose, as `test/some.test.ts`:
- * "its sentence", or as the title of a link to the file, out of a reader's way.
+ * The tests that a page cites. Each must exist, or the page claims too much. A page cites a test in its prose, as
+ * `test/some.test.ts`: "its title", or in the title of a link to the file, where it doesn't disturb readers.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../tidy/tree.js";
 
-/** A test that a page names. */
+/** A test that a page cites. */
 export interface CitedTest {
   readonly file: string;
   readonly name: string;
@@ -15,13 +15,13 @@ export interface CitedTest {
 const IN_PROSE = /`(test\/[\w./-]+\.ts)`: "([^"]+)"/g;
 const AS_LINK = /\]\((?:\.\.\/)*(test\/[\w./-]+\.ts) "([^"]+)"\)/g;
 
-/** The tests that `page` names, however it is wrapped. */
+/** The tests that `page` cites, regardless of wrapping. */
 export function citedTests(page: string): readonly CitedTest[] {
   const text = page.replaceAll(/\s+/g, " ");
   return [IN_PROSE, AS_LINK].flatMap((form) => [...text.matchAll(form)].map(([, file = "", name = ""]) => ({ file, name })));
 }
 
-/** Whether there is a test with that sentence. */
+/** True if there is a test with that title. */
 export function isThere({ file, name }: CitedTest): boolean {
   if (!existsSync(join(ROOT, file))) return false;
   const text = readFileSync(join(ROOT, file), "utf8");

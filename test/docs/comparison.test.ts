@@ -1,4 +1,4 @@
-/** "Compared with other locks": every lock has its section with both sides and a source; what is said of this one is tested. */
+/** "Compared with other locks": every lock has a section with both sides and a source; the claims about this one are tested. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { citedTests, isThere } from "./cited-tests.js";
@@ -7,7 +7,7 @@ import { deadLinks, oneLine, readPage } from "./generated.js";
 const PATH = "docs/comparison.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
-/** The sections about others, by heading. */
+/** The sections about other locks, by heading. */
 const OTHERS = PAGE.split(/^## /m).filter((section) => section.includes("- **Worse**"));
 
 describe("the page of comparisons", () => {

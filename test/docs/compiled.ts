@@ -1,22 +1,22 @@
-/** Blocks of TypeScript on a page, each a module of its own, as the compiler sees them with this repository's settings. */
+/** The blocks of TypeScript on a page, each compiled as its own module with this repository's settings. */
 import { join } from "node:path";
 import ts from "typescript";
 import { DISK, programOf } from "../tidy/public-surface.js";
 import { ROOT } from "../tidy/tree.js";
 
-/** What a page imports, and the source that is published under that name. */
+/** The imports of a page, and the sources published under those names. */
 const SOURCES: Readonly<Record<string, string>> = {
   '"holdfast"': '"../../lib/index.js"',
   '"holdfast/dynamodb"': '"../../lib/dynamodb.js"',
   '"holdfast/testing"': '"../../lib/testing.js"',
 };
 
-/** The blocks of the page, word for word. */
+/** The blocks of the page, verbatim. */
 export function blocksOf(page: string): readonly string[] {
   return [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text);
 }
 
-/** What the compiler has against them: which block, and its message. */
+/** Compiles the blocks and returns the errors: the block and the message. */
 export function compileErrors(blocks: readonly string[]): readonly string[] {
   const pathOf = (index: number): string => join(ROOT, `test/docs/block-${index + 1}-of-a-page.ts`);
   const texts = new Map(

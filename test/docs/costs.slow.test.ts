@@ -1,6 +1,6 @@
 /**
- * docs/costs.md: its tables are counted anew, its limits are the code's. To take a change of the tables over, after
- * reading the difference:
+ * docs/costs.md: its tables are recounted, its limits match the code. To accept a change of the tables, read the
+ * difference and run:
  *
  *     npx vitest run test/docs/costs -u
  */
@@ -28,7 +28,7 @@ const COUNTING_MS = 400_000;
 const SECOND_MS = 1000;
 const ONE_REQUEST = { requests: 1, writeUnits: 0, readUnits: 0, logBytes: 0 };
 
-/** What AWS documents; the page says where. */
+/** Limits that AWS documents. The page cites the sources. */
 const AWS = { partitionUnits: 1000, newTableUnits: 4000, tableQuotaUnits: 40_000 };
 
 let stack: DeployedStack;
@@ -38,12 +38,12 @@ beforeAll(async () => {
   for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: inject("engineEndpoint"), stack }, costCase));
 }, COUNTING_MS);
 
-/** What the page says was measured of the function, from which the rest is computed. */
+/** The function's measured footprint, as the page states it. Other figures are computed from it. */
 function footprint(): Footprint {
-  const [importMs, firstMs, latestMs, peakMb] = [...PAGE.matchAll(/\| ([\d.]+) (?:ms of CPU|MB) +\|$/gm)].map(([, figure]) =>
+  const [importMs, firstMs, laterMs, peakMb] = [...PAGE.matchAll(/\| ([\d.]+) (?:ms of CPU|MB) +\|$/gm)].map(([, figure]) =>
     Number(figure),
   );
-  return { importMs: importMs!, firstMs: firstMs!, latestMs: latestMs!, peakMb: peakMb! };
+  return { importMs: importMs!, firstMs: firstMs!, laterMs: laterMs!, peakMb: peakMb! };
 }
 
 const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>> => ({
@@ -53,10 +53,10 @@ const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>>
 
 const TENTH = 0.1;
 const ROUNDED = 0.1;
-/** In these rows the machine decides who comes first, and so some hundredths of what is counted. */
+/** Rows in which the machine decides the order of the clients, so some hundredths of the counts vary. */
 const CONTENDED = /^\| (?:\d+ clients|a minute in the queue)/;
 
-/** `made`, with those rows as the page has them; `npm run bench -- costs` prints new ones. */
+/** Returns `made` with the page's versions of those rows; `npm run bench -- costs` prints new ones. */
 function withPagesOwn(made: string): string {
   const own = PAGE.split("\n").filter((line) => CONTENDED.test(line));
   return made
@@ -65,7 +65,7 @@ function withPagesOwn(made: string): string {
     .join("\n");
 }
 
-/** The most by which two figures in the same place of two rows differ, as a part of the first; a digit that was rounded away aside. */
+/** The largest relative difference between figures at the same place of two rows, ignoring rounding of the last digit. */
 function farthestApart(counted: string, said: string): number {
   const figures = (line: string): readonly number[] =>
     [...line.matchAll(/\d[\d,.]*/g)].map(([figure]) => Number(figure.replaceAll(",", "")));
@@ -203,7 +203,7 @@ describe("the page's figures", () => {
     ["how long a key lies idle", () => waitEstimator()],
   ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence()));
 
-  /** Grants a second, of 4 clients that hold for 50 ms. */
+  /** The grants per second of 4 clients that hold for 50 ms. */
   function waitEstimator(): string {
     const { http, direct } = rowOf("4 clients want one key all the time");
     const [overHttp, straight] = [http, direct].map(({ idleMs = 0 }) => Math.round(SECOND_MS / (50 + Math.round(idleMs / 10) * 10)));
@@ -214,7 +214,7 @@ describe("the page's figures", () => {
 describe("the memory", () => {
   it("is argued from four figures, which are there", () => {
     for (const figure of Object.values(footprint())) expect(figure).toBeGreaterThan(0);
-    expect(memoryTable({ ...footprint(), latestMs: 2 * footprint().latestMs })).not.toBe(memoryTable(footprint()));
+    expect(memoryTable({ ...footprint(), laterMs: 2 * footprint().laterMs })).not.toBe(memoryTable(footprint()));
   });
 });
 

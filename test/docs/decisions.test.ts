@@ -1,4 +1,4 @@
-/** Decisions are found by number, and each says why, what, and until when. */
+/** Decisions have consecutive numbers, and each has its context, its choice, and a condition for changing it. */
 import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
 import { allFiles } from "../tidy/tree.js";

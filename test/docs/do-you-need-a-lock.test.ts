@@ -14,7 +14,7 @@ import { isFaithful, quotesIn } from "./quotes.js";
 
 const PATH = "docs/do-you-need-a-lock.md";
 const PAGE = readFileSync(join(ROOT, PATH), "utf8");
-/** The page as one line, however it is wrapped. */
+/** The page as one line, regardless of wrapping. */
 const TEXT = PAGE.replaceAll(/\s+/g, " ");
 const DAY_MS = 86_400_000;
 

@@ -1,4 +1,4 @@
-/** The tables of docs/errors.md: made from the registry, from the SDK's own classes and from what its sources throw. */
+/** The tables of docs/errors.md, generated from the registry, from the SDK's own classes and from the errors that its sources throw. */
 import { errorOf, LockError } from "../../lib/client/errors.js";
 import type { LockLostError } from "../../lib/client/errors.js";
 import type { ErrorCode } from "../../lib/core/errors.js";
@@ -6,7 +6,7 @@ import { ERRORS, refuse } from "../../lib/core/errors.js";
 import { sourcesIn } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
-/** What somebody does who meets it; complete by its type. */
+/** Advice for each error code. The type makes it complete. */
 const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "invalid-request": "Correct the field that `field` names. The SDK checks most rules before it sends anything",
   forbidden: "Ask as the principal that acquired the lease, or have the missing permission for the path and the key granted",
@@ -39,7 +39,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   unavailable: "Send the same request again, with the same leaseId. It may have happened, unless `definite` says otherwise",
 };
 
-/** The same for the codes that no answer of the service has. */
+/** The same for the codes that only the client uses. */
 const CLIENT_ADVICE: Readonly<Record<string, readonly [sentence: string, advice: string]>> = {
   closed: ["The client was closed before or during the call", "Close a client when nothing uses it any more"],
   "result-omitted": [
@@ -83,7 +83,7 @@ interface Thrown {
 const THROWN = /code: "([\w-]+)",\s*definite: (\w+),\s*retry: "([\w-]+)"/g;
 const TYPES = /(?:new|class) (\w+Error)\b/g;
 
-/** What the client's sources throw by a code of their own. */
+/** The errors that the client's sources throw with their own codes. */
 function thrownByTheClient(): readonly Thrown[] {
   return sourcesIn("lib/client/").flatMap(({ text }) =>
     [...text.matchAll(THROWN)].map(({ index, 1: code = "", 2: definite = "", 3: retry = "" }) => {
@@ -93,7 +93,7 @@ function thrownByTheClient(): readonly Thrown[] {
   );
 }
 
-/** The codes that only the client has. @throws Error when one of them is not explained here. */
+/** The codes that only the client uses. @throws Error if one of them is not explained here. */
 export function clientCodes(): readonly Thrown[] {
   const own = thrownByTheClient().filter(({ code }) => !(code in ERRORS));
   const unexplained = own.filter(({ code }) => !(code in CLIENT_ADVICE));

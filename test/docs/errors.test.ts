@@ -1,5 +1,5 @@
 /**
- * "Errors": the page's tables are the registry's and the client's. To take a change over, after reading the difference:
+ * "Errors": the page's tables match the registry and the client. To accept a change, read the difference and run:
  *
  *     npx vitest run test/docs/errors -u
  */

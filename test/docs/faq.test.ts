@@ -1,4 +1,4 @@
-/** "Questions": the tests that answers name are there, the answers' figures are the code's, and nothing is left without an answer. */
+/** "Questions": the tests that answers cite exist, the answers' figures match the code, and every question has an answer. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
 import { createLockClient } from "../../lib/testing.js";
@@ -9,7 +9,7 @@ import { deadLinks, oneLine, readPage } from "./generated.js";
 const PATH = "docs/faq.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
-/** The rows about trackers, their cells. */
+/** The cells of the rows about trackers. */
 const ROWS = PAGE.split("\n")
   .filter((line) => line.startsWith("| ") && !/^\| (?:-|Problem)/.test(line))
   .map((line) => line.split(" | ").map((cell) => cell.replaceAll(/^\| | \|$/g, "").trim()));

@@ -1,6 +1,6 @@
 /**
- * Pages that are made from the code, in whole or in parts. A part stands between `<!-- made from …: NAME -->` and
- * `<!-- until here -->`; the page is then laid out as `npm run format` would, so that both agree.
+ * Pages that are generated from the code, in whole or in parts. A part stands between `<!-- made from …: NAME -->` and
+ * `<!-- until here -->`. The page is then formatted like `npm run format`, so that both agree.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,14 +12,14 @@ export function readPage(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** A page as one line, however it is wrapped. */
+/** A page as one line, regardless of wrapping. */
 export function oneLine(page: string): string {
   return page.replaceAll(/\s+/g, " ");
 }
 
 const PART = /(<!-- made from [^\n]*: ([\w -]+) -->\n)[\s\S]*?(<!-- until here -->)/g;
 
-/** The page with its parts as they should be. @throws Error when it has others, or lacks one. */
+/** Replaces the page's parts with generated ones. @throws Error if the page has other parts, or lacks one. */
 export async function withParts(page: string, parts: Readonly<Record<string, string>>): Promise<string> {
   const there = [...page.matchAll(PART)].map(([, , name = ""]) => name);
   if (there.toSorted().join() !== Object.keys(parts).toSorted().join())
@@ -28,7 +28,7 @@ export async function withParts(page: string, parts: Readonly<Record<string, str
   return format(filled, { ...(await resolveConfig(join(ROOT, "README.md"))), parser: "markdown" });
 }
 
-/** A table of Markdown. */
+/** A Markdown table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.map(inCell).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");

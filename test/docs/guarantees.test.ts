@@ -1,6 +1,6 @@
 /**
- * "Guarantees": every property is there, the tests that it names are there, and its figures are the code's. To take a change
- * of the list of mistakes over, after reading the difference:
+ * "Guarantees": every property is listed, the tests that it cites exist, and its figures match the code. To accept a
+ * change of the list of mutants, read the difference and run:
  *
  *     npx vitest run test/docs/guarantees -u
  */
@@ -26,7 +26,7 @@ describe("the page of guarantees", () => {
     const how = "the list changed: review it, then run npx vitest run test/docs/guarantees -u";
     const parts = mustFailParts();
     await expect(await withParts(PAGE, parts), how).toMatchFileSnapshot(join(ROOT, PATH));
-    // Control: one mistake less is another page.
+    // Control: a page with one mutant less differs.
     const fewer = parts["the mistakes"]!.replace(/\n[^\n]*$/, "");
     expect(await withParts(PAGE, { ...parts, "the mistakes": fewer })).not.toBe(PAGE);
     expect(PAGE).toContain(`each of ${BUGS.length} mistakes`);

@@ -1,4 +1,4 @@
-/** "Fencing tokens": its program runs at the engine, and what it says of S3 is played against the documented conditions. */
+/** "Fencing tokens": its program runs at the engine, and its claims about S3 are tested against the documented conditions. */
 import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-/** Runs the page's program, changed by `edit` and with `more` at its end, at the engine; what it printed. */
+/** Runs the page's program at the engine, changed by `edit` and with `more` at its end. Returns its output. */
 async function play(name: string, more = "", edit = (program: string): string => program): Promise<readonly string[]> {
   const file = join(directory, `${name}.mts`);
   const program = GUIDE.program
@@ -62,8 +62,8 @@ describe.runIf(endpoint !== "")("the page's program, at the engine", { timeout: 
 });
 
 /**
- * A writer of a report in S3, in two halves, and a bucket whose conditions are those of the S3 user guide: an ETag
- * is a digest of the contents, `If-Match` and `If-None-Match: *` are decided in the moment of the write.
+ * A writer of a report in S3, in two halves, and a bucket with the conditions of the S3 user guide: an ETag is a digest
+ * of the contents, and `If-Match` and `If-None-Match: *` are checked atomically with the write.
  */
 const BUCKET = `
 import { createHash } from "node:crypto";

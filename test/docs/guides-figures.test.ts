@@ -1,4 +1,4 @@
-/** Every default and limit that a guide states is the code's; what it says of them is so. */
+/** Every default and limit in a guide matches the code, and the claims about them are true. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -106,7 +106,7 @@ describe("what the guides say of keys", () => {
 });
 
 describe("what the guides say of waiting", () => {
-  /** A holder that died, and somebody who asks right after. */
+  /** A holder that crashed, and a caller that asks right afterwards. */
   async function afterACrash(waitMs?: number) {
     const dead = createLockClient();
     const { clock, store } = dead;

@@ -1,4 +1,4 @@
-/** What the page on idempotency states: its figures are the code's, and what comes back is as its table has it. */
+/** The claims of the page on idempotency: its figures match the code, and replays match its table. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import type { Hold } from "../../lib/core/record.js";
@@ -11,7 +11,7 @@ import { guide } from "./snippets.js";
 const PAGE = guide("idempotency").text;
 const ROWS = PAGE.replaceAll(/ *\| */g, "|");
 
-/** A handler that is given whatever a test has. */
+/** A handler that accepts any event and context. */
 type Handle = (event: unknown, context: object) => Promise<unknown>;
 
 const SECOND_MS = 1000;
@@ -80,7 +80,7 @@ describe("what the page on idempotency says of events", () => {
 });
 
 describe("what the page on idempotency says of", () => {
-  /** What the second caller of a run is told whose work returned `value`. */
+  /** Returns the replayed result for the second caller of a run whose work returned `value`. */
   async function replayOf(value: unknown, options: { largeResult?: "omit" } = {}): Promise<unknown> {
     const locks = createLockClient();
     const once = () => locks.runOnce("run", options, () => value);

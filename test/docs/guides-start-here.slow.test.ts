@@ -1,4 +1,4 @@
-/** "Start here", followed step by step: `npm start`, the lines it prints, the program, each as the page says. */
+/** "Start here", followed step by step: `npm start`, its output and the program behave as the page says. */
 import { execFile, spawnSync } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

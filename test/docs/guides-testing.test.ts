@@ -1,4 +1,4 @@
-/** "Testing": the example for users is run as it stands, and again with its protection taken away; the page quotes it. */
+/** "Testing": the example for users runs unchanged, and again without its protection; the page quotes it. */
 import { describe, expect, it } from "vitest";
 import { accept } from "../../examples/testing/orders.js";
 import type { Lease, LockClient } from "../../lib/index.js";
@@ -15,7 +15,7 @@ const GUIDE = guide("testing");
 
 describe("the page on testing", () => {
   const quotes = quotesIn(PATH, readFileSync(join(ROOT, PATH), "utf8"));
-  /** The package's name stands for the source beside the example. */
+  /** Replaces the package's name by the source beside the example. */
   const asInExample = (line: string): string => line.replace('"holdfast/testing"', '"../../lib/testing.js"');
 
   it("shows nothing but the example", () => {

@@ -1,17 +1,17 @@
-/** The guides for users: their code compiles, and prints what stands beside it; their links lead somewhere. */
+/** The guides for users: their code compiles and prints the output on the page; their links lead to existing files. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compile, guide, pasted, printed, workshop } from "./snippets.js";
 
-/** Starting a compiler, or a program, takes its time on a loaded machine. */
+/** Starting a compiler or a program is slow on a loaded machine. */
 const PATIENCE_MS = 180_000;
 
 const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "idempotency", "testing"];
 const GUIDES = NAMES.map(guide);
-/** What the page on testing shows is quoted from an example, in parts; the other pages are programs. */
+/** The page on testing quotes parts of an example. The other pages are programs. */
 const PROGRAMS = GUIDES.filter(({ name }) => name !== "testing");
-/** These need a service or an engine, or are no program: each is run by a test of its own. */
+/** These need a service or an engine, or aren't programs. Each has its own test. */
 const RUN_ELSEWHERE = ["start-here", "fencing-tokens", "testing"];
 const RUN_IN_MEMORY = GUIDES.filter(({ name }) => !RUN_ELSEWHERE.includes(name));
 

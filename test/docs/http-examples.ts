@@ -2,10 +2,10 @@
 
 /** One line of curl. */
 export interface HttpExample {
-  /** The answer in a few words. */
+  /** The explanation before the line. */
   readonly says: string;
   readonly line: string;
-  /** The status of the answer. */
+  /** The response's status. */
   readonly status: number;
 }
 
@@ -13,7 +13,7 @@ const LEASE = "$URL/v1/locks/ORDER_1231/leases/$LEASE";
 const RUN = "$URL/v1/runs/REFUND_12/leases/$RUN";
 const JSON_BODY = "-H 'content-type: application/json' -d";
 
-/** By operationId, in an order in which each does what it says. */
+/** By operationId, in an order in which each returns its documented response. */
 export const EXAMPLES: Readonly<Record<string, HttpExample>> = {
   acquire: {
     says: "granted",

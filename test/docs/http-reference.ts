@@ -55,7 +55,7 @@ interface Document {
 const DOCUMENT = openapi() as unknown as Document;
 const SCHEMAS = DOCUMENT.components.schemas;
 
-/** What holds where a request leaves it out, and is no value that the document could name. */
+/** Defaults of fields that a request may leave out, if they aren't values that the document could name. */
 const FILLED_IN: Readonly<Record<string, unknown>> = {
   "RenewRequest.leaseMs": "the lease's own",
   "TransferRequest.leaseMs": "the lease's own",
@@ -63,7 +63,7 @@ const FILLED_IN: Readonly<Record<string, unknown>> = {
   "RenewRunRequest.leaseMs": "the lease's own",
 };
 
-/** Whole numbers with thin groups, as people read them. */
+/** Integers with thin spaces between groups of digits. */
 function figure(value: number): string {
   return String(value).replaceAll(/\B(?=(\d{3})+$)/g, " ");
 }
@@ -110,7 +110,7 @@ function refName({ $ref = "" }: Schema): string {
   return $ref.split("/").at(-1) ?? "";
 }
 
-/** A schema's alternatives that are objects; itself, where it is one. */
+/** A schema's alternatives that are objects, or the schema itself if it is an object. */
 function variantsOf(schema: Schema): readonly Schema[] {
   if (schema.properties) return [schema];
   return (schema.oneOf ?? schema.anyOf ?? []).flatMap((one) => (one.properties ? [one] : []));
@@ -165,7 +165,7 @@ function answersOf({ responses }: Operation): string {
   return table(["status", "answer", "headers"], rows);
 }
 
-/** One operation: purpose, what it takes, what it answers, an example. */
+/** One operation: its purpose, its request, its responses, an example. */
 function section(method: string, path: string, operation: Operation): string {
   const { operationId, summary, parameters, requestBody } = operation;
   const parts = [`### ${operationId}`, `\`${method.toUpperCase()} ${path}\``, /[.?]$/.test(summary) ? summary : `${summary}.`];
@@ -186,7 +186,7 @@ function section(method: string, path: string, operation: Operation): string {
 
 const COMMON = ["400", "401", "403", "413", "415", "429", "500", "503"];
 
-/** Refusals that every operation has, apart: they would be most of the page. */
+/** Removes the refusals that every operation has, because they would be most of the page. */
 function withoutCommon(operation: Operation, common: ReadonlyMap<string, string>): Operation {
   const own = Object.entries(operation.responses).filter(([status, { description }]) => common.get(status) !== description);
   return { ...operation, responses: Object.fromEntries(own) };

@@ -1,4 +1,7 @@
-/** The table by `aws dynamodb` commands, on the page "Into your account": it is what the stack and `npm start` make, and locks work on it. */
+/**
+ * The table from `aws dynamodb` commands, on the page "Into your account": it equals the table of the stack and of `npm
+ * start`, and locks work on it.
+ */
 import type { AttributeDefinition, CreateTableCommandInput, KeySchemaElement, TableDescription } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, DeleteTableCommand, DescribeTableCommand } from "@aws-sdk/client-dynamodb";
 import { randomUUID } from "node:crypto";
@@ -18,10 +21,10 @@ const COMMANDS = SCRIPT.replaceAll(/\\\n\s*/g, "")
   .trim()
   .split("\n");
 
-/** `A=1,B=2` of the command line as an object. */
+/** Parses the command line's `A=1,B=2` into an object. */
 const shorthand = (text: string): Record<string, string> => Object.fromEntries(text.split(",").map((pair) => pair.split("=")));
 
-/** What stands after `--option` in the command: each word of it. @throws Error when the page has no such command. */
+/** Returns the words after `--option` in the command. @throws Error if the page has no such command. */
 function optionOf(command: string, option: string): readonly string[] {
   const line = COMMANDS.find((one) => one.startsWith(`aws dynamodb ${command} `));
   const [, rest] = line?.split(` --${option}`) ?? [];

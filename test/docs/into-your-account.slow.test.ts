@@ -11,7 +11,7 @@ import { plainEnvironment } from "./npm-start.js";
 import { compile, workshop } from "./snippets.js";
 
 const PAGE = readPage("docs/into-your-account.md");
-/** Starting a compiler, and synthesizing, take their time on a loaded machine. */
+/** Compiling and synthesizing are slow on a loaded machine. */
 const COMPILER_MS = 180_000;
 
 describe("the page's programs", () => {

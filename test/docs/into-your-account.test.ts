@@ -1,6 +1,6 @@
 /**
- * "Into your AWS account": its tables are the construct's. into-your-account.slow.test.ts runs its programs. To take a change of these
- * over, after reading the difference:
+ * "Into your AWS account": its tables match the construct. into-your-account.slow.test.ts runs its programs. To accept
+ * a change, read the difference and run:
  *
  *     npx vitest run test/docs/into-your-account -u
  */
@@ -25,7 +25,7 @@ const PATH = "docs/into-your-account.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
 
-/** The members of an interface, with what is said of each. */
+/** The members of an interface, with their doc comments. */
 function membersOf(
   path: string,
   name: string,
@@ -60,7 +60,7 @@ function optionsTable(path: string, name: string): string {
 const IAM = { iam: { accountId: "111122223333", userId: "AROAEXAMPLE0000000001:session" } };
 const JWT = { jwt: { claims: { iss: "https://idp.example.com", sub: "alice", team: "red" } } };
 
-/** Whose keys they are, of a role and of a subject, by each `tenant`. */
+/** The owner of keys, for a role and a subject, with each setting of `tenant`. */
 function tenantsTable(): string {
   const namespace = (tenancy: Tenancy | undefined, authorizer: unknown): string =>
     callerOf(httpEvent("GET /v1/health", { authorizer, timeEpoch: 0 }), tenancy)?.namespace ?? "refused: 403";
@@ -151,15 +151,16 @@ describe("what the page says of the code", () => {
     const set = new Set(
       ["infra/lock-service.ts", "infra/functions.ts"].flatMap((path) => sourcesIn(path)[0]!.text.match(/HOLDFAST_\w+/g) ?? []),
     );
-    const rows = [...PAGE.matchAll(/^\| `(HOLDFAST_\w+)` +\| .* \| ([\d,]+)/gm)].map(([, name, figure = ""]) => [
+    const rows = [...PAGE.matchAll(/^\| `(HOLDFAST_\w+)` +\| .* \| ([\d,]+|`\w+`)/gm)].map(([, name, figure = ""]) => [
       name,
-      Number(figure.replaceAll(",", "")),
+      figure.startsWith("`") ? figure.slice(1, -1) : Number(figure.replaceAll(",", "")),
     ]);
     expect(rows.map(([name]) => name).toSorted()).toEqual([...read].filter((name) => !set.has(name)).toSorted());
     expect(Object.fromEntries(rows)).toEqual({
       HOLDFAST_LOG_REFUSALS: 1,
       HOLDFAST_RETENTION_MS: DEFAULTS.retentionMs,
       HOLDFAST_CLOCK_ERROR_MS: DEFAULTS.clockErrorMs,
+      HOLDFAST_TRANSPORT: "auto",
     });
     expect(RETENTION_MIN_MS).toBe(3_600_000);
   });

@@ -1,4 +1,4 @@
-/** "Migrating": its code compiles, its defaults are the code's, and what it says about both locks side by side is so. */
+/** "Migrating": its code compiles, its defaults match the code, and its claims about both locks side by side are true. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { createLockClient } from "../../lib/testing.js";
@@ -9,7 +9,7 @@ import { deadLinks, oneLine, readPage } from "./generated.js";
 const PATH = "docs/migrating.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
-/** The compiler takes its time on a loaded machine. */
+/** The compiler is slow on a loaded machine. */
 const COMPILER_MS = 240_000;
 
 describe("the page about migrating", () => {
@@ -52,7 +52,7 @@ describe("the page about migrating", () => {
 describe("what the page says of moving in two steps", () => {
   type Way = "old" | "both" | "new";
 
-  /** How many worked at once, when these ways met at one key. */
+  /** Returns the largest number of workers at once when these ways compete for one key. */
   async function meeting(ways: readonly Way[]): Promise<number> {
     const [old, fresh] = [createLockClient(), createLockClient()];
     let [working, most] = [0, 0];

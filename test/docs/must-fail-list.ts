@@ -1,14 +1,16 @@
-/** The mistakes that the simulation must find, as docs/guarantees.md lists them, and how far it looks. */
+/** The mutants that the simulation must detect, as docs/guarantees.md lists them, and the extent of its search. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUGS, LOCK_BUGS } from "../simulation/bugs.js";
 import { KIND_BUGS } from "../simulation/kind-bugs.js";
 import { QUEUE_BUGS } from "../simulation/queue-bugs.js";
+import { RECORD_BUGS } from "../simulation/record-bugs.js";
+import { RULE_BUGS } from "../simulation/rule-bugs.js";
 import { RUN_BUGS } from "../simulation/run-bugs.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
-/** A constant that its file keeps to itself. @throws Error when it is not there. */
+/** A constant that its file doesn't export. @throws Error if it doesn't exist. */
 function constant(file: string, name: string): number {
   const [, value] = new RegExp(`^const ${name} = (\\d+);$`, "m").exec(readFileSync(join(ROOT, file), "utf8")) ?? [];
   if (value === undefined) throw new Error(`${file} has no ${name}`);
@@ -22,6 +24,8 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["kinds of locks", KIND_BUGS],
     ["the queue", QUEUE_BUGS],
     ["runs", RUN_BUGS],
+    ["records", RECORD_BUGS],
+    ["answers", RULE_BUGS],
   ] as const;
   const [seeds, within] = [
     constant("test/simulation/simulation.test.ts", "SEEDS"),

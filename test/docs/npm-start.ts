@@ -1,30 +1,30 @@
-/** `npm start` as a person has it: in a terminal of its own, on a free port, until somebody presses Ctrl-C. */
+/** `npm start` as a user runs it: in its own terminal, on a free port, until Ctrl-C. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { ROOT } from "../tidy/tree.js";
 
-/** A service that a person started. */
+/** A service that was started by `npm start`. */
 export interface NpmStart {
-  /** What it printed until it served. */
+  /** The output until the service was ready. */
   readonly greeting: string;
   readonly url: string;
-  /** Where its DynamoDB answers; `""` when this machine has none, and it keeps its records in memory. */
+  /** The endpoint of its DynamoDB; `""` if this machine has none, and the records are in memory. */
   readonly engineEndpoint: string;
-  /** The lines of JSON that it printed since. */
+  /** The lines of JSON that it has printed since. */
   lines(): readonly string[];
-  /** Sends what the terminal sends, npm and the shell between included. Resolves when nothing of it runs any more. */
+  /** Sends the signal that the terminal sends, to npm and the shell in between too. Resolves when all of the processes are gone. */
   pressCtrlC(): Promise<{ readonly code: number | null; readonly stderr: string }>;
-  /** Whatever state it is in. */
+  /** Kills it in any state. */
   kill(): void;
 }
 
-/** The environment of a person who has set nothing but this. */
+/** The environment of a user who has set nothing but this. */
 export function plainEnvironment(set: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const inherited = ["PATH", "HOME", "TMPDIR"].map((name) => [name, process.env[name]] as const);
   return { ...Object.fromEntries(inherited.filter(([, value]) => value !== undefined)), ...set };
 }
 
-/** Runs it. @throws Error when it ends instead of serving. */
+/** Runs it. @throws Error if it exits instead of serving. */
 export async function npmStart(): Promise<NpmStart> {
   const env = plainEnvironment({ PORT: "0", npm_config_update_notifier: "false" });
   const npm = spawn("npm", ["start"], { cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });

@@ -13,7 +13,7 @@ const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--vers
 describe.runIf(HAS_CURL)("the runbook's commands", () => {
   let service: NpmStart;
   const printed = new Map<string, string>();
-  /** The blocks of shell that need no account, one after the other. */
+  /** The shell blocks that need no AWS account, in order. */
   const lines = [...PAGE.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block = ""]) => block.trimEnd().split("\n"));
   const asks = lines.flatMap((line, at) => (line.startsWith("ask ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
 

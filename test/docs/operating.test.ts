@@ -1,6 +1,6 @@
 /**
- * "Operating": its tables are the stack's and the log's. operating.slow.test.ts runs its commands. To take a change of the
- * metrics over, after reading the difference:
+ * "Operating": its tables match the stack and the log. operating.slow.test.ts runs its commands. To accept a change of
+ * the metrics, read the difference and run:
  *
  *     npx vitest run test/docs/operating -u
  */
@@ -52,7 +52,7 @@ function declared(path: string, name: string): ts.Node {
   return found!;
 }
 
-/** Every metric, with the sentence that stands above it. */
+/** Every metric, with the sentence above it. */
 function metricsTable(): string {
   const rows: string[][] = [];
   const look = (node: ts.Node): void => {
@@ -106,7 +106,7 @@ describe("the tables", () => {
   });
 });
 
-/** `TableName`: `TABLE_NAME`. */
+/** Converts `TableName` to `TABLE_NAME`. */
 function inCapitals(name: string): string {
   return name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }

@@ -1,19 +1,19 @@
-/** Code that a page quotes: each block says which file it is from, and stands there word for word. */
+/** Code that a page quotes: each block names its file, and occurs there verbatim. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ROOT } from "../tidy/tree.js";
 
-/** A block of code and the file that it says it is from. */
+/** A block of code and the file that it names. */
 export interface Quote {
-  /** From the root of the repository; `""` when the block doesn't say. */
+  /** The path from the root of the repository; `""` if the block names none. */
   readonly file: string;
-  /** Its lines, the indentation that all of them share taken away. */
+  /** Its lines, without the indentation that all of them share. */
   readonly lines: readonly string[];
 }
 
 const BLOCK = /(?:^ *From \[[^\]]+\]\(([^)]+)\):\n\n)?^( *)```ts\n([\s\S]*?)^\2```$/gm;
 
-/** The blocks of TypeScript in `text`, the page at `path`. */
+/** The TypeScript blocks in `text`, the page at `path`. */
 export function quotesIn(path: string, text: string): readonly Quote[] {
   return [...text.matchAll(BLOCK)].map(([, link, , code = ""]) => ({
     file: link === undefined ? "" : join(dirname(path), link),
@@ -21,7 +21,7 @@ export function quotesIn(path: string, text: string): readonly Quote[] {
   }));
 }
 
-/** Whether the quote stands in its file, on lines that follow each other, the same way indented. */
+/** True if the quote occurs in its file, on consecutive lines with the same relative indentation. */
 export function isFaithful({ file, lines }: Quote): boolean {
   if (file === "") return false;
   const source = readFileSync(join(ROOT, file), "utf8").split("\n");

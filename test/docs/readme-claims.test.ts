@@ -1,4 +1,4 @@
-/** What the README says about the code beside it: its figures, its commands and its map are the code's. */
+/** The README's claims about the code beside it: its figures, commands and map match the code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ const { name, version, scripts, engines, license, peerDependencies } = JSON.pars
 };
 
 describe("the README's figures", () => {
-  /** Of the margin: what every lease has, and what each ms of its length adds. */
+  /** The takeover margin: a fixed part, and a share of the lease's length. */
   const fixedMs = takeoverMarginMs(0);
   const share = (takeoverMarginMs(LIMITS.leaseMaxMs) - fixedMs) / LIMITS.leaseMaxMs;
   const percent = (part: number): string => `${Number((part * 100).toPrecision(6))} %`;
@@ -75,7 +75,7 @@ describe("the README's commands", () => {
   const blocks = [...blocksUnder("Running in two commands", "sh"), ...blocksUnder("Looking around", "sh")];
   const lines = blocks.flatMap((block) => block.split(/\n|&&/));
   const commands = [...new Set(lines.map((line) => line.replace(/#.*/, "").trim()))];
-  /** What .ci/run doesn't run by itself, and the test that does; of the demo, a smaller one. */
+  /** Commands that .ci/run doesn't run itself, and the tests that do. For the demo, the test runs a smaller one. */
   const ELSEWHERE = new Map([["npm start", "test/docs/readme.slow.test.ts"]]);
 
   it.each(commands)("%s is a script of package.json, or npm's own", (command) => {

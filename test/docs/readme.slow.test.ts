@@ -1,6 +1,6 @@
 /**
- * Whoever pastes what the README says gets what the README says: `npm start` is started once as it stands
- * there, and every snippet then runs against it, word for word.
+ * The README's commands and snippets give the results that it claims. `npm start` runs once, exactly as written there,
+ * and every snippet then runs against it verbatim.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
@@ -39,7 +39,7 @@ const SNIPPETS = {
   locked: "A function or method under its lock",
   cdk: "Into your account",
 };
-/** Starting a compiler takes its time on a loaded machine. */
+/** Starting a compiler is slow on a loaded machine. */
 const COMPILER_MS = 120_000;
 
 let service: NpmStart;
@@ -47,7 +47,7 @@ let directory: string;
 
 beforeAll(async () => {
   service = await npmStart();
-  // Below node_modules, so that the snippets find their packages and git does not find the snippets.
+  // Below node_modules, so that the snippets find their packages and git ignores the snippets.
   const cache = join(ROOT, "node_modules/.cache");
   await mkdir(cache, { recursive: true });
   directory = await mkdtemp(join(cache, "readme-"));
@@ -66,13 +66,13 @@ function snippet(heading: string): string {
   return names.reduce((text, [name, file]) => text.replaceAll(`from ${name}`, `from ${JSON.stringify(file)}`), blockUnder(heading, "ts"));
 }
 
-/** Runs a snippet to its end; rejects unless it ends well. */
+/** Runs a snippet to its end. Rejects unless it succeeds. */
 async function runSnippet(name: keyof typeof SNIPPETS, env: Readonly<Record<string, string>> = { HOLDFAST_URL: service.url }) {
   const file = join(directory, `${name}.mts`);
   return run(process.execPath, ["--import", "tsx", file], { cwd: ROOT, env: plainEnvironment(env) });
 }
 
-/** Runs lines of shell one after another, and then gives what each of them printed. */
+/** Runs lines of shell one after another, and returns the output of each. */
 async function bash(lines: readonly string[]): Promise<readonly string[]> {
   const end = "\n---end of the line---\n";
   const script = lines.map((line) => `${line}\nprintf '%s' '${end}'`).join("\n");
@@ -80,7 +80,7 @@ async function bash(lines: readonly string[]): Promise<readonly string[]> {
   return stdout.split(end).slice(0, -1);
 }
 
-/** The table that the snippet writes to, as an application would have it. */
+/** Creates the table that the snippet writes to, as an application would have it. */
 async function createOrders(client: DynamoDBClient): Promise<void> {
   await client.send(
     new CreateTableCommand({
@@ -107,7 +107,7 @@ describe("the README's npm start", () => {
   });
 });
 
-/** The lines of shell under this heading, and what each curl among them printed, twice: the comments say what the same line does again. */
+/** Runs the shell lines under this heading twice, and returns the output of each curl: the comments say what a repeated line does. */
 function curlsUnder(heading: string, before: readonly string[] = []) {
   const lines = [...before, ...blockUnder(heading, "sh").split("\n")];
   const curls = lines.flatMap((line, at) => (line.startsWith("curl ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
@@ -121,7 +121,7 @@ function curlsUnder(heading: string, before: readonly string[] = []) {
   return { lines, curls, printed, play };
 }
 
-/** Asserts that both answers to the curl are as the comment above it says. */
+/** Checks that both responses to the curl are as the comment above it says. */
 function expectAsSaid(comment: string, at: number, printed: readonly string[]): void {
   const [first = 200, again = first] = (comment.match(/\b\d{3}\b/g) ?? []).map(Number);
   expect([statusOf(printed[2 * at]), statusOf(printed[2 * at + 1])], printed.join("\n")).toEqual([first, again]);

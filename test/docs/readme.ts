@@ -1,36 +1,36 @@
-/** The README as the tests read it: its text, and its blocks of code with the heading that each stands under. */
+/** The README for tests: its text, and its blocks of code with their headings. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../tidy/tree.js";
 
-/** All of it. */
+/** The whole text. */
 export const README = readFileSync(join(ROOT, "README.md"), "utf8");
 
-/** A block of code, word for word. */
+/** A block of code, verbatim. */
 interface Block {
   readonly heading: string;
-  /** `""` when it names none. */
+  /** `""` if the block names none. */
   readonly language: string;
   readonly text: string;
 }
 
 const FENCE = "```";
 
-/** The blocks under the heading in this language, in order. @throws Error when there is none. */
+/** The blocks under the heading in this language, in order. @throws Error if there is none. */
 export function blocksUnder(heading: string, language: string): readonly string[] {
   const found = blocksOf(README).filter((block) => block.heading === heading && block.language === language);
   if (found.length === 0) throw new Error(`The README has no block of ${language || "plain text"} under "${heading}"`);
   return found.map(({ text }) => text);
 }
 
-/** The block under the heading in this language. @throws Error when there is not exactly one. */
+/** The block under the heading in this language. @throws Error unless there is exactly one. */
 export function blockUnder(heading: string, language: string): string {
   const [block = "", ...others] = blocksUnder(heading, language);
   if (others.length > 0) throw new Error(`The README has several blocks of ${language || "plain text"} under "${heading}"`);
   return block;
 }
 
-/** A `#` at the start of a line is a heading outside of blocks, and a comment of the shell within. */
+/** A `#` at the start of a line is a heading outside of blocks, and a shell comment inside. */
 function blocksOf(text: string): readonly Block[] {
   const blocks: Block[] = [];
   let heading = "";

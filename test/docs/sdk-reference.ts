@@ -5,7 +5,7 @@ import { entries, programOfEntries } from "../tidy/public-surface.js";
 import { ROOT } from "../tidy/tree.js";
 import { readPage, table, withParts } from "./generated.js";
 
-/** What of `holdfast` stands under which heading; a test holds it complete. */
+/** The exports of `holdfast` under each heading. A test checks that the list is complete. */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   client: [
     ...["createLockClient", "LockClient", "ClientOptions", "HttpClientOptions", "HttpOptions"],
@@ -49,7 +49,7 @@ interface Surface {
 
 let surface: Surface | undefined;
 
-/** The entries of package.json, read by the compiler once: it takes its time. */
+/** The entries of package.json. The compiler reads them once, because that is slow. */
 function readEntries(): Surface {
   return (surface ??= compiled());
 }
@@ -68,7 +68,7 @@ function compiled(): Surface {
 }
 
 interface Said {
-  /** Code in the comment, as it stands there. */
+  /** The comment's code, verbatim. */
   readonly example: string;
   readonly text: string;
   readonly fallback: string;
@@ -78,7 +78,7 @@ interface Said {
 
 const FENCED = /^```ts\n[\s\S]*?^```$/m;
 
-/** A doc comment in its parts. */
+/** Splits a doc comment into its parts. */
 function saidOf(symbol: ts.Symbol, checker: ts.TypeChecker): Said {
   const clean = (text: string): string =>
     text
@@ -102,7 +102,7 @@ function sentencesOf({ text, throws, parameters }: Said): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** How a declaration reads without its body and comments. */
+/** The text of a declaration without its body and comments. */
 function signature(node: ts.Node): string {
   const body = (node as Partial<ts.FunctionLikeDeclaration>).body;
   const text = node.getSourceFile().text.slice(node.getStart(), body ? body.getStart() : node.getEnd());
@@ -133,7 +133,7 @@ function memberRow(member: ts.Symbol, checker: ts.TypeChecker): readonly [call: 
   return [[...new Set(calls)].join("<br>"), said.fallback, sentencesOf(said)];
 }
 
-/** One exported name: what it is, its signature or its members. */
+/** One exported name: its kind, and its signature or its members. */
 function sectionOf(name: string, symbol: ts.Symbol, checker: ts.TypeChecker): string {
   const said = saidOf(symbol, checker);
   const parts = [`#### ${name}`, sentencesOf(said)];
@@ -147,7 +147,7 @@ function sectionOf(name: string, symbol: ts.Symbol, checker: ts.TypeChecker): st
   return [...parts, said.example].filter((part) => part !== "").join("\n\n");
 }
 
-/** Overloads are for callers; the function behind them is not. */
+/** True for the implementation behind overloads, which callers don't see. */
 function isImplementation(one: ts.FunctionDeclaration, { declarations = [] }: ts.Symbol): boolean {
   return one.body !== undefined && declarations.length > 1;
 }

@@ -1,6 +1,6 @@
 /**
- * The guides for users, as the tests read them. The TypeScript of a page is one program, its blocks in order: so each
- * block imports only what is new in it, and all of them are compiled and run as a reader would paste them.
+ * The guides for users, as tests read them. The TypeScript of a page is one program, its blocks in order. So each block
+ * imports only its new names, and all blocks are compiled and run together, as a reader would paste them.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -14,19 +14,19 @@ import { plainEnvironment } from "./npm-start.js";
 const run = promisify(execFile);
 const BLOCK = /^ *```(\w+)\n([\s\S]*?)^ *```$/gm;
 
-/** A page and what can be read off it. */
+/** A page and its parsed parts. */
 export interface Guide {
-  /** Below `docs/`, without its ending. */
+  /** The name below `docs/`, without its extension. */
   readonly name: string;
-  /** The page as one line, however it is wrapped. */
+  /** The page as one line, regardless of wrapping. */
   readonly text: string;
-  /** Its TypeScript. */
+  /** The page's TypeScript. */
   readonly program: string;
-  /** What the program prints, by the page: the rest of each line after `// → `. */
+  /** The program's output according to the page: the rest of each line after `// → `. */
   readonly says: readonly string[];
-  /** Its links to other files that lead nowhere. */
+  /** Links to files that don't exist. */
   readonly deadLinks: readonly string[];
-  /** Its blocks in another language. */
+  /** The page's blocks in another language. */
   blocks(language: string): readonly string[];
 }
 
@@ -47,14 +47,14 @@ export function guide(name: string): Guide {
   };
 }
 
-/** Where the names that readers import lie here. */
+/** The sources of the names that readers import. */
 const ENTRIES: Readonly<Record<string, string>> = {
   holdfast: "lib/index.js",
   "holdfast/testing": "lib/testing.js",
   "holdfast/middy": "lib/middy.js",
 };
 
-/** The program with its imports led here; with `inMemory` every client is one of `holdfast/testing`. */
+/** The program with its imports redirected to the sources. With `inMemory`, every client is one of `holdfast/testing`. */
 export function pasted(program: string, { inMemory = false } = {}): string {
   return program.replaceAll(/from "(holdfast[\w/]*)"/g, (_all, name: string) => {
     const entry = ENTRIES[inMemory && name === "holdfast" ? "holdfast/testing" : name];
@@ -63,14 +63,14 @@ export function pasted(program: string, { inMemory = false } = {}): string {
   });
 }
 
-/** A directory for programs: below node_modules, so that they find their packages and git does not find them. */
+/** Creates a directory for programs below node_modules, so that they find their packages and git ignores them. */
 export async function workshop(): Promise<string> {
   const cache = join(ROOT, "node_modules/.cache");
   await mkdir(cache, { recursive: true });
   return mkdtemp(join(cache, "guides-"));
 }
 
-/** Type-checks these files of the directory together; what the compiler says, `""` when all is well. */
+/** Type-checks these files of the directory together, and returns the compiler's messages, `""` if there are none. */
 export async function compile(directory: string, files: readonly string[]): Promise<string> {
   const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions: { noUnusedLocals: false }, files, include: [] };
   await writeFile(join(directory, "tsconfig.json"), JSON.stringify(config));
@@ -80,7 +80,7 @@ export async function compile(directory: string, files: readonly string[]): Prom
   );
 }
 
-/** Runs a program to its end, and gives what it printed. @throws Error unless it ends well. */
+/** Runs a program to its end, and returns its output. @throws Error unless it succeeds. */
 export async function printed(file: string, env: Readonly<Record<string, string>> = {}): Promise<readonly string[]> {
   const { stdout, stderr } = await run(process.execPath, ["--import", "tsx", file], { cwd: ROOT, env: plainEnvironment(env) });
   if (stderr !== "") throw new Error(stderr);

@@ -1,5 +1,5 @@
 /**
- * "Who meets whom": the table in the docs is what the core gives. To take a change of it over, after reading the difference:
+ * "Who meets whom": the table in the docs matches the core. To accept a change of it, read the difference and run:
  *
  *     npx vitest run test/docs/who-meets-whom -u
  */
@@ -13,7 +13,7 @@ const PATH = join(ROOT, "docs/who-meets-whom.md");
 const PAGE = readFileSync(PATH, "utf8");
 const TABLE = /(?<=<!-- made by .* -->\n)[\s\S]*(?=<!-- until here -->)/;
 
-/** The page with the table as it should be. */
+/** The page with a new table. */
 const withTable = (table: string): string => PAGE.replace(TABLE, () => `\n${table}\n\n`);
 
 describe("the table of who meets whom", () => {

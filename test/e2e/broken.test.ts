@@ -1,6 +1,6 @@
 /**
- * The conformance fails where it should: each test named here passes on the good service, and fails on the
- * same service with one mistake between.
+ * Mutation tests of the conformance tests: each test named here passes on the correct service, and fails on the same
+ * service with one mistake in between.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Mistake } from "./broken.js";
@@ -19,13 +19,13 @@ let good: WholeTarget;
 beforeAll(async () => void (good = await twoAccounts()));
 afterAll(() => good.close());
 
-/** Every body of a problem. */
+/** Changes every problem document. */
 const problems = (change: (body: Record<string, unknown>, path: string) => void): Mistake => ({
   answered({ status, body }, { path }) {
     if (status >= 400) change(body as Record<string, unknown>, path);
   },
 });
-/** Every key that an acquire names. */
+/** Changes every key that an acquire names. */
 const keys = (change: (key: string) => string): Mistake => ({
   asked(question) {
     if (question.method === "PUT") question.path = question.path.replace(LEASE, (_all, a, key, b, id) => `${a}${change(key)}${b}${id}`);
@@ -43,7 +43,7 @@ function leaky(): Mistake {
   };
 }
 
-/** So that its first race looks well, and only the control beside it does not. */
+/** Its first race looks correct, and only the control beside it fails. */
 function oneKeyForAll(): Mistake {
   return {
     asked: keys(() => "the-one-key").asked!,
@@ -126,7 +126,7 @@ const MISTAKES: readonly (readonly [mistake: string, test: string, make: () => M
   ["lets a lease that is over live on", "is final: a late duplicate", () => changed(410, (answer) => void (answer.status = 200))],
 ];
 
-/** The test with that in its name, ready to run: whatever is broken is good enough for a scene. */
+/** The test with that in its name, ready to run. A broken service is good enough for the fixture. */
 async function prepared(name: string, target: Target): Promise<() => Promise<void>> {
   const fixture = await openFixture(target);
   const found = listed((suite) =>
@@ -142,7 +142,7 @@ async function prepared(name: string, target: Target): Promise<() => Promise<voi
   return () => found[0]!.run();
 }
 
-/** Sees it pass on the good service, and fail on the other. */
+/** Checks that the test passes on the correct service and fails on the other. */
 async function tried(name: string, mistaken: Target): Promise<void> {
   const { close: _shared, ...control } = good;
   await (

@@ -1,35 +1,35 @@
 /**
- * Services that are broken on purpose: a `fetch` between the conformance and a good service, which changes
- * what is sent or what comes back. Each is a mistake that a gateway, a mapping or a handler could make.
+ * Services that are broken on purpose: a `fetch` between the conformance tests and a correct service changes the
+ * request or the response. Each mutant is a mistake that a gateway, a mapping or a handler could make.
  */
 import type { Target } from "./target.js";
 
-/** What comes back, to be changed. */
+/** The response, which a mutation may change. */
 export interface Answer {
   status: number;
   readonly headers: Headers;
-  /** Of JSON, parsed; undefined without a body. */
+  /** The parsed JSON; undefined without a body. */
   body: ReturnType<JSON["parse"]>;
 }
 
-/** What is sent, to be changed. */
+/** The request, which a mutation may change. */
 export interface Question {
   readonly method: string;
   path: string;
-  /** The path as it was asked for, whatever it was changed to. */
+  /** The path of the original request, before any change. */
   readonly asked: string;
   readonly headers: Headers;
   /** The body; `""` without one. */
   readonly text: string;
 }
 
-/** A mistake: in what arrives, in what comes back, or in both. */
+/** A mistake in the request, in the response, or in both. */
 export interface Mistake {
   readonly asked?: (question: Question) => void;
   readonly answered?: (answer: Answer, question: Question) => void;
 }
 
-/** `target`, whose every answer goes through the mistake. */
+/** Returns `target` with the mistake in every exchange. */
 export function broken(target: Target, mistake: Mistake): Target {
   const through = (send: typeof fetch): typeof fetch => carriedThrough(send, target.url, mistake);
   const { asAnother, asStranger } = target;
@@ -41,7 +41,7 @@ export function broken(target: Target, mistake: Mistake): Target {
   };
 }
 
-/** `send`, to the API at `base`, through the mistake. */
+/** Returns `send`, to the API at `base`, with the mistake. */
 export function carriedThrough(send: typeof fetch, base: string, { asked, answered }: Mistake): typeof fetch {
   return async (input, init = {}) => {
     const { method = "GET", body } = init;
@@ -68,7 +68,7 @@ export function carriedThrough(send: typeof fetch, base: string, { asked, answer
   };
 }
 
-/** A header that a gateway keeps for itself, under another name. */
+/** Responses in which a gateway renames these headers, because it reserves their names. */
 export function remapped(...names: readonly string[]): Mistake {
   return {
     answered({ headers }) {
@@ -81,12 +81,12 @@ export function remapped(...names: readonly string[]): Mistake {
   };
 }
 
-/** A request's header that a gateway does not pass on. */
+/** A gateway that drops a request's header. */
 export function withheld(name: string): Mistake {
   return { asked: ({ headers }) => headers.delete(name) };
 }
 
-/** Every answer of this status changed. */
+/** Changes every response with this status. */
 export function changed(status: number, change: (answer: Answer, question: Question) => void): Mistake {
   return { answered: (answer, question) => void (answer.status === status && change(answer, question)) };
 }

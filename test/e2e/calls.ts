@@ -1,10 +1,10 @@
-/** The requests that the tests make again and again, for short. Nothing is expected here but where a name says so. */
+/** Short forms of the requests that the tests make often. They check nothing unless their name says so. */
 import { expect } from "vitest";
 import type { Reply } from "../support/reply.js";
 import type { Parts, Fixture } from "./fixture.js";
 import type { Principal } from "./target.js";
 
-/** A PUT of a lease, and what it was of. */
+/** A PUT of a lease, and its key and leaseId. */
 export interface Put extends Reply {
   readonly key: string;
   readonly leaseId: string;
@@ -12,7 +12,7 @@ export interface Put extends Reply {
   readonly url: string;
 }
 
-/** What a PUT may say beside its body. */
+/** The options of a PUT besides its body. */
 export interface PutParts {
   readonly leaseId?: string;
   readonly as?: Principal;
@@ -20,10 +20,10 @@ export interface PutParts {
   readonly prefer?: string;
 }
 
-/** The shortest a result may be kept. */
+/** The shortest time for which a result may be stored. */
 export const KEEP_RESULT_MS = 60_000;
 
-/** The calls of a scene that may only be there when they are made. */
+/** The calls of a fixture that may only become available later. */
 export interface Calls {
   fixture(): Fixture;
   freshKey(): string;
@@ -31,22 +31,22 @@ export interface Calls {
   send(method: string, path: string, parts?: Parts): Promise<Reply>;
   get(path: string, headers?: Readonly<Record<string, string>>, as?: Principal): Promise<Reply>;
   post(path: string, body?: unknown, as?: Principal): Promise<Reply>;
-  /** An acquire under a new leaseId, if none is given. */
+  /** Acquires, by default with a new leaseId. */
   put(key: string, body?: object, parts?: PutParts): Promise<Put>;
-  /** The same with a wish to wait, for no time at all. */
+  /** The same with waiting, for no time at all. */
   queue(key: string, body?: object, parts?: PutParts): Promise<Put>;
-  /** An acquire that must be a 201. @default a key of its own */
+  /** Acquires, and checks for a 201. @default a fresh key */
   hold(key?: string, body?: object, parts?: PutParts): Promise<Put>;
-  /** The `Lease-State` of a DELETE, or the status of its refusal. */
+  /** Releases, and returns the `Lease-State` or the status of the refusal. */
   release(lease: { readonly url: string }, as?: Principal): Promise<string | number>;
-  /** A start, its result kept for the shortest time. */
+  /** Starts a run whose result is stored for the shortest time. */
   start(key: string, body?: object, parts?: PutParts): Promise<Put>;
-  /** A start that must be a 201. */
+  /** Starts a run, and checks for a 201. */
   begin(key?: string, body?: object, parts?: PutParts): Promise<Put>;
   complete(run: { readonly url: string }, outcome: unknown, as?: Principal): Promise<Reply>;
 }
 
-/** The calls of `scene()`. */
+/** Creates the calls of `fixture()`. */
 export function callsOf(fixture: () => Fixture): Calls {
   const put = async (kind: string, key: string, body: object, { leaseId = fixture().newId(), as, prefer }: PutParts = {}): Promise<Put> => {
     const url = `/v1/${kind}/${key}/leases/${leaseId}`;

@@ -1,6 +1,6 @@
 /**
- * The conformance of a service to the API's description of HTTP, by HTTP alone: whatever answers at a
- * target's URL can be held to it, again and again, and beside others who use the same table.
+ * Checks that a service conforms to the API's description of HTTP, by HTTP alone: any service at a target's URL can be
+ * tested, repeatedly, and beside other users of the same table.
  */
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { callsOf } from "./calls.js";
@@ -25,7 +25,7 @@ import type { Target } from "./target.js";
 
 export type { Target } from "./target.js";
 
-/** Everything but the calls: what waits for time waits in one place, once. */
+/** More than any test needs: time-dependent tests wait in one place, once. */
 const TIMEOUT_MS = 60_000;
 
 const PARTS: readonly (readonly [name: string, declare: (suite: Suite, calls: Calls) => void])[] = [
@@ -59,18 +59,18 @@ export function declareConformance(suite: Suite, calls: Calls): void {
   for (const [name, declare] of PARTS) suite.describe(name, () => declare(suite, calls));
 }
 
-/** Tests that are declared. */
+/** The declared tests. */
 export interface Declared {
-  /** How many requests were sent so far; what is still held is released when the last test has run. */
+  /** The number of requests sent so far. Leases that are still held are released after the last test. */
   sent(): number;
 }
 
-/** Declares vitest's tests that hold the target that `start` gives to the API. */
+/** Declares vitest's conformance tests of the target that `start` returns. */
 export function conformance(name: string, start: () => Promise<Target>): Declared {
   return declareOn(`${name} keeps to the API`, start, declareConformance);
 }
 
-/** Declares the tests of `declare` on the target that `start` gives; `lacks` says why one that needs something is skipped. */
+/** Declares the tests of `declare` for the target that `start` returns; `lacks` gives the reason for skipping a test with a need. */
 export function declareOn(
   title: string,
   start: () => Promise<Target>,

@@ -1,6 +1,6 @@
 /**
- * A deployment, held to the API and to what only a deployment can show. Runs where `HOLDFAST_URL` names one
- * (README.md says what else it takes); without, it is skipped.
+ * The conformance tests, and the tests that need a deployment, against a deployment. They run if `HOLDFAST_URL` names
+ * one (README.md lists the other variables), and are skipped otherwise.
  */
 import { it } from "vitest";
 import { conformance, declareOn } from "./conformance.js";

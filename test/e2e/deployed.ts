@@ -1,7 +1,4 @@
-/**
- * A deployment of the stack, as the environment names it: its URL, and who may call it. What is said of it
- * here is in README.md.
- */
+/** A deployment of the stack, from environment variables: its URL and its callers. README.md documents the variables. */
 import type { Credentials, SigV4Options } from "../../lib/sigv4.js";
 import { sigv4 } from "../../lib/sigv4.js";
 import type { Calls } from "./calls.js";
@@ -9,26 +6,26 @@ import { signed } from "./signed.js";
 import type { DeployedNeed, Suite } from "./suite.js";
 import type { Target } from "./target.js";
 
-/** A deployed API, or what stands in for one. */
+/** A deployed API, or a stand-in. */
 export interface Deployed {
-  /** Without a slash at the end. */
+  /** The URL without a slash at the end. */
   readonly url: string;
-  /** How requests are sent once they are signed; a test may stand between. */
+  /** Sends signed requests. A test may intercept them. */
   readonly carry: typeof fetch;
-  /** Of the caller whose leases most tests take. @default as the AWS SDK finds them */
+  /** The credentials of the caller whose leases most tests take. @default as the AWS SDK finds them */
   readonly credentials?: Credentials;
   /** @default the environment's, else the one in the URL */
   readonly region?: string;
-  /** Another principal of the same account; one of another account. */
+  /** Another principal of the same account; a principal of another account. */
   readonly second?: Credentials;
   readonly stranger?: Credentials;
   /** Another session of the first caller's role. */
   readonly session?: Credentials;
-  /** A role that may take keys with this prefix, and nothing else. */
+  /** A role that may acquire keys with this prefix only. */
   readonly client?: { readonly credentials: Credentials; readonly prefix: string };
-  /** How many requests at once are more than the API takes. */
+  /** A number of concurrent requests that exceeds the API's limit. */
   readonly burst?: number;
-  /** How many requests a test of a race may have under way at once. */
+  /** The largest number of concurrent requests in a test of a race. */
   readonly atOnce?: number;
 }
 
@@ -58,7 +55,7 @@ export function deployedFrom(env: Environment): Deployed | undefined {
   };
 }
 
-/** `HOLDFAST_E2E_<WHO>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and, of temporary ones, `…_SESSION_TOKEN`. */
+/** Reads `HOLDFAST_E2E_<WHO>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and, for temporary credentials, `…_SESSION_TOKEN`. */
 function credentialsFrom(env: Environment, who: string): Credentials | undefined {
   const name = (what: string): string => `HOLDFAST_E2E_${who}_${what}`;
   const accessKeyId = env[name("ACCESS_KEY_ID")];
@@ -76,12 +73,12 @@ function numberFrom(env: Environment, name: string): number | undefined {
   return Number(text);
 }
 
-/** How a caller of `deployed` signs; without credentials, the first one. */
+/** The signer of a caller of `deployed`; without credentials, the first caller. */
 export function signerOf({ region, credentials: first }: Deployed, credentials: Credentials | undefined = first): ReturnType<typeof sigv4> {
   return sigv4({ ...(region !== undefined && { region }), ...(credentials && { credentials }) } satisfies SigV4Options);
 }
 
-/** The deployment as the conformance takes it: everybody signs. */
+/** The deployment as a target: all callers sign. */
 export function targetOf(deployed: Deployed): Target {
   const { url, carry, second, stranger, atOnce } = deployed;
   return {
@@ -93,10 +90,10 @@ export function targetOf(deployed: Deployed): Target {
   };
 }
 
-/** What the tests of a deployment are handed: it may only be there when they run. */
+/** Declares tests of a deployment. `deployed` may only become available when the tests run. */
 export type OfDeployed = (suite: Suite, calls: Calls, deployed: () => Deployed) => void;
 
-/** Why a test of a deployment is skipped; undefined when all that it needs is there. */
+/** The reason for skipping a test of a deployment; undefined if it has everything that it needs. */
 export function lackOf(deployed: Deployed, need: DeployedNeed): string | undefined {
   const variable = {
     client: "HOLDFAST_E2E_CLIENT_ACCESS_KEY_ID",

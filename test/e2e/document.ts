@@ -1,4 +1,4 @@
-/** The service's own OpenAPI document, and whether an answer is one that it has. */
+/** The service's own OpenAPI document, and the check that it lists a response. */
 import { expect } from "vitest";
 import type { JsonSchema } from "../support/json-schema.js";
 import { fits } from "../support/json-schema.js";
@@ -15,19 +15,19 @@ interface Operation {
   readonly responses: Readonly<Record<string, Answer>>;
 }
 
-/** What `GET /v1/openapi.json` says, as far as it is read here. */
+/** The parts of `GET /v1/openapi.json` that are read here. */
 export interface Document {
   readonly openapi: string;
   readonly info: { readonly version: string };
-  /** By path and by method in lower case. */
+  /** By path, and by method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
 }
 
-/** Headers that say something of the answer, each of which the document must have where it comes. */
+/** Headers with information about the response. The document must list each of them wherever it occurs. */
 const TELLING = ["etag", "retry-after", "idempotent-replayed", "lease-state"];
 
-/** The document's path that a request's path is one of; undefined when there is none. */
+/** The document's path that matches a request's path; undefined if there is none. */
 export function pathOf({ paths }: Document, path: string): string | undefined {
   const [asked = ""] = path.split("?", 1);
   return Object.keys(paths).find((template) =>
@@ -35,7 +35,7 @@ export function pathOf({ paths }: Document, path: string): string | undefined {
   );
 }
 
-/** Holds an answer to what the document says of it: its status, its media type, its body, the headers that tell of it. */
+/** Checks a response against the document: its status, its media type, its body and its headers. */
 export function checkDocumented(document: Document, method: string, path: string, { status, headers, body }: Reply): void {
   const template = pathOf(document, path);
   const operation = template === undefined ? undefined : document.paths[template]?.[method.toLowerCase()];
@@ -61,7 +61,7 @@ function checkBody({ components }: Document, ref: string, body: unknown, where: 
   expect(fits(unfolded(schema ?? {}, body), body), `${where}: ${JSON.stringify(body)} is no ${name}`).toBe(true);
 }
 
-/** A schema in which every map is written out: what it says of any member, said of each that `value` has. */
+/** Expands every map in a schema: the schema of its members is applied to each member that `value` has. */
 function unfolded(schema: JsonSchema, value: unknown): JsonSchema {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return schema;
   const { propertyNames, additionalProperties, properties = {}, ...rest } = schema;

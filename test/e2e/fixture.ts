@@ -1,7 +1,7 @@
 /**
- * One run of the conformance against a target: keys that nobody else has, leaseIds by the service's clock,
- * requests that are counted, bounded and held to what is promised of every answer, and a list of what is
- * still held, to be released at the end.
+ * One run of the conformance tests against a target: unique keys, leaseIds by the service's clock, requests that are
+ * counted, bounded and checked against the guarantees for every response, and a list of the leases that are still held,
+ * which are released at the end.
  */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
@@ -15,42 +15,42 @@ import type { Need } from "./suite.js";
 import type { Principal, Target } from "./target.js";
 import { AT_ONCE, fetchOf } from "./target.js";
 
-/** What a request may carry. */
+/** The options of a request. */
 export interface Parts {
-  /** Sent as it is when it is text, otherwise as JSON. */
+  /** Text is sent unchanged, everything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly as?: Principal | undefined;
 }
 
-/** A target, in use. */
+/** A target in use. */
 export interface Fixture {
   readonly target: Target;
   readonly document: Document;
-  /** How many requests a race has. */
+  /** The number of requests in a race. */
   readonly atOnce: number;
-  /** Every key of this run begins so. */
+  /** The prefix of every key of this run. */
   readonly prefix: string;
-  /** How many requests were sent. */
+  /** The number of requests sent. */
   readonly sent: number;
   freshKey(): string;
-  /** A new leaseId of so many ms from now, by the service's clock. */
+  /** A new leaseId with the time `fromNowMs` from now, by the service's clock. */
   newId(fromNowMs?: number): string;
-  /** What the target lacks of this; undefined when it has it. */
+  /** Returns the reason why the target doesn't meet this need, or undefined if it does. */
   lacks(need: Need): string | undefined;
   send(method: string, path: string, parts?: Parts): Promise<Reply>;
-  /** Releases what is still held, and ends the target. */
+  /** Releases everything that is still held, and closes the target. */
   close(): Promise<void>;
 }
 
-/** Above a cold start and the longest wait that the service offers; an answer that takes longer is a failure. */
+/** Longer than a cold start and the service's longest wait. A slower response is a failure. */
 const REQUEST_MS = 25_000;
-/** How many releases are under way at once at the end. */
+/** The number of concurrent releases at the end. */
 const CLOSING_AT_ONCE = 5;
 const LEASE = /^\/v1\/(?:locks|runs)\/[^/]+\/leases\/[^/]+/;
 const SET = /^\/v1\/lock-sets\/[^/]+/;
 
-/** Begins a run: two requests, for the clock and for the document. */
+/** Begins a run with two requests, for the clock and for the document. */
 export async function openFixture(target: Target): Promise<Fixture> {
   const prefix = `e2e-${randomBytes(6).toString("hex")}`;
   const scopes = new Set<string>();
@@ -78,7 +78,7 @@ export async function openFixture(target: Target): Promise<Fixture> {
     return reply;
   }
 
-  /** What this answer says is held from now on, and what is not any more. */
+  /** Records the leases that a response reports as held, and forgets those that are no longer held. */
   function remember(method: string, path: string, body: unknown, as: Principal | undefined, { status, body: told }: Reply): void {
     const [lease] = LEASE.exec(path) ?? [];
     if (lease !== undefined && status === 410) held.delete(lease);

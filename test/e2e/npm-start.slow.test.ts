@@ -1,7 +1,4 @@
-/**
- * `npm start`, the process that a person starts, held to the API over HTTP: on its engine, and in memory.
- * And that it costs as many requests as the README says.
- */
+/** The conformance tests against `npm start`, on its engine and in memory. The number of requests matches the README's. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { npmStart } from "../docs/npm-start.js";

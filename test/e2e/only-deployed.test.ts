@@ -1,7 +1,6 @@
 /**
- * The tests of a deployment, on localhost: behind what stands in for AWS's gateway they pass, and each fails
- * where that gateway is broken. It proves that they can run and can fail; that AWS's own passes them has not
- * been seen yet.
+ * The tests of a deployment, on localhost: they pass behind a stand-in for AWS's gateway, and each fails if that
+ * stand-in is broken. This proves that they can run and can fail. It doesn't prove that AWS's gateway passes them.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,7 +24,7 @@ import { listed } from "./suite.js";
 const README = readFileSync(new URL("README.md", import.meta.url), "utf8");
 const REGION = "eu-central-1";
 const PREFIX = "e2e:client~";
-/** Above what a test has under way at once, below what the test of throttling sends. */
+/** More than a test's concurrent requests, fewer than the test of throttling sends. */
 const AT_ONCE = 30;
 const FIRST = { accessKeyId: "AKIDFIRST", secretAccessKey: "first" };
 const SESSION = { accessKeyId: "ASIAFIRST", secretAccessKey: "also-first", sessionToken: "token" };
@@ -44,7 +43,7 @@ let service: NpmStart;
 beforeAll(async () => void (service = await npmStart()));
 afterAll(() => service.pressCtrlC());
 
-/** The service behind a stand-in, broken as `mistakes` say. */
+/** The service behind a stand-in with these mistakes. */
 function behind(mistakes: Partial<StandIn> = {}, url = service.url): Deployed {
   return {
     url,
@@ -75,7 +74,7 @@ it("sends fewer requests than the README says", () => {
   expect(carried).toBeLessThan(Number(/fewer than (\d+) more/.exec(README)?.[1]));
 });
 
-/** The test of that name, ready to run: whatever is broken is good enough for a scene. */
+/** The test with that name, ready to run. A broken service is good enough for the fixture. */
 async function prepared(name: string, on: Deployed): Promise<() => Promise<void>> {
   const fixture = await openFixture(targetOf(on));
   const tests = listed((suite) =>
@@ -90,7 +89,7 @@ async function prepared(name: string, on: Deployed): Promise<() => Promise<void>
   return () => found!.run();
 }
 
-/** A gateway that lets the right requests through, and makes this of them. */
+/** A gateway that lets the right requests through, with this mistake. */
 const making = (mistake: Mistake): Deployed => behind({ behind: carriedThrough(fetch, service.url, mistake) });
 
 /** The service behind a stand-in behind a proxy. */

@@ -1,4 +1,4 @@
-/** What only a deployment can show, over HTTP as everything here. */
+/** Behaviour that only a deployment can show, over HTTP like everything here. */
 import type { Calls } from "./calls.js";
 import type { Deployed, OfDeployed } from "./deployed.js";
 import { forgeries, rights, throttles } from "./deployed/callers.js";

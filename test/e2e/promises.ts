@@ -1,6 +1,6 @@
 /**
- * What is promised of every answer, whatever was asked: it is documented, an error is a problem document
- * that says what to do, and nothing in it tells a leaseId or a scope that the request didn't name.
+ * Guarantees for every response, whatever the request: the response is documented, an error is a problem document with
+ * advice, and nothing in it reveals a leaseId or a scope that the request didn't name.
  */
 import { expect } from "vitest";
 import { LEASE_ID } from "../support/lease-ids.js";
@@ -8,13 +8,13 @@ import type { Reply } from "../support/reply.js";
 import type { Document } from "./document.js";
 import { checkDocumented, pathOf } from "./document.js";
 
-/** A request, as it was sent. */
+/** A request as it was sent. */
 export interface Asked {
   readonly method: string;
-  /** With its query, percent-encoded as it was sent. */
+  /** With its query, percent-encoded as sent. */
   readonly path: string;
   readonly text?: string | undefined;
-  /** Scopes that were ever sent: none of them may come back. */
+  /** All scopes ever sent: no response may contain them. */
   readonly scopes: Iterable<string>;
 }
 
@@ -22,7 +22,7 @@ const KEY_OF_PATH = /^\/v1\/(locks|runs)\/([^/?]+)/;
 const KEY = /^[A-Za-z0-9._:~-]{1,200}$/;
 const ADVICE = ["same", "later", "new-lease", "never"];
 
-/** Holds an answer to all of that. */
+/** Checks a response against these guarantees. */
 export function checkPromises(document: Document, asked: Asked, reply: Reply): void {
   const { method, path, text = "" } = asked;
   const said = `${JSON.stringify(reply.headers)} ${reply.text}`;
@@ -48,7 +48,7 @@ function checkProblem(document: Document, { path }: Asked, { status, headers, bo
   expect(instance, `${path} ${text}`).toBe(instanceOf(document, path));
 }
 
-/** The key's own path, in the key's own letters; none where the path has no key. */
+/** The path of the key itself, spelled as in the request; undefined if the path has no key. */
 function instanceOf(document: Document, path: string): string | undefined {
   const [, kind, encoded = ""] = KEY_OF_PATH.exec(path) ?? [];
   const key = decodeURIComponent(encoded);

@@ -1,25 +1,25 @@
-/** A proxy on loopback that does to a request what a fetch can't show: to its headers' case, and to its connection. */
+/** A proxy on loopback for mistakes that a fetch can't simulate: in the case of headers, and in connections. */
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** What it does wrong. */
+/** The proxy's mistakes. */
 export interface ProxyMistakes {
-  /** Passes on no header but those that are written in lower case. */
+  /** Drops the headers that aren't written in lower case. */
   readonly knowsOnlyLowerCase?: boolean;
-  /** Ends the connection with every answer. */
+  /** Closes the connection after every response. */
   readonly closesConnections?: boolean;
 }
 
-/** A proxy that runs. */
+/** A running proxy. */
 export interface Proxy {
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Starts one before `target`, a base URL, on a free port. */
+/** Starts a proxy in front of `target`, a base URL, on a free port. */
 export async function startProxy(
   target: string,
   { knowsOnlyLowerCase = false, closesConnections = false }: ProxyMistakes = {},

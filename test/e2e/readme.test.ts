@@ -1,4 +1,4 @@
-/** What README.md says of the tests here is theirs: the list of what only a deployment can show, its variables, its sources. */
+/** README.md's claims about these tests match them: the list of what only a deployment can show, the variables, the sources. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { callsOf } from "./calls.js";

@@ -1,7 +1,7 @@
-/** A `fetch` that signs what it sends, as the SDK's transport does. */
+/** A `fetch` that signs its requests, as the SDK's transport does. */
 import type { Sign } from "../../lib/client/transport/http.js";
 
-/** `carry`, every request signed. The body must be text, or none. */
+/** Returns `carry` with every request signed. The body must be text, or absent. */
 export function signed(sign: Sign, carry: typeof fetch = fetch): typeof fetch {
   return async (input, init = {}) => {
     const { method = "GET", body } = init;

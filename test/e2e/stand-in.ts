@@ -1,45 +1,45 @@
 /**
- * What stands in for API Gateway's IAM authorizer on localhost, as AWS documents it: signatures are checked,
- * a role's rights are looked up by the path as it was sent, and too many requests at once are refused. It
- * shows that the tests of a deployment run, and not what AWS does.
+ * A stand-in for API Gateway's IAM authorizer on localhost, based on AWS's documentation: it checks signatures, looks
+ * up a role's rights by the path as it was sent, and refuses too many concurrent requests. It shows that the tests of a
+ * deployment run. It doesn't show how AWS behaves.
  */
 import { createHash, createHmac } from "node:crypto";
 import { matchRoute } from "../../infra/local/gateway-routes.js";
 import { dutyOf } from "../../lambda/routes.js";
 import type { Credentials } from "../../lib/sigv4.js";
 
-/** Somebody who may call. */
+/** A caller that the stand-in knows. */
 export interface KnownCaller {
   readonly credentials: Credentials;
-  /** Of the local gateway: sessions of one role have the same. */
+  /** The principal at the local gateway. Sessions of one role share it. */
   readonly principal: string;
-  /** A client of keys that begin so, and nothing else. */
+  /** The prefix of its keys, for a client that may use no others. */
   readonly prefix?: string;
 }
 
-/** What it checks. */
+/** A check that the stand-in makes. */
 export type Check = "signature" | "region" | "time" | "rights";
 
-/** What stands in, and for whom. */
+/** The stand-in and its callers. */
 export interface StandIn {
   readonly region: string;
   readonly callers: readonly KnownCaller[];
-  /** How many requests it has under way before it refuses more. */
+  /** The number of concurrent requests above which it refuses more. */
   readonly atOnce: number;
-  /** How it sends what it lets through. @default fetch */
+  /** Sends the requests that pass. @default fetch */
   readonly behind?: typeof fetch;
-  /** What it is broken in: the check that it leaves out. */
+  /** For a mutant: the check that it leaves out. */
   readonly leavesOut?: Check;
-  /** How a key may begin in a path, for a client of a prefix. @default as it is, and percent-encoded */
+  /** The forms of a prefix that a client may use in a path. @default as it is, and percent-encoded */
   readonly formsOf?: (prefix: string) => readonly string[];
 }
 
-/** For how long a signature is good. */
+/** The time for which a signature is valid. */
 const SIGNATURE_MS = 5 * 60_000;
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/execute-api\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
 
-/** A `fetch` through it. */
+/** A `fetch` through the stand-in. */
 export function standIn(options: StandIn): typeof fetch {
   const { callers, atOnce, behind = fetch } = options;
   let underWay = 0;
@@ -79,7 +79,7 @@ function says(status: number, message: string): Response {
   return new Response(JSON.stringify({ message }), { status, headers: { "content-type": "application/json" } });
 }
 
-/** What the stack grants to a client of a prefix: calls that name such a key in their path, as it is or encoded. */
+/** True if the stack grants the call to a client of a prefix: its path names such a key, as it is or encoded. */
 function isGranted({ method, url: { pathname } }: Request, { prefix }: KnownCaller, { formsOf = asSentOrEncoded }: StandIn): boolean {
   if (prefix === undefined) return true;
   const duty = dutyOf(matchRoute(method, pathname)?.routeKey ?? "$default");
@@ -92,7 +92,7 @@ function asSentOrEncoded(prefix: string): readonly string[] {
   return [prefix, encodeURIComponent(prefix)];
 }
 
-/** `20261122T010203Z` as epoch ms; NaN without one. */
+/** Parses `20261122T010203Z` to epoch ms; NaN without a date. */
 function timeOf(amzDate = ""): number {
   return Date.parse(amzDate.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
 }
@@ -102,7 +102,7 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256"
 const escaped = (text: string): string =>
   encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** Signature Version 4: the path's segments are escaped once more, whatever they are. */
+/** Checks Signature Version 4. It escapes the path's segments once more, even if they are escaped already. */
 function isSigned({ method, url, headers, body }: Request, { credentials }: KnownCaller): boolean {
   const [, accessKeyId, date = "", region = "", names = "", signature] = AUTHORIZATION.exec(headers["authorization"] ?? "") ?? [];
   const query = [...url.searchParams].map(([name, value]) => `${escaped(name)}=${escaped(value)}`).sort();

@@ -1,38 +1,39 @@
 /**
- * How tests are declared here: by vitest for a target that must pass them, or into a list, of which a test
- * runs one against a service that is broken on purpose, to see that it fails.
+ * Declares the tests: with vitest for a target that must pass them, or into a list. Another test runs the listed tests
+ * against a service that is broken on purpose, to see that they fail.
  */
 import type { Principal } from "./target.js";
 
 /**
- * What a test needs of its target beside a first principal: another one, or a path that its document has. Of
- * a deployment also a restricted client, another session of the first role, or how many requests are too many.
+ * A test's requirements beyond a first principal: another principal, or a path in the target's document. Tests of a
+ * deployment may also need a restricted client, another session of the first role, or a number of requests that is too
+ * many.
  */
 export type Need = Principal | `/v1/${string}` | DeployedNeed;
 
-/** What only a deployment may have. */
+/** Requirements that only a deployment may meet. */
 export type DeployedNeed = "client" | "session" | "burst";
 
-/** Where tests are declared. */
+/** Declares tests. */
 export interface Suite {
   describe(name: string, declare: () => void): void;
   /** Runs once before the tests of its `describe`. */
   beforeAll(prepare: () => Promise<void>): void;
   it(name: string, check: () => Promise<void>): void;
-  /** A test that is skipped, with a word why, where the target lacks `need`. */
+  /** A test that is skipped, with a reason, if the target doesn't meet `need`. */
   itWith(need: Need, name: string, check: () => Promise<void>): void;
 }
 
 /** A test that was declared into a list. */
 export interface Listed {
-  /** With the names of what it stands in. */
+  /** The test's name, with the names of its `describe` blocks. */
   readonly name: string;
   readonly need?: Need;
-  /** Prepares what its `describe` prepares, and then checks. Rejects when the test fails. */
+  /** Runs the preparation of its `describe`, and then the test. Rejects if the test fails. */
   run(): Promise<void>;
 }
 
-/** The tests that `declare` declares, none of them run. */
+/** The tests that `declare` declares, without running them. */
 export function listed(declare: (suite: Suite) => void): readonly Listed[] {
   const tests: Listed[] = [];
   const names: string[] = [];

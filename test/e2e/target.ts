@@ -1,41 +1,38 @@
-/**
- * What the conformance is run against: a URL, and a `fetch` for each principal that may be there. Who
- * signs what is the target's own affair; nothing here knows AWS.
- */
+/** The target of the conformance tests: a URL, and a `fetch` for each principal. Signing is up to the target; nothing here knows AWS. */
 
-/** A service to be held to the API. */
+/** A service to test for conformance. */
 export interface Target {
-  /** The API's base URL, without a slash at the end; `HOLDFAST_URL` of a deployment. */
+  /** The API's base URL, without a slash at the end; a deployment's `HOLDFAST_URL`. */
   readonly url: string;
-  /** Sends as the principal whose leases most tests take. */
+  /** Sends as the principal of most leases in the tests. */
   readonly fetch: typeof fetch;
-  /** Sends as a second principal of the same namespace; without it, the tests that need one are skipped. */
+  /** Sends as a second principal of the same namespace. Without it, the tests that need one are skipped. */
   readonly asAnother?: typeof fetch;
-  /** Sends as a principal of another namespace; likewise. */
+  /** Sends as a principal of another namespace. Without it, the tests that need one are skipped. */
   readonly asStranger?: typeof fetch;
-  /** What the environment allows. */
+  /** Limits of the environment. */
   readonly limits?: {
-    /** How many requests a test may have under way at once. @default 20 */
+    /** The largest number of concurrent requests in a test. @default 20 */
     readonly atOnce?: number;
   };
-  /** Ends what was started for the conformance. */
+  /** Stops the processes that were started for the tests. */
   close?(): Promise<void>;
 }
 
-/** Who sends a request. @default the target's first principal */
+/** The principal that sends a request. @default the target's first principal */
 export type Principal = "another" | "stranger";
 
-/** How many requests a race has, unless the target says otherwise. */
+/** The number of requests in a race, unless the target sets another. */
 export const AT_ONCE = 20;
 
-/** The `fetch` of a principal. @throws Error when the target has none */
+/** The `fetch` of a principal. @throws Error if the target has none */
 export function fetchOf({ fetch: first, asAnother, asStranger }: Target, as: Principal | undefined): typeof fetch {
   const found = as === undefined ? first : as === "another" ? asAnother : asStranger;
   if (!found) throw new Error(`The target has no ${as} principal`);
   return found;
 }
 
-/** `fetch` with these headers on every request. */
+/** `fetch` with these headers in every request. */
 export function withHeaders(headers: Readonly<Record<string, string>>, send: typeof fetch = fetch): typeof fetch {
   return (input, init) => send(input, { ...init, headers: { ...headers, ...Object.fromEntries(new Headers(init?.headers)) } });
 }

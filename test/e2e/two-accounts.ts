@@ -1,6 +1,6 @@
 /**
- * A service on loopback that vouches for callers of two accounts, each a tenant, which `npm start` has no way to: the
- * real handler behind the local gateway, its records in memory.
+ * A service on loopback with callers from two accounts, each a tenant, which `npm start` can't simulate: the real
+ * handler behind the local gateway, with records in memory.
  */
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
@@ -10,10 +10,10 @@ import { createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Target } from "./target.js";
 import { withHeaders } from "./target.js";
 
-/** A target with everybody there. */
+/** A target with all principals. */
 export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStranger" | "close">>;
 
-/** Whom this gateway takes for a caller from another account. */
+/** The principal that this gateway takes for a caller from another account. */
 const STRANGER = "stranger";
 
 /** Serves on a free port. */

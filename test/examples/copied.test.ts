@@ -1,4 +1,4 @@
-/** What the examples say to replace when they are copied: each import of ours, by the name under which it is published. */
+/** The replacements that the examples' READMEs give for copying them: each import of ours, by its published name. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ const { exports: entries } = JSON.parse(read("package.json")) as {
 };
 const FOLDERS = readdirSync(join(ROOT, "examples"), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
 
-/** The name of an entry's source: `../../lib/middy.js` is `holdfast/middy`. */
+/** The published name of an entry's source: `../../lib/middy.js` is `holdfast/middy`. */
 function publishedAs(source: string): string {
   const file = source.replace("../../", "./dist/");
   const [entry] = Object.entries(entries).find(([, to]) => typeof to === "object" && to.default === file) ?? [];
@@ -18,7 +18,7 @@ function publishedAs(source: string): string {
   return `holdfast${entry.slice(1)}`;
 }
 
-/** What the page says becomes what. */
+/** The replacements on the page. */
 function replacements(page: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     [...page.matchAll(/`(\.\.\/\.\.\/[\w/.]+)`\s+becomes\s+`([\w/]+)`/g)].map(([, from = "", to = ""]) => [from, to]),

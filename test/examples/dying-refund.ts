@@ -1,11 +1,11 @@
-/** A process that asks for a refund, to be killed while the provider keeps its answer to itself. */
+/** A process that requests a refund, to be killed while the provider withholds its response. */
 import { providerAt } from "../../examples/payments/provider.js";
 import type { RefundRequest } from "../../examples/payments/refund.js";
 import { refund } from "../../examples/payments/refund.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 
-/** What the process is told. */
+/** The process's instructions. */
 export interface RefundOrder {
   readonly endpoint: string;
   readonly tableName: string;

@@ -1,16 +1,16 @@
-/** A process that dies, as everybody else sees it: its heartbeats stop, and no release is ever heard of. */
+/** A crash, as other processes see it: the heartbeats stop, and no release arrives. */
 import { vi } from "vitest";
 import type { TestLockClient, VirtualClock } from "../../lib/testing.js";
 
-/** Longer than a default lease and its margin, in ms: after it, what a dead process held is free. */
+/** Longer than a default lease and its margin, in ms: after it, the locks of a dead process are free. */
 export const LEASE_AND_MARGIN_MS = 32_000;
 
-/** More requests than a client sends on its way out. */
+/** More requests than a client sends while closing. */
 const LOST = 100;
-/** How far time is turned at once, in ms. */
+/** The step in which time is advanced, in ms. */
 const TURN_MS = 250;
 
-/** Ends the client without a word to the service, and lets its last lease run out. */
+/** Ends the client without a message to the service, and lets its last lease expire. */
 export async function crash(locks: TestLockClient): Promise<void> {
   for (let lost = 0; lost < LOST; lost++) locks.faults.loseNextRequest();
   const closing = locks.close();
@@ -18,7 +18,7 @@ export async function crash(locks: TestLockClient): Promise<void> {
   await closing;
 }
 
-/** Turns time, little by little, until the promise settles, which may also wait for a real table. */
+/** Advances time in small steps until the promise settles, which may also wait for a real table. */
 export async function turnUntil<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> {
   let done = false;
   const mark = (): void => void (done = true);

@@ -1,19 +1,19 @@
-/** A gate: what waits at it goes on when somebody opens it, or when enough have come. */
+/** A gate: its waiters continue when it opens, or when enough of them have arrived. */
 
-/** Shut until it is opened. */
+/** A gate that is closed until it is opened. */
 export interface Gate {
   readonly opened: Promise<void>;
   open(): void;
 }
 
-/** A gate that is shut. */
+/** Creates a closed gate. */
 export function gate(): Gate {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open };
 }
 
-/** Where everybody waits until `count` have come; who comes later goes on at once. */
+/** Creates a barrier for `count` callers; later callers pass at once. */
 export function meeting(count: number): () => Promise<void> {
   const { opened, open } = gate();
   let come = 0;

@@ -1,4 +1,4 @@
-/** The nested order: four services of one request under one lock, and what becomes of it without the scope. */
+/** The nested order: four services of one request under one lock, and a control without the scope. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { OrderRequest, Service } from "../../examples/family/nested-order.js";
 import { PARTS, serve, serviceFor } from "../../examples/family/nested-order.js";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Clients of one shop on a clock to turn, and services that save to memory. */
+/** Clients of one shop with simulated time, and services that save to memory. */
 function shop() {
   const first = createLockClient({ owner: "shop" });
   const join = (): LockClient => createLockClient({ owner: "shop", store: first.store, clock: first.clock });

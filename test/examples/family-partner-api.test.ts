@@ -1,4 +1,4 @@
-/** The partner's API: three calls at a time, permits that come back, and the crowd inside without them. */
+/** The partner's API: three calls at a time, permits that come back, and a control without permits. */
 import { describe, expect, it } from "vitest";
 import type { Partner } from "../../examples/family/partner-api.js";
 import { partnerCalls, slowPartner } from "../../examples/family/partner-api.js";
@@ -10,7 +10,7 @@ import { unlocked } from "./family-unlocked.js";
 
 const CALLERS = Array.from({ length: 10 }, (_, caller) => `question ${caller}`);
 
-/** Ten callers at once, each a process of its own; what they were told, and how many were inside at once. */
+/** Ten concurrent callers, each its own process. Returns their answers, and the largest number of concurrent calls. */
 async function askAll(clientOf: (locks: LockClient) => LockClient) {
   const first = createLockClient();
   const { clock, store } = first;
@@ -20,7 +20,7 @@ async function askAll(clientOf: (locks: LockClient) => LockClient) {
   return { answers, most: partner.most, holders: (await first.inspect("PARTNER_API")).holders };
 }
 
-/** Three callers inside at a partner that never answers, and the rest of the world. */
+/** Three callers with calls that the partner never answers, and further callers. */
 async function threeInside() {
   const locks = createLockClient();
   const { clock, store } = locks;

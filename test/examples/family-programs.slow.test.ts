@@ -1,4 +1,4 @@
-/** The programs of the lock family, run as a reader runs them: what they print, and that nothing of theirs stays behind. */
+/** The programs of the lock family, run as a reader runs them: their output, and proof that they leave nothing behind. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,10 +12,10 @@ import { ROOT } from "../tidy/tree.js";
 
 const run = promisify(execFile);
 const DIRECTORY = "examples/family";
-/** A process to start, on a loaded machine. */
+/** Enough to start a process on a loaded machine. */
 const TIMEOUT_MS = 60_000;
 
-/** What each program prints, but for what differs from run to run. */
+/** The output of each program, except for the parts that differ from run to run. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
   "nested-order":
     /^(.*: camera\n){4}levels: 2, one token: true\nanother request, same owner: waits\n.*: still waits\nthe outer one is done: its turn\n$/,

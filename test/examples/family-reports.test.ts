@@ -1,4 +1,4 @@
-/** The report: readers together, a rebuild alone, and what a reader sees without the lock. */
+/** The report: concurrent readers, an exclusive rebuild, and a control without the lock. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Desk } from "../../examples/family/reports.js";
 import { PAGES, readReport, rebuildReport, signReport } from "../../examples/family/reports.js";
@@ -20,7 +20,7 @@ afterAll(() => stage.close());
 
 const three = <T>(make: () => T): T[] => [make(), make(), make()];
 
-/** What stands behind a report: so many orders, and a build that counts which one it is. */
+/** The data behind a report: a number of orders, and a build that counts itself. */
 function office(join: () => Pick<LockClient, "readWrite">) {
   const books = { orders: 1, builds: 0, pages: 0 };
   const orders = (): Promise<number> => Promise.resolve(books.orders);
@@ -33,7 +33,7 @@ function office(join: () => Pick<LockClient, "readWrite">) {
   return { books, desk, build };
 }
 
-/** A reader that looked and found it fresh; meanwhile a rebuild, as far as it gets; then the reader reads. */
+/** A reader finds the report fresh. Then a rebuild goes as far as it can, and then the reader reads the pages. */
 async function readWhileRebuilt(report: string, join: () => Pick<LockClient, "readWrite">) {
   const { desk, build } = office(join);
   await rebuildReport(desk(), report);
@@ -110,7 +110,7 @@ describe("a reader's signature", () => {
   const signers = async (report: string): Promise<string[]> =>
     [...((await read(stage.table, report))!["signedBy"] as Set<string>)].toSorted();
 
-  /** Two readers of what was built before them, on a clock to turn. */
+  /** Two readers of an earlier build, with simulated time. */
   async function twoReaders(report: string) {
     const first = createLockClient();
     const next = createLockClient({ store: first.store, clock: first.clock });

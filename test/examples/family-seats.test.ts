@@ -1,4 +1,4 @@
-/** The seats: a crowd of parties, each with all of its seats or none, and what single locks or none come to. */
+/** The seats: many parties, each with all of its seats or none, and controls with single locks or without locks. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Booking, BoxOffice } from "../../examples/family/seats.js";
 import { book, plan } from "../../examples/family/seats.js";
@@ -9,7 +9,7 @@ import { oneAfterAnother, unlocked } from "./family-unlocked.js";
 
 const SEATS = 40;
 const PARTIES = 18;
-/** How long a control waits for what never comes. */
+/** The time for which a control waits for an event that never comes. */
 const WAIT_MS = 400;
 
 let stage: Stage;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Two to four seats side by side, which overlap with others' and are asked for from either end. */
+/** Two to four adjacent seats, which overlap with other parties' and are requested from either end. */
 function partyOf(show: string, index: number): Booking {
   const seats = Array.from({ length: 2 + (index % 3) }, (_, next) => ((index * 7 + next) % SEATS) + 1);
   return { show, buyer: `buyer ${index}`, seats: index % 2 === 0 ? seats : seats.toReversed() };
@@ -27,7 +27,7 @@ function partyOf(show: string, index: number): Booking {
 const charge = (): Promise<void> => Promise.resolve();
 const seatsOf = (buyers: readonly unknown[], buyer: string): number => buyers.filter((one) => one === buyer).length;
 
-/** Two buyers want the same two seats, and name them in opposite orders. */
+/** Two buyers of the same two seats, named in opposite orders. */
 const crossed = (show: string): readonly [Booking, Booking] => [
   { show, buyer: "ann", seats: [1, 2] },
   { show, buyer: "bob", seats: [2, 1] },

@@ -1,4 +1,4 @@
-/** The hand-over between two steps: nobody gets in between, the handle works once, and nothing stays held for ever. */
+/** The transfer between two steps: no other caller gets in between, the handle works once, and nothing stays held for ever. */
 import { describe, expect, it } from "vitest";
 import type { OrderState } from "../../examples/family/step-functions.js";
 import { GAP_MS, reserveStep, shipStep, STEP_MS } from "../../examples/family/step-functions.js";
@@ -9,7 +9,7 @@ import { crash } from "./family-crash.js";
 const KEY = "ORDER_1231";
 type Reserved = OrderState & { readonly lock: string };
 
-/** A workflow whose first step is done; its state went through JSON, as between all steps. */
+/** A workflow whose first step is complete. Its state went through JSON, as between all steps. */
 async function reserved() {
   const first = createLockClient({ owner: "reserve" });
   const { clock, store } = first;

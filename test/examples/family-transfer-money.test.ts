@@ -1,4 +1,4 @@
-/** The transfers: the sum stays and nobody waits for ever; and what is lost without the set, and without the tokens. */
+/** The transfers: the sum is preserved and there is no deadlock; and controls without the set and without the tokens. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Stage } from "../../examples/family/stage.js";
 import { openStage } from "../../examples/family/stage.js";
@@ -16,13 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** How long a control waits for what never comes. */
+/** The time for which a control waits for an event that never comes. */
 const WAIT_MS = 400;
 
 const approve = (): Promise<boolean> => Promise.resolve(true);
 const codeOf = (error: unknown): unknown => (error as { code?: string }).code;
 
-/** Accounts with 100 each. */
+/** Opens accounts with 100 each. */
 async function accounts(...names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => openAccount(stage.table, name, 100)));
 }
@@ -93,7 +93,7 @@ describe("transfers at once", () => {
 });
 
 describe("a transfer that froze on its way, and was overtaken", () => {
-  /** How the frozen one ends, and what the accounts hold then. */
+  /** Returns the result of the frozen transfer, and the balances afterwards. */
   async function overtaken(from: string, to: string, tokensOf: (locks: LockClient) => Pick<LockClient, "withLocks">) {
     await accounts(from, to);
     const frozen = createLockClient();

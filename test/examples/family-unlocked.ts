@@ -1,4 +1,4 @@
-/** For controls: a client whose locks let everybody in at once, and one that takes a set's keys one after another. */
+/** Clients for controls: one whose locks exclude nobody, and one that acquires a set's keys one after another. */
 import type { AcquireOptions, Lease, LeaseSet, LockClient, LockHandle, SetKey, Work } from "../../lib/index.js";
 
 const OPEN: Partial<Lease> = {
@@ -11,7 +11,7 @@ const OPEN: Partial<Lease> = {
   [Symbol.asyncDispose]: () => Promise.resolve(),
 };
 
-/** A client that grants whatever is asked for, at once, to everybody. Of every grant the token is the same. */
+/** A client that grants every request at once. All grants have the same token. */
 export function unlocked(): LockClient {
   const lease = OPEN as Lease;
   const everyone = new Proxy<Record<string, number>>({}, { get: () => OPEN.fencingToken });
@@ -27,7 +27,7 @@ export function unlocked(): LockClient {
   } as unknown as LockClient;
 }
 
-/** `locks`, with a lock for each key of a set instead, taken in the order in which they are named. Has the first one: `met`. */
+/** Returns `locks` with a lock for each key of a set, acquired in the order in which the keys are named. Calls `met` after the first. */
 export function oneAfterAnother(locks: LockClient, waitMs: number, met: () => Promise<void>): LockClient {
   async function withLocks<T>(keys: readonly string[], work: (set: LeaseSet) => Promise<T>): Promise<T> {
     const fencingTokens: Record<string, number> = {};

@@ -1,4 +1,4 @@
-/** The flash sale, run as a reader runs it: its output, its exit status, and that nothing stays behind. */
+/** The flash sale, run as a reader runs it: its output, its exit status, and proof that it leaves nothing behind. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import type { Result } from "../../examples/flash-sale/report.js";
 import { verdictOn } from "../../examples/flash-sale/report.js";
 import type { Sale, Shelf } from "../../examples/flash-sale/stock.js";
 
-/** A sale takes real time: three of them, and a dozen processes to start, on a machine that others use. */
+/** Sales take real time: three of them, with a dozen processes to start, on a shared machine. */
 const TIMEOUT_MS = 120_000;
 const SMALL = ["--buyers", "80", "--processes", "2", "--at-once", "10"];
 const ESCAPE = "\u001B";
@@ -21,11 +21,11 @@ interface Run {
   readonly stderr: string;
 }
 
-/** Runs the demo; `interruptAt`: Ctrl-C as soon as it has written this. */
+/** Runs the demo. `interruptAt`: sends Ctrl-C as soon as this was printed. */
 async function runDemo(args: readonly string[], interruptAt?: string): Promise<Run> {
   const child = spawn(process.execPath, ["--import", "tsx", "examples/flash-sale/demo.ts", ...args], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, CI: "true" }, // Where some libraries colour whatever they write to.
+    env: { ...process.env, CI: "true" }, // Some libraries then colour all output.
   });
   let stdout = "";
   let stderr = "";
@@ -94,7 +94,7 @@ describe("its options", () => {
   });
 });
 
-/** Two products that held two pieces each; every piece sold once is what the books should say. */
+/** Two products with two pieces each. In correct books, every piece is sold once. */
 const A: readonly Sale[] = [
   { buyer: "1", piece: 2 },
   { buyer: "2", piece: 1 },

@@ -1,4 +1,4 @@
-/** The framework examples as a reader finds them: listed and short. */
+/** The framework examples for readers: listed in the README, and short. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
@@ -6,13 +6,13 @@ import { describe, expect, it } from "vitest";
 import { parse, ROOT } from "../tidy/tree.js";
 
 const DIRECTORY = "examples/frameworks";
-/** A snippet is shorter than this. */
+/** The largest number of lines of a snippet. */
 const LINES = 20;
 
 const read = (file: string): string => readFileSync(join(ROOT, DIRECTORY, file), "utf8");
 const files = readdirSync(join(ROOT, DIRECTORY)).filter((file) => file.endsWith(".ts"));
 
-/** The lines of each exported function, class or constant, comments above it aside. */
+/** The lines of each exported function, class or constant, without its comments. */
 function exportedLines(file: string): readonly (readonly [name: string, lines: number])[] {
   const tree = parse({ path: file, text: read(file) });
   return tree.statements.flatMap((statement) => {

@@ -1,4 +1,4 @@
-/** The framework example that is served, as its README has it: the command, then the three lines, each twice. */
+/** The framework example that its README serves: the command, then the three requests, each twice. */
 import type { ChildProcess } from "node:child_process";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -18,14 +18,14 @@ const README = readFileSync(join(ROOT, "examples/frameworks/README.md"), "utf8")
 const [COMMAND = "", CURLS = ""] = [...README.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = ""]) => block.trim());
 const [, PROGRAM = ""] = /^HOLDFAST_URL=http:\/\/127\.0\.0\.1:8787 npx tsx (\S+)$/.exec(COMMAND) ?? [];
 const README_URL = "http://127.0.0.1:3000";
-/** A process to start, on a loaded machine. */
+/** Enough to start a process on a loaded machine. */
 const TIMEOUT_MS = 60_000;
 
 let gateway: Gateway;
 let server: ChildProcess;
 let url: string;
 
-/** Starts the program on a free port, and gives its address when it serves. */
+/** Starts the program on a free port, and returns its address once it serves. */
 async function serve(): Promise<string> {
   const env = plainEnvironment({ HOLDFAST_URL: gateway.url, PORT: "0" });
   server = spawn(process.execPath, ["--import", "tsx", PROGRAM], { cwd: ROOT, env, stdio: ["ignore", "pipe", "inherit"] });

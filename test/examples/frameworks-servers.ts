@@ -1,4 +1,4 @@
-/** The framework examples, each served on localhost over one client: as a reader would start them. */
+/** The framework examples, each served on localhost with one client, as a reader would start them. */
 import type { RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
 import "reflect-metadata";
@@ -15,13 +15,13 @@ import type { AppServer } from "../middy/app-server.js";
 import { listening, serveApp } from "../middy/app-server.js";
 import type { RequestV2 } from "../middy/events.js";
 
-/** A framework: how its example is served. */
+/** A framework, and a server of its example. */
 export interface Framework {
   readonly name: string;
   serve(locks: LockClient, orders: Orders): Promise<AppServer>;
 }
 
-/** All of them. */
+/** All frameworks. */
 export const FRAMEWORKS: readonly Framework[] = [
   {
     name: "express",
@@ -68,7 +68,10 @@ function routed(create: Handler, pay: Handler): (event: RequestV2, context: obje
   };
 }
 
-/** The example's provider, interceptor and filter in a module with a controller. Decorators of methods and parameters are called by hand: Nest's are of the older kind. */
+/**
+ * The example's provider, interceptor and filter in a module with a controller. The decorators of methods and
+ * parameters are called directly, because Nest uses the older decorators.
+ */
 async function serveNest(locks: LockClient, orders: Orders): Promise<AppServer> {
   class OrdersController {
     constructor(readonly service: OrdersService) {}

@@ -1,4 +1,4 @@
-/** The framework examples, served on localhost: the same two requests, the same refusals; and what happens without the locks. */
+/** The framework examples, served on localhost: the same two requests and the same refusals; and controls without the locks. */
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Order, Orders } from "../../examples/frameworks/orders.js";
@@ -10,7 +10,7 @@ import { FRAMEWORKS } from "./frameworks-servers.js";
 import { gate } from "./gate.js";
 import { unprotected } from "./unprotected.js";
 
-/** Turns of the event loop in which a request that hangs is given up. */
+/** Turns of the event loop after which a pending request fails the test. */
 const MOST_TURNS = 20_000;
 const STEP_MS = 50;
 
@@ -32,7 +32,7 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
       post("/orders", { product }, key === undefined ? {} : { "Idempotency-Key": key });
     const pay = (id: string): Promise<Response> => post(`/orders/${id}/pay`);
 
-    /** Lets time pass until `asked` is answered. */
+    /** Lets time pass until `asked` settles. */
     async function answered<T>(asked: Promise<T>): Promise<T> {
       let done = false as boolean;
       const mark = (): void => void (done = true);
@@ -146,7 +146,7 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
   });
 });
 
-/** A client that protects nothing: it simply calls the work. */
+/** A client without protection, which simply calls the work. */
 function withoutLocks(): LockClient {
   const lease = { isHeld: () => true, state: "held" };
   return Object.assign(unprotected(), { withLock: async (...args: unknown[]) => (args.at(-1) as (held: unknown) => unknown)(lease) });

@@ -1,12 +1,12 @@
-/** A gate: what waits at it goes on when somebody opens it. */
+/** A gate: its waiters continue when it opens. */
 
-/** Shut until it is opened. */
+/** A gate that is closed until it is opened. */
 export interface Gate {
   readonly opened: Promise<void>;
   open(): void;
 }
 
-/** A gate that is shut. */
+/** Creates a closed gate. */
 export function gate(): Gate {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));

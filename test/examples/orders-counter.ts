@@ -1,4 +1,7 @@
-/** Where the order service's operations are tried one after the other: a shop, a buyer `ann`, a seller `sue`, and one function of either kind. */
+/**
+ * The fixture for the order service's operations, one after the other: a shop, a buyer `ann`, a seller `sue`, and one
+ * function of either kind.
+ */
 import { expect } from "vitest";
 import type { Asking, Told } from "../../examples/orders/ask.js";
 import { ask } from "../../examples/orders/ask.js";
@@ -10,44 +13,44 @@ import type { Shop } from "../../examples/orders/shop.js";
 /** Pieces of each new product. */
 export const STOCK = 10;
 
-/** What is done to an order. */
+/** The operations on an order. */
 export const PAY = "POST /orders/{order}/payment";
-/** By its buyer. */
+/** The buyer cancels. */
 export const CANCEL = "POST /orders/{order}/cancellation";
-/** For a refund. */
+/** The buyer asks for a refund. */
 export const ASK = "POST /orders/{order}/refund";
-/** Of a complete one. */
+/** The buyer reviews a complete order. */
 export const REVIEW = "POST /orders/{order}/review";
-/** By its seller. */
+/** The seller accepts. */
 export const ACCEPT = "POST /sales/{order}/acceptance";
-/** Once it is accepted. */
+/** The seller completes an accepted order. */
 export const COMPLETE = "POST /sales/{order}/completion";
-/** To a refund. */
+/** The seller agrees to a refund. */
 export const AGREE = "POST /sales/{order}/refund/agreement";
-/** A refund. */
+/** The seller refuses a refund. */
 export const REFUSE = "POST /sales/{order}/refund/refusal";
 
-/** A counter that is open. */
+/** An open counter. */
 export interface Counter {
   readonly local: LocalShop;
   readonly shop: Shop;
-  /** The newest product: a test's own. */
+  /** The newest product, which no other test uses. */
   readonly camera: string;
-  /** Puts a new product into stock. */
+  /** Adds a new product to the stock. */
   restock(): Promise<void>;
-  /** A name that nobody had. */
+  /** A unique name. */
   fresh(name: string): string;
   /** Headers with a new idempotency key. */
   keyed(): Readonly<Record<string, string>>;
-  /** Asks for the route, as who it is for. */
+  /** Calls the route as its kind of user. */
   tell(routeKey: string, asking?: Partial<Asking>): Promise<Told>;
   /** Places an order for two of the newest product. */
   place(asking?: Partial<Asking>): Promise<Told>;
-  /** A new order, after these. @returns its id */
+  /** Creates an order and calls these routes. @returns its id */
   orderAfter(...routeKeys: readonly string[]): Promise<string>;
 }
 
-/** Opens it. Close its `local` at the end. */
+/** Opens a counter. Close its `local` at the end. */
 export async function openCounter(endpoint: string): Promise<Counter> {
   const local = await openShop({ endpoint });
   const shop = local.join();

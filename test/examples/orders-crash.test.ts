@@ -1,6 +1,7 @@
 /**
- * Functions that die or freeze in the middle of an order: what the next attempt finds, what the order refuses, and how
- * each would end without the line that sees to it. The locks are in memory, with a clock to turn; the rest is real.
+ * Functions that die or freeze in the middle of an order: the state that the next attempt finds, the writes that the
+ * order refuses, and a control for each without the line that protects it. The locks are in memory, with simulated
+ * time; everything else is real.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
@@ -29,7 +30,7 @@ let local: LocalShop;
 let fresh = 0;
 let camera: string;
 let headers: Readonly<Record<string, string>>;
-/** The function that dies, and the one that goes on: each has a client of its own on the same locks. */
+/** The function that dies, and the one that continues. Each has its own client of the same locks. */
 let dying: TestLockClient;
 let next: TestLockClient;
 
@@ -57,7 +58,7 @@ const tell = (routeKey: string, order?: string, shop = shopWith(next)): Promise<
   });
 const placed = async (): Promise<string> => (await tell(PLACE)).body.id as string;
 
-/** Dies when it gets to `method` of the orders: before that is carried out, or right after it. */
+/** Dies when it calls `method` of the orders: before the call, or right after it. */
 async function diesAt(
   method: "place" | "write",
   when: "before" | "after",
@@ -73,7 +74,7 @@ async function diesAt(
   };
   void asking(shopWith(locks, { [method]: hanging }));
   await dead.opened;
-  await dying.close(); // It renews no more.
+  await dying.close(); // Stops renewing.
   await next.clock.advance(LEASE_AND_MARGIN_MS);
 }
 
@@ -126,7 +127,7 @@ describe("a function that dies while it pays", () => {
 });
 
 describe("a function that dies when it has placed an order", () => {
-  /** The dead one's client forgets what its runs save. */
+  /** A client whose runs lose their checkpoints. */
   const forgetful = (locks: LockClient): LockClient => ({
     ...locks,
     forInvocation: (context) => forgetful(locks.forInvocation(context)),
@@ -150,7 +151,10 @@ describe("a function that dies when it has placed an order", () => {
 });
 
 describe("a seller's function that freezes with its write on the way", () => {
-  /** Meanwhile the buyer cancels; then it wakes up. How its write ended, what the seller is told, and what the order is. */
+  /**
+   * The buyer cancels while the seller's function is frozen; then it wakes up. Returns the result of its write, the
+   * seller's response and the order.
+   */
   async function wakesUp(tokenOf: (token: number) => number) {
     const order = await placed();
     await tell(PAY, order);
@@ -208,9 +212,9 @@ describe("a seller's function that freezes with its write on the way", () => {
     await tell(PAY, order);
     const { write } = local.join().orders;
     const paid = (await local.join().orders.get(order))!;
-    await write({ order: paid, restocks: false }, Number.MAX_SAFE_INTEGER); // By whoever came later.
+    await write({ order: paid, restocks: false }, Number.MAX_SAFE_INTEGER); // A write with a later token.
     expect(await tell(ACCEPT, order)).toMatchObject({ status: 503, body: { error: "unknown" } });
-    expect(await tell(CANCEL, order)).toMatchObject({ status: 503, body: { error: "unknown" } }); // That one in a transaction.
+    expect(await tell(CANCEL, order)).toMatchObject({ status: 503, body: { error: "unknown" } }); // This write is a transaction.
     expect([(await local.join().orders.get(order))!.status, await local.pieces(camera)]).toEqual(["PAID", STOCK - 2]);
   });
 

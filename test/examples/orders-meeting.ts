@@ -1,4 +1,4 @@
-/** Three functions that want something else of one order at the same moment, and what becomes of it. */
+/** Three functions with different requests for one order at the same moment, and their outcome. */
 import { expect, vi } from "vitest";
 import type { Told } from "../../examples/orders/ask.js";
 import { ask } from "../../examples/orders/ask.js";
@@ -8,9 +8,9 @@ import type { LockClient } from "../../lib/index.js";
 import type { Gate } from "./gate.js";
 import { gate } from "./gate.js";
 
-/** Pieces in stock before; of these the order is for two. */
+/** Pieces in stock before. The order is for two of them. */
 const STOCK = 10;
-/** For what comes about in time on a loaded machine. */
+/** The time limit for events on a loaded machine. */
 const WITHIN = { timeout: 15_000, interval: 10 };
 
 const OPERATIONS = {
@@ -19,28 +19,29 @@ const OPERATIONS = {
   agree: { routeKey: "POST /sales/{order}/refund/agreement", as: "sue", principal: "sellers-function" },
 } as const;
 
-/** One of the three. */
+/** The name of one of the three. */
 export type Name = keyof typeof OPERATIONS;
-/** The three. */
+/** The names of the three. */
 export const NAMES = Object.keys(OPERATIONS) as readonly Name[];
 
-/** What became of them. */
+/** The outcome of the meeting. */
 export interface Met {
-  /** How many were at work on the order at the same time, at most. */
+  /** The largest number of functions that worked on the order at the same time. */
   readonly mostInside: number;
   readonly statuses: Readonly<Record<Name, number>>;
   readonly bodies: Readonly<Record<Name, Told["body"]>>;
-  /** The order's status in the end. */
+  /** The order's final status. */
   readonly end: string;
-  /** Money that went back, pickups booked, and pieces that came back to the stock. */
+  /** The money refunded, the pickups booked, and the pieces returned to the stock. */
   readonly books: { readonly givenBack: number; readonly pickups: number; readonly restocked: number };
 }
 
 let fresh = 0;
 
 /**
- * With a `first`: that one is let into its work and held there, then the others come. Once each of them is in as well,
- * or waits in the order's queue, all are let out, in the order in which they came in. Without: all at once, unheld.
+ * With a `first`: that function starts its work and is held there, and then the others start. Once each of the others
+ * is working too, or waits in the order's queue, all are let go, in the order of their start. Without: all start at
+ * once, and none is held.
  */
 export async function meet(
   local: LocalShop,
@@ -65,7 +66,7 @@ export async function meet(
     doors.push({ name, door });
     if (first !== undefined) await door.opened;
   };
-  /** Whoever is about to do something outside of the table comes in, and is out once the order is written. */
+  /** A function counts as inside from its first external effect until the order is written. */
   const shopOf = (name: Name): Shop => {
     const shop = local.join(OPERATIONS[name].principal);
     return {

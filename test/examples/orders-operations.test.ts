@@ -1,4 +1,4 @@
-/** The fifteen operations of the order service, one by one: what each does and answers. */
+/** The fifteen operations of the order service, one by one: their effects and responses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import type { Asking } from "../../examples/orders/ask.js";
 import { ask } from "../../examples/orders/ask.js";
@@ -54,7 +54,7 @@ describe("a buyer", () => {
     const greedy = { headers, body: { items: { [at.camera]: 2, [lens]: 2 } } };
     expect(await at.place(greedy)).toMatchObject({ status: 409, body: { error: "sold-out", field: `items.${lens}` } });
     expect([await at.local.pieces(at.camera), await at.local.pieces(lens)]).toEqual([STOCK, 1]);
-    // A late duplicate of what was refused doesn't succeed after all.
+    // A late duplicate of a refused request doesn't succeed after all.
     await at.local.stockUp(lens, 9);
     expect(await at.place(greedy)).toMatchObject({ status: 409, headers: { "idempotent-replayed": "true" } });
     expect((await at.place({ ...greedy, headers: at.keyed() })).status).toBe(201);
@@ -81,7 +81,7 @@ describe("a buyer", () => {
 
   it("is told that the provider declined, and has an order that isn't paid", async () => {
     const order = await at.orderAfter();
-    // What this provider says no to: another amount under the order's key.
+    // This provider refuses another amount under the order's key.
     await providerAt(at.local.provider.url).charge({ payment: "another", amount: 1 }, `ORDER_${order}_CHARGE`);
     expect(await at.tell(PAY, { order, headers: at.keyed() })).toMatchObject({ status: 402, body: { error: "declined" } });
     expect((await at.tell("GET /orders/{order}", { order })).body.status).toBe("PLACED");
@@ -195,7 +195,7 @@ describe("a seller", () => {
     expect(at.local.provider.moved.slice(before)).toEqual([2 * PRICE, -2 * PRICE]);
     expect(await at.local.pieces(at.camera)).toBe(STOCK - 2);
     await at.orderAfter(PAY, ASK, AGREE);
-    expect(await at.local.pieces(at.camera)).toBe(STOCK - 2); // Only the first one's are gone.
+    expect(await at.local.pieces(at.camera)).toBe(STOCK - 2); // Only the first order took pieces.
   });
 
   it("refuses a refund, and then can't agree to it", async () => {

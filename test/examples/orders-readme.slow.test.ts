@@ -1,4 +1,4 @@
-/** The order service as a reader finds it: what its README says, and what its scene prints. */
+/** The order service for readers: the claims of its README, and the output of its scene. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,18 +10,18 @@ import { startFaultProxy } from "../support/fault-proxy.js";
 import { ROOT } from "../tidy/tree.js";
 
 const DIRECTORY = join(ROOT, "examples/orders");
-/** A process to start, on a loaded machine. */
+/** Enough to start a process on a loaded machine. */
 const TIMEOUT_MS = 60_000;
 
 const text = (file: string): string => readFileSync(join(DIRECTORY, file), "utf8");
-/** The cells of the rows whose second one is a route. */
+/** The cells of the rows with a route in the second column. */
 const rows = text("README.md")
   .split("\n")
   .map((line) => line.split("|").map((cell) => cell.trim()))
   .filter(([, , route = ""]) => /^`[A-Z]+ \//.test(route))
   .map(([, operation = "", route = "", who = "", takes = "", why = ""]) => ({ operation, route: route.slice(1, -1), who, takes, why }));
 
-/** The code of what serves a route: the constant that its table of routes names. */
+/** The code that serves a route: the constant named in the table of routes. */
 function codeOf(file: string, routeKey: string): string {
   const source = text(file);
   const name = source.split(`"${routeKey}": `)[1]!.split(",")[0]!;

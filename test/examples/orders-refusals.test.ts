@@ -1,4 +1,4 @@
-/** Who is turned away by the order service: strangers, whoever comes while another is at the order, bad requests. */
+/** Requests that the order service refuses: from strangers, to a busy order, or malformed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import type { Asking } from "../../examples/orders/ask.js";
 import { BUYER } from "../../examples/orders/buyer.js";

@@ -1,4 +1,4 @@
-/** The order service as a CDK app: what its functions are told, what each may do, and that their code loads. */
+/** The order service as a CDK app: its functions' environment and rights, and a check that their code loads. */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { all, arnLike, pathsOf } from "../infra/resources.js";
 import { newApp } from "../infra/synthesize.js";
 import { ROOT } from "../tidy/tree.js";
 
-/** The CDK, and the function's code made once, on a loaded machine. */
+/** Enough for the CDK and one build of the functions' code on a loaded machine. */
 const TIMEOUT_MS = 120_000;
 const PROPS = {
   issuer: "https://issuer.example",
@@ -45,14 +45,14 @@ function functionOf(role: Role): [logicalId: string, resource: Resource] {
   return all(template, "AWS::Lambda::Function").find(([, { Properties }]) => Properties["Handler"] === `index.${role}`)!;
 }
 
-/** All that the function's role was granted. */
+/** All statements that the function's role was granted. */
 function statementsOf(role: Role): readonly Statement[] {
   const id = functionOf(role)[1].Properties["Role"]["Fn::GetAtt"][0] as string;
   const policies = all(template, "AWS::IAM::Policy").filter(([, { Properties }]) => Properties["Roles"][0].Ref === id);
   return policies.flatMap(([, { Properties }]) => Properties["PolicyDocument"].Statement as Statement[]);
 }
 
-/** Whether the function may call the lock service like that: method and path. */
+/** True if the function may call the lock service with this method and path. */
 function mayCall(role: Role, call: string): boolean {
   const invoke = statementsOf(role).filter(({ Action }) => Action === "execute-api:Invoke");
   return invoke.flatMap(pathsOf).some((pattern) => arnLike(pattern, `/$default/${call}`));
@@ -168,7 +168,7 @@ describe("the stack of the order service", { timeout: TIMEOUT_MS }, () => {
     const event = { routeKey: "GET /orders", headers: {}, requestContext: {} };
     const args = ["--input-type=module", "-e", program, JSON.stringify(codes), JSON.stringify(event)];
     const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: directory, env, encoding: "utf8" });
-    expect(stdout, stderr).toBe("401 404\n"); // Nobody is signed in; and it is no route of the sellers'.
+    expect(stdout, stderr).toBe("401 404\n"); // Nobody is signed in, and it is no route of the sellers' function.
   });
 
   it("says in one line what its app was not given", () => {

@@ -1,4 +1,4 @@
-/** An order's states: every move from every state, and the orders that they make. */
+/** An order's states: every move from every state, and the resulting orders. */
 import { describe, expect, it } from "vitest";
 import type { Move, Order, Refund, Status } from "../../examples/orders/order.js";
 import { keyOf, moved, shown, TRANSITIONS } from "../../examples/orders/order.js";
@@ -6,7 +6,7 @@ import { keyOf, moved, shown, TRANSITIONS } from "../../examples/orders/order.js
 const STATUSES: readonly Status[] = ["PLACED", "PAID", "ACCEPTED", "COMPLETED", "CANCELLED", "REFUNDED"];
 const REFUNDS: readonly Refund[] = ["NONE", "ASKED", "REFUSED", "AGREED"];
 
-/** All that is allowed, said again in another way: move, state before, state after, and whether the goods come back. */
+/** Everything that is allowed, in another notation: move, state before, state after, and a mark if the goods come back. */
 const ALLOWED = `
   pay                PLACED             -> PAID
   cancel             PLACED             -> CANCELLED          restocks
@@ -34,7 +34,7 @@ function orderIn(status: Status, refund: Refund): Order {
   return { id: "1", buyer: "ann", seller: "sue", items: { camera: 1 }, total: 4900, status, refund, lastRun: "secret" };
 }
 
-/** What `ALLOWED` says of the move in this state; undefined: nothing. */
+/** The entry of `ALLOWED` for the move in this state; undefined if there is none. */
 function expected(move: Move, status: Status, refund: Refund): string | undefined {
   const row = rows.find((one) => one.move === move && (one.before === status || one.before === `${status}/${refund}`));
   return row && `${row.after.includes("/") ? row.after : `${row.after}/${refund}`}${row.restocks ? " restocks" : ""}`;

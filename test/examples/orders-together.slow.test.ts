@@ -1,7 +1,7 @@
 /**
- * Cancel, accept and agree to a refund, asked for at once of one order by three functions. Under the order's key they
- * come one after the other; with the same handlers and no lock, or a lock for each operation, they meet, and it shows
- * in the books.
+ * Concurrent requests by three functions to cancel, accept and agree to a refund of one order. Under the order's key
+ * they run one after the other. With the same handlers and no lock, or a lock for each operation, they overlap, and the
+ * books are wrong.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { LocalShop } from "../../examples/orders/local.js";
@@ -15,7 +15,7 @@ import { meet, NAMES } from "./orders-meeting.js";
 import { keyPerOperation, withoutLocks } from "./orders-unlocked.js";
 
 const ROUNDS = 6;
-/** The order is for two pieces, paid. */
+/** The books after a paid order for two pieces was undone. */
 const UNDONE = { givenBack: 2 * PRICE, pickups: 0, restocked: 2 };
 const SENT_AND_REFUNDED = { givenBack: 2 * PRICE, pickups: 1, restocked: 0 };
 
@@ -69,7 +69,7 @@ describe.each(["table", "service"])("cancel, accept and agree to a refund, at on
     it.each(NAMES)("all three are at the order at once, all three succeed, and the books are wrong; first %s", async (first) => {
       const met = await meet(local, first, locksOf);
       expect(met).toMatchObject({ mostInside: 3, statuses: { cancel: 200, accept: 200, agree: 200 } });
-      // Two pieces left the shelf and four came back; they are also on their way to a buyer who has the money.
+      // Two pieces left the shelf and four came back; and the buyer gets the money and the goods.
       expect(met.books).toEqual({ givenBack: 2 * PRICE, pickups: 1, restocked: 4 });
     });
   });

@@ -1,9 +1,9 @@
-/** For controls: a client without its locks, and one that locks each operation for itself. The example's own code stays as it is. */
+/** Clients for controls: one without its locks, and one that locks each operation separately. The example's own code is unchanged. */
 import type { Lease, LockClient, Work } from "../../lib/index.js";
 
 type WithLock = <T>(name: string, work: Work<T>) => Promise<T>;
 
-/** `locks`, whose `withLock` is another; so are those of its views. */
+/** Returns `locks` and its views with another `withLock`. */
 function withOther(locks: LockClient, withLock: (view: LockClient) => WithLock): LockClient {
   const other = (view: LockClient): LockClient => ({
     ...view,
@@ -13,13 +13,13 @@ function withOther(locks: LockClient, withLock: (view: LockClient) => WithLock):
   return other(locks);
 }
 
-/** Lets everybody in at once, with a token that no resource refuses. */
+/** A client that excludes nobody, with a token that no resource refuses. */
 export function withoutLocks(locks: LockClient): LockClient {
   const lease = { fencingToken: Number.MAX_SAFE_INTEGER, assertHeld: () => undefined } as Partial<Lease> as Lease;
   return withOther(locks, () => async (_name, work) => work(lease));
 }
 
-/** Puts the operation's name behind the key: who does the same waits, who does something else doesn't. */
+/** Appends the operation's name to the key: only callers of the same operation exclude each other. */
 export function keyPerOperation(locks: LockClient, operation: string): LockClient {
   return withOther(locks, (view) => (name, work) => view.withLock(`${name}_${operation}`, work));
 }

@@ -1,4 +1,4 @@
-/** The payment examples, run as a reader runs them: what they print, and that nothing of theirs stays behind. */
+/** The payment examples, run as a reader runs them: their output, and proof that they leave nothing behind. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,10 +14,10 @@ import { ROOT } from "../tidy/tree.js";
 
 const run = promisify(execFile);
 const DIRECTORY = "examples/payments";
-/** A process to start, on a loaded machine, and of the refund a lease and its margin. */
+/** Enough to start a process on a loaded machine, and for the refund's lease and margin. */
 const TIMEOUT_MS = 60_000;
 
-/** What each program prints, but for what differs from run to run. */
+/** The output of each program, except for the parts that differ from run to run. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
   "double-submit": /^(201 {"number":1} (replayed)?\n){3}orders: 1\nthe same key for another product: 422 .*mismatch"}\n$/,
   "payment-callback": /^the three were told: PAID, PAID, PAID\nworkflows started: settle_pay-7\n$/,

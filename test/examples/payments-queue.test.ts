@@ -1,4 +1,4 @@
-/** The queue and the workflow of the payment examples, at a provider that would pay as often as it is asked. */
+/** The queue and the workflow of the payment examples, with a provider without idempotency keys. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { providerAt } from "../../examples/payments/provider.js";
 import type { ProviderServer } from "../../examples/payments/provider-server.js";
@@ -35,7 +35,7 @@ describe("a queue and a workflow", () => {
     expect(first).toContain("3");
     expect(await handle({ Records: MESSAGES }, context)).toEqual({ batchItemFailures: [{ itemIdentifier: "3" }] });
     expect(keyless.moved).toEqual([4900, -1500]);
-    // The records of a batch go side by side. Refused for good, the third is not asked again.
+    // The records of a batch run concurrently. The third was refused for good and isn't retried.
     expect(keyless.keys.toSorted()).toEqual(["", "refund_queued-1", "refund_queued-2"]);
   });
 

@@ -1,4 +1,4 @@
-/** The refund: what the run gives, what only the provider's idempotency key gives, and each without the other. */
+/** The refund: the protection by the run, the protection by the provider's idempotency key, and each without the other. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Provider } from "../../examples/payments/provider.js";
 import { providerAt, RefusedError } from "../../examples/payments/provider.js";
@@ -19,7 +19,7 @@ const CHARGED = 4900;
 const REQUEST: RefundRequest = { refundId: "return-12", payment: "pay-7", amount: 1500 };
 const KEY = "refund_return-12";
 const LEASE_AND_MARGIN_MS = 32_000;
-/** Starting a process, and a lease and a margin of real time, on a loaded machine. */
+/** Enough for a process, a lease and a margin in real time on a loaded machine. */
 const TIMEOUT_MS = 60_000;
 
 let server: ProviderServer;
@@ -35,7 +35,7 @@ const keys = (): readonly string[] => server.keys.slice(1);
 
 afterEach(() => server.close());
 
-/** The first attempt reaches the provider and freezes; the second comes after its lease. Then the first wakes up. */
+/** The first attempt reaches the provider and freezes. The second starts after the first one's lease. Then the first wakes up. */
 async function retriedAfterFreezing() {
   const frozen = createLockClient();
   const next = createLockClient({ store: frozen.store, clock: frozen.clock });

@@ -1,4 +1,4 @@
-/** The payment examples that need no run: a status guard, a transaction, and what may be sent twice by nature. */
+/** The payment examples that need no run: a status guard, a transaction, and naturally idempotent writes. */
 import type { UpdateCommandInput } from "@aws-sdk/lib-dynamodb";
 import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -17,7 +17,7 @@ import { createLockClient } from "../../lib/testing.js";
 
 const LEASE_AND_MARGIN_MS = 32_000;
 let till: Till;
-/** A provider that would charge as often as it is asked. */
+/** A provider without idempotency keys. */
 let keyless: ProviderServer;
 
 beforeAll(async () => {
@@ -29,10 +29,10 @@ afterAll(async () => {
   await till.close();
 });
 
-/** Of an update, or of a transaction of updates. */
+/** The input of an update, or of a transaction of updates. */
 type Input = UpdateCommandInput & { readonly TransactItems?: readonly { readonly Update: UpdateCommandInput }[] };
 
-/** The same table, each command changed on its way. */
+/** The same table with a change to each command. */
 function altered({ documents, TableName }: Table, send: (command: { readonly input: Input }) => Promise<unknown>): Table {
   return { documents: Object.assign(Object.create(documents), { send }), TableName };
 }
@@ -62,7 +62,7 @@ describe("a status guard", () => {
     expect(keyless.moved.slice(before)).toEqual([4900, 4900, 4900]);
   });
 
-  /** A payer charged and died: the case as it leaves it. */
+  /** The case after its payer charged and died. */
   async function deadPayer(payment: string, at: ProviderServer) {
     const cases = casesIn(till.table);
     await cases.open(payment, 100);

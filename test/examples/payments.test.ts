@@ -1,4 +1,7 @@
-/** The form and the callbacks of the payment examples: what happens once with a run, and with the same code and the run taken away does not. */
+/**
+ * The form and the callbacks of the payment examples: effects that happen once with a run, and several times when the
+ * same code runs without it.
+ */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Submission } from "../../examples/payments/double-submit.js";
 import { submit } from "../../examples/payments/double-submit.js";
@@ -31,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => till.close());
 
-/** The same function, which keeps the arguments of its calls. */
+/** The same function, which records its calls' arguments. */
 function counting<A extends readonly unknown[], R>(work: (...args: A) => R): ((...args: A) => R) & { calls: A[] } {
   const calls: A[] = [];
   return Object.assign(
@@ -94,7 +97,7 @@ describe("a form submitted three times at once", () => {
     expect(orders.file.calls).toHaveLength(2);
   });
 
-  /** The first attempt dies when it has drawn a number and before it filed the order. */
+  /** The first attempt draws a number and dies before it files the order. */
   async function numbersDrawn(wrap: (locks: LockClient) => Pick<LockClient, "runOnce">): Promise<number> {
     const dying = createTestClient();
     const next = createTestClient({ store: dying.store, clock: dying.clock });
@@ -125,7 +128,7 @@ describe("a form submitted three times at once", () => {
 });
 
 describe("two callbacks and a page that is reloaded", () => {
-  /** A desk each, for a payment whose money is there; no workflow starts before `together` of them asked the provider. */
+  /** A desk for each caller, for a payment that has been made. No workflow starts before `together` callers have asked the provider. */
   async function deskFor(payment: string, join: () => Pick<LockClient, "runOnce">, together = THREE.length) {
     const cases = casesIn(till.table);
     const provider = providerAt(till.provider.url);
@@ -169,7 +172,10 @@ describe("two callbacks and a page that is reloaded", () => {
     expect(startWorkflow.calls).toEqual([]);
   });
 
-  /** The first freezes with its write on the way; another takes over and finishes; then the write lands. How that ends. */
+  /**
+   * The first attempt freezes with a write in transit; another takes over and finishes; then the write arrives. Returns
+   * the final state.
+   */
   async function lateWrite(payment: string, tokenOf: (token: number) => number): Promise<string> {
     const frozen = createTestClient();
     const next = createTestClient({ store: frozen.store, clock: frozen.clock });

@@ -1,7 +1,7 @@
-/** For controls: the client's `runOnce` with all that it protects taken away. The example's own code stays as it is. */
+/** A client for controls: `runOnce` without any protection. The example's own code is unchanged. */
 import type { LockClient, Run, RunOptions } from "../../lib/index.js";
 
-/** A client whose `runOnce` simply calls the work, as the first attempt of its key. */
+/** A client whose `runOnce` simply calls the work, as the first attempt with its key. */
 export function unprotected(): LockClient {
   let fencingToken = 0;
   const client = {

@@ -1,22 +1,25 @@
-/** A process that wants one key again and again, straight on the table, and tells when it asked, queued, had it and let it go. */
+/**
+ * A process that wants one key repeatedly, directly on the table, and reports the times of its request, its place in
+ * the queue, its grant and its release.
+ */
 import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { createLockClient } from "../../lib/dynamodb.js";
 
-/** What the contender is told; where the table is, it finds in its environment. */
+/** The contender's instructions. It finds the table in its environment. */
 export interface ContenderOrder {
   readonly key: string;
-  /** Clients that know nothing of each other, each with a place of its own in the queue. */
+  /** Independent clients, each with its own place in the queue. */
   readonly clients: number;
-  /** Callers of each client, who stand in one line. */
+  /** The callers of each client, who share its local queue. */
   readonly callers: number;
-  /** How often each caller wants the key. */
+  /** The number of times that each caller acquires the key. */
   readonly rounds: number;
-  /** How long each hold lasts. */
+  /** The length of each hold. */
   readonly workMs: number;
   readonly leaseMs: number;
   readonly waitMs: number;
-  /** When all begin, by the machine's clock. */
+  /** The time at which all start, by the machine's clock. */
   readonly startAtMs: number;
 }
 
@@ -26,7 +29,7 @@ export interface Hold {
   readonly askedAtMs: number;
   readonly grantedAtMs: number;
   readonly releasedAtMs: number;
-  /** When the answer said that it was in the queue; absent where it never was, or where callers stand in line. */
+  /** The time of the answer that put it into the queue. Absent if it never was in the queue, or if callers share a local queue. */
   readonly queuedAtMs?: number;
 }
 
@@ -41,7 +44,7 @@ function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** A pipe takes only so much at once. */
+/** Writes in pieces, because a pipe has a limited buffer. */
 function tell(report: object): void {
   const line = Buffer.from(`${JSON.stringify(report)}\n`);
   for (let sent = 0; sent < line.length;) {
@@ -53,7 +56,7 @@ function tell(report: object): void {
   }
 }
 
-/** A client, connected and with a clock that it knows. */
+/** Creates a client that is connected and knows the table's clock. */
 async function contender() {
   let queuing: Pick<Hold, "queuedAtMs"> = {};
   const locks = createLockClient({

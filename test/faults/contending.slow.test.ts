@@ -1,4 +1,4 @@
-/** Many processes that want one key, on a real table: in order, one at a time, for few requests; and some of them are killed. */
+/** Many processes that want one key, on a real table: granted in order, one at a time, with few requests; and some of them are killed. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
@@ -33,7 +33,7 @@ afterAll(async () => {
   await proxy.close();
 });
 
-/** Requests of any kind that the engine has answered since the ledger was cleared. */
+/** The requests of any kind that the engine has answered since the ledger was cleared. */
 function requests(): number {
   return Object.values(proxy.ledger.requests).reduce((sum, count) => sum + count, 0);
 }
@@ -57,14 +57,14 @@ describe("sixteen processes that want one key six times each", () => {
   it("in the order in which they queued", () => {
     expect(holds.filter(({ queuedAtMs }) => queuedAtMs !== undefined).length).toBeGreaterThan(80);
     expect(overtaken(holds)).toBe(0);
-    // Control: who was granted before one that had queued before it asked is seen.
+    // Control: the check detects a grant that overtakes an earlier waiter.
     const [first, second] = [holds[0]!, holds[1]!];
     expect(overtaken([first, { ...second, queuedAtMs: first.askedAtMs - 1 }])).toBe(1);
     expect(overlapping([first, { ...second, grantedAtMs: first.releasedAtMs - 1 }])).toBe(1);
   });
 
   it("for few requests each, on however busy a machine", async ({ annotate }) => {
-    // How many they are where time is turned, and at most five: test/client/queue-pace.test.ts.
+    // test/client/queue-pace.test.ts counts them with simulated time: at most five.
     await annotate(`${perGrant.toFixed(2)} requests to the engine per grant`);
     expect(perGrant).toBeLessThan(10);
   });
@@ -76,13 +76,13 @@ describe("a thousand callers in four processes", () => {
     expect(failed).toEqual([]);
     expect(holds).toHaveLength(1000);
     expect(overlapping(holds)).toBe(0);
-    // By the log each token is granted once and ended once: as they rise, grants and ends alternate.
+    // In the log each token is granted once and ended once: in the order of tokens, grants and ends alternate.
     const said = new Map<number, string[]>();
     for (const [event, fencingToken] of lines) said.set(fencingToken, [...(said.get(fencingToken) ?? []), event]);
     expect(said.size).toBe(1000);
     const ends = ["granted ended", "transferred ended"];
     for (const events of said.values()) expect(ends).toContain(events.join(" "));
-    // A process is one waiter: its callers hand the key to each other.
+    // A process is one waiter: the key passes between its callers by handoff.
     expect(requests() / holds.length).toBeLessThan(3);
   });
 });
@@ -106,11 +106,11 @@ describe("twenty waiters that are killed", () => {
     expect(failed).toEqual([]);
     expect(holds).toHaveLength(3);
     expect(overtaken([...holds].sort((a, b) => a.fencingToken - b.fencingToken))).toBe(0);
-    // The window itself, by the clock that it is measured by: not before it, and no second one after it.
+    // The offer window, by its own clock: no grant before it ends, and no second window after it.
     const firstAtMs = Math.min(...holds.map(({ grantedAtMs }) => grantedAtMs));
     expect(firstAtMs - releasedAtMs).toBeGreaterThan(DEFAULTS.offerWindowMs - 1500);
     expect(firstAtMs - releasedAtMs).toBeLessThan(2 * DEFAULTS.offerWindowMs);
-    // None of the dead is left in the queue.
+    // No dead waiter is left in the queue.
     await delay(50);
     expect((await locks.inspect(key)).waiters).toEqual([]);
   });

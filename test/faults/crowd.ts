@@ -1,22 +1,22 @@
-/** A crowd of processes that want one key, and what can be said of the holds that they had. */
+/** Several processes that want one key, and checks of their holds. */
 import { startChild } from "../support/child.js";
 import type { FreshTable } from "../support/engine.js";
 import type { ContenderOrder, Hold } from "./contender.js";
 
-/** What a crowd came to. */
+/** The outcome of a crowd. */
 export interface Crowd {
   /** In the order of their tokens. */
   readonly holds: readonly Hold[];
   /** The codes of the errors that callers met. */
   readonly failed: readonly string[];
-  /** Of the log: what was said of each token. */
+  /** The log's events, each with its token. */
   readonly lines: readonly (readonly [event: string, fencingToken: number])[];
 }
 
-/** Until a process has loaded and every client of it is connected: two at a time, and some to spare. */
+/** Enough for a process to load and connect all its clients, two processes at a time, with a reserve. */
 const START_EACH_MS = 700;
 
-/** Sends `processes` contenders to the key, all beginning at once. */
+/** Starts `processes` contenders for the key, which all begin at once. */
 export async function send(
   processes: number,
   table: FreshTable,
@@ -37,7 +37,7 @@ export async function send(
   }
 }
 
-/** One contender, straight on the table. */
+/** Starts one contender, directly on the table. */
 export function startContender({ endpoint, tableName }: FreshTable, order: ContenderOrder) {
   return startChild("contender.ts", import.meta.url, order, {
     AWS_REGION: "us-east-1",
@@ -48,12 +48,12 @@ export function startContender({ endpoint, tableName }: FreshTable, order: Conte
   });
 }
 
-/** Pairs of holds of which the second was granted before the first had ended. */
+/** Counts the pairs of holds in which the second was granted before the first had ended. */
 export function overlapping(holds: readonly Hold[]): number {
   return holds.slice(1).filter((hold, index) => hold.grantedAtMs < (holds[index]?.releasedAtMs ?? 0)).length;
 }
 
-/** Pairs of which one was in the queue before the other asked, and was granted after it. */
+/** Counts the pairs in which one was in the queue before the other asked, and was granted after it. */
 export function overtaken(holds: readonly Hold[]): number {
   return holds.reduce(
     (count, { queuedAtMs = Infinity }, at) => count + holds.slice(0, at).filter(({ askedAtMs }) => askedAtMs > queuedAtMs).length,

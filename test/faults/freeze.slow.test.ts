@@ -1,7 +1,7 @@
 /**
- * A process that is stopped past its lease and wakes up: it finds that it holds nothing, its work does
- * not count as done, and its late write is refused where the resource compares tokens. Real processes,
- * really stopped, so real time; everything is waited for by its own sign.
+ * A process that is stopped past its lease and wakes up. It finds that it holds nothing, its work fails, and its late
+ * write is refused if the resource compares tokens. Real processes are really stopped, so this takes real time. The
+ * test waits for each event, not for a fixed time.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
@@ -21,13 +21,13 @@ import type { HolderOrder } from "./holder.js";
 const LEASE_MS = 1500;
 const MANNERS = ["asks", "listens"] as const;
 
-/** What came of one frozen holder. */
+/** The outcome of one frozen holder. */
 interface Story {
   readonly held: Report;
   readonly woke: Report;
   readonly wrote: Report;
   readonly ended: Report;
-  /** The token under which the key was taken over meanwhile. */
+  /** The token of the takeover in between. */
   readonly laterToken: number;
 }
 

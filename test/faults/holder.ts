@@ -1,6 +1,6 @@
 /**
- * A program that works under a lock and is frozen while it does. What it finds after it wakes it reports
- * in lines of JSON: asked at its very first statements, or by its signal alone; and what its writes came to.
+ * A program that works under a lock and is frozen meanwhile. After it wakes up, it reports in lines of JSON: the
+ * lease's state in its first statements or from its signal, and the results of its writes.
  */
 import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { writeSync } from "node:fs";
@@ -8,18 +8,18 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import type { Lease } from "../../lib/index.js";
 import { createLockClient, fencedWrite } from "../../lib/index.js";
 
-/** What the program is told. */
+/** The program's instructions. */
 export interface HolderOrder {
   readonly url: string;
   readonly key: string;
   readonly leaseMs: number;
-  /** `asks` at its first statements whether it still holds; `listens` to the signal, and asks nothing. */
+  /** `asks`: checks in its first statements if it still holds. `listens`: only listens to the signal. */
   readonly manner: "asks" | "listens";
-  /** A table that two holders write to, and its item: its key and where an unprotected copy is. */
+  /** A table that two holders write to, and the keys of its item and of an unprotected copy. */
   readonly resource: { readonly endpoint: string; readonly tableName: string; readonly item: object; readonly unprotected: object };
 }
 
-/** A gap this long between two looks at the clock is no scheduling hiccup: the process stood still. */
+/** A gap this long between two clock readings isn't a scheduling delay: the process was stopped. */
 const FROZEN_MS = 1500;
 
 const order = JSON.parse(process.argv[2] ?? "") as HolderOrder;
@@ -34,7 +34,7 @@ report("ended", outcome);
 await locks.close();
 
 async function work(lease: Lease): Promise<string> {
-  // Taken before anybody is told: it may be stopped right after.
+  // Read before the report, because the process may be stopped right after it.
   const sinceMs = Date.now();
   report("held", { fencingToken: lease.fencingToken });
   if (order.manner === "asks") {
@@ -43,7 +43,7 @@ async function work(lease: Lease): Promise<string> {
     report("woke", { held, remainingMs: lease.remainingMs(), state: lease.state, asserted: thrownBy(() => lease.assertHeld()) });
   } else {
     await sleepUntilFrozen(sinceMs);
-    // It may have been stopped within a timer turn, whose time is from before: the first one after that counts.
+    // It may have been stopped within a timer turn, whose time is from before. The first turn after that counts.
     const aborted = await new Promise((resolve) => setTimeout(() => resolve(lease.signal.aborted), 0));
     report("woke", { aborted, reason: (lease.signal.reason as { name?: string } | undefined)?.name });
   }
@@ -54,12 +54,12 @@ async function work(lease: Lease): Promise<string> {
   return "done";
 }
 
-/** Busy until the process was stopped: the next statement is the first after it wakes. */
+/** Busy-waits until the process was stopped. The next statement is the first after it wakes up. */
 function spinUntilFrozen(sinceMs: number): void {
   for (let before = sinceMs, now = Date.now(); now - before < FROZEN_MS; now = Date.now()) before = now;
 }
 
-/** Asleep until the process was stopped, heartbeats and all; resolves in the timer turn that it wakes in. */
+/** Sleeps until the process was stopped, with its heartbeats. Resolves in the timer turn in which it wakes up. */
 async function sleepUntilFrozen(sinceMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     let before = sinceMs;
@@ -74,7 +74,7 @@ async function sleepUntilFrozen(sinceMs: number): Promise<void> {
   });
 }
 
-/** Writes to the resource: with the token, so that a later holder's write is never undone; or without. */
+/** Writes to the resource: with the token, so that a later holder's write is never undone, or without it. */
 async function write(fencingToken: number | undefined, Key: object): Promise<string> {
   const fence = fencingToken === undefined ? undefined : fencedWrite(fencingToken);
   const command = new UpdateCommand({
@@ -99,7 +99,7 @@ function thrownBy(task: () => void): string | undefined {
   }
 }
 
-/** At once and whole, whatever the event loop does. */
+/** Writes synchronously and completely, regardless of the event loop. */
 function report(event: string, members: object): void {
   writeSync(1, `${JSON.stringify({ event, ...members })}\n`);
 }

@@ -1,7 +1,7 @@
 /**
- * A runner that is killed between the engine that it called and its own outcome: the work runs twice, the
- * second time knowing that, and the engine acts once. Real processes, really killed, so real time under a
- * short lease; everything is waited for by its own sign.
+ * A runner that is killed between its call to an engine and its own outcome. The work runs twice, the second attempt
+ * knows that, and the engine acts once. Real processes are really killed, so this takes real time with a short lease.
+ * The test waits for each event, not for a fixed time.
  */
 import { once } from "node:events";
 import type { Server } from "node:http";
@@ -20,7 +20,7 @@ import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 import type { RunnerOrder } from "./runner.js";
 
-/** Short, for its end is waited for; long enough for a busy machine to renew it. */
+/** Short, because the test waits for its end; long enough for a busy machine to renew it. */
 const LEASE_MS = 3000;
 const STORIES = [
   ["over HTTP", "careful"],
@@ -29,17 +29,17 @@ const STORIES = [
 ] as const;
 type Way = (typeof STORIES)[number][0];
 
-/** An engine that charges once for each idempotency key, and gives the same receipt when asked again. */
+/** An engine that charges once for each idempotency key, and returns the same receipt for repeated requests. */
 interface ChargingEngine {
   readonly url: string;
-  /** Which keys somebody was charged under, in order. */
+  /** The keys of all charges, in order. */
   readonly charges: readonly string[];
-  /** Every request, repeats included. */
+  /** Every request, with repeats. */
   readonly requests: readonly string[];
   close(): void;
 }
 
-/** What came of one killed runner. */
+/** The outcome of one killed runner. */
 interface Story {
   readonly key: string;
   readonly killed: Report;

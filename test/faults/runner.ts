@@ -1,6 +1,6 @@
 /**
- * A program that does the work of a run: it saves how far it is, has an engine charge somebody, and reports
- * in lines of JSON. Told to, it stops between the engine's answer and its outcome, to be killed there.
+ * A program that does the work of a run: it saves a checkpoint, calls an engine that charges a customer, and reports in
+ * lines of JSON. On request it hangs between the engine's response and its outcome, to be killed there.
  */
 import { writeSync } from "node:fs";
 import { engineClient } from "../../infra/local/engine-client.js";
@@ -8,26 +8,26 @@ import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient, Run } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 
-/** What the program is told. */
+/** The program's instructions. */
 export interface RunnerOrder {
-  /** Where the locks are: a service, or a table. */
+  /** The address of the locks: a service, or a table. */
   readonly locks: { readonly url: string } | { readonly endpoint: string; readonly tableName: string };
   readonly key: string;
   readonly leaseMs: number;
-  /** Where somebody is charged; one charge for each idempotency key. */
+  /** The URL of the engine, which charges once for each idempotency key. */
   readonly engine: string;
-  /** `forgetful`: gives the engine a key of this attempt's own, and doesn't look at the checkpoint. */
+  /** `forgetful`: sends the engine a key of this attempt's own, and ignores the checkpoint. */
   readonly manner: "careful" | "forgetful";
-  /** What it is to do once the engine has answered. */
+  /** The program's action after the engine has answered. */
   readonly then: "hang" | "finish";
 }
 
 const order = JSON.parse(process.argv[2] ?? "") as RunnerOrder;
-/** Which lease it runs under: nobody but the wire is told. */
+/** The run's leaseId, taken from the wire because the API doesn't expose it. */
 let leaseId: string | undefined;
 const locks = open();
 
-// The first request of a process takes its time; a short lease has none for that.
+// The first request of a process is slow, and a short lease leaves no time for that.
 await Promise.all([locks.health(), fetch(order.engine).then((response) => response.text())]);
 
 const { key, leaseMs } = order;
@@ -68,7 +68,7 @@ function open(): LockClient {
   return createLockClient({ url: order.locks.url, owner: "runner", fetch: noting });
 }
 
-/** At once and whole: it may be killed right after. */
+/** Writes synchronously and completely, because it may be killed right after. */
 function report(event: string, members: object): void {
   writeSync(1, `${JSON.stringify({ event, ...members })}\n`);
 }

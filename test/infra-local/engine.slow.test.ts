@@ -1,4 +1,4 @@
-/** Engines: which one runs, that it answers, and that it never outlives who started it. */
+/** Engines: the choice of the engine, a check that it answers, and proof that it never outlives its parent process. */
 import { DescribeTableCommand, DescribeTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -115,7 +115,7 @@ describe("an external engine", () => {
   });
 });
 
-/** The line that is said of what can't start. */
+/** The error message of a failed start. */
 async function refusalOf(start: Promise<unknown>): Promise<string> {
   const error = await start.then(
     () => expect.fail("it started"),
@@ -125,7 +125,7 @@ async function refusalOf(start: Promise<unknown>): Promise<string> {
   return (error as StartError).message;
 }
 
-/** A process of its own that starts an engine, tells of it, and goes on with `then`. */
+/** A process that starts an engine, reports it, and continues with `then`. */
 function parentOfAnEngine(then: string, { detached = false } = {}) {
   const script = `
     const { startEngine } = await import(${JSON.stringify(ENGINE_MODULE)});
@@ -137,7 +137,7 @@ function parentOfAnEngine(then: string, { detached = false } = {}) {
   return { child, engine };
 }
 
-/** The processes of a group that run: not those that ended and were not yet asked how. */
+/** The running processes of a group, without zombies. */
 function living(groupId: number): readonly number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -180,7 +180,7 @@ async function answers(endpoint: string): Promise<boolean> {
   }
 }
 
-/** Polls: how another process ends can't be awaited. */
+/** Polls, because the exit of an unrelated process can't be awaited. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await delay(10);
 }

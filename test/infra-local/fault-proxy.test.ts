@@ -1,4 +1,4 @@
-/** The proxy that tests put in front of an engine does what they order, and counts what AWS would charge. */
+/** The fault proxy in front of an engine does what tests plan, and counts what AWS would charge. */
 import { GetItemCommand, ListTablesCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** The local gateway does what API Gateway does, as far as a function and its callers can tell. */
+/** The local gateway behaves like API Gateway, as far as a function and its callers can tell. */
 import type { APIGatewayProxyEventV2WithIAMAuthorizer, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
@@ -21,12 +21,12 @@ async function serve(handler: GatewayOptions["handler"], options: Partial<Gatewa
   return gateway;
 }
 
-/** A gateway whose function answers with the event it was given. */
+/** A gateway whose function returns its event. */
 function echo(options: Partial<GatewayOptions> = {}): Promise<Gateway> {
   return serve(async (event) => ({ statusCode: 200, body: JSON.stringify(event) }), options);
 }
 
-/** A function that answers when it is told to, and tells when it was called. */
+/** A function that reports its call, and returns when the test lets it. */
 function gate() {
   let open!: (result: APIGatewayProxyStructuredResultV2) => void;
   let call!: () => void;
@@ -45,7 +45,7 @@ interface Sent {
   readonly body?: string | Buffer;
 }
 
-/** Through node:http, which sends paths and headers as they are given. */
+/** Sends with node:http, which doesn't change paths and headers. */
 async function send({ port }: Gateway, path: string, { method = "GET", headers = {}, body }: Sent = {}) {
   const outgoing = httpRequest({ host: "127.0.0.1", port, path, method, headers, agent: false }).end(body);
   const [reply] = await once(outgoing, "response");

@@ -1,4 +1,4 @@
-/** `npm start` as a person meets it: what it prints, that what it prints works, and how it ends. */
+/** `npm start` for a user: its output, proof that the printed commands work, and its exit. */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ afterEach(() => {
   running.clear();
 });
 
-/** Starts it with an environment that says nothing but this. */
+/** Starts it with an environment that contains nothing but this. */
 function start(env: Readonly<Record<string, string>>): Running {
   const inherited = Object.fromEntries(["PATH", "HOME", "TMPDIR"].map((name) => [name, process.env[name]]));
   const child = spawn(process.execPath, ["--import", "tsx", START], {
@@ -35,7 +35,7 @@ function start(env: Readonly<Record<string, string>>): Running {
   return child;
 }
 
-/** What it printed once it serves. */
+/** Returns the output up to the point where it serves. */
 async function greeting(child: Running): Promise<string> {
   let printed = "";
   for await (const chunk of child.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
@@ -45,7 +45,7 @@ async function greeting(child: Running): Promise<string> {
   throw new Error(`It ended: ${printed} ${await text(child.stderr)}`);
 }
 
-/** How it ends, by its exit code and what it said on stderr. */
+/** Waits for the end and returns the exit code and stderr. */
 async function ended(child: Running) {
   const [[code], stderr] = await Promise.all([once(child, "exit"), text(child.stderr)]);
   return { code: code as number | null, stderr };
@@ -87,7 +87,7 @@ describe("npm start", () => {
     const addresses = [...printed.matchAll(/(?:serves|at) (http:\/\/[\d.:]+)/g)].map(([, url]) => url!);
     const end = ended(child);
     child.kill(signal);
-    child.kill(signal); // As under npm, where it comes from the terminal and from npm.
+    child.kill(signal); // As under npm: the signal comes from the terminal and from npm.
     expect(await end).toEqual({ code: 0, stderr: "" });
     for (const url of addresses) await expect(fetch(url)).rejects.toThrow("fetch failed");
   });
@@ -101,7 +101,7 @@ describe("npm start", () => {
     let printed = "";
     for await (const chunk of npm.stdout.setEncoding("utf8")) {
       printed += String(chunk);
-      if (printed.includes("Ctrl-C")) npm.kill("SIGKILL"); // The output ends when the service has, too.
+      if (printed.includes("Ctrl-C")) npm.kill("SIGKILL"); // The output ends when the service has exited, too.
     }
     const [, url = ""] = /serves (\S+)/.exec(printed) ?? [];
     await expect(fetch(url)).rejects.toThrow("fetch failed");

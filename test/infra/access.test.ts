@@ -1,4 +1,4 @@
-/** Rights that are given: which calls a policy lets through and which it stops, asked of the policy that would be deployed. */
+/** Grants: the calls that a policy allows and denies, evaluated on the policy that would be deployed. */
 import type { Template } from "aws-cdk-lib/assertions";
 import { ArnPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
@@ -17,7 +17,7 @@ import { synthesizeOwn } from "./synthesize.js";
 const ROUTE_KEYS = Object.keys(ROUTES) as (keyof typeof ROUTES)[];
 const isAdmins = (routeKey: keyof typeof ROUTES): boolean => DUTIES[ROUTES[routeKey]] === "admin";
 
-/** A stack whose function `Shop` is given rights, and the function's environment. */
+/** A stack whose function `Shop` gets grants, and the function's environment. */
 function grantTo(grant: (service: LockService, shop: LambdaFunction) => unknown, propsFor: (stack: Stack) => object = () => ({})) {
   const template = synthesizeOwn(propsFor, (service, stack) => {
     const code = Code.fromInline("exports.handler = async () => {}");
@@ -34,7 +34,7 @@ function environmentOf(template: Template): Record<string, unknown> {
   return shop.Properties.Environment?.Variables ?? {};
 }
 
-/** The call to a route for a key, as the gateway names it to IAM. */
+/** The resource of a call to a route for a key, as the gateway names it to IAM. */
 function callOf(routeKey: string, key: string): string {
   const [method, path] = routeKey.split(" ") as [string, string];
   return `/$default/${method}${path.replace("{key}", key).replace("{leaseId}", "0199d3c1-0000-7000-8000-000000000000")}`;

@@ -1,4 +1,7 @@
-/** The API before the functions: nobody gets in without an authorizer, each route ends at the function of its duty, and no log has a path. */
+/**
+ * The API in front of the functions: every route has an authorizer, each route invokes the function of its duty, and no
+ * log contains a path.
+ */
 import { Template } from "aws-cdk-lib/assertions";
 import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
@@ -150,7 +153,7 @@ describe("the API", () => {
   });
 });
 
-/** What `Fn::Join` puts together, with the references' names in it. */
+/** The result of `Fn::Join`, with the names of references in it. */
 function joined(value: unknown): string {
   return String(
     (value as { "Fn::Join": [string, unknown[]] })["Fn::Join"][1].map((part) =>
@@ -159,7 +162,7 @@ function joined(value: unknown): string {
   );
 }
 
-/** What the gateway names as source when it invokes for a route: stage, method and path, or stage and `$default`. */
+/** The source ARN that the gateway uses to invoke for a route: stage, method and path, or stage and `$default`. */
 function invocationSource(routeKey: string): string {
   const [method, path] = routeKey.split(" ");
   return path === undefined ? `/$default/${routeKey}` : `/$default/${method === "ANY" ? "*" : method}${path}`;

@@ -1,4 +1,4 @@
-/** The CDK app as `cdk` runs it: a stack for each stage, in silence. */
+/** The CDK app as `cdk` runs it: a stack for each stage, without output. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

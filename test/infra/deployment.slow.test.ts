@@ -1,4 +1,7 @@
-/** The functions as synthesized, not as written: their bundle behind the gateway, every route at the function where the stack has it, held to the whole API. */
+/**
+ * The functions as synthesized, not as in the sources: their bundle behind the gateway, every route at its function in
+ * the stack, tested for conformance with the whole API.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DUTIES, ROUTES } from "../../lambda/routes.js";
 import { conformance } from "../e2e/conformance.js";

@@ -1,7 +1,6 @@
 /**
- * A synthesized stack, run on localhost: its functions' code from its assets, in a process each and with
- * the environment that the template gives them, behind the local gateway, each route at the function at
- * which the template has it end.
+ * A synthesized stack, run on localhost: the functions' code from its assets, each in its own process with its
+ * environment from the template, behind the local gateway. Each route invokes its function in the template.
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -12,29 +11,29 @@ import { pathToFileURL } from "node:url";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { startGateway } from "../../infra/local/gateway.js";
 
-/** A stack that runs. */
+/** A running stack. */
 export interface Deployment {
   readonly url: string;
-  /** How many requests each function answered, by its logical id. */
+  /** The number of requests that each function answered, by its logical id. */
   readonly answered: ReadonlyMap<string, number>;
-  /** What the functions wrote to their log, a line each. */
+  /** The functions' log, line by line. */
   readonly log: readonly string[];
   close(): Promise<void>;
 }
 
 interface Template {
-  // Whatever the resource has.
+  // The properties depend on the resource.
   readonly Resources: Readonly<Record<string, { readonly Type: string; readonly Properties: any }>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what was made
 }
 
-/** What Lambda's runtime does, less everything else that it does. */
+/** The part of Lambda's runtime that is needed here. */
 const RUNTIME = `
   const { handler } = await import(process.argv[1]);
   process.on("message", async ({ id, event }) => process.send({ id, result: await handler(event) }));
   process.on("disconnect", () => process.exit());
   process.send({ ready: true });`;
 
-/** Runs the only stack in `assembly`, a directory that `cdk synth` made, with `variables` in place of what AWS would say. */
+/** Runs the only stack in `assembly`, a directory that `cdk synth` made, with `variables` instead of AWS's values. */
 export async function deployHere(assembly: string, variables: Readonly<Record<string, string>>): Promise<Deployment> {
   const [name] = readdirSync(assembly).filter((file) => file.endsWith(".template.json"));
   const { Resources } = JSON.parse(readFileSync(join(assembly, name!), "utf8")) as Template;

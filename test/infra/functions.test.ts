@@ -1,4 +1,4 @@
-/** The three functions and their roles: who may do what to the table, and what keeps a crowd from the holders. */
+/** The three functions and their roles: their rights on the table, and the limits that protect holders from a crowd. */
 import { Template } from "aws-cdk-lib/assertions";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
@@ -21,9 +21,9 @@ import type { Statement } from "./resources.js";
 import { all, functionOf, only, statementsOf } from "./resources.js";
 import { synthesize, synthesizeOwn } from "./synthesize.js";
 
-/** After a wait, a call to the table that is answered at its second attempt. */
+/** A call to the table after a wait, with a response to its second attempt. */
 const ANSWER_MS = 2 * TABLE_CALLS.requestHandler.requestTimeout;
-/** For how long an HTTP API waits for a function. */
+/** The time for which an HTTP API waits for a function. */
 const GATEWAY_TIMEOUT_MS = 30_000;
 
 const INSPECT = "GET /v1/locks/{key}";
@@ -77,7 +77,7 @@ describe("each function", () => {
   });
 });
 
-/** A clock that stands still, and counts the requests that wait for it. */
+/** A stopped clock that counts the requests waiting on it. */
 class CountingClock extends VirtualClock {
   pauses = 0;
 
@@ -91,7 +91,10 @@ describe("requests that would wait", () => {
   const WAITERS = 200;
   const WAIT = { prefer: "wait=5" };
 
-  /** Two hundred waiters for one run, for a lock each and for news of a key each: their answers, and how often one of them paused. */
+  /**
+   * Two hundred waiters for one run, for a lock each, and for a change of a key each. Returns their responses, and the
+   * number of pauses.
+   */
   async function crowdBefore(made: Template) {
     const clock = new CountingClock();
     const { Variables } = functionOf(made, "acquire")[1].Properties.Environment as { Variables: Environment };

@@ -1,4 +1,4 @@
-/** The construct's options: which tables are fit for locks, and that two services never share anything. */
+/** The construct's options: the tables that are suitable for locks, and the separation of two services. */
 import { App, NestedStack, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { AttributeType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-dynamodb";
@@ -125,7 +125,7 @@ describe("two services", () => {
     app.synth();
     for (const stack of [dev!, prod!]) {
       const named = JSON.stringify(Template.fromStack(stack).toJSON()).match(/"(?:TableName|FunctionName|LogGroupName|RoleName)":"/g);
-      expect(named).toBeNull(); // Without a name of its own CloudFormation makes one, of the stack's.
+      expect(named).toBeNull(); // Without a name, CloudFormation derives one from the stack's.
     }
     expect([dev, prod].map((stack) => serviceOf(Template.fromStack(stack!)))).toEqual([
       expect.stringMatching(/^holdfast-dev-Locks-[0-9A-F]{8}$/),

@@ -1,4 +1,7 @@
-/** Alarms, dashboard and saved query: on metrics that the functions really write, and never on what a lock answers every day. */
+/**
+ * Alarms, dashboard and saved query: they use metrics that the functions really write, and no alarm fires on everyday
+ * answers of a lock.
+ */
 import { Template } from "aws-cdk-lib/assertions";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** cdk-nag's packs over the stack: nothing found but what is acknowledged, and each acknowledgement with its reason. */
+/** cdk-nag's packs on the stack: no findings except acknowledged ones, and each acknowledgement has its reason. */
 import { App, Stack, Validations } from "aws-cdk-lib";
 import { AttributeType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AwsSolutionsChecks, ServerlessChecks } from "cdk-nag";
@@ -12,7 +12,7 @@ import "./synthesize.js";
 const outdir = mkdtempSync(join(tmpdir(), "holdfast-nag-"));
 afterAll(() => rmSync(outdir, { recursive: true }));
 
-/** Checks the app; says what was found. */
+/** Checks the app and returns the findings. */
 function findings(fill: (app: App) => unknown): string {
   const app = new App({ outdir: mkdtempSync(join(outdir, "app-")) });
   fill(app);

@@ -1,10 +1,10 @@
-/** A template's resources, and what a policy of IAM allows: for tests that read what would be deployed. */
+/** A template's resources, and evaluation of IAM policies, for tests that read the template to be deployed. */
 import type { Template } from "aws-cdk-lib/assertions";
 import { expect } from "vitest";
 
 /** A resource of a template. */
 export interface Resource {
-  // Whatever the resource has.
+  // The properties depend on the resource.
   readonly Properties: Readonly<Record<string, any>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what was made
   readonly [attribute: string]: unknown;
 }
@@ -29,32 +29,32 @@ export function only(template: Template, type: string): [logicalId: string, reso
   return found[0]!;
 }
 
-/** The function of a duty. */
+/** The function with a duty. */
 export function functionOf(template: Template, duty: string): [logicalId: string, resource: Resource] {
   const found = all(template, "AWS::Lambda::Function").filter(([id]) => id.toLowerCase().startsWith(`locks${duty}`));
   expect(found, duty).toHaveLength(1);
   return found[0]!;
 }
 
-/** What the roles' own policies allow, by role. */
+/** The statements of the role's own policies. */
 export function statementsOf(role: Resource): Statement[] {
   const policies = (role.Properties["Policies"] ?? []) as { PolicyDocument: { Statement: Statement[] } }[];
   return policies.flatMap((policy) => policy.PolicyDocument.Statement);
 }
 
-/** What was attached to roles beside: grants. */
+/** The statements of policies attached to roles: grants. */
 export function grantedStatements(template: Template): Statement[] {
   return all(template, "AWS::IAM::Policy").flatMap(
     ([, policy]) => (policy.Properties["PolicyDocument"] as { Statement: Statement[] }).Statement,
   );
 }
 
-/** The end of each ARN of an API that a statement names: stage, method and path. */
+/** The ends of the API ARNs in a statement: stage, method and path. */
 export function pathsOf({ Resource }: Statement): string[] {
   return [Resource].flat().map((arn) => (arn as { "Fn::Join": [string, unknown[]] })["Fn::Join"][1].at(-1) as string);
 }
 
-/** IAM's ArnLike within one part of an ARN: `*` is any run of characters, slashes too. */
+/** IAM's ArnLike within one part of an ARN: `*` matches any characters, including slashes. */
 export function arnLike(pattern: string, source: string): boolean {
   const literals = pattern.split("*").map((literal) => literal.replace(/[$.{}/]/g, "\\$&"));
   return new RegExp(`^${literals.join(".*")}$`).test(source);

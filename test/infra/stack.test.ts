@@ -1,4 +1,4 @@
-/** The deployed stack: what its table must be for the locks to be safe, and where it says that all is. */
+/** The deployed stack: the properties of its table that safety needs, and its outputs. */
 import { readFileSync } from "node:fs";
 import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";

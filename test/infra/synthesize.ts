@@ -1,4 +1,4 @@
-/** Stacks as `cdk synth` makes them: with the context of cdk.json, the functions' code as it is now, into a directory of their own. */
+/** Stacks as `cdk synth` makes them: with the context of cdk.json and the current code of the functions, into their own directory. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,13 +17,13 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 await bundleFunction();
 
-/** The context of cdk.json: what the deployed stack is made with. */
+/** The context of cdk.json, with which the deployed stack is made. */
 export function cdkContext(): Record<string, unknown> {
   const cdkJson = JSON.parse(readFileSync(join(ROOT, "cdk.json"), "utf8")) as { context: Record<string, unknown> };
   return cdkJson.context;
 }
 
-/** An app as cdk.json has it. */
+/** An app with cdk.json's context. */
 export function newApp(): App {
   return new App({ outdir: assemblyDirectory(), context: cdkContext() });
 }
@@ -36,7 +36,7 @@ export function synthesize(): HoldfastStack {
   return stack;
 }
 
-/** A stack of somebody's own with a lock service in it, and whatever else `others` puts there. */
+/** A user's own stack with a lock service in it, and the additions of `others`. */
 export function synthesizeOwn(
   propsFor: (stack: Stack) => LockServiceProps,
   others: (service: LockService, stack: Stack) => void = () => undefined,
@@ -48,15 +48,15 @@ export function synthesizeOwn(
   return Template.fromStack(stack);
 }
 
-/** What a run of the app came to. */
+/** The outcome of a run of the app. */
 export interface AppRun {
   readonly status: number | null;
   readonly stderr: string;
-  /** Where the templates and assets are. */
+  /** The directory of the templates and assets. */
   readonly directory: string;
 }
 
-/** Runs infra/app.ts as `cdk` does. Of the environment it gets the path alone: no credentials, and no home to find them in. */
+/** Runs infra/app.ts as `cdk` does. Its environment has only the path: no credentials, and no home directory to find them in. */
 export function runApp(options: { context?: Record<string, unknown> }): AppRun {
   const directory = assemblyDirectory();
   const context = { ...cdkContext(), ...options.context };
@@ -65,7 +65,7 @@ export function runApp(options: { context?: Record<string, unknown> }): AppRun {
   return { status, stderr, directory };
 }
 
-/** Removed after the test that asks for it, or after the file that does outside of its tests. */
+/** A directory that is removed after the current test, or after the current file if called outside of a test. */
 function assemblyDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-synth-"));
   const remove = (): void => rmSync(directory, { recursive: true });

@@ -1,4 +1,4 @@
-/** The largest answers there can be, of the largest keys that the service lets callers make: far below the 6 MB of a Lambda function's answer. */
+/** The largest possible answers, about the largest keys that callers can create: far below Lambda's limit of 6 MB. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
@@ -7,7 +7,7 @@ import { ACQUIRE, directService } from "../support/direct-service.js";
 
 const LAMBDA_ANSWER_BYTES = 6 * 1024 * 1024;
 const KEYS = Array.from({ length: LIMITS.listMax }, (_, index) => `ORDER_${String(index).padStart(3, "0")}`);
-/** Legal, and six bytes each as JSON. */
+/** A legal character that takes six bytes as JSON. */
 const owner = "\u0001".repeat(LIMITS.ownerChars);
 const bytesOf = (text: string): number => Buffer.byteLength(text);
 
@@ -37,7 +37,7 @@ it("a refusal names all holders where they are few, and nothing is left out", as
 });
 
 describe("a page of held keys", () => {
-  /** As many of the largest keys as one page may name. */
+  /** As many of the largest keys as one page may list. */
   const full: LockStore = {
     ...store,
     list: ({ after, max }) => {

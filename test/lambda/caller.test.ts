@@ -1,4 +1,4 @@
-/** Who a request is from: what the route's authorizer vouched for, and nothing that the request says itself. */
+/** The caller of a request: the identity that the route's authorizer vouched for. Nothing in the request itself counts. */
 import { describe, expect, it } from "vitest";
 import { callerOf } from "../../lambda/caller.js";
 import { ACQUIRE, directService, RELEASE, RENEW } from "../support/direct-service.js";

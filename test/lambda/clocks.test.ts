@@ -1,6 +1,6 @@
 /**
- * The two clocks of a request, the function's and the gateway's: each decision takes the one whose
- * error is safe. A control beside each shows that the other clock would have decided otherwise.
+ * The two clocks of a request, the function's and the gateway's: each decision uses the clock whose error is safe. A
+ * control beside each shows that the other clock would have decided otherwise.
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
@@ -22,10 +22,10 @@ import {
 const LEASE_MS = 10_000;
 const MARGIN_MS = takeoverMarginMs(LEASE_MS);
 const OFF_MS = 5_000;
-/** Which of the two clocks is ahead by {@link OFF_MS}. */
+/** The clock that is ahead by {@link OFF_MS}. */
 const AHEAD = [["the function's"], ["the gateway's"]] as const;
 
-/** A service whose clocks are apart; both stand at `nowMs` and, the one that is ahead, `OFF_MS` later. */
+/** A service whose clocks differ: one reads `nowMs`, the other is `OFF_MS` ahead. */
 function apart(ahead: (typeof AHEAD)[number][0]) {
   const service = directService();
   const { clock } = service;
@@ -59,12 +59,12 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
     const first = await askBoth(ACQUIRE, leaseId, { leaseMs: LEASE_MS });
     const untilMs = latestMs() + LEASE_MS;
 
-    // By the later clock it is over.
+    // By the latest clock it has expired.
     await clock.advance(LEASE_MS);
     expect(latestMs()).toBe(untilMs);
     const still = await askBoth(CHECK, leaseId);
     expect([still.status, still.body.remainingMs]).toEqual([200, 0]);
-    // By the earlier clock it is over, too; and by the later one its margin.
+    // Now it has expired by the earliest clock too, and its margin is over by the latest.
     await clock.advance(OFF_MS);
     expect((await askBoth(RENEW, leaseId)).body.reason).toBe("expired");
     const refused = await askBoth(ACQUIRE, newId());
@@ -87,7 +87,10 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
 
 describe("clocks that disagree too much", () => {
   const guardMs = DEFAULTS.clockGuardMs;
-  /** Of a lease of the default length just granted: by a clock an hour ahead it has run out, by the other it lives. */
+  /**
+   * The expected ending of a lease of the default length that was just granted: by a clock an hour ahead it has
+   * expired, by the other it is alive.
+   */
   const endedBy = (offMs: number): string => (offMs > DEFAULTS.leaseMs ? "unknown" : "released");
 
   it.each([guardMs + 1, -guardMs - 1, 3_600_000])("decide nothing: 503 clock-skew, definite (%i ms apart)", async (offMs) => {

@@ -1,4 +1,4 @@
-/** The function, put together: what it takes from its environment, and where its lines go. */
+/** The composed function: its environment variables, and the destination of its log lines. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { compose } from "../../lambda/compose.js";

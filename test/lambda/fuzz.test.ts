@@ -1,6 +1,6 @@
 /**
- * Junk, by the hundreds: whatever arrives, the answer is a small JSON document, no answer is a failure
- * of ours, and none names a lease that the request didn't name (all of it checked in support/reply.ts).
+ * Hundreds of malformed requests: for any request, the answer is a small JSON document, no answer is a failure of the
+ * service, and none names a lease that the request didn't name (support/reply.ts checks all of it).
  */
 import fc from "fast-check";
 import { request } from "node:http";
@@ -20,7 +20,7 @@ import type { Reply } from "../support/reply.js";
 let service: HttpService;
 beforeAll(async () => {
   service = await serve();
-  // Somebody's lease, which no answer may name.
+  // Another caller's lease, which no answer may name.
   await service.send("PUT", `/v1/locks/ORDER_1/leases/${leaseIdAt(service.clock.wallMs())}`, {
     body: { leaseMs: 86_400_000 },
     as: "holder",
@@ -118,15 +118,15 @@ interface Sent {
   readonly path: string;
   readonly body: string | undefined;
 }
-/** What nobody would send. */
+/** Requests that no client would send. */
 const junk = fc.record<Sent>({ method, path: junkPath, body: junkBody });
-/** Ids of leases that may come to hold something: few that are met often, and many that are new. */
+/** Lease ids that may come to hold: a few that are frequent, and many that are new. */
 const usedLeaseId = fc
   .oneof(fc.nat(5), fc.nat(1_000))
   .map((order) => leaseIdFrom(service.clock.wallMs(), Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, order >> 8, order)));
-/** Ids that come an hour late. */
+/** Ids that are an hour old. */
 const longOverLeaseId = fc.nat(9).map((order) => leaseIdAt(service.clock.wallMs() - 3_600_000 - order));
-/** What somebody might send who means it, or nearly. */
+/** Requests that a client might send, correct or nearly so. */
 const nearlyRight = fc
   .record({
     routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, START, START, CONCLUDE, ...Object.keys(ROUTES)),
@@ -165,7 +165,7 @@ const nearlyRight = fc
     return { method: verb, path: path.replace("{key}", key).replace("{leaseId}", leaseId), body: sent };
   });
 
-/** Sends the path as it is: `fetch` would put it right. */
+/** Sends the path unchanged; `fetch` would normalize it. */
 async function sendRaw(to: string, { method, path, body }: Sent, headers: Readonly<Record<string, string>>): Promise<Reply> {
   const { hostname, port } = new URL(to);
   const sent = request({ hostname, port, path, method, headers });
@@ -194,11 +194,11 @@ describe("junk over HTTP", () => {
       expect(reply.status).toBeLessThan(500);
       const encodedPath = path.split("?", 1)[0] ?? "";
       const route = matchRoute(sent.method, encodedPath);
-      // What can't be decoded is refused by the gateway itself, before the service.
+      // The gateway itself refuses paths that can't be decoded, before the service.
       if (route) checkReply(route.routeKey, reply, `${decodeURIComponent(encodedPath)} ${path} ${body ?? ""}`);
     });
     await fc.assert(property, { numRuns: 1000 });
-    // What was sent got everywhere, and not only to the first check.
+    // The requests reached all parts of the service, and not only the first check.
     expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 204, 400, 404, 405, 409, 410, 415, 422, 423]));
   });
 });

@@ -1,4 +1,4 @@
-/** The handler on its own: which part of an event counts, and what becomes of what goes wrong inside. */
+/** The handler on its own: the parts of an event that it uses, and its handling of internal errors. */
 import { describe, expect, it } from "vitest";
 import { createHandler } from "../../lambda/handler.js";
 import type { HttpEvent } from "../../lambda/http.js";
@@ -20,7 +20,7 @@ import {
   START,
 } from "../support/direct-service.js";
 
-/** A store that throws `error`, whatever it is asked. */
+/** A store that fails every call with `error`. */
 function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
@@ -136,7 +136,7 @@ describe("an event", () => {
   });
 });
 
-/** Events of other kinds, as AWS documents them, less what says nothing here. */
+/** Events of other kinds, as AWS documents them, without irrelevant members. */
 const FOREIGN: readonly (readonly [kind: string, event: unknown])[] = [
   ["nothing", undefined],
   ["null", null],

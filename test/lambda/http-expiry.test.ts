@@ -1,4 +1,4 @@
-/** What becomes of leases whose holder is not heard of: over HTTP, with a clock that is turned. */
+/** Leases of holders that went silent: over HTTP, with a clock that the test advances. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -15,7 +15,7 @@ let keys = 0;
 const newId = (): string => leaseIdAt(service.clock.wallMs());
 const path = (key: string, leaseId: string): string => `/v1/locks/${key}/leases/${leaseId}`;
 
-/** A holder of a key of its own, who is never heard of again. */
+/** A holder of its own key that crashes. */
 async function crashed(): Promise<{ key: string; url: string; fencingToken: number }> {
   const key = `CRASHED_${++keys}`;
   const url = path(key, newId());

@@ -1,18 +1,18 @@
-/** A look at a key that waits for a change: `GET /v1/locks/{key}` with `If-None-Match` and `Prefer: wait`. */
+/** Inspecting a key and waiting for a change: `GET /v1/locks/{key}` with `If-None-Match` and `Prefer: wait`. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { HttpService } from "../support/http-service.js";
 import { serve } from "../support/http-service.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
-/** After a change, a look is due within this. */
+/** The time within which a change is noticed. */
 const NOTICED_MS = 400;
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
 
-/** A key that is held and was looked at. */
+/** A key that is held and was inspected. */
 async function seen() {
   const leaseId = leaseIdAt(service.clock.wallMs());
   const key = `WATCHED_${leaseId.slice(-12)}`;

@@ -1,4 +1,4 @@
-/** `POST L/mode` over HTTP, row by row: who becomes the writer or a reader, and what everybody else is told. */
+/** `POST L/mode` over HTTP, row by row: upgrades and downgrades, and the answers to all other callers. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -158,7 +158,7 @@ describe("a token that is not the lease's", () => {
     expect(told(await upgrade(reader))).toEqual([409, "token-mismatch"]);
     expect((await get(reader.url)).body).toEqual(again.body);
     expect((await put(key, SHARED)).status).toBe(201);
-    // And the control: with the token that it has now it would be one, were it alone.
+    // Control: with its present token and alone, it would become the writer.
     const alone = await put(freshKey(), SHARED);
     expect((await change(alone, "exclusive", alone.body.fencingToken)).status).toBe(200);
   });

@@ -1,4 +1,4 @@
-/** Readers and writers over HTTP: who holds beside whom, and what may be seen of them. */
+/** Readers and writers over HTTP: their compatibility, and their visible fields. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

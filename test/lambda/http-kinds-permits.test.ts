@@ -1,4 +1,4 @@
-/** Semaphores over HTTP: as many permits as the limit, whoever holds them, and crashed holders' come back. */
+/** Semaphores over HTTP: as many permits as the limit, for any holders, and the permits of crashed holders come back. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -150,7 +150,7 @@ describe("the limit", () => {
 });
 
 describe("a race for permits", () => {
-  /** Twelve PUTs at once for a key of `limit` permits. */
+  /** Twelve concurrent PUTs for a key of `limit` permits. */
   async function racing(key: string, limitOf: (index: number) => number): Promise<number> {
     const asked = await Promise.all(Array.from({ length: 12 }, (_, index) => put(key, { limit: limitOf(index) })));
     return asked.filter(({ status }) => status === 201).length;

@@ -1,4 +1,4 @@
-/** Kinds of locks that can't be asked for, over HTTP: 400, naming the field and the rule. */
+/** Invalid kinds of locks over HTTP: 400, naming the field and the rule. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

@@ -1,4 +1,4 @@
-/** Scopes over HTTP: one request's levels hold together, whoever of the namespace asks, and nobody else gets in. */
+/** Scopes over HTTP: the holds of one request are compatible, for any principal of the namespace, and exclude everyone else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -14,7 +14,7 @@ const LEASE_MS = 20_000;
 const SCOPE = "trace-4bf92f3577b34da6a3ce929d0e0e4736";
 const { freshKey, newId, put, get, post, release } = kindsOn(() => service, "CART");
 
-/** Two levels: the outer of 20 s by the gateway's own caller, the inner of 40 s by another principal. */
+/** Two reentrant holds: the outer of 20 s by the gateway's own caller, the inner of 40 s by another principal. */
 async function nested(): Promise<{ readonly key: string; readonly outer: Asked; readonly inner: Asked }> {
   const key = freshKey();
   const outer = await put(key, { scope: SCOPE, leaseMs: LEASE_MS, owner: "outer" });

@@ -1,4 +1,4 @@
-/** What strangers get of leases of every kind: 403 in the namespace, nothing out of it; and what nobody is ever shown. */
+/** Strangers' access to leases of every kind: 403 in the same namespace, nothing outside of it; and the fields that no caller ever sees. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Reply } from "../support/reply.js";
 import type { EventParts } from "../support/http-event.js";
@@ -39,7 +39,7 @@ describe("whoever looks", () => {
     await release(inner.url, "alice-of-accounts");
     await post(`/v1/lock-sets/${setId}/release`, { keys: [other] }, "alice-of-accounts");
 
-    // That a reply has no leaseId but those of its request, the service of the tests checks of every one.
+    // The tests' service checks of every reply that it has no leaseId but those of its request.
     for (const { text, headers } of [...strangers, ...own]) {
       expect(text + JSON.stringify(headers)).not.toContain(SCOPE);
       expect(text + JSON.stringify(headers)).not.toContain("alice");
@@ -47,7 +47,7 @@ describe("whoever looks", () => {
     const logged = JSON.stringify(service.lines);
     expect(service.lines.length).toBeGreaterThan(10);
     for (const secret of [SCOPE, setId, outer.leaseId, inner.leaseId]) expect(logged).not.toContain(secret);
-    // Control: the log does tell who it was, and the leases from one another.
+    // Control: the log does identify callers, and distinguishes leases.
     expect(logged).toContain("alice-of-accounts");
     expect(new Set(service.lines.map(({ lease }) => lease)).size).toBeGreaterThan(3);
   });
@@ -84,7 +84,7 @@ describe("another namespace", () => {
     const body = { scope: SCOPE, limit: 2, permits: 2 };
     const held = await service.ask(ACQUIRE, { leaseId, body });
     expect(held.status).toBe(201);
-    // Control: in the namespace it is in the way, and the scope a way in.
+    // Control: within the namespace the lease excludes others, and the scope gives access.
     expect(told(await service.ask(ACQUIRE, namedAs(BOB, { leaseId: service.newId(), body: { limit: 2 } })))).toEqual([423, "locked"]);
     const inside = await service.ask(ACQUIRE, namedAs(BOB, { leaseId: service.newId(), body }));
     expect(inside.body.holdCount).toBe(2);

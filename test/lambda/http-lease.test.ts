@@ -1,4 +1,4 @@
-/** One lease over HTTP, from its first PUT to its last DELETE, and what others are told meanwhile. */
+/** One lease over HTTP, from its first PUT to its last DELETE, and the answers to other callers meanwhile. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";

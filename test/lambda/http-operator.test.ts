@@ -1,4 +1,4 @@
-/** What is done to a key from outside of its lease, over HTTP: break, transfer, inspect, list, health. */
+/** Operations on a key from outside of its lease, over HTTP: break, transfer, inspect, list, health. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";

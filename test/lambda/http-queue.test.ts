@@ -1,4 +1,7 @@
-/** The queue over HTTP: `Prefer: wait` gives a place, a release hands over, and whoever comes for its turn is granted. */
+/**
+ * The queue over HTTP: `Prefer: wait` gives a place, a release offers the key to the next waiter, and a waiter that
+ * claims its offer is granted.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

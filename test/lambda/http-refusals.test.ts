@@ -1,4 +1,4 @@
-/** Requests that break a rule, over HTTP: each is told which, by a problem document that names the field. */
+/** Requests that break a rule, over HTTP: a problem document names the field and the rule. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";

@@ -1,4 +1,4 @@
-/** `POST /v1/renewals` over HTTP: many leases' heartbeats in one request, each answered for itself. */
+/** `POST /v1/renewals` over HTTP: the heartbeats of many leases in one request, each with its own answer. */
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
@@ -122,7 +122,7 @@ describe("renewals", () => {
     const refused = await renewals(leases.map(renewalOf));
     expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "leases"]);
     expect((await get(leases[0]!.url)).body.remainingMs).toBe(LEASE_MS - 1_000);
-    // Control: without the last it is taken, and none is left out.
+    // Control: without the last one the request is accepted, and none is left out.
     expect((await renewals(leases.slice(1).map(renewalOf))).status).toBe(200);
     expect((await get(leases[1]!.url)).body.remainingMs).toBe(LEASE_MS);
   });

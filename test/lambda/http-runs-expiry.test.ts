@@ -1,4 +1,4 @@
-/** What becomes of runs whose runner is not heard of, and of outcomes as time goes by: with a clock that is turned. */
+/** Runs of runners that went silent, and the expiry of outcomes: with a clock that the test advances. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -124,7 +124,7 @@ describe("an outcome", () => {
     const { key, url } = await runs.begin(undefined, { body: { keepResultMs: 60_000 } });
     await service.clock.advance(20_000);
     await runs.complete(url, SUCCEEDED);
-    // What a later caller would like changes nothing.
+    // A later caller's option changes nothing.
     await runs.ask(key, { body: { keepResultMs: 3_600_000 } });
     await service.clock.advance(59_999);
     expect((await runs.ask(key)).status).toBe(200);

@@ -1,4 +1,4 @@
-/** The lease of a run over HTTP: renewed, with how far the work got; asked after; given up. */
+/** The lease of a run over HTTP: renewed with a checkpoint, checked, and cancelled. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -100,7 +100,7 @@ describe("a checkpoint", () => {
     const late = await renew(url, { checkpoint });
     expect([...told(late), late.body.reason]).toEqual([410, "lease-lost", "taken"]);
     expect((await runs.look(key)).body.checkpoint).toBe("mine");
-    // Control: it is the lease that was refused, not the checkpoint.
+    // Control: the lease was the reason for the refusal, not the checkpoint.
     expect((await renew(next.url, { checkpoint })).status).toBe(200);
     expect((await runs.look(key)).body.checkpoint).toBe(checkpoint);
   });

@@ -1,4 +1,4 @@
-/** What is seen of runs from outside, over HTTP, and how an operator starts one afresh: look, list, reset. */
+/** Operator calls on runs, over HTTP: inspect, list, and reset, which lets a run start afresh. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -61,7 +61,7 @@ describe("a look at a run", () => {
     expect([...told(reply), reply.body.instance]).toEqual([404, "not-found", `/v1/runs/${key}`]);
     await service.send("DELETE", runs.url(key));
     expect(told(await runs.look(key))).toEqual([404, "not-found"]);
-    // A lock of that key is no run of it.
+    // A lock with that key is not a run.
     await service.send("PUT", `/v1/locks/${key}/leases/${runs.newId()}`);
     expect(told(await runs.look(key))).toEqual([404, "not-found"]);
   });
@@ -119,7 +119,7 @@ describe("a list of runs", () => {
     const rest = await list(`&max=3&cursor=${first.body.cursor}`);
     expect([keysOf(rest), rest.body.cursor]).toEqual([["LIST_d", "LIST_e"], undefined]);
 
-    // Page by page it is the same, however small the pages and whatever is asked for.
+    // Page by page the list is the same, for any page size and filter.
     const found: string[] = [];
     let cursor: string | undefined = "";
     for (let page = 0; cursor !== undefined && page < 20; page++) {

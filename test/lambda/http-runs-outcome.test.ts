@@ -1,4 +1,4 @@
-/** The outcome of a run over HTTP: recorded once, by the lease that holds the run, and told as it was sent. */
+/** The outcome of a run over HTTP: recorded once, by the lease that holds the run, and returned as it was sent. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -62,7 +62,7 @@ describe("an outcome", () => {
 });
 
 describe("a value", () => {
-  /** JSON texts, told apart to the last character. */
+  /** JSON texts that must be preserved to the last character. */
   const VALUES = ["null", "false", "0", '""', "[]", "{}", "-1.5e-7", '"Zoë \\ud83d"', '{"":1,"__proto__":{"a":[]},"constructor":2,"10":3}'];
 
   it.each(VALUES)("%s is replayed as it is, as a result and as an error", async (text) => {
@@ -176,7 +176,7 @@ describe("who holds the run no more", () => {
       };
       await attempt();
       expect((await runs.look(key)).body).toMatchObject({ state: "running", attempt: 2 });
-      // Control: from the lease that holds the run, the very same outcome is recorded.
+      // Control: from the lease that holds the run, the same outcome is recorded.
       expect((await runs.complete(next.url, SUCCEEDED)).status).toBe(200);
       await attempt();
       expect((await runs.ask(key)).body).toEqual({ ...SUCCEEDED, attempt: 2 });

@@ -1,4 +1,4 @@
-/** Requests about runs that break a rule, over HTTP: each is told which, and the run is as it was. */
+/** Requests about runs that break a rule, over HTTP: the answer names the rule, and the run is unchanged. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -20,7 +20,7 @@ const KEEP_RULE = 'must be "forever" or a whole number from 60000 to 31536000000
 const STATE_RULE = 'must be "succeeded" or "failed"';
 const UNKNOWN = "is not a field of this request";
 
-/** How a body is sent to each call. */
+/** The method and URL of each call with a body. */
 const CALLS = {
   start: () => ["PUT", runs.url("RUN_1")],
   renew: () => ["POST", `${run.url}/renew`],

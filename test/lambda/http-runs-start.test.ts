@@ -1,4 +1,4 @@
-/** The start of a run over HTTP: who runs, who is told what came of it, and who may try again. */
+/** The start of a run over HTTP: the caller that runs, the callers that get the outcome, and the callers that may retry. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -43,7 +43,7 @@ describe("a first PUT", () => {
   ])("takes %s for the defaults", async (_what, body) => {
     const { url, reply } = await runs.begin(undefined, { ...(body && { body }) });
     expect([reply.body.leaseMs, reply.body.owner]).toEqual([30_000, ""]);
-    // They are the same start, then.
+    // So they are the same start.
     const again = await service.send("PUT", url, { body: { leaseMs: 30_000, owner: "", keepResultMs: 86_400_000, maxAttempts: 5 } });
     expect(again.status).toBe(200);
   });
@@ -169,7 +169,7 @@ describe("the attempts of a run", () => {
 
 describe("a fingerprint", () => {
   const RUNNING = 409;
-  /** What the first said, what the second says, and how the second is answered while the first runs. */
+  /** The first fingerprint, the second fingerprint, and the second's status while the first runs. */
   const pairs: readonly (readonly [string | undefined, string | undefined, status: number])[] = [
     ["f", "f", RUNNING],
     ["f", "g", 422],

@@ -1,6 +1,6 @@
 /**
- * Requests that wait (`Prefer: wait=N`), over HTTP with a clock that is turned while they do: for the
- * outcome of another's run, or for news of one. Nothing here rests on how fast the machine is.
+ * Requests that wait (`Prefer: wait=N`), over HTTP with a clock that the test advances meanwhile: for the outcome of
+ * another caller's run, or for a change of one. Nothing here depends on the speed of the machine.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
@@ -13,7 +13,7 @@ beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
 const runs = runsOf(() => service, "WAIT");
 
-/** A request that waits sees something new this long after it happened, at most. */
+/** The time within which a waiting request notices a change. */
 const NOTICED_MS = 400;
 const CAP_MS = LIMITS.serverWaitMs;
 const prefer = (wait: string) => ({ headers: { prefer: wait } });
@@ -93,7 +93,7 @@ describe("a PUT that waits", () => {
     expect(answer.body).toMatchObject({ attempt: 2, takeover: false, leaseMs: 4_000, remainingMs: 4_000 });
     expect(answer.body.serverTimeMs).toBe(service.clock.wallMs());
     expect(answer.body.fencingToken).toBeGreaterThan((reply.body.fencingToken as number) + 4_500 - 1);
-    // It is full length for others as well, who go by the record.
+    // Other callers, who go by the record, see the full length too.
     expect((await runs.ask(key)).body.retryAfterMs).toBe(4_000 + takeoverMarginMs(4_000));
   });
 
@@ -128,7 +128,7 @@ describe("a PUT that waits", () => {
     const waiting = urls.map((url) => service.send("PUT", url, waits(5)));
     await service.clock.passWaiting(1_000, 4);
     await runs.complete(first.url, { state: "failed", error: "no", retryable: true });
-    // One of them is next; the others go on waiting, for that one.
+    // One of them runs next; the others keep waiting for that one.
     const next = await service.clock.passUntil(Promise.race(waiting));
     expect([next.answer.status, next.answer.body.attempt]).toEqual([201, 2]);
     await service.clock.untilPaused(3);
@@ -159,7 +159,7 @@ describe("a PUT that waits", () => {
 });
 
 describe("a GET that waits", () => {
-  /** A run that is seen running, with the tag of what was seen. */
+  /** A run that was read while running, with its ETag. */
   async function seen() {
     const run = await runs.begin(undefined, { body: { leaseMs: 10_000 } });
     const tag = (await runs.look(run.key)).headers["etag"] ?? "";

@@ -1,4 +1,4 @@
-/** Heartbeats and ends of lock sets over HTTP, the sets that never were, and the bodies that are none. */
+/** Heartbeats and releases of lock sets over HTTP, sets that were never acquired, and invalid bodies. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { serve } from "../support/http-service.js";
@@ -14,7 +14,7 @@ const LEASE_MS = 20_000;
 const { freshKey, newId, put, get, post, release } = kindsOn(() => service, "PART");
 const leaseUrl = (key: string, leaseId: string): string => `/v1/locks/${key}/leases/${leaseId}`;
 
-/** A set of three keys that is held. */
+/** A held set of three keys. */
 async function heldSet(): Promise<{
   readonly keys: readonly [string, string, string];
   readonly leaseId: string;
@@ -110,11 +110,11 @@ describe("a release of a set", () => {
       expect((await post(`${url}/release`, { keys })).body.states).toEqual({ [keys[0]!]: "never", [keys[1]!]: "never" });
     }
     expect(told(await service.send("PUT", url, { body: { keys } }))).toEqual([410, "lease-over"]);
-    // Also one of more keys than were cancelled.
+    // A set with more keys than were cancelled is refused, too.
     const free = freshKey();
     expect(told(await service.send("PUT", url, { body: { keys: [free, keys[0]] } }))).toEqual([410, "lease-over"]);
     expect((await get(`/v1/locks/${free}`)).body.holders).toEqual([]);
-    // Control: it is the cancel that refuses it.
+    // Control: the cancel is the reason for the refusal.
     expect((await service.send("PUT", `/v1/lock-sets/${newId()}`, { body: { keys: [free, ...keys] } })).status).toBe(201);
   });
 

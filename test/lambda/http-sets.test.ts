@@ -1,4 +1,4 @@
-/** Lock sets over HTTP: whole or not at all, and what becomes of them. */
+/** Lock sets over HTTP: acquired as a whole or not at all, and their further life. */
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";

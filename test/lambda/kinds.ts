@@ -1,19 +1,19 @@
 /**
- * Leases of every kind over HTTP: what a test of modes, permits, scopes or sets says again and again.
- * Nothing is expected here; a test reads the replies.
+ * Leases of every kind over HTTP: the common requests of tests of modes, permits, scopes and sets. They check nothing;
+ * a test reads the replies.
  */
 import type { HttpService } from "../support/http-service.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import type { Reply } from "../support/reply.js";
 
-/** A PUT, and what it was of. */
+/** A PUT, and its key and leaseId. */
 export interface Asked extends Reply {
   readonly key: string;
   readonly leaseId: string;
   readonly url: string;
 }
 
-/** What an acquire may say beside its body. */
+/** The options of an acquire besides its body. */
 export interface AskedAs {
   readonly as?: string;
   readonly leaseId?: string;
@@ -21,20 +21,20 @@ export interface AskedAs {
 
 /** The requests of a test file, each on `service()`. */
 export interface Kinds {
-  /** A key that no other test of the file has. */
+  /** A key that no other test of the file uses. */
   freshKey(): string;
-  /** A new leaseId of now. */
+  /** Creates a leaseId with the current time. */
   newId(): string;
   put(key: string, body?: object, asked?: AskedAs): Promise<Asked>;
-  /** The same with a wish to wait, for no time at all. */
+  /** The same with waiting, for no time at all. */
   queue(key: string, body?: object, asked?: AskedAs): Promise<Asked>;
   get(url: string, as?: string): Promise<Reply>;
   post(url: string, body?: object, as?: string): Promise<Reply>;
-  /** The `Lease-State` of a DELETE, or its status when it was refused. */
+  /** Releases, and returns the `Lease-State` or the status of the refusal. */
   release(url: string, as?: string): Promise<string | number>;
 }
 
-/** Requests under keys that begin with `category`. */
+/** Creates requests on keys that begin with `category`. */
 export function kindsOn(service: () => HttpService, category: string): Kinds {
   let used = 0;
   const caller = (as: string | undefined) => (as === undefined ? {} : { as });

@@ -1,4 +1,7 @@
-/** What the log counts as: each metric from what really happened, in CloudWatch's embedded format, under dimensions that no key can add to. */
+/**
+ * Metrics from the log: each metric comes from real events, in CloudWatch's embedded format, under dimensions that
+ * don't depend on keys.
+ */
 import { describe, expect, it } from "vitest";
 import { compose } from "../../lambda/compose.js";
 import type { MetricName } from "../../lambda/metrics.js";
@@ -13,7 +16,7 @@ import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct
 import { httpEvent } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
-/** A service, and the sum of what its lines count as. */
+/** A service, and the sums of the metrics in its lines. */
 function counting(options: Parameters<typeof directService>[0] = {}) {
   const service = directService(options);
   const totals = (): Partial<Record<MetricName, number>> => {

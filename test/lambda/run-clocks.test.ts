@@ -1,6 +1,6 @@
 /**
- * The two clocks of a request about a run: each decision takes the one whose error is safe, also after a
- * wait, through which both have moved on; and one that went astray meanwhile decides nothing.
+ * The two clocks of a request about a run: each decision uses the clock whose error is safe, also after a wait in which
+ * both have advanced. If one of them jumped meanwhile, nothing is decided.
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
@@ -10,10 +10,10 @@ const LEASE_MS = 10_000;
 const MARGIN_MS = takeoverMarginMs(LEASE_MS);
 const OFF_MS = 5_000;
 const WAIT = { headers: { prefer: "wait=5" } };
-/** Which of the two clocks is ahead by {@link OFF_MS}. */
+/** The clock that is ahead by {@link OFF_MS}. */
 const AHEAD = [["the function's"], ["the gateway's"]] as const;
 
-/** A service whose clocks are apart, and a run that was started by them. */
+/** A service whose clocks differ, and a run that was started with them. */
 async function running(ahead: (typeof AHEAD)[number][0]) {
   const service = directService();
   const { clock } = service;
@@ -37,7 +37,7 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
 
   it("a run is taken over, reset and shown as interrupted by the earlier clock", async () => {
     const { askBoth, leaseId, newId, clock } = await running(ahead);
-    // By the later clock, lease and margin are over.
+    // By the latest clock, lease and margin are over.
     await clock.advance(LEASE_MS + MARGIN_MS);
     expect((await askBoth(CHECK_RUN, leaseId)).status).toBe(200);
     await clock.advance(OFF_MS - 1);
@@ -53,7 +53,7 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
   it("an outcome is kept from the later clock on, until the earlier one: what was run is not run again too soon", async () => {
     const { askBoth, leaseId, newId, clock } = await running(ahead);
     await askBoth(CONCLUDE, leaseId, { state: "succeeded" });
-    // By the later clock it is forgotten.
+    // By the latest clock its outcome has expired.
     await clock.advance(60_000);
     expect((await askBoth(START, newId())).body.state).toBe("succeeded");
     await clock.advance(OFF_MS - 1);
@@ -69,7 +69,7 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
     await askBoth(CONCLUDE, leaseId, { state: "failed", error: "no", retryable: true });
     const { status, body } = await clock.settle(waiting);
     expect([status, body.remainingMs, body.serverTimeMs]).toEqual([201, 3_000, latestMs()]);
-    // By the clocks as they stood when it was asked for, it would be over by now: for others it is not.
+    // By the clocks at the time of the request it would be over by now; for other callers it isn't.
     const refused = await askBoth(START, newId());
     expect([refused.status, refused.body.retryAfterMs]).toEqual([409, 3_000 + OFF_MS + takeoverMarginMs(3_000)]);
   });

@@ -1,6 +1,6 @@
 /**
- * Runs and those whom they don't concern (S15): another principal of the namespace, who may know of a
- * run and never act by another's lease; and another namespace, for which it isn't there.
+ * Runs and strangers (S15): another principal of the namespace may see a run but never act with another's lease; in
+ * another namespace the run doesn't exist.
  */
 import { describe, expect, it } from "vitest";
 import { CHECK_RUN, CONCLUDE, directService, GIVE_UP, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";
@@ -14,7 +14,7 @@ const ALICE_LATER = { iam: { accountId: "111122223333", userId: "AROAALICE:sessi
 const LIST = "GET /v1/runs";
 const START_BODY = { owner: "billing-3", fingerprint: "fingerprint-of-it", leaseMs: 20_000 };
 
-/** Everything that is done by a lease, and with what. */
+/** Every call that names a lease, with its body. */
 const BY_LEASE: [routeKey: string, body?: object][] = [
   [START, START_BODY],
   [CHECK_RUN],
@@ -27,7 +27,7 @@ const BY_LEASE: [routeKey: string, body?: object][] = [
   [GIVE_UP],
 ];
 
-/** Alice runs; she saved how far she got. */
+/** A run of Alice's with a checkpoint. */
 async function running() {
   const service = directService({ tenancy: "account" });
   const leaseId = service.newId();
@@ -43,7 +43,7 @@ describe("another principal of the namespace", () => {
     expect([reply.status, reply.body.code, reply.body.definite, reply.body.retry]).toEqual([403, "forbidden", true, "never"]);
     const still = await ask(START, { leaseId, body: START_BODY, authorizer: ALICE_LATER });
     expect(still.body).toEqual({ ...started.body, checkpoint: "hers", version: still.body.version as number });
-    // Control: hers it is, and to her the same request is granted.
+    // Control: the lease is Alice's, and her same request is granted.
     expect((await ask(routeKey, { leaseId, body, authorizer: ALICE_LATER })).status).toBeLessThan(300);
   });
 
@@ -111,11 +111,11 @@ describe("what others are told", () => {
     await askAll();
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 204, 403, 409, 410, 422]));
     for (const { headers, text, body } of replies) {
-      // A lease is told to who named it, in the answer to its own start.
+      // A leaseId is returned only to the caller that named it, in the answer to its own start.
       const said = (body as { leaseId?: string } | undefined)?.leaseId === undefined ? `${JSON.stringify(headers)} ${text}` : "";
       for (const secret of [leaseId, "AROA", "111122223333", "fingerprint-of-it", "session-1"]) expect(said).not.toContain(secret);
     }
-    // Control: what is looked for is found where it is, in the answer to the holder's own start.
+    // Control: the pattern is found in the answer to the holder's own start.
     const mine = await running();
     expect((await mine.ask(START, { leaseId: mine.leaseId, body: START_BODY })).text).toContain(mine.leaseId);
   });

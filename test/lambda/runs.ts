@@ -1,4 +1,4 @@
-/** Runs over HTTP, for short: where they are, how they are started and ended, and what is seen of them. */
+/** Short forms of requests about runs over HTTP: their URLs, starts, ends and inspections. */
 import { expect } from "vitest";
 import type { HttpService, RequestParts } from "../support/http-service.js";
 import { leaseIdAt } from "../support/lease-ids.js";
@@ -8,12 +8,12 @@ import type { Reply } from "../support/reply.js";
 export interface Begun {
   readonly key: string;
   readonly leaseId: string;
-  /** Where its lease is. */
+  /** The URL of its lease. */
   readonly url: string;
   readonly reply: Reply;
 }
 
-/** What a test says of a start. */
+/** The options of a start. */
 export type StartParts = Omit<RequestParts, "body"> & { readonly body?: object };
 
 /** The calls of the runs of one service. */
@@ -21,18 +21,18 @@ export interface RunCalls {
   freshKey(): string;
   newId(): string;
   url(key: string, leaseId?: string): string;
-  /** A start under a new leaseId, whatever it comes to. */
+  /** Starts with a new leaseId, with any answer. */
   ask(key: string, parts?: StartParts): Promise<Reply>;
-  /** A start that must be a 201. */
+  /** Starts, and checks for a 201. */
   begin(key?: string, parts?: StartParts): Promise<Begun>;
   complete(url: string, outcome: unknown, as?: string): Promise<Reply>;
-  /** Starts and concludes: the key. */
+  /** Starts and completes a run, and returns its key. */
   finished(outcome: object, parts?: StartParts, key?: string): Promise<string>;
   look(key: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
   reset(key: string, reason?: string): Promise<Reply>;
 }
 
-/** The runs of `service`; its keys begin with `prefix`. */
+/** Creates the calls for runs of `service`, with keys that begin with `prefix`. */
 export function runsOf(service: () => HttpService, prefix: string): RunCalls {
   let keys = 0;
   const calls: RunCalls = {
@@ -59,7 +59,7 @@ export function runsOf(service: () => HttpService, prefix: string): RunCalls {
   return calls;
 }
 
-/** What a reply said, in short. */
+/** A reply in short. */
 export function told({ status, body }: Reply): readonly unknown[] {
   return [status, (body as { code?: unknown }).code];
 }

@@ -1,4 +1,4 @@
-/** Who shares a namespace: an account, a role, or a claim, as the deployment says; and that no two tenants ever meet. */
+/** The namespace of a caller: per account, role or claim, as the deployment configures it. Two tenants never share a namespace. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Tenancy } from "../../lambda/caller.js";

@@ -1,4 +1,4 @@
-/** An application's own API on loopback: an HTTP server that hands each request to a Lambda handler, as an HTTP API does. */
+/** An application's own API on loopback: an HTTP server that passes each request to a Lambda handler, as an HTTP API does. */
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createServer } from "node:http";
@@ -6,13 +6,13 @@ import type { AddressInfo } from "node:net";
 import type { HttpAnswer } from "../../lib/middy.js";
 import type { RequestV2 } from "./events.js";
 
-/** A server that serves. */
+/** A running server. */
 export interface AppServer {
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Serves on a free port; a handler that throws is a 500. */
+/** Serves on a free port. A handler that throws gives a 500. */
 export async function serveApp(handler: (event: RequestV2, context: object) => Promise<unknown>): Promise<AppServer> {
   return listening((request, response) => {
     void (async () => {

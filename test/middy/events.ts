@@ -1,4 +1,4 @@
-/** What Lambda calls a function with, as far as the wrappers read it: requests of several kinds, a schedule, an invocation's time. */
+/** Lambda events, as far as the wrappers read them: requests of several kinds, a schedule, an invocation's time. */
 import type { InvocationContext } from "../../lib/client/invocation.js";
 import type { HttpAnswer } from "../../lib/middy.js";
 import type { VirtualClock } from "../../lib/testing.js";
@@ -26,7 +26,7 @@ export interface RequestV1 {
   readonly requestContext: object;
 }
 
-/** What a test may say of a request. */
+/** The options of a request. */
 export interface RequestParts {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ export function requestV1({ body = { order: 1 }, headers = {}, path = "/orders",
   return { httpMethod: "POST", path, headers, body: encode(text, base64), isBase64Encoded: base64, ...rest };
 }
 
-/** A request as a template of one's own makes it, or somebody who invokes the function: no member says that it is one. */
+/** A request from a custom template, or from a direct invocation: no member marks it as a request. */
 export interface RequestMade {
   readonly headers: Readonly<Record<string, string>>;
   readonly path: string;
@@ -66,7 +66,7 @@ export interface RequestMade {
   readonly isBase64Encoded: boolean;
 }
 
-/** A request that says nothing of its method. */
+/** A request without a method. */
 export function requestMade({ body = { order: 1 }, headers = {}, path = "/orders", base64 = false }: RequestParts = {}): RequestMade {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return { headers, path, body: encode(text, base64), isBase64Encoded: base64 };
@@ -74,23 +74,26 @@ export function requestMade({ body = { order: 1 }, headers = {}, path = "/orders
 
 let sent = 0;
 
-/** `POST /orders` to VPC Lattice (version 2.0), which has its method at the top and lists of headers; each time its context is another. */
+/**
+ * `POST /orders` to VPC Lattice (version 2.0), which has its method at the top level and lists of headers. Its context
+ * differs each time.
+ */
 export function requestOfLattice({ headers = {}, ...parts }: RequestParts = {}): object {
   const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value, "another"]]));
   const requestContext = { identity: {}, timeEpoch: String(1690497599177430 + ++sent) };
   return { version: "2.0", method: "POST", ...requestMade(parts), headers: lists, queryStringParameters: {}, requestContext };
 }
 
-/** What a schedule sends: nobody waits for an answer. */
+/** The event of a schedule: no caller waits for a response. */
 export const SCHEDULED = { source: "aws.events", detail: { order: 1 } } as const;
 
-/** An invocation that is cut off `leftMs` from now. */
+/** An invocation that ends `leftMs` from now. */
 export function invocation(clock: VirtualClock, leftMs = 60_000): InvocationContext {
   const endsAtMs = clock.wallMs() + leftMs;
   return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
 }
 
-/** A problem document that was answered, with its status and headers. */
+/** The problem document of a response, with its status and headers. */
 export function problemOf(answer: unknown): Record<string, unknown> {
   const { statusCode, headers, body } = answer as HttpAnswer;
   const problem = JSON.parse(body) as Record<string, unknown>;

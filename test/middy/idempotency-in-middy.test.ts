@@ -1,4 +1,4 @@
-/** Idempotency among other middlewares of Middy: why it belongs first or around all, and how it goes with a lock inside. */
+/** Idempotency among other Middy middlewares: the reason for using it first or around all others, and its combination with a lock. */
 import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ interface Passing {
   error: unknown;
 }
 
-/** As middlewares of Middy are: bodies become text, errors answers, and every answer has its CORS header. */
+/** Typical Middy middlewares: they serialize bodies, turn errors into responses, and add a CORS header to every response. */
 const serializer = {
   after(request: Passing): void {
     const response = request.response as { body: unknown };
@@ -36,7 +36,7 @@ const errors = {
   },
 };
 
-/** Calls as many times, one after the other. */
+/** Calls the handler that many times in sequence. */
 async function calls(handler: (event: never, context: Context) => Promise<unknown>, harness: ReturnType<typeof createRig>, times: number) {
   const answers: unknown[] = [];
   for (let call = 0; call < times; call++) {
@@ -45,7 +45,7 @@ async function calls(handler: (event: never, context: Context) => Promise<unknow
   return answers;
 }
 
-/** The two ways to have it see what the caller is told. */
+/** The two ways in which it sees the final response. */
 const PLACES = [
   [
     "idempotencyMiddleware, used first,",
@@ -149,7 +149,7 @@ describe("idempotencyMiddleware", () => {
   });
 });
 
-/** A run outside, a lock inside: in both ways. */
+/** A run outside and a lock inside, in both ways. */
 const TOGETHER = [
   [
     "as middlewares",

@@ -1,4 +1,4 @@
-/** A handler that works once per idempotency key: what is recorded, what is replayed, and what each refusal is over HTTP. */
+/** A handler that works once per idempotency key: the recorded responses, the replays, and the HTTP status of each refusal. */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { Run } from "../../lib/index.js";
@@ -21,7 +21,7 @@ const GATEWAYS = [
 const KINDS = [...GATEWAYS, ["VPC Lattice's", requestOfLattice], ["a made", requestMade]] as const;
 
 describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
-  /** A handler on a service of its own, its calls counted. */
+  /** A handler on its own service, which counts its calls. */
   function deployed(work: Work<Run>, options: Partial<IdempotencyOptions<unknown, unknown>> = {}) {
     const harness = createRig();
     const calls: unknown[] = [];

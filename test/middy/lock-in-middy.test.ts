@@ -1,6 +1,6 @@
 /**
- * The lock among other middlewares of Middy: where it belongs, what becomes of errors and early answers, and what a
- * middleware made of `acquire` before and `release` after would do.
+ * The lock among other Middy middlewares: its place, errors and early responses, and a control with a middleware that
+ * only acquires before and releases after.
  */
 import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
@@ -101,7 +101,7 @@ describe("lockMiddleware", () => {
   it("frees the key when Middy gives the handler up because its time is up", async () => {
     const { clock, locks, rival } = createRig();
     const gate = createGate();
-    // The test's clock stands still, Middy's timer doesn't: it is due at once.
+    // The test's clock is stopped, but Middy's timer isn't: it is due at once.
     const handler = middy({ timeoutEarlyInMillis: 59_990 })
       .use(of(locks))
       .handler(() => gate.pass());
@@ -164,7 +164,7 @@ describe("an early answer of another middleware", () => {
 });
 
 describe("control: a middleware that only acquires and releases", () => {
-  /** What the time between the two calls does to it, nobody asks. */
+  /** Ignores a loss of the lease between the two calls. */
   function naive(locks: LockClient) {
     const held = new WeakMap<object, Lease>();
     const end = async (request: object): Promise<void> => void (await held.get(request)?.release());

@@ -1,4 +1,4 @@
-/** A handler under a lock: held while it runs, given back however it ends, and never said to have succeeded when it was lost. */
+/** A handler under a lock: held while it runs, released however it ends, and never reported as successful if the lock was lost. */
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
@@ -20,7 +20,7 @@ const KINDS = [
 ] as const;
 
 describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
-  /** A handler on a service of its own. */
+  /** A handler on its own service. */
   function deployed(work: Work<Lease | LeaseSet>, options: Partial<LockHandlerOptions<unknown, unknown>> = {}) {
     const harness = createRig();
     return { ...harness, handler: deploy({ locks: harness.locks, key: () => KEY, ...options }, work) };

@@ -1,4 +1,7 @@
-/** All of it over HTTP on localhost: a caller, the application's handler, the lock service behind its own gateway, a table on the engine. */
+/**
+ * Everything over HTTP on localhost: a caller, the application's handler, the lock service behind its own gateway, a
+ * table on the engine.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startGateway } from "../../infra/local/gateway.js";
@@ -28,7 +31,7 @@ afterAll(async () => {
   table.client.destroy();
 });
 
-/** A sandbox of the application's function: a client of its own, and an API in front of it. */
+/** A sandbox of the application's function: its own client, and an API in front of it. */
 async function deployed(handlerOf: (locks: LockClient) => (event: RequestV2, context: object) => Promise<unknown>): Promise<AppServer> {
   const locks = createLockClient({ url: gateway.url });
   const app = await serveApp(handlerOf(locks));

@@ -1,4 +1,4 @@
-/** The problems that are answered: the members that the service's own have, and the statuses that its registry gives. */
+/** Problem responses: they have the members of the service's problems, and the statuses of its registry. */
 import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../lib/core/errors.js";
 import { ERRORS } from "../../lib/core/errors.js";
@@ -9,7 +9,7 @@ import { isHttp, withHeaders } from "../../lib/middy/http.js";
 import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
-/** A lease that is lost is 410 between client and service; to the application's user nothing is gone for good. */
+/** Between client and service, a lost lease is 410. For the application's user, nothing is gone for good. */
 const OTHERWISE: readonly string[] = ["lease-lost"];
 
 describe("a problem", () => {

@@ -1,15 +1,15 @@
-/** The ways in which a handler is wrapped, each of which must come to the same: by itself, as a middleware of Middy, and both together. */
+/** The ways to wrap a handler, which must behave alike: directly, as a Middy middleware, and both combined. */
 import middy from "@middy/core";
 import type { Lease, LeaseSet, Run } from "../../lib/index.js";
 import type { IdempotencyOptions, LockHandlerOptions } from "../../lib/middy.js";
 import { currentLease, currentRun, idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
 
-// Whatever a test sends and answers: the types have a test of their own.
+// Tests send and return anything here: the types have their own test.
 /* eslint-disable @typescript-eslint/no-explicit-any -- the shapes stand for handlers of every type */
-/** A handler that is told what it runs under. */
+/** A handler with the lease or the run that it runs under. */
 export type Work<Under> = (under: Under | undefined, event: any, context: any) => Promise<unknown>;
 type Deployed = (event: any, context: any) => Promise<any>;
-/** A way to wrap it. */
+/** A way to wrap a handler. */
 export interface Shape<Options, Under> {
   readonly name: string;
   deploy(options: Options, work: Work<Under>): Deployed;

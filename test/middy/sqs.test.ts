@@ -1,4 +1,4 @@
-/** The handler of a queue: each message's work once, what failed again, and a FIFO queue's order kept. */
+/** The handler of a queue: each message's work once, failed messages again, and a FIFO queue's order preserved. */
 import { describe, expect, it } from "vitest";
 import { key } from "../../lib/index.js";
 import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
@@ -35,7 +35,7 @@ describe("options that are undefined", () => {
 });
 
 describe("sqsHandler", () => {
-  /** A queue's handler whose work fails for these. */
+  /** A queue's handler whose work fails for these messages. */
   function deployed(...failing: readonly string[]) {
     const harness = createRig();
     const done: string[] = [];

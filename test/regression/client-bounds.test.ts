@@ -1,7 +1,7 @@
 /**
- * What a client must bound or keep to itself. Once, an acquire that asks once waited for as long as its
- * lease for a service that never answered; an error quoted the URL, and with it the leaseId that proves
- * the hold; a listener that threw left the key held; and an oversized meta was sent by a renewal.
+ * Bounds and secrets of the client. Regressions: an acquire without waiting waited up to its lease's length for a
+ * service that never answered; an error quoted the URL, and with it the leaseId that proves the hold; a listener that
+ * threw left the key held; and a renewal sent an oversized meta.
  */
 import { describe, expect, it } from "vitest";
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
@@ -17,12 +17,12 @@ import { LEASE_ID } from "../support/lease-ids.js";
 
 const KEY = "ORDER_1231";
 const HOUR_MS = 3_600_000;
-/** An acquire that asks once settles within this; its cancel keeps nobody in an outage. */
+/** The time within which an acquire without waiting settles. Its cancel delays nobody during an outage. */
 const ASK_ONCE_MS = 3000;
-/** The cancel of a try that nobody answered goes on for so long at most; a client that is closed waits for it. */
+/** The longest time for which the cancel of an attempt without a response is retried. Closing a client waits for it. */
 const CANCEL_MS = 2000;
 
-/** A rig whose service never answers from now on, and how long an acquire waits for it. */
+/** A harness whose service never answers from now on, and the time for which an acquire waits for it. */
 function silence(harness = createRig()) {
   const { clock, wire } = harness;
   for (const operation of Object.keys(wire.api) as Operation[]) wire.always(operation, { lost: "request", silently: true });
@@ -110,7 +110,7 @@ describe("a wait for a service that never answers ends when its time does", () =
 
   it.each(WAITS)("%s, and one that is shorter gives the first request half a second all the same", async (_name, ask) => {
     expect(await silence()((locks) => ask(locks, 20))).toBe(500);
-    // A key that is free is granted, though its answer takes longer than the wait.
+    // A free key is granted even if the response takes longer than the wait.
     const { clock, wire, locks } = createRig();
     for (const operation of ["acquire", "acquireSet", "start"] as const) wire.always(operation, { replyMs: 300 });
     await clock.settle(ask(locks, 20));

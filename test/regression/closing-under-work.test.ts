@@ -1,6 +1,6 @@
 /**
- * Work that goes on under a hold which its client gave up. Once, closing a client released the locks of
- * work that still ran, and `withLock` reported success; and a closed client's views went on granting.
+ * Work that continues after its client gave up the hold. Regressions: closing a client released the locks of running
+ * work, and `withLock` reported success; and a closed client's views went on granting.
  */
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../lib/testing.js";
@@ -13,7 +13,7 @@ const WORK_MS = 5000;
 const ENDLESS = { getRemainingTimeInMillis: () => 900_000 };
 
 describe("closing a client while work runs under its lock", () => {
-  /** Closes the client in the middle of the work; what `withLock` came to, and the lease that it had. */
+  /** Closes the client in the middle of the work. Returns the outcome of `withLock`, and its lease. */
   async function closedUnder(end: () => unknown) {
     const { clock, locks, rival, events } = createRig();
     let lease: Lease | undefined;
@@ -25,7 +25,7 @@ describe("closing a client while work runs under its lock", () => {
     const outcome = working.catch((error: unknown) => error);
     await clock.advance(1000);
     await clock.settle(locks.close());
-    // From here on the key is another's, while the work still runs.
+    // From here on the key belongs to another client, while the work still runs.
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
     return { outcome: await clock.settle(outcome), lease, events };
   }

@@ -1,6 +1,6 @@
 /**
- * Detaching when the service doesn't take the first new id. Once, that id's refusal was the end of it:
- * the hold was given up, nobody had a handle, and the key stayed held until its lease ran out.
+ * Detaching when the service refuses the first new id. Regression: that refusal was final. The hold was given up, no
+ * caller had a handle, and the key stayed held until its lease expired.
  */
 import { describe, expect, it } from "vitest";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 describe("detach()", () => {
   it("makes another id above the floor, when the floor of the key is ahead of this clock", async () => {
     const { clock, locks, rival, wire } = createRig();
-    // Ids of a machine whose clock is ahead, within what is allowed; one more than the key remembers.
+    // Ids from a machine whose clock is ahead, within the allowed error; one more than a key's tombstones.
     clock.jumpWall(AHEAD_MS);
     for (let lease = 0; lease < 9; lease++) {
       await (await clock.settle(locks.acquire(KEY))).release();

@@ -1,7 +1,7 @@
 /**
- * A client straight on the table whose own clock is wrong, was frozen or was idle for long. Once, the
- * first write of a process rested on its own clock alone, and bounds of the table's time that had grown
- * too wide refused every request from then on, for no answer came any more that could narrow them.
+ * A client directly on the table whose own clock is wrong, was frozen or was idle for long. Regressions: the first
+ * write of a process relied on its own clock alone; and bounds of the table's time that had grown too wide refused
+ * every request from then on, so that no response could narrow them.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 type Next = (args: object) => Promise<unknown>;
 type Listener = (next: Next) => Next;
 
-/** The service in this process, on a table that dates each of its answers by true time, in whole seconds. */
+/** The service in this process, on a table that dates each of its responses with the true time, in whole seconds. */
 function directMode({ wallBy = 0 } = {}) {
   const truth = new VirtualClock();
   const machine = { wallBy, stoppedMs: 0 };
@@ -43,7 +43,7 @@ function directMode({ wallBy = 0 } = {}) {
     clock,
     table: { ...table, replace: (...write) => (told.writes++, table.replace(...write)) },
   });
-  /** Runs `operation`, and has the client hear the answer's date. */
+  /** Runs `operation`, and gives the client the response's date. */
   async function dated<T>(operation: () => Promise<T>): Promise<T> {
     let result: T | undefined;
     await listener(async () => {
@@ -72,7 +72,7 @@ function directMode({ wallBy = 0 } = {}) {
     told,
     service,
     acquire: (key = KEY) => service.acquire({ key, leaseId: newId(), leaseMs: LEASE_MS }),
-    /** A process that has just heard of the table: its clocks were right until now. */
+    /** A process that has just had a response from the table: its clocks were right until now. */
     async warm() {
       const leaseId = newId();
       expect(await service.acquire({ key: "warm", leaseId })).toMatchObject({ ok: true });

@@ -1,4 +1,4 @@
-/** Holds that changed hands or were to end: an operator's break that new levels outlasted, a hand-over that bound nobody. */
+/** Holds that were transferred or broken. Regressions: new reentrant holds outlasted an operator's break, and a transfer bound nobody. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { kindsOn, told } from "../lambda/kinds.js";

@@ -1,4 +1,4 @@
-/** A waiter that said in time that it is still there is not passed over, although saying so leaves the version alone. */
+/** A waiter that polled in time is not skipped, although a keep-alive doesn't change the version. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
@@ -40,7 +40,7 @@ describe.each(BACKENDS)("in %s", (_name, processes) => {
       const here = new QueueScene(one);
       await here.acquire(A);
       for (const id of [B, C, D]) await here.at(1).queue(id);
-      await here.at(10).release(A); // B's turn; B is dead.
+      await here.at(10).release(A); // B has the offer, and B is dead.
       const there = where === "the same process" ? here : new QueueScene(other, here.address);
       await there.read();
       if (here === there) await here.at(10 + LIMITS.keepAliveAfterMs).queue(D);
@@ -77,7 +77,7 @@ describe.each(BACKENDS)("a holder's heartbeat in %s", (_name, processes) => {
 });
 
 describe("a keep-alive whose write stalls", () => {
-  /** A gate that a write waits at: `reached` says that it does, `open` lets it through. */
+  /** A gate for a write: `reached` resolves when a write waits at it, `open` lets it through. */
   function gate() {
     let open!: () => void;
     let arrive!: () => void;
@@ -86,7 +86,7 @@ describe("a keep-alive whose write stalls", () => {
     return { open, reached, pass: () => (arrive(), opened) };
   }
 
-  /** A store whose keep-alives wait at the gate, and one beside it on the same records. */
+  /** A store whose keep-alives wait at the gate, and another one on the same records. */
   const STALLING: readonly (readonly [
     name: string,
     backend: (pass: () => Promise<void>) => Promise<readonly [stalls: LockStore, beside: LockStore]>,

@@ -1,4 +1,4 @@
-/** Sets, levels and segments that were told or given something else than was asked for. */
+/** Sets, reentrant holds and segments that got something other than they asked for. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRig } from "../client/harness.js";
 import { kindsOn, told } from "../lambda/kinds.js";
@@ -62,7 +62,7 @@ describe("a set", () => {
     const writer = await rival.acquire("A");
     const waiting = locks.acquireAll([{ key: "A", mode: "shared" }, "B"], { waitMs: 10_000 });
     await clock.advance(500);
-    // The writer becomes a reader: now there is room beside it.
+    // The writer becomes a reader, which leaves room for other readers.
     await writer.downgrade();
     const set = await clock.settle(waiting);
     expect(set.isHeld()).toBe(true);

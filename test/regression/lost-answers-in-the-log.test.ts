@@ -1,7 +1,7 @@
 /**
- * What stands in the log when a write happened, its answer was lost, and the store or the client asked
- * again. Once, nothing did: the first attempt never came to its line and the second changed nothing, so
- * a hold began or ended without a word in the log.
+ * The log after a write happened, its response was lost, and the store or the client retried. Regression: the log had
+ * no line. The first attempt never reached its log line and the second changed nothing, so a hold began or ended
+ * without a trace in the log.
  */
 import { describe, expect, it } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";
@@ -18,7 +18,7 @@ import { leaseIdAt } from "../support/lease-ids.js";
 const KEY = "ORDER_1231";
 const HOLDER = "app/holder";
 
-/** A service whose table's answers can be lost, and a lease of it. */
+/** A service whose table's responses can be lost, and a lease of it. */
 async function losingAnswers() {
   const clock = new VirtualClock();
   const kept = createMemoryStore({ policy: createPolicy(), clock });
@@ -40,7 +40,7 @@ async function losingAnswers() {
     );
   const service = as(HOLDER);
   const leaseId = leaseIdAt(clock.wallMs());
-  /** Asks twice; the answer to the first is lost. What the log then has beside the trouble, and all that it has. */
+  /** Sends the request twice, with the first response lost. Returns the log lines of the second. */
   async function twice(ask: () => Promise<{ readonly ok: boolean }>) {
     losing = 1;
     expect(await ask()).toMatchObject({ ok: false, code: "unavailable", definite: false });

@@ -1,5 +1,5 @@
 /**
- * A large checkpoint whose item is kept for longer, because the record is. Once, a heartbeat that did so saved
+ * A large checkpoint whose item is stored for longer, because the record is. Regression: a heartbeat that did so saved
  * the checkpoint again, as the first of its lease, over a newer one that was saved meanwhile without a sequence.
  */
 import { describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ const STORES: readonly (readonly [name: string, open: () => Promise<LockStore>])
   ["dynamo-store", async () => createDynamoStore({ ...(await freshTable()), policy: POLICY, clock: systemClock, random: () => 0.5 })],
 ];
 
-/** A run of days with a large checkpoint, just before the heartbeat that keeps the record for longer than the checkpoint's item. */
+/** A run of several days with a large checkpoint, just before the heartbeat that extends the record beyond the checkpoint's item. */
 async function longRun(store: LockStore, sequence?: number) {
   const held: { whileProlonging?: () => Promise<unknown> } = {};
   const prolonged: number[] = [];

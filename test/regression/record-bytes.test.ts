@@ -1,7 +1,7 @@
 /**
- * The bytes of a record have a bound, holders included: every write of the item is paid by its size. Once, 150
- * permits with 1 KB of meta made an item of 282 KB, each heartbeat of which cost 282 units; and with long principals
- * the 125th acquire was refused by the table itself, as an outage.
+ * The size of a record has a bound, holders included, because the cost of every write depends on the item's size.
+ * Regressions: 150 permits with 1 KB of meta made an item of 282 KB, each heartbeat of which cost 282 units; and with
+ * long principals the table itself refused the 125th acquire, as an outage.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
@@ -25,7 +25,7 @@ const META = { note: "m".repeat(LIMITS.metaBytes - '{"note":""}'.length) };
 const SCOPE = "0123456789abcdef";
 const SEATS = { key: KEY, limit: LIMITS.leasesMax, owner: OWNER };
 
-/** A store on a table of its own, and the size of an item in it. */
+/** A store on its own table, and the size of an item in it. */
 async function freshStore(prepare: (client: DynamoDBClient) => unknown = () => undefined) {
   const { client, tableName } = await freshTable();
   prepare(client);
@@ -44,7 +44,7 @@ function inMemory() {
   return { store, bytesAt };
 }
 
-/** The service on a store, for callers with principals so long, and the size of its one item. */
+/** The service on a store, for callers with principals of that length, and the size of its one item. */
 async function seats({ store, bytesAt }: Awaited<ReturnType<typeof freshStore>>, principalChars: number) {
   const namespace = freshNamespace();
   const caller = { principal: `111122223333/${"p".repeat(principalChars)}`, namespace, requestId: "r" };
@@ -65,7 +65,7 @@ describe.each([[20], [2000]])("a semaphore of 150 permits, for callers with prin
     expect(outcomes.slice(granted)).toEqual(Array(40 - granted).fill("key-full"));
     const bytes = await size();
     expect(bytes).toBeLessThanOrEqual(32 * 1024);
-    // Near the bound, that is: another one would be above it.
+    // Near the bound: another hold would exceed it.
     expect((bytes / granted) * (granted + 2)).toBeGreaterThan(32 * 1024);
   });
 
@@ -77,7 +77,7 @@ describe.each([[20], [2000]])("a semaphore of 150 permits, for callers with prin
   });
 });
 
-/** A key whose holder has so many levels with 1 KB of meta, and a queue that began before them. */
+/** A key whose holder has that many reentrant holds with 1 KB of meta, and a queue that began before them. */
 async function crowded(store: LockStore, levels: number): Promise<QueueScene> {
   const lock = new QueueScene(store);
   await lock.acquire(A, { scope: SCOPE });
@@ -86,7 +86,7 @@ async function crowded(store: LockStore, levels: number): Promise<QueueScene> {
   return lock;
 }
 
-/** What came of so many more who would wait for the key. */
+/** Queues that many more waiters for the key, and returns their outcomes. */
 async function queueOn(lock: QueueScene, count = LIMITS.waitersMax - 1): Promise<readonly string[]> {
   const outcomes: string[] = [];
   for (let order = 1; order <= count; order++) outcomes.push(outcomeOf(await lock.queue(leaseId(1000 + order))));
@@ -132,7 +132,7 @@ describe("a holder of a large record", () => {
     const lock = await crowded(store, 22);
     const last = leaseIn(await lock.acquire(leaseId(300), { scope: SCOPE, owner: OWNER }));
     const before = await bytesAt(lock.address);
-    // Its length is said, so that nothing else keeps it off the fast path.
+    // With an explicit length, so that nothing else keeps it off the fast path.
     expect(outcomeOf(await lock.renew(last.leaseId, { meta: META, leaseMs: LEASE_MS }))).toBe("key-full");
     expect(await bytesAt(lock.address)).toBe(before);
     expect(outcomeOf(await lock.renew(last.leaseId))).toBe("renewed");

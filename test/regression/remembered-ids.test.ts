@@ -1,7 +1,8 @@
 /**
- * Ids that ended, over the whole life of a key's record. Once, an id cancelled nearly an hour ahead of
- * the clock was remembered, its record was collected at the shortest retention before its time had
- * passed, and a late duplicate of its acquire was granted: a lease that holds again.
+ * Ended ids over the whole life of a key's record. Regressions: an id that was cancelled nearly an hour ahead of the
+ * clock had a tombstone, but the record was collected at the shortest retention, before the id's time had passed. A
+ * late duplicate of its acquire was then granted: an ended lease held again. And a function whose clock was days behind
+ * forgot the id that was cancelled last, because all of the ids were ahead of its clock.
  */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -69,6 +70,25 @@ describe("an id that was cancelled", () => {
       expect(acquire(undefined, leaseId, collectedAtMs + afterMs).answer).toMatchObject({ code: "lease-id-time" });
     });
     fc.assert(property, { numRuns: 500 });
+  });
+});
+
+describe("the latest id that was cancelled, of many", () => {
+  const DAYS_MS = 72 * HOUR_MS;
+  const [held = "", ...cancelled] = Array.from({ length: 9 }, (_, order) => leaseIdAt(NOW_MS + order));
+  const latest = cancelled.at(-1) ?? "";
+  const behind = { earliestMs: NOW_MS - DAYS_MS, latestMs: NOW_MS + 10 };
+  const release = (record: LockRecord | undefined, leaseId: string, reading = at(NOW_MS + 10)) =>
+    transition(record, { type: "release", key: "k", leaseId, principal: "me" }, reading, POLICY).next ?? record;
+
+  it.each([
+    ["that itself is handled", false],
+    ["that the next release is handled", true],
+  ])("is refused when it is by a function whose clock is days behind %s", (_what, isHeld) => {
+    let record = isHeld ? acquire(undefined, held, NOW_MS).next : undefined;
+    for (const leaseId of cancelled) record = release(record, leaseId, leaseId === latest && !isHeld ? behind : at(NOW_MS + 10));
+    if (isHeld) record = release(record, held, behind);
+    expect(acquire(record, latest, NOW_MS + 20).answer).toMatchObject({ code: "lease-over" });
   });
 });
 

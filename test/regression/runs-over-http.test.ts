@@ -1,4 +1,4 @@
-/** What was wrong of runs over HTTP, each seen failing before it was put right. */
+/** Bugs of runs over HTTP, each with a test that failed before the fix. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
@@ -17,7 +17,7 @@ afterAll(() => service.close());
 const runs = runsOf(() => service, "regression");
 const LARGE = "x".repeat(5_000);
 
-/** A service whose store fails where the test says. */
+/** A service whose store fails on the test's request. */
 function failing() {
   const clock = new VirtualClock();
   const kept = createMemoryStore({ policy: createPolicy(), clock });

@@ -1,6 +1,6 @@
 /**
- * A set of which its leaseId holds a part already. Once, only the keys that changed were written on condition that
- * nothing had changed: a part that was released meanwhile was missing from a set that was granted all the same.
+ * A set whose leaseId already holds a part of it. Regression: only the changed keys were written on condition that
+ * nothing had changed. A part that was released meanwhile was missing from a set that was granted all the same.
  */
 import type { DynamoDBClient, TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ import { freshTable } from "../support/engine.js";
 
 const KEYS = ["a", "b", "c"];
 
-/** What happens just before the decided transaction of a set, and whether the parts that it leaves as they are take part in it. */
+/** An action just before the transaction of a set, and a switch that leaves unchanged parts out of the transaction. */
 interface Hooks {
   beforeWrite?: () => Promise<unknown>;
   changesOnly?: boolean;
@@ -40,7 +40,7 @@ async function dynamoStore(hooks: Hooks): Promise<LockStore> {
   return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 }
 
-/** Meets the transactions that were decided on what was read. */
+/** Runs the hooks at the transactions that follow a read. */
 function beforeTransactions(client: DynamoDBClient, hooks: Hooks): void {
   client.middlewareStack.add(
     (next) => async (args) => {
@@ -59,7 +59,7 @@ const STORES = [
   { name: "dynamo-store", open: dynamoStore },
 ];
 
-/** Asks for the set under an id that holds its first key, and ends that hold while the set is written. */
+/** Acquires the set with an id that holds its first key, and ends that hold while the set is written. */
 async function askForTheRest(open: (hooks: Hooks) => Promise<LockStore>, changesOnly: boolean) {
   const hooks: Hooks = { changesOnly };
   const sets = new SetScene(await open(hooks));

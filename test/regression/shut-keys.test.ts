@@ -1,6 +1,6 @@
 /**
- * Ways in which a key was shut although nobody held it: dead waiters that nobody removed, and releases that
- * were handled by a function whose clock was days off. Each is the pure core's; the stores follow it.
+ * Keys that were unavailable although no lease held them. Regressions: dead waiters that were never removed, and
+ * releases by a function whose clock was days off. Each bug was in the pure core; the stores follow it.
  */
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
@@ -29,12 +29,12 @@ const BACKENDS: readonly (readonly [name: string, store: () => Promise<LockStore
 const DAY_MS = 86_400_000;
 /** The letters of a hundred waiters, after A's. */
 const CROWD = Array.from({ length: LIMITS.waitersMax }, (_, index) => String.fromCharCode(66 + index));
-/** One more. */
+/** One more letter. */
 const LATE = String.fromCharCode(66 + 120);
-/** When the last of them is dead: its time grows with its place. */
+/** The time at which the last of them is dead, which grows with its place. */
 const ALL_DEAD_MS = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * LIMITS.waitersMax + 1;
 
-/** A key that A holds and a hundred wait for, each heard of from its place. */
+/** A key that A holds and a hundred wait for, each last seen in its place. */
 function crowded(): QueueKey {
   const key = new QueueKey();
   key.acquire("A", { leaseMs: 10 * LEASE_MS });
@@ -151,11 +151,16 @@ describe("a release that a function handles whose clock is days off", () => {
 });
 
 describe("ids that are cancelled by callers that hold nothing", () => {
-  it("leave every key open to one id that fits a fresh key too, whatever their clocks say", () => {
+  it.each([
+    ["right", 0, 0],
+    ["days ahead", 0, 3 * DAY_MS],
+    ["days behind", -3 * DAY_MS, 3 * DAY_MS],
+  ])("leave every key open to one id that fits a fresh key too, handled by a clock that is %s", (_where, atMs, aheadMs) => {
     const key = new QueueKey();
-    const cancel = (id: string) => key.send({ type: "release", key: "k", leaseId: id, principal: "P" });
-    for (const aheadMs of [38 * 60_000, 11_000, 10_000, 9_500, 9_000, 100, 3 * DAY_MS])
-      for (let order = 1; order <= 20; order++) cancel(leaseId(order, aheadMs));
+    const cancel = (id: string) => key.at(atMs, aheadMs).send({ type: "release", key: "k", leaseId: id, principal: "P" });
+    for (const ms of [38 * 60_000, 11_000, 10_000, 9_500, 9_000, 100, 3 * DAY_MS])
+      for (let order = 1; order <= 20; order++) cancel(leaseId(order, ms));
+    key.at(0);
     const next = leaseId(99, LIMITS.leaseIdAheadMs);
     const acquire = (record: QueueKey) =>
       record.send({

@@ -1,7 +1,7 @@
 /**
- * Requests that were let in, or fell over, by who sent them. Once, a transfer repeated by a stranger
- * told it of the new holder's lease, a token's claim that is no well-formed text was a 500, and path
- * parameters were unescaped a second time, so that two paths named one key.
+ * Requests that were accepted, or failed, because of their caller. Regressions: a stranger's repeated transfer revealed
+ * the new holder's lease; a token's claim that is not well-formed text was a 500; and path parameters were unescaped
+ * twice, so that two paths named one key.
  */
 import { describe, expect, it } from "vitest";
 import { callerOf } from "../../lambda/caller.js";
@@ -10,7 +10,7 @@ import { ALICE, BOB, httpEvent } from "../support/http-event.js";
 
 const TRANSFER = "POST /v1/locks/{key}/leases/{leaseId}/transfer";
 const CAROL = { iam: { accountId: "111122223333", userId: "AROACAROL:session-1" } };
-/** Half of a surrogate pair: text that UTF-8 can't carry. */
+/** Half of a surrogate pair: text that UTF-8 can't encode. */
 const LONE = "user-\uD800";
 
 describe("a transfer that is repeated", () => {

@@ -1,14 +1,14 @@
 /**
- * A freeze in which the monotonic clock stood still, and with it every timer, while the wall went on
- * past the lease: what a sandbox does. Once, the signal fired only when the timer had counted its whole
- * time, up to a lease after the thaw, and whoever relied on it alone worked on without the lock.
+ * A freeze in which the monotonic clock and all timers stopped, while the wall clock went on past the lease, as in a
+ * sandbox. Regression: the signal fired only when the timer had counted its whole time, up to a lease after the thaw.
+ * Work that relied on the signal alone went on without the lock.
  */
 import { describe, expect, it } from "vitest";
 import { createRig } from "../client/harness.js";
 
 const KEY = "ORDER_1231";
 
-/** The longest that anybody may go on believing after a thaw without asking. */
+/** The longest time after a thaw for which a client may treat the lease as held without asking. */
 const NOTICED_MS = 1000;
 
 describe.each([true, false])("the signal of a lease (heartbeat: %s)", (heartbeat) => {
@@ -23,7 +23,7 @@ describe.each([true, false])("the signal of a lease (heartbeat: %s)", (heartbeat
     let firedAtMs: number | undefined;
     lease.signal.addEventListener("abort", () => (firedAtMs = clock.monotonicMs()));
     const thawedAtMs = clock.monotonicMs();
-    // The wall alone: neither the monotonic clock nor a timer counted this time.
+    // Only the wall clock: neither the monotonic clock nor a timer counted this time.
     clock.jumpWall(frozenMs);
     await clock.advance(NOTICED_MS);
     expect((firedAtMs ?? Number.POSITIVE_INFINITY) - thawedAtMs).toBeLessThanOrEqual(NOTICED_MS);

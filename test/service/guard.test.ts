@@ -1,4 +1,4 @@
-/** The guard on the clocks holds for the very reading that a decision rests on, not for one before it. */
+/** The clock guard applies to the very reading that a decision uses, not to an earlier one. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
@@ -13,7 +13,7 @@ const FAR_MS = DEFAULTS.clockGuardMs + 1;
 const CALLER = { namespace: "test", principal: "P", requestId: "r" } as const;
 const KEY = "ORDER_1231";
 
-/** A service whose clocks agree for so many readings, and are too far apart afterwards. */
+/** A service whose clocks agree for that many readings, and are too far apart afterwards. */
 function agreeingFor(readings: number) {
   const store = createMemoryStore({ policy: createPolicy() });
   let read = 0;

@@ -1,7 +1,4 @@
-/**
- * Who held what when, rebuilt from nothing but the lines that a random history left, and compared with
- * what the records themselves went through.
- */
+/** The history of holds, rebuilt from the log lines of a random history alone, and compared with the records themselves. */
 import fc from "fast-check";
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -10,7 +7,7 @@ import { ACQUIRE, directService, RELEASE, RENEW } from "../support/direct-servic
 import { ALICE, BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 
-/** One hold of a key, over or not. */
+/** One hold of a key, current or past. */
 interface HoldSpan {
   readonly lease: string;
   readonly owner: string;
@@ -20,11 +17,11 @@ interface HoldSpan {
 }
 type Spans = Readonly<Record<string, readonly HoldSpan[]>>;
 
-/** The holds of each key, in order. @throws Error where the lines can't be true. */
+/** The holds of each key, in order. @throws Error if the lines contradict each other. */
 function rebuild(lines: readonly LogLine[]): Spans {
   const spans: Record<string, HoldSpan[]> = {};
   for (const { event, model, id, lease = "", owner = "", fencingToken, operateAtMs, heldMs, repeated } of lines) {
-    if (repeated) continue; // Nothing happened then; of these histories no line was lost.
+    if (repeated) continue; // Nothing happened then, and these histories lose no lines.
     const holds = (spans[`${model}_${id}`] ??= []);
     const last = holds.at(-1);
     if (event === "granted" || event === "transferred") {
@@ -43,7 +40,7 @@ function rebuild(lines: readonly LogLine[]): Spans {
   return spans;
 }
 
-/** One step of a history. What it takes that isn't there is left out. */
+/** One step of a history. A command that needs a missing lease is skipped. */
 interface Step {
   readonly does: "acquire" | "again" | "renew" | "release" | "cancel" | "transfer" | "break" | "force";
   readonly key: "ORDER_1" | "ORDER_2";
@@ -67,7 +64,7 @@ const steps = fc.array(
 
 const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 
-/** Plays the steps; the lines, and the holds as the records had them after every step. */
+/** Plays the steps. Returns the lines, and the holds in the records after every step. */
 async function play(history: readonly Step[]): Promise<{ lines: readonly LogLine[]; truth: Spans; refused: number }> {
   const { ask, clock, store, lines, newId } = directService();
   const used: Record<string, string[]> = { ORDER_1: [], ORDER_2: [] };
@@ -121,7 +118,7 @@ describe("the log", () => {
       for (const { event, reason } of lines) seen.add(event === "refused" ? event : `${event} ${reason ?? ""}`.trim());
     });
     await fc.assert(property, { numRuns: 100 });
-    // What the histories came through: without it, the comparison would mean little.
+    // Situations that the histories must reach; without them, the comparison would mean little.
     const wanted = [
       "granted",
       "replayed",

@@ -1,4 +1,4 @@
-/** The log, line by line: what stands in it when somebody gets a key, loses it, or is refused. */
+/** The log, line by line: grants, losses and refusals. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
@@ -12,11 +12,11 @@ const TRANSFER = "POST /v1/locks/{key}/leases/{leaseId}/transfer";
 const BREAK = "POST /v1/locks/{key}/break";
 const LEASE_MS = 10_000;
 const [alice, bob] = ["111122223333/AROAALICE", "111122223333/AROABOB"];
-/** In the lines of others: as the record has it. */
+/** The principal in other callers' lines, as in the record. */
 const toOthers = { principal: digestOfPrincipal(alice) };
 const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 
-/** A lease of ORDER_1231, 250 ms after its leaseId was made; and what all of its lines say. */
+/** A lease of ORDER_1231, acquired 250 ms after its leaseId was made, and the common fields of all its lines. */
 async function held() {
   const service = directService();
   const leaseId = service.newId();

@@ -1,4 +1,4 @@
-/** Principals in the table: as digests, of one length for every caller, which tell callers apart as well. */
+/** Principals in the table: digests of the same length for every caller, which still distinguish callers. */
 import { expect, it } from "vitest";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
 import { ACQUIRE, CONCLUDE, directService, RELEASE, START } from "../support/direct-service.js";
@@ -27,7 +27,7 @@ it("of holders, offers, waiters and outcomes are in the record as digests alone"
     ran?.run?.outcome?.principal,
   ]).toEqual([digest, digest, digest, digest]);
   expect(JSON.stringify([offered, held, ran])).not.toContain("AROAALICE");
-  // Control: they still tell one caller from another.
+  // Control: they still distinguish callers.
   for (const id of ids.slice(1)) expect((await ask(RELEASE, { leaseId: id, authorizer: BOB })).status).toBe(403);
   expect((await ask(CONCLUDE, { leaseId, body: { state: "succeeded" }, authorizer: BOB })).status).toBe(403);
 });

@@ -1,7 +1,4 @@
-/**
- * What became of a run, rebuilt from nothing but the lines that a random history left, and compared with
- * its record after every step.
- */
+/** The history of a run, rebuilt from the log lines of a random history alone, and compared with its record after every step. */
 import fc from "fast-check";
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -11,33 +8,33 @@ import { CONCLUDE, directService, GIVE_UP, RENEW_RUN, RESET, START } from "../su
 import { ALICE, BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 
-/** A run as the log, or its record, has it. Without a state it is as if it had never been. */
+/** A run according to the log, or to its record. Without a state it is as if it had never existed. */
 interface Story {
   readonly state?: "running" | "interrupted" | "retry" | "succeeded" | "failed";
   readonly attempt: number;
-  /** The attempt under way: whose, with which token. */
+  /** The lease and token of the present attempt. */
   readonly lease?: string;
   readonly fencingToken?: number;
 }
 const NOTHING: Story = { attempt: 0 };
 
-/** What the lines tell of the one run that they are of. @throws Error where they can't be true. */
+/** Rebuilds the run from its log lines. @throws Error if the lines contradict each other. */
 function rebuild(lines: readonly LogLine[]): Story {
   let now = NOTHING;
-  /** What the present attempt followed. */
+  /** The state before the present attempt. */
   let before = NOTHING;
   for (const { event, lease = "", fencingToken, attempt = 0, outcome, reason, repeated } of lines) {
     if (repeated) continue;
     if (event === "granted") {
       if (now.lease !== undefined) throw new Error(`${lease} was started while ${now.lease} ran`);
-      // A first attempt follows nothing: what there was is forgotten.
+      // A first attempt has no predecessor: any earlier run is forgotten.
       before = attempt === 1 ? NOTHING : now;
       if (before.attempt + 1 !== attempt) throw new Error(`attempt ${attempt} followed ${before.attempt}`);
       now = { state: "running", attempt, lease, ...(fencingToken !== undefined && { fencingToken }) };
     }
     if (event === "ended" && fencingToken !== undefined) {
       if (now.lease !== lease || now.fencingToken !== fencingToken) throw new Error(`${lease} ended and didn't run`);
-      // Given up, unless a line follows that says what came of it.
+      // Cancelled, unless a later line has an outcome.
       now = reason === "taken" || reason?.startsWith("broken") ? { state: "interrupted", attempt: now.attempt } : before;
     }
     if (event === "recorded" && outcome) {
@@ -54,7 +51,7 @@ function rebuild(lines: readonly LogLine[]): Story {
 
 const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 
-/** The same, as the record has it. */
+/** The same, according to the record. */
 function storyOf(record: LockRecord | undefined): Story {
   const [holder] = Object.entries(record?.holds ?? {});
   if (!record?.run) return NOTHING;
@@ -62,7 +59,7 @@ function storyOf(record: LockRecord | undefined): Story {
   return { state, attempt, ...(holder && { lease: hash(holder[0]), fencingToken: holder[1].fencingToken }) };
 }
 
-/** One step of a history. What it takes that isn't there is left out. */
+/** One step of a history. A command that needs a missing lease is skipped. */
 interface Step {
   readonly does: "start" | "again" | "renew" | "succeed" | "fail" | "retry" | "give up" | "cancel" | "reset";
   readonly which: number;
@@ -85,7 +82,7 @@ const steps = fc.array(
   { minLength: 5, maxLength: 40 },
 );
 
-/** Plays the steps, comparing after each; the lines, and how many requests were refused. */
+/** Plays the steps, comparing after each. Returns the lines, and the number of refused requests. */
 async function play(
   history: readonly Step[],
 ): Promise<{ readonly lines: readonly LogLine[]; readonly truth: Story; readonly refused: number }> {
@@ -137,7 +134,7 @@ describe("the log of a run", () => {
       }
     });
     await fc.assert(property, { numRuns: 100 });
-    // What the histories came through: without it, the comparison would mean little.
+    // Situations that the histories must reach; without them, the comparison would mean little.
     const wanted = [
       "granted",
       "another attempt",
@@ -152,7 +149,7 @@ describe("the log of a run", () => {
   });
 
   const step = (does: Step["does"], passMs = 0): Step => ({ does, which: 0, bob: false, large: false, leaseMs: 5_000, passMs });
-  // A first attempt says by itself that what was before is forgotten: each story has at most one, and a reset comes last.
+  // A first attempt implies that earlier runs are forgotten. So each story has at most one, and a reset comes last.
   const TRIED = [step("start"), step("retry"), step("start"), step("start", 60_000), step("succeed"), step("reset")];
   const GIVEN_UP = [step("start"), step("retry"), step("start"), step("give up"), step("start")];
   const GRANTED = ["granted", "ended", "recorded", "granted", "ended"];

@@ -1,4 +1,4 @@
-/** The log of runs, line by line: who ran what, as which attempt, what came of it, and who started it afresh and why. */
+/** The log of runs, line by line: starts with their attempts, outcomes, and resets with their reasons. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
@@ -11,13 +11,13 @@ const KEY = "INVOICE_42";
 const LEASE_MS = 10_000;
 const OVER_MS = LEASE_MS + takeoverMarginMs(LEASE_MS);
 const [alice, bob] = ["111122223333/AROAALICE", "111122223333/AROABOB"];
-/** In the lines of others: as the record has it. */
+/** The principal in other callers' lines, as in the record. */
 const toOthers = { principal: digestOfPrincipal(alice) };
 const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 const BODY = { owner: "billing-3", leaseMs: LEASE_MS, fingerprint: "fingerprint-of-it" };
 const SUCCEEDED = { state: "succeeded", result: "result-of-it" };
 
-/** An attempt at INVOICE_42, 250 ms after its leaseId was made; and what all of its lines say. */
+/** An attempt at INVOICE_42, started 250 ms after its leaseId was made, and the common fields of all its lines. */
 async function running() {
   const service = directService();
   const leaseId = service.newId();
@@ -99,7 +99,7 @@ describe("a line", () => {
         reason: "charged twice",
       },
     ]);
-    // Nothing is left to forget: if a line says so, it says that it is a repeat.
+    // Nothing is left to reset: a line that reports a reset is marked as repeated.
     await ask(RESET, { key: KEY, body: { reason: "charged twice" }, authorizer: BOB });
     expect(newLines().filter(({ repeated }) => !repeated)).toHaveLength(3);
   });

@@ -1,4 +1,4 @@
-/** Those who wait for the same record in one process look at it together; what they are told first is always fresh. */
+/** Requests in one process that wait for the same record share its reads; their first answer is always fresh. */
 import { expect, it } from "vitest";
 import type { LockRecord } from "../../lib/core/record.js";
 import { watch } from "../../lib/service/watch.js";
@@ -10,7 +10,7 @@ const WAITERS = 200;
 const WAIT_MS = 2000;
 const LOOK_MS = 5;
 
-/** A store that counts how often it is read; each read takes its time. */
+/** A store that counts its reads, each of which takes time. */
 function counted(clock: VirtualClock) {
   const counts = { reads: 0, fails: false };
   const store = {
@@ -24,7 +24,7 @@ function counted(clock: VirtualClock) {
   return { counts, store };
 }
 
-/** Reads of one who waits alone, and of two hundred who begin together and wait for `address`. */
+/** The reads of a single waiter, and of two hundred who start together and wait for `address`. */
 async function readsOf(waiters: number, address: (index: number) => Address): Promise<number> {
   const clock = new VirtualClock();
   const { counts, store } = counted(clock);

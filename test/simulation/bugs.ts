@@ -6,6 +6,7 @@
 
 import { KIND_BUGS } from "./kind-bugs.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
+import { RECORD_BUGS } from "./record-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
 
@@ -15,8 +16,8 @@ export interface Bug {
   /** Why somebody might do it, and what it breaks. */
   readonly why: string;
   readonly file: string;
-  /** What is written instead of what. */
-  readonly edits: readonly (readonly [find: string, replace: string])[];
+  /** What is written instead of what; in another file, where it says so. */
+  readonly edits: readonly (readonly [find: string, replace: string, file?: string])[];
 }
 
 /** Mistakes of plain locks. */
@@ -26,8 +27,13 @@ export const LOCK_BUGS: readonly Bug[] = [
     why: "a release frees any holder of the key, like an unconditional unlock",
     file: "lib/core/lock/release.ts",
     edits: [
-      ["const { leaseId, principal } = command;\n  const before", "const { principal } = command;\n  const before"],
-      ["const hold = holdOf(before, leaseId);", "const [leaseId, hold] = Object.entries(before.holds)[0] ?? [command.leaseId, undefined];"],
+      [
+        "const { leaseId, principal } = command;\n  const before = record ?? EMPTY_RECORD;",
+        `const { principal } = command;
+  const before = record ?? EMPTY_RECORD;
+  const [leaseId, hold] = Object.entries(before.holds)[0] ?? [command.leaseId, undefined];`,
+      ],
+      ["  const hold = holdOf(before, leaseId);\n", ""],
       ['if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };', ""],
     ],
   },
@@ -88,11 +94,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     why: "the holder treats the lease as held until the release is answered: the next one holds before",
     file: "lib/client/lease/lease.ts",
     edits: [
-      [
-        'Promise<LeaseState> {\n    this.#end("released", new LockLostError(`${this.key}: released`, "released"));',
-        "Promise<LeaseState> {",
-      ],
-      ["return answer.state;", 'this.#end("released", new LockLostError(`${this.key}: released`, "released"));\n    return answer.state;'],
+      ['Promise<LeaseState> {\n    this.#end("released", releasedError(this.key));', "Promise<LeaseState> {"],
+      ["return answer.state;", 'this.#end("released", releasedError(this.key));\n    return answer.state;'],
     ],
   },
   {
@@ -135,4 +138,4 @@ export const LOCK_BUGS: readonly Bug[] = [
 ];
 
 /** All of them, by name. */
-export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RULE_BUGS];
+export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RECORD_BUGS, ...RULE_BUGS];

@@ -1,10 +1,10 @@
 /** The simulation as one module, with a bug written into the production source if one is asked for. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build } from "esbuild";
-import type { Plugin } from "esbuild";
+import { context } from "esbuild";
+import type { BuildContext, Plugin } from "esbuild";
 import type { Bug } from "./bugs.js";
 import { BUGS } from "./bugs.js";
 import type { simulate } from "./history.js";
@@ -12,6 +12,8 @@ import type { simulate } from "./history.js";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** What the AWS SDK is in the bundle. */
 const SDK = path.join(ROOT, "test/simulation/dynamo/sdk-stand-in.ts");
+/** What knows the chain of calls in the bundle. */
+const CHAINS = path.join(ROOT, "test/simulation/no-chains.ts");
 
 /** The bug of that name. @throws Error listing the names when there is none. */
 export function bugNamed(name: string): Bug {
@@ -20,21 +22,58 @@ export function bugNamed(name: string): Bug {
   return bug;
 }
 
+/** Bundles again and again, and parses again what has changed alone. */
+class Bundler {
+  #context: Promise<BuildContext> | undefined;
+  #bug: Bug | undefined;
+  #latest: Promise<unknown> = Promise.resolve();
+
+  /** The text of the bundle, with this bug written in. */
+  bundle(bug: Bug | undefined): Promise<string> {
+    const bundled = this.#latest.then(async () => {
+      this.#bug = bug;
+      const built = await (await (this.#context ??= this.#begin())).rebuild();
+      return built.outputFiles?.[0]?.text ?? "";
+    });
+    this.#latest = bundled.catch(() => undefined);
+    return bundled;
+  }
+
+  /** Without it the process goes on: the context keeps esbuild's own alive. */
+  async end(): Promise<void> {
+    await this.#latest;
+    await (await this.#context)?.dispose();
+    this.#context = undefined;
+  }
+
+  #begin(): Promise<BuildContext> {
+    return context({
+      entryPoints: [path.join(ROOT, "test/simulation/worker.ts")],
+      write: false,
+      logLevel: "silent",
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      target: "node20",
+      alias: { "@aws-sdk/client-dynamodb": SDK, "@aws-sdk/lib-dynamodb": SDK, "node:async_hooks": CHAINS },
+      plugins: [writtenIn(() => this.#bug)],
+    });
+  }
+}
+
+const bundler = new Bundler();
+
+/** Lets a process end that has bundled. */
+export function endBundling(): Promise<void> {
+  return bundler.end();
+}
+
 /** Writes the bundle and returns its file's URL and how to remove it. */
 export async function bundleSimulation(bug: Bug | undefined): Promise<{ readonly url: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), "holdfast-simulation-"));
-  const outfile = path.join(folder, "history.mjs");
-  await build({
-    entryPoints: [path.join(ROOT, "test/simulation/worker.ts")],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    alias: { "@aws-sdk/client-dynamodb": SDK, "@aws-sdk/lib-dynamodb": SDK },
-    plugins: bug ? [writtenIn(bug)] : [],
-  });
-  return { url: pathToFileURL(outfile).href, remove: () => rm(folder, { recursive: true }) };
+  const file = path.join(folder, "history.mjs");
+  await writeFile(file, await bundler.bundle(bug));
+  return { url: pathToFileURL(file).href, remove: () => rm(folder, { recursive: true }) };
 }
 
 /** The production code, and the bug if any, ready to simulate. */
@@ -48,14 +87,21 @@ export async function loadSimulation(bug: Bug | undefined): Promise<typeof simul
   }
 }
 
-function writtenIn({ name, file, edits }: Bug): Plugin {
+/** Writes the bug of the moment into the file that it is in. */
+function writtenIn(bugNow: () => Bug | undefined): Plugin {
+  const files = [...new Set(BUGS.flatMap(({ file, edits }) => edits.map(([, , other = file]) => other)))].map((file) =>
+    file.replaceAll(/[/.]/g, "\\$&"),
+  );
   return {
     name: "bug",
-    setup(context) {
-      context.onLoad({ filter: new RegExp(`${file.replaceAll(/[/.]/g, "\\$&")}$`) }, async ({ path: source }) => {
+    setup(build) {
+      build.onLoad({ filter: new RegExp(`(${files.join("|")})$`) }, async ({ path: source }) => {
+        const bug = bugNow();
+        const edits = bug?.edits.filter(([, , file = bug.file]) => source.endsWith(`/${file}`)) ?? [];
+        if (!bug || edits.length === 0) return undefined;
         let contents = await readFile(source, "utf8");
         for (const [find, replace] of edits) {
-          if (contents.split(find).length !== 2) throw new Error(`${name}: ${file} does not have exactly once: ${find}`);
+          if (contents.split(find).length !== 2) throw new Error(`${bug.name}: ${source} does not have exactly once: ${find}`);
           contents = contents.replace(find, () => replace);
         }
         return { contents, loader: "ts" };

@@ -1,5 +1,5 @@
 /** Many histories, and what they add up to: violations, and proof that the interesting things happened. */
-import type { History, simulate } from "./history.js";
+import type { History } from "./history.js";
 import type { Coverage, Violation } from "./verdict.js";
 
 /** What a campaign came to. */
@@ -31,7 +31,7 @@ export function emptyCampaign(): Campaign {
 
 /** Simulates these seeds, one after the other; stops early if `enough` says so. */
 export async function campaign(
-  run: typeof simulate,
+  run: (seed: number) => Promise<History>,
   seeds: Iterable<number>,
   enough: (sofar: Campaign) => boolean = () => false,
 ): Promise<Campaign> {

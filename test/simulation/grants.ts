@@ -15,11 +15,15 @@ const FIRST_TRIER = 300;
 const FIRST_DEAD = 400;
 const RETRY_MS = 500;
 const LEASE_MS = 6000;
-/** Beyond the lease and its margin: two windows of offers that nobody takes, two seconds for ids that are refused, a retry. */
-const BEYOND_MS = 2 * DEFAULTS.offerWindowMs + 2000 + RETRY_MS;
+/** For so long ids may be refused, whatever was cancelled. */
+const REFUSED_IDS_MS = 2000;
+/** Beyond the lease and its margin: two windows of offers that nobody takes, ids that are refused, a retry. */
+const BEYOND_MS = 2 * DEFAULTS.offerWindowMs + REFUSED_IDS_MS + RETRY_MS;
 /** The clocks' errors, when a lease is granted and when it is taken, and that the table tells whole seconds. */
 const CLOCKS_MS = 4 * DEFAULTS.clockErrorMs + 1000;
 const DEAD_QUEUE = "LINE_3";
+/** When half of a waiter's time is over, so that it is heard of: the farther back it stands, the longer it counts as alive. */
+const VISIT_MS = DEFAULTS.waiterTtlMs / 2 + 2 * DEFAULTS.clockErrorMs;
 const CROWD = "SEATS_2";
 const CROWD_LIMIT = 150;
 /** Owners and meta as long as they may be: so a queue, or an item, is full of fewer. */
@@ -59,7 +63,8 @@ export async function checkGrants(stage: Stage): Promise<void> {
     await lease?.release();
     return lease !== null;
   };
-  await trials(stage, [{ what: `the set ${set.join(", ")}`, untilMs: world.nowMs + BEYOND_MS + CLOCKS_MS, attempt }], trier);
+  // Nobody has any of them, and nobody waits.
+  await trials(stage, [{ what: `the set ${set.join(", ")}`, untilMs: world.nowMs + REFUSED_IDS_MS + RETRY_MS, attempt }], trier);
 }
 
 /** A holder and everybody who waits behind it are dead: whoever only tries gets the key in time, however many they are. */
@@ -73,29 +78,36 @@ export async function checkDeadQueue(stage: Stage): Promise<void> {
   );
   await world.run(world.nowMs + 30_000, () => isHeld);
   const isLong = random.chance(0.5);
-  await die(stage, isLong ? 45 : random.pick([3, 10, 30]), DEAD_QUEUE, isLong ? { owner: LONG_OWNER } : {});
-  if (random.chance(0.5)) await checkRoom(stage, holder);
+  const goesOn = random.chance(0.5);
+  const place = isLong ? { owner: LONG_OWNER } : {};
+  await die(stage, isLong ? 45 : random.pick([3, 10, 30]), DEAD_QUEUE, place, goesOn ? 0 : VISIT_MS);
+  if (goesOn) await checkRoom(stage, place);
   holder.process.crash();
   const trier = stage.actor(FIRST_TRIER + 2);
-  const attempt = async (): Promise<boolean> => (await trier.client.tryAcquire(DEAD_QUEUE, { leaseMs: LEASE_MS })) !== null;
+  const set = random.chance(0.5) ? [DEAD_QUEUE, `FRESH_${world.serial()}`] : undefined;
+  const attempt = async (): Promise<boolean> =>
+    (await (set ? trier.client.tryAcquireAll(set, { leaseMs: LEASE_MS }) : trier.client.tryAcquire(DEAD_QUEUE, { leaseMs: LEASE_MS }))) !==
+    null;
   await trials(stage, [{ what: DEAD_QUEUE, untilMs: dueMs(stage, DEAD_QUEUE), attempt }], trier);
 }
 
-/** While the holder goes on, the dead are forgotten: there is room for one who lives, and nobody is shown who is gone. */
-async function checkRoom(stage: Stage, holder: Actor): Promise<void> {
+/** While the holder goes on, the dead are forgotten: nobody is shown who is gone, and there is room for one who lives. */
+async function checkRoom(stage: Stage, place: Place): Promise<void> {
   const { world, oracle } = stage;
-  // Their time, the clocks' errors, and a heartbeat.
-  await world.run(world.nowMs + DEFAULTS.waiterTtlMs + 2 * DEFAULTS.clockErrorMs + LEASE_MS);
-  const living = new Customer(stage, stage.actor(FIRST_TRIER + 3), DEAD_QUEUE, {}, 0);
+  await world.run(world.nowMs + DEFAULTS.waiterTtlMs + 2 * DEFAULTS.clockErrorMs);
+  const living = new Customer(stage, stage.actor(FIRST_TRIER + 3), DEAD_QUEUE, place, 0);
   let told: unknown;
   let shown: unknown;
   const look = async (): Promise<void> => {
+    const response = await living.actor.send(`http://simulated/v1/locks/${DEAD_QUEUE}`, { method: "GET", headers: {} });
+    shown = (JSON.parse(await response.text()) as { readonly waiters: readonly unknown[] }).waiters.length;
+    // A heartbeat.
+    await sleep(living.actor, LEASE_MS);
     told = await living.ask();
     await living.leave();
-    shown = (await holder.client.inspect(DEAD_QUEUE)).waiters.length;
   };
   void look().catch(() => undefined);
-  await world.run(world.nowMs + 10_000, () => shown !== undefined);
+  await world.run(world.nowMs + LEASE_MS + 10_000, () => told !== undefined);
   if (typeof told === "number") oracle.fail("L2", `${DEAD_QUEUE}: answered ${told} to a caller who would wait behind the dead`);
   if (shown !== 0) oracle.fail("L2", `${DEAD_QUEUE}: shows ${String(shown)} waiters, all of them dead`);
 }
@@ -105,16 +117,19 @@ export async function checkCrowd(stage: Stage): Promise<void> {
   await die(stage, 45, CROWD, { owner: LONG_OWNER, meta: LARGE_META, limit: CROWD_LIMIT });
 }
 
-/** So many ask for the key and die. */
-async function die(stage: Stage, count: number, key: string, place: Place): Promise<void> {
+/** So many ask for the key and die; with `visitMs`, after they have asked again from their places, so much later. */
+async function die(stage: Stage, count: number, key: string, place: Place, visitMs = 0): Promise<void> {
   const { world } = stage;
   let asked = 0;
   for (let index = 0; index < count; index++) {
     const one = new Customer(stage, stage.actor(FIRST_DEAD + index), key, place, 0);
-    void one.ask().then(() => {
+    const live = async (): Promise<void> => {
+      await one.ask();
+      if (visitMs > 0) await sleep(one.actor, visitMs).then(() => one.ask());
       asked++;
       one.actor.process.crash();
-    });
+    };
+    void live();
   }
   await world.run(world.nowMs + 30_000, () => asked === count);
 }

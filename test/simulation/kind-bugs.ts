@@ -80,4 +80,16 @@ export const KIND_BUGS: readonly Bug[] = [
     file: "lib/core/lock/acquire.ts",
     edits: [["fenceFloor: others ? rest.fenceFloor : hold.fencingToken,", "fenceFloor: hold.fencingToken,"]],
   },
+  {
+    name: "set-granted-by-its-changes",
+    why: "only the changed keys of a set are written on condition: one that was already held may be released meanwhile",
+    file: "lib/store/compare-and-set.ts",
+    edits: [["const result = await replaceAll(changes);", "const result = await replaceAll(changes.filter(({ next }) => next));"]],
+  },
+  {
+    name: "set-told-by-assignment",
+    why: "the ends of a set's leases are assigned by key: the key __proto__ makes no member",
+    file: "lib/service/sets.ts",
+    edits: [["states: Object.fromEntries(states)", "states: states.reduce((told, [key, state]) => ((told[key] = state), told), {})"]],
+  },
 ];

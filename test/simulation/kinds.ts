@@ -30,19 +30,22 @@ export interface Kinds {
   readonly items: readonly string[];
   readonly seats: number;
   readonly activities: readonly Activity[];
+  /** Whether a lease that is handed on to the id of a set is renewed, and so has its holder, before the set is asked for. */
+  readonly renewsFirst: boolean;
   /** The latest requests that others may still join. */
   readonly errands: Errand[];
 }
 
 const ACTIVITIES: readonly Activity[] = [readOrWrite, takeSeats, runErrand, takeSet, stand, handIntoSet];
 
-/** A history is about one kind more than about the others, or about all of them at once. */
-export function drawKinds(random: Random): Kinds {
+/** A history is about one kind more than about the others, or about all of them at once. `others`: a stream of its own. */
+export function drawKinds(random: Random, others: Random): Kinds {
   const most = random.pick(ACTIVITIES);
   return {
     items: ITEMS.slice(0, random.whole(1, ITEMS.length)),
     seats: random.whole(2, 4),
     activities: random.chance(0.3) ? ACTIVITIES : [most, most, most, random.pick(ACTIVITIES)],
+    renewsFirst: others.chance(0.04),
     errands: [],
   };
 }
@@ -159,6 +162,7 @@ async function handIntoSet(stage: Stage, actor: Actor): Promise<void> {
   };
   await ask("PUT", `locks/${first}/leases/${from}`, { leaseMs: 6000 });
   await ask("POST", `locks/${first}/leases/${from}/transfer`, { leaseId: to });
+  if (kinds.renewsFirst) await ask("POST", `locks/${first}/leases/${to}/renew`, { leaseMs: 6000 });
   const set = ask("PUT", `lock-sets/${to}`, { keys: [first, ...others], leaseMs: 6000 });
   await sleep(actor, random.between(0, 30));
   await Promise.all([set, ask("DELETE", `locks/${first}/leases/${to}`)]);

@@ -5,7 +5,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
-import { bugNamed, bundleSimulation } from "./bundle.js";
+import { bugNamed, bundleSimulation, endBundling } from "./bundle.js";
 import type { Campaign } from "./campaign.js";
 import { emptyCampaign, merge, unseen } from "./campaign.js";
 import type { Share } from "./worker.js";
@@ -15,6 +15,7 @@ await main();
 async function main(): Promise<void> {
   const { seeds, first, bug } = options();
   const { url, remove } = await bundleSimulation(bug === undefined ? undefined : bugNamed(bug));
+  await endBundling();
   const cores = Math.max(1, Math.min(availableParallelism(), seeds));
   const total = emptyCampaign();
   const parts = await Promise.all(

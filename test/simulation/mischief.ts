@@ -1,8 +1,9 @@
 /**
  * Callers that hold nothing and cancel ids that nobody asked for, made for any time. None of it may keep a key, or a set
- * of keys, from being granted for longer than grants.ts allows.
+ * of keys, from being granted for longer than grants.ts allows. And one that releases leases of long ago once more.
  */
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
+import type { LeaseState } from "../../lib/core/commands.js";
 import { sleep } from "./application.js";
 import { lockKeysOf } from "./grants.js";
 import type { Actor, Stage } from "./history.js";
@@ -23,6 +24,21 @@ export async function withMischief(stage: Stage, actor: Actor): Promise<void> {
   }
 }
 
+/** Releases every lease that was granted so far, and is told how it ended; its key may have been collected since. */
+export async function releaseAll(stage: Stage, actor: Actor): Promise<void> {
+  const { oracle } = stage;
+  for (const key of lockKeysOf(stage)) {
+    for (const leaseId of oracle.leasesOf(key)) {
+      const response = await Promise.race([release(actor, key, leaseId), sleep(actor, ANSWERED_MS)]);
+      if (response?.status === 204) oracle.toldEnding(key, leaseId, response.headers.get("lease-state") as LeaseState);
+    }
+  }
+}
+
+function release(actor: Actor, key: string, leaseId: string): Promise<Response> {
+  return actor.send(`http://simulated/v1/locks/${key}/leases/${leaseId}`, { method: "DELETE", headers: {} });
+}
+
 /** Cancels an id of its own making: of now, about as far ahead as is remembered, or of another day. */
 async function cancel({ random, faultProfile }: Stage, actor: Actor, key: string): Promise<void> {
   const ahead = [
@@ -33,6 +49,5 @@ async function cancel({ random, faultProfile }: Stage, actor: Actor, key: string
     faultProfile.mix.strayErrorMs,
   ];
   const leaseId = leaseIdFrom(actor.process.wallMs() + random.pick(ahead), random.bytes(10));
-  const sent = actor.send(`http://simulated/v1/locks/${key}/leases/${leaseId}`, { method: "DELETE", headers: {} });
-  await Promise.race([sent, sleep(actor, ANSWERED_MS)]);
+  await Promise.race([release(actor, key, leaseId), sleep(actor, ANSWERED_MS)]);
 }

@@ -34,6 +34,8 @@ export class Network {
   fetchFor(client: Process, principal: string): typeof fetch {
     return ((url: string, init: { method: string; body?: string; headers: Record<string, string> }) =>
       new Promise((resolve) => {
+        // To look whether a dead client believes may make it notice its loss and ask again: in fair weather it must not renew.
+        if (client.isDead && !this.faultProfile.isFoul) return;
         this.requests++;
         const sentInTrouble = this.faultProfile.isFoul;
         const send = (delayMs: number, reply: (result: HttpResult) => void, isDuplicate: boolean): void => {

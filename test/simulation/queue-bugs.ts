@@ -88,4 +88,36 @@ export const QUEUE_BUGS: readonly Bug[] = [
       ],
     ],
   },
+  {
+    name: "dead-waiters-stay",
+    why: "dead waiters leave only at their turn: behind a holder that keeps renewing, the queue stays full of them",
+    file: "lib/core/lock/queue.ts",
+    edits: [
+      ["const drops = isNew || (isFirst && isHeadDead(before, reading));", "const drops = isNew && isFirst && reading.latestMs < 0;"],
+    ],
+  },
+  {
+    name: "the-dead-shown",
+    why: "an inspection shows waiters that were not seen for long",
+    file: "lib/core/lock/views.ts",
+    edits: [["waiters.filter((waiter) => isWaiting(waiter, reading))", "waiters"]],
+  },
+  {
+    name: "refusal-that-writes-nothing",
+    why: "a caller that only tries writes nothing: it never advances a queue of dead waiters",
+    file: "lib/core/lock/acquire.ts",
+    edits: [["if (!hasMoved) return", "if (hasMoved || !hasMoved) return"]],
+  },
+  {
+    name: "refused-set-that-writes-nothing",
+    why: "a refused set writes nothing: it never advances a queue of dead waiters",
+    file: "lib/store/compare-and-set.ts",
+    edits: [["const isWritten = !answer.ok && next", "const isWritten = !answer.ok && events.length < 0 && next"]],
+  },
+  {
+    name: "heard-of-taken-back",
+    why: "a stalled keep-alive overwrites a later one: its waiter counts as dead too early",
+    file: "lib/store/dynamo/fast-path.ts",
+    edits: [[" AND q[${index}].u < :until", ""]],
+  },
 ];

@@ -77,14 +77,12 @@ export const RUN_BUGS: readonly Bug[] = [
     why: "the runner treats the run as held until its outcome is answered: after a failure, the next one runs before",
     file: "lib/client/lease/lease.ts",
     edits: [
+      ['Promise<Recorded | Refusal> {\n    this.#end("released", releasedError(this.key));', "Promise<Recorded | Refusal> {"],
       [
-        'Promise<Recorded | Refusal> {\n    this.#end("released", new LockLostError(`${this.key}: released`, "released"));',
-        "Promise<Recorded | Refusal> {",
-      ],
-      [
-        "this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);",
-        `this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
-    this.#end("released", new LockLostError(\`\${this.key}: released\`, "released"));`,
+        "return (await completed).answer;",
+        `const { answer } = await completed;
+    this.#end("released", releasedError(this.key));
+    return answer;`,
       ],
     ],
   },
@@ -99,5 +97,17 @@ export const RUN_BUGS: readonly Bug[] = [
     why: "only the latest outcome is recognised when it is repeated: a repeat of an earlier one is reported as taken over",
     file: "lib/core/run/complete.ts",
     edits: [["before?.outcome === outcomeDigest(command)", 'before?.outcome === ""']],
+  },
+  {
+    name: "checkpoint-prolonged-by-a-save",
+    why: "extending a checkpoint's item saves it again as the first of its lease: it undoes a later one",
+    file: "lib/core/run/run.ts",
+    edits: [
+      ["return { digest: payload.digest, ttlAtSec };", "return { ...payload, ttlAtSec };"],
+      [
+        "{ digest, ttlAtSec }: ProlongedPayload): Checkpoint {\n  return saved.digest === digest && outlivedBy(saved, ttlAtSec) ? { ...saved, ttlAtSec } : saved;",
+        "again: ProlongedPayload): Checkpoint {\n  return isLater(saved, { sequence: 0 }) ? { ...again, sequence: 0 } : saved;",
+      ],
+    ],
   },
 ];

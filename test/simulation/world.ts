@@ -8,8 +8,15 @@ import type { Clock, Timer } from "../../lib/core/time.js";
 interface Event {
   readonly atMs: number;
   readonly order: number;
-  readonly task: () => void;
+  /** Undefined when it was cancelled. */
+  task: (() => void) | undefined;
 }
+
+/** After so many events everything else in this thread has its turn: timers of a test, messages to a worker. */
+const EVENTS_IN_A_ROW = 500;
+
+/** Thrown out of {@link World.run} when the world has come to its end. */
+export class EndOfWorld extends Error {}
 
 /** The queue of everything that will happen. */
 export class World {
@@ -18,6 +25,8 @@ export class World {
   /** Called after every event, when the world is at rest. */
   atRest: () => void = () => undefined;
   events = 0;
+  /** Asked after every event: whether the world ends here. */
+  isOver: () => boolean = () => false;
   readonly #heap: Event[] = [];
   #order = 0;
   #serial = 0;
@@ -33,9 +42,9 @@ export class World {
 
   /** Runs `task` in `delayMs` of true time, unless cancelled. */
   in(delayMs: number, task: () => void): Timer {
-    let cancelled = false;
-    this.#push({ atMs: this.nowMs + Math.max(0, delayMs), order: this.#order++, task: () => (cancelled ? undefined : task()) });
-    return { cancel: () => void (cancelled = true) };
+    const event: Event = { atMs: this.nowMs + Math.max(0, delayMs), order: this.#order++, task };
+    this.#push(event);
+    return { cancel: () => void (event.task = undefined) };
   }
 
   /** Resolves in `delayMs` of true time. */
@@ -43,15 +52,19 @@ export class World {
     return new Promise((resolve) => void this.in(delayMs, resolve));
   }
 
-  /** Runs events until `done` or until true time `untilMs`. */
+  /** Runs events until `done` or until true time `untilMs`. @throws EndOfWorld */
   async run(untilMs: number, done: () => boolean = () => false): Promise<void> {
     await settled();
     for (let next = this.#pop(untilMs); next && !done(); next = this.#pop(untilMs)) {
       this.nowMs = Math.max(this.nowMs, next.atMs);
       this.events++;
-      next.task();
-      await settled();
+      if (next.task) {
+        next.task();
+        await settled();
+        if (this.events % EVENTS_IN_A_ROW === 0) await othersTurn();
+      }
       this.atRest();
+      if (this.isOver()) throw new EndOfWorld();
     }
     if (!done()) this.nowMs = Math.max(this.nowMs, untilMs);
   }
@@ -92,8 +105,12 @@ function before(a: Event, b: Event): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 }
 
-/** Resolves when every promise that could go on by itself has. */
+/** Resolves when every promise that could go on by itself has: Node takes a tick when no promise is left to go on with. */
 function settled(): Promise<void> {
+  return new Promise((resolve) => void process.nextTick(resolve));
+}
+
+function othersTurn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 

@@ -1,4 +1,4 @@
-/** The stores there are, each through the whole suite. */
+/** Runs the whole conformance suite for each store. */
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";

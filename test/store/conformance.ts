@@ -1,7 +1,6 @@
 /**
- * What every store does. One suite, which each passes whole; an exception would be named here, with its
- * reason. It turns time by hand and gives every test a key of its own, so it can run on an engine that
- * others use, too.
+ * The behaviour of every store. Every store passes this one suite in full; an exception would be named here, with its
+ * reason. The suite advances time itself and gives every test its own key, so it can run on a shared engine.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { LockStore } from "../../lib/store/port.js";
@@ -18,7 +17,7 @@ import { A, Fixture } from "./fixture.js";
 import { expected, play, STATES } from "./states.js";
 import { lapses, ordersTurns } from "./turns.js";
 
-/** Runs the suite for the store that `makeStore` makes. */
+/** Runs the suite for the stores that `makeStore` creates. */
 export function lockStoreConformance(name: string, makeStore: () => LockStore | Promise<LockStore>): void {
   describe(`${name} is a store of locks and runs`, () => {
     let made: LockStore;

@@ -1,4 +1,4 @@
-/** What a store does when many ask at once: every change is one of a single order. */
+/** Concurrent requests to a store: all changes have a single order. */
 import { expect, it } from "vitest";
 import type { LeaseView } from "../../lib/core/commands.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -8,7 +8,7 @@ const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, order) => ask(order + 1)));
 
-/** Fifty acquires of the key at once, each by an id of its own; what came of each. */
+/** Acquires the key fifty times at once, each with its own id, and returns the outcomes. */
 export function fiftyAcquire(lock: Fixture): Promise<readonly string[]> {
   return many(async (order) => outcomeOf(await lock.acquire(leaseId(order))));
 }
@@ -54,7 +54,7 @@ export function contends(store: () => LockStore): void {
     };
     await many(fight, 8);
     expect(grants.length).toBeGreaterThanOrEqual(8);
-    // In the order in which they were granted, as each saw the key alone.
+    // In the order of their grants; each holder saw itself alone on the key.
     const versions = grants.map(({ version }) => version);
     expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
     const tokens = grants.map(({ fencingToken }) => fencingToken);
@@ -72,7 +72,7 @@ export function contends(store: () => LockStore): void {
     const record = await lock.read();
     const ending = record?.ended[0]?.ending;
     expect(record?.ended).toHaveLength(1);
-    // Those who came after the end were told which it was; nobody was told another.
+    // The later requests get the ending that happened, and none gets the other one.
     expect(["released", "transferred"]).toContain(ending);
     expect(outcomes.filter((outcome) => outcome === "released" || outcome === "transferred").every((outcome) => outcome === ending)).toBe(
       true,

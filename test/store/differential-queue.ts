@@ -57,8 +57,14 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
     const startAll = (): LockStore[] => Array.from({ length: PROCESSES - 1 }, startProcess);
     let processes = startAll();
 
-    const put = (record: LockRecord) =>
-      documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(record) } }));
+    // No write of the store brings the count of touches along: it stays in the item.
+    const put = ({ touches, ...record }: LockRecord) =>
+      documents.send(
+        new PutCommand({
+          TableName: tableName,
+          Item: { ...itemKey(address), ...toItem(record), ...(touches !== undefined && { qv: touches }) },
+        }),
+      );
 
     if (history.remembered) {
       await table.replace(address, history.remembered, undefined);

@@ -1,4 +1,4 @@
-/** What only the table has of runs: their items, payloads with a time of their own, writes that come late. */
+/** Runs on the DynamoDB table only: their items, payloads with their own expiry, late writes. */
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
@@ -28,7 +28,7 @@ function storeOn(client: FreshTable["client"], tableName = table.tableName): Loc
   return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 }
 
-/** An item as it lies in the table. */
+/** Returns an item as stored in the table. */
 async function itemAt(key: Record<string, string>, { client, tableName } = table): Promise<Record<string, unknown> | undefined> {
   const { Item } = await DynamoDBDocumentClient.from(client).send(new GetCommand({ TableName: tableName, Key: key, ConsistentRead: true }));
   return Item;
@@ -145,7 +145,7 @@ describe("a run of a newer format", () => {
 describe("the item of a payload", () => {
   const kept = async (address: Address, at = table): Promise<unknown> => (await itemAt(payloadKey(address, "d"), at))?.[TABLE.ttlAttribute];
 
-  /** Keeps it until each of these times, with its text and without. */
+  /** Stores the payload until each of these times, with and without its text, and returns the TTLs. */
   async function ttlsAfter(times: readonly number[], on: LockStore, at = table): Promise<readonly unknown[]> {
     const { address } = new RunScene(on);
     const seen = [];
@@ -182,7 +182,7 @@ describe("an engine that answers late, or not", () => {
   });
   afterAll(() => proxy.close());
 
-  /** A run whose writes on this condition are held up, and one that sees the same without delay. */
+  /** A run whose writes with this condition are delayed, and a rival on the same key without delay. */
   function delayed(held: (condition: string) => boolean) {
     const late = new RunScene(storeOn(engineClient(proxy.endpoint, { maxAttempts: 3 })));
     const rival = new RunScene(store, late.address);

@@ -1,4 +1,4 @@
-/** What only the table has: shards, formats of other versions, transactions, answers that are no answers. */
+/** Behaviour of the DynamoDB table only: shards, formats of other versions, transactions, invalid responses. */
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
@@ -32,7 +32,7 @@ describe("a list over the shards", () => {
     const namespace = freshNamespace();
     const shard = (key: string): unknown => itemKey({ namespace, kind: "locks", key })[TABLE.partitionKey];
     const everywhere = Array.from({ length: 6_000 }, (_, index) => `ORDER_${index}`);
-    // More than two queries' worth in one shard, of which the first 130 are free; and a few in the others.
+    // More than two queries' worth in one shard, of which the first 130 are free, and a few keys in the others.
     const crowded = everywhere
       .filter((key) => shard(key) === shard("ORDER_0"))
       .sort()
@@ -87,7 +87,7 @@ describe("a record of a newer format", () => {
     if (operation !== "acquire, free") await newer(lock);
     await expect(act(lock)).rejects.toBeInstanceOf(NewerFormat);
 
-    // As this version would read it, if it had the right to.
+    // Marks the item as this version's format.
     const documents = DynamoDBDocumentClient.from(table.client);
     const back = { UpdateExpression: "SET fv = :fv", ExpressionAttributeValues: { ":fv": FORMAT_VERSION } };
     await documents.send(new UpdateCommand({ TableName: table.tableName, Key: itemKey(lock.address), ...back }));
@@ -177,7 +177,7 @@ describe("an engine that says something else", () => {
     { errorName: "AccessDeniedException", status: 400, times: 1, attempts: 3, definite: true, throttled: false },
     { errorName: "InternalServerError", status: 500, times: 1, attempts: 1, definite: false, throttled: false },
     { errorName: "ServiceUnavailable", status: 503, times: 3, attempts: 3, definite: false, throttled: false },
-    // Sent more than once: an earlier one may have been carried out.
+    // The request was sent more than once, and an earlier attempt may have been carried out.
     { errorName: "ThrottlingException", status: 400, times: 2, attempts: 2, definite: false, throttled: true },
   ])("is unavailable, definitely: $definite, throttled: $throttled, after $errorName × $times in $attempts attempts", async (row) => {
     const { errorName, status, times, attempts, definite, throttled } = row;
@@ -210,7 +210,7 @@ describe("an engine that says something else", () => {
     );
     const late = lock.acquire(B);
     await held.first;
-    // The holder woke up, released, and somebody else was granted: the takeover that is on its way must not land.
+    // The holder woke up and released, and another lease was granted: the late takeover must not succeed.
     expect(outcomeOf(await rival.release(A))).toBe("expired");
     const next = leaseIn(await rival.acquire("01a2ce8b-d400-7000-8000-0000000000ff"));
     go();

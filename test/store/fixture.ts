@@ -1,6 +1,6 @@
 /**
- * One key of a store and a time to turn: every command is decided by the reading of the clocks that
- * stands when it is sent, so nothing here waits, and a clock error is a number in a test.
+ * One key of a store with simulated time. Every command is decided at the clock reading that is set when it is sent. So
+ * nothing here waits, and a clock error is a number in a test.
  */
 import type { AnswerTo, Command, Held, LeaseView, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
@@ -11,16 +11,16 @@ import { createPolicy } from "../../lib/core/policy.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Address, Applied, LockStore } from "../../lib/store/port.js";
 
-/** The rules that every store under test is made with. */
+/** The policy of every store under test. */
 export const POLICY = createPolicy();
-/** Where each test's time begins: an epoch time, in ms. */
+/** The time at which each test begins, as an epoch time in ms. */
 export const START_MS = Date.UTC(2027, 0, 1);
-/** The length of a lease that doesn't matter, in ms. Not the default: that one is guessed. */
+/** An arbitrary lease length, in ms. Not the default, because the fast path assumes the default. */
 export const LEASE_MS = 10_000;
-/** How long after its expiry a lease of {@link LEASE_MS} is left alone, in ms. */
+/** The margin after the expiry of a lease of {@link LEASE_MS} before a takeover, in ms. */
 export const MARGIN_MS = POLICY.marginMs(LEASE_MS);
 
-/** The leaseId that says it was made `ms` after {@link START_MS}; of the same time, `order` decides. */
+/** A leaseId with the time `ms` after {@link START_MS}. Ids of the same time are ordered by `order`. */
 export function leaseId(order: number, ms = 0): LeaseId {
   return leaseIdFrom(START_MS + ms, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, order >> 8, order));
 }
@@ -28,7 +28,7 @@ export function leaseId(order: number, ms = 0): LeaseId {
 /** Leases of the tests, in the order of their ids. */
 export const [A, B, C, D] = [leaseId(1), leaseId(2), leaseId(3), leaseId(4)] as const;
 
-/** What an acquire may say beyond its leaseId. */
+/** The options of an acquire besides its leaseId. */
 export interface AcquireOptions {
   readonly by?: string;
   readonly owner?: string;
@@ -42,7 +42,7 @@ export interface AcquireOptions {
   readonly meta?: Meta;
 }
 
-/** What the other commands may say. */
+/** The options of the other commands. */
 export interface Options {
   readonly by?: string;
   readonly leaseMs?: number;
@@ -53,7 +53,7 @@ let scenes = 0;
 
 /** A key that no other test uses, at {@link START_MS}. */
 export class Fixture {
-  /** What the two server clocks say. */
+  /** The readings of the two server clocks. */
   clocks: ClockReading = { earliestMs: START_MS, latestMs: START_MS };
   readonly address: Address;
 
@@ -64,7 +64,7 @@ export class Fixture {
     this.address = { namespace, kind, key };
   }
 
-  /** Both clocks stand `ms` after the start, the later one `aheadMs` beyond. */
+  /** Sets the clocks: the earliest at `ms` after the start, the latest `aheadMs` beyond. */
   at(ms: number, aheadMs = 0): this {
     this.clocks = { earliestMs: START_MS + ms, latestMs: START_MS + ms + aheadMs };
     return this;
@@ -75,14 +75,14 @@ export class Fixture {
     return this.store.apply(this.address, command, () => reading);
   }
 
-  /** At once. */
+  /** Acquires without waiting. */
   async acquire(id: LeaseId, options: AcquireOptions = {}): Promise<Held | Refusal> {
     const answer = await this.ask(id, options);
     if (answer.ok && "state" in answer) throw new Error(`${id} waits, and did not ask to`);
     return answer;
   }
 
-  /** With a wish to wait. */
+  /** Acquires with waiting. */
   queue(id: LeaseId, options: AcquireOptions = {}): Promise<Held | Waiting | Refusal> {
     return this.ask(id, { ...options, wait: true });
   }
@@ -112,7 +112,7 @@ export class Fixture {
     return (await this.apply({ type: "transfer", key: this.address.key, leaseId: id, principal: by, toLeaseId, ...given })).answer;
   }
 
-  /** Breaks the hold with this token, or the one granted last. */
+  /** Breaks the hold with this token, by default the hold granted last. */
   async breakHold(token?: number, drainMs?: number): Promise<AnswerTo<Command & { type: "break" }>> {
     const fencingToken = token ?? (await this.read())?.fencingToken ?? 0;
     return (await this.apply({ type: "break", key: this.address.key, fencingToken, ...(drainMs !== undefined && { drainMs }) })).answer;
@@ -123,12 +123,12 @@ export class Fixture {
   }
 }
 
-/** A namespace of its own, of which no other's is the beginning. */
+/** A fresh namespace that is no prefix of another. */
 export function freshNamespace(): string {
   return `t${process.pid}.${++scenes}.`;
 }
 
-/** What an answer comes to, in a word or two. */
+/** An answer in a word or two. */
 export function outcomeOf(answer: AnswerTo<Command>): string {
   if (!answer.ok) return answer.reason ? `${answer.code}: ${answer.reason}` : answer.code;
   if ("how" in answer) return answer.how;
@@ -136,7 +136,7 @@ export function outcomeOf(answer: AnswerTo<Command>): string {
   return "breakInMs" in answer ? (answer.breakInMs > 0 ? "breaking" : "broken") : "reset";
 }
 
-/** The lease in an answer that must say held. */
+/** The lease in an answer that must report a held lease. */
 export function leaseIn(answer: Held | Waiting | Refusal): LeaseView {
   if (!answer.ok || !("lease" in answer)) throw new Error(`not held: ${outcomeOf(answer)}`);
   return answer.lease;

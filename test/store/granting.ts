@@ -1,4 +1,4 @@
-/** What a store does about a grant, beyond the table of states: the lease's fields, its token, its times. */
+/** A store's grants, beyond the table of states: the lease's fields, its token, its times. */
 import { expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/port.js";

@@ -1,7 +1,7 @@
 /**
- * Random histories of one key: a few leases of a few principals, time that moves on, clocks that
- * disagree. Drawn so that what is rare in life is common here: commands about the present holder,
- * times at the edges of leases, ids out of their order, tokens of holds long gone.
+ * Random histories of one key: a few leases of a few principals, time that advances, clocks that disagree. Rare events
+ * are frequent here: commands on the present holder, times at the edges of leases, ids out of order, tokens of old
+ * holds.
  */
 import * as fc from "fast-check";
 import type { Acquire, Break, Command, Release, Renew, Transfer } from "../../lib/core/commands.js";
@@ -14,43 +14,43 @@ import { leaseId, POLICY, START_MS } from "./fixture.js";
 
 const MINUTE_MS = 60_000;
 
-/** Twelve ids that may be granted, one that is too new for it and one that is too old. */
+/** Twelve ids that may be granted, one that is too new and one that is too old. */
 const IDS: readonly LeaseId[] = [
   ...Array.from({ length: 12 }, (_, order) => leaseId(order + 1)),
   leaseId(0, 60 * MINUTE_MS),
   leaseId(0, -20 * MINUTE_MS),
 ];
 const PRINCIPALS = ["P", "Q"] as const;
-/** The default among them, which a renewal guesses; the shortest often, since clocks may be further apart than it lasts. */
+/** With the default, which a renewal's fast path assumes. The shortest is frequent, because clocks may be further apart than its length. */
 const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
 const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
 
-/** What may be asked of a lock; runs have histories of their own. */
+/** The commands of locks. Runs have their own histories. */
 type LockCommand = Acquire | Renew | Release | Transfer | Break;
 
-/** Which lease: the one that holds (or else `to`); the same, but when nobody holds a new one acquires; or one of the pool. */
+/** The lease of a command: the holder's (or else `to`); the holder's, or a new one that acquires if nobody holds; or one of the pool. */
 type Which = "holder" | "new" | number;
 
 interface Draft {
   readonly type: LockCommand["type"];
   readonly which: Which;
   readonly to: number;
-  /** Whether another principal asks than the one whose lease it is. */
+  /** True if the caller isn't the principal of the lease. */
   readonly intruder: boolean;
   readonly leaseMs: number | undefined;
   readonly requestHash: string;
   readonly meta: string | undefined;
-  /** How many grants ago the hold to break was granted; the present one is 0. */
+  /** The number of grants since the hold to break was granted; 0 is the present hold. */
   readonly grantsAgo: number;
   readonly drainMs: number | undefined;
 }
 
-/** Time passes, then somebody asks. */
+/** A step: time passes, then a command is sent. */
 export interface Step {
   readonly passMs: number;
-  /** How far the later clock is ahead of the earlier one. */
+  /** The width of the clock interval. */
   readonly aheadMs: number;
-  /** Whether what was asked last is asked again instead: a duplicate. */
+  /** True if the step repeats the last command instead: a duplicate. */
   readonly again: boolean;
   readonly draft: Draft;
 }
@@ -83,7 +83,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   }),
 });
 
-/** What the key has been through when the history begins: many leases that ended, perhaps a token of tomorrow, perhaps a holder. */
+/** The key's record when the history begins: many ended leases, sometimes a token of tomorrow, sometimes a holder. */
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
     ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.tombstonesMax + 1 }),
@@ -122,7 +122,7 @@ const remembered: fc.Arbitrary<LockRecord> = fc
     };
   });
 
-/** A history: what the key has been through (undefined: nothing), then the steps. */
+/** A history: the initial record (undefined: none), then the steps. */
 export interface History {
   readonly remembered: LockRecord | undefined;
   readonly steps: readonly Step[];
@@ -134,7 +134,7 @@ export const histories: fc.Arbitrary<History> = fc.record({
   steps: fc.array(step, { minLength: 1, maxLength: 30, size: "max" }),
 });
 
-/** The commands of a history with their clocks, each made when the one before has been carried out. */
+/** The commands of a history with their clocks. Each is created after the previous one was carried out. */
 export async function* commandsOf(
   { steps }: History,
   key: string,
@@ -153,7 +153,7 @@ export async function* commandsOf(
   }
 }
 
-/** Whose lease it is. */
+/** The principal of a lease. */
 function ownerOf(id: LeaseId): string {
   return PRINCIPALS[Number.parseInt(id.at(-1) ?? "0", 16) % 2]!;
 }
@@ -161,7 +161,7 @@ function ownerOf(id: LeaseId): string {
 function resolve(draft: Draft, key: string, record: LockRecord | undefined, tokens: readonly number[], unheard: LeaseId): Command {
   const { which, intruder, leaseMs, requestHash, meta, grantsAgo, drainMs } = draft;
   const [held] = Object.keys(record?.holds ?? {});
-  // Where nobody holds, most commands would only be told so.
+  // Without a holder, most commands would only be refused.
   const type = held === undefined && which !== "holder" ? "acquire" : draft.type;
   const id = typeof which === "number" ? IDS[which]! : which === "new" && type === "acquire" ? unheard : (held ?? IDS[draft.to]!);
   const own = ownerOf(id);

@@ -1,4 +1,4 @@
-/** What the kinds of locks cost, counted at the engine in requests and capacity units, one row for each. */
+/** The cost of each kind of lock, in requests and capacity units at the engine, one row for each. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Mode } from "../../lib/core/record.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
@@ -13,7 +13,7 @@ import type { AcquireOptions } from "./fixture.js";
 
 type Act = (lock: Fixture) => Promise<Parameters<typeof outcomeOf>[0]>;
 
-/** A caller as IAM describes it. */
+/** A caller with a principal in IAM's format. */
 const ORDINARY = {
   by: "111122223333/AROAEXAMPLEEXAMPLEEXA",
   owner: "checkout-7",
@@ -37,7 +37,7 @@ const renew =
   (id: string): Act =>
   (lock) =>
     lock.renew(id, { by: ORDINARY.by });
-/** By the token of who was granted first, or second: of a new key it is the time. */
+/** Changes the mode, by default with the first grant's token, which on a new key is the time. */
 const change =
   (id: string, mode: Mode, fencingToken = START_MS): Act =>
   async (lock) =>
@@ -45,7 +45,7 @@ const change =
 
 interface Row {
   readonly what: string;
-  /** One after the other, a millisecond apart. */
+  /** Run in sequence, a millisecond apart. */
   readonly before: readonly Act[];
   readonly act: Act;
   readonly atMs?: number;

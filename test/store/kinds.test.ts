@@ -1,4 +1,4 @@
-/** Readers and permits, many at once, through every store: all readers come in, never more permits go out than there are. */
+/** Concurrent readers and permits through every store: all readers are granted, and never more permits are out than exist. */
 import { describe, expect, it } from "vitest";
 import type { Held } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
@@ -17,7 +17,7 @@ import { mutate } from "./mutate.js";
 const READER = { mode: "shared" } as const;
 const PERMIT = { limit: 3 } as const;
 const LONG_MS = 120_000;
-/** Of one request, after as many as a patient client would send. */
+/** The attempts for one request, as many as a patient client would make. */
 const TRIES = 30;
 
 const random = (): number => Math.random();
@@ -32,7 +32,7 @@ const STORES = [
   },
 ];
 
-/** All at once. Who is told that the key kept changing, and that nothing was written, asks again by the same id. */
+/** Acquires concurrently. A caller whose key kept changing, so that nothing was written, retries with the same id. */
 function together(lock: Fixture, count: number, options: AcquireOptions): Promise<readonly (Held | Refusal)[]> {
   const ask = async (order: number): Promise<Held | Refusal> => {
     for (let tries = 1; ; tries++) {

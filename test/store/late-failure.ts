@@ -1,22 +1,22 @@
-/** A server in front of an engine that lets it carry a request out, and then answers that it failed. */
+/** A server in front of an engine that lets the engine carry out a request, and then responds with a failure. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** A running one. */
+/** A running server. */
 export interface LateFailures {
   readonly endpoint: string;
-  /** The next write on this condition is carried out and answered with a 500, so many times. */
+  /** Lets the next `times` writes with this condition be carried out, and answers them with a 500. */
   failNext(condition: (expression: string) => boolean, times: number): void;
   close(): Promise<void>;
 }
 
 const FAILURE = JSON.stringify({ __type: "com.amazonaws.dynamodb.v20120810#InternalServerError", message: "Carried out all the same" });
-/** What a proxy passes on as it is. */
+/** The headers that the proxy passes on unchanged. */
 const HEADERS = ["authorization", "content-type", "x-amz-date", "x-amz-target", "x-amz-content-sha256"] as const;
 
-/** Starts one. */
+/** Starts a server. */
 export async function startLateFailures(target: string): Promise<LateFailures> {
   let meets: (expression: string) => boolean = () => false;
   let left = 0;

@@ -1,4 +1,4 @@
-/** What a store lists: held keys by prefix, in order, page by page, over however many shards. */
+/** A store's listings: held keys by prefix, in order, page by page, over any number of shards. */
 import { describe, expect, it } from "vitest";
 import type { Kind } from "../../lib/core/api/locks.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -6,7 +6,7 @@ import { A, freshNamespace, Fixture } from "./fixture.js";
 
 const KEYS = 120;
 
-/** Zero to nine, letters of both cases and what else a key may have, so that the order is the bytes'. */
+/** Names with digits, letters of both cases and the other characters of keys, so that the order must be the bytes'. */
 const nameOf = (index: number): string =>
   `ORDER_${String.fromCharCode(...[45, 46, 48, 57, 58, 65, 90, 95, 97, 122, 126].slice(index % 11, (index % 11) + 1))}${index}`;
 
@@ -18,7 +18,7 @@ export function lists(store: () => LockStore): void {
     const held = names.filter((_, index) => index % 4 !== 3).sort();
     let filled: Promise<unknown> | undefined;
 
-    /** Holds three of four keys; the fourth was released, or only cancelled. */
+    /** Holds three of every four keys; the fourth was released, or only cancelled. */
     const fill = (): Promise<unknown> =>
       (filled ??= Promise.all(
         names.map(async (key, index) => {
@@ -77,7 +77,7 @@ export function lists(store: () => LockStore): void {
   });
 }
 
-/** All pages, by their keys. */
+/** The keys of all pages. */
 export async function pagesOf(
   store: LockStore,
   query: { readonly namespace: string; readonly kind?: Kind; readonly prefix: string; readonly max: number; readonly after?: string },

@@ -1,4 +1,4 @@
-/** Operations on locks whose answers are lost. */
+/** Operations on locks whose responses are lost. */
 import { decided, fast, rowsOn } from "./lost-rows.js";
 import { A, B, C, LEASE_MS, MARGIN_MS, Fixture } from "./fixture.js";
 
@@ -6,7 +6,7 @@ const held = (lock: Fixture): Promise<unknown> => lock.acquire(A, { leaseMs: 30_
 const used = async (lock: Fixture): Promise<unknown> => (await lock.acquire(A), await lock.release(A), lock.at(1));
 const at = (ms: number) => async (lock: Fixture): Promise<unknown> => (await lock.acquire(A), lock.at(ms)); // prettier-ignore
 
-/** What is asked of locks. */
+/** Operations on locks. */
 export const ROWS = rowsOn<Fixture>(Fixture, [
   { operation: "acquire a new key", act: (lock) => lock.acquire(A), write: fast, outcome: "replayed", otherwise: "granted" },
   {

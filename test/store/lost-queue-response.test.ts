@@ -1,7 +1,7 @@
 /**
- * Writes of a queue that were carried out and whose answers were lost: sent again by the AWS SDK they queue
- * nobody twice, pass no turn on twice, and tell the caller what the first one did. Each is played with and
- * without the loss, and comes to the same answer and the same record.
+ * Writes of a queue that were carried out and whose responses were lost. When the AWS SDK sends them again, they queue
+ * nobody twice, pass no offer on twice, and return the first attempt's answer. Each is played with and without the
+ * loss, and leads to the same answer and the same record.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
@@ -20,7 +20,7 @@ import { QueueScene } from "./queue-fixture.js";
 import { A, B, C, outcomeOf, POLICY } from "./fixture.js";
 import { mutate } from "./mutate.js";
 
-/** The SDK's attempts of one request. */
+/** The SDK's attempts for one request. */
 const ATTEMPTS = 3;
 
 describe("an answer that is lost after a write of the queue", () => {
@@ -37,7 +37,7 @@ describe("an answer that is lost after a write of the queue", () => {
     await proxy.close();
   });
 
-  /** With a client of its own: one that had to retry often stops retrying. */
+  /** With its own client, because a client that retries often stops retrying. */
   function clientVia({ endpoint }: FaultProxy | LateFailures) {
     return engineClient(endpoint, { maxAttempts: ATTEMPTS });
   }
@@ -46,7 +46,7 @@ describe("an answer that is lost after a write of the queue", () => {
     return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
 
-  /** Plays the row on a key of its own; the answer, the record and what reached the engine. */
+  /** Plays the row on its own key, and returns the answer, the record and the requests at the engine. */
   async function play(store: LockStore, row: AnyRow, lose: () => void) {
     const lock = row.open(store);
     await lock.before();
@@ -73,7 +73,7 @@ describe("an answer that is lost after a write of the queue", () => {
       const calm = await play(store, row, () => undefined);
       const lossy = await play(store, row, () => lose(row.write, times));
       expect([outcomeOf(calm.answer), outcomeOf(lossy.answer)]).toEqual([otherwise, outcome]);
-      // Control: the engine was asked that much more often, and refused it; so it was recognised.
+      // Control: the engine got that many more requests and refused them, so the store recognised its own write.
       expect([lossy.writes - calm.writes, lossy.refusedWrites - calm.refusedWrites]).toEqual([times, times]);
       expect(lossy.record).toEqual(calm.record);
       expect({ ...lossy.answer, how: "" }).toEqual({ ...calm.answer, how: "" });

@@ -1,4 +1,4 @@
-/** What is asked in a queue, and whose answers are lost. */
+/** Operations in a queue whose responses are lost. */
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { decided, rowsOn } from "./lost-rows.js";
 import { QueueScene } from "./queue-fixture.js";
@@ -9,7 +9,7 @@ const claims = (condition: string): boolean => condition.includes("h.#me.p = :by
 const handsOver = (condition: string): boolean => condition.includes("q[0].u > :earlier");
 const hears = (condition: string): boolean => condition.startsWith("qi[");
 
-/** A holds, these wait; the process has seen it. */
+/** A holds, and these wait. The process has seen the record. */
 const line =
   (...ids: readonly string[]) =>
   async (lock: QueueScene): Promise<unknown> => {
@@ -17,7 +17,7 @@ const line =
     for (const [ms, id] of ids.entries()) await lock.at(ms + 1).queue(id);
     return lock.at(ids.length + 1);
   };
-/** A has let go, and it is the first one's turn. */
+/** A has released, and the first waiter has an offer. */
 const turn =
   (...ids: readonly string[]) =>
   async (lock: QueueScene): Promise<unknown> => {
@@ -68,5 +68,5 @@ export const ROWS = rowsOn<QueueScene>(QueueScene, [
   { operation: "leave one's turn to the next", before: turn(B, C), act: (lock) => lock.release(B), write: decided, outcome: "never" },
 ]);
 
-/** A visit that says that it is still there: sent again it is written again, and says the same. */
+/** A keep-alive poll: if it is sent again, it is written again, with the same answer. */
 export const HEARD = { before: line(B, C), atMs: HALF_MS, id: B, write: hears } as const;

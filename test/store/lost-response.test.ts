@@ -1,7 +1,7 @@
 /**
- * A write that was carried out and whose answer was lost: the AWS SDK sends it again by itself, its
- * condition no longer holds, and yet the caller must be told of a success. Each operation is played twice,
- * with and without the loss, and has to come to the same answer and the same record.
+ * Writes that were carried out and whose responses were lost. The AWS SDK sends them again by itself. Their condition
+ * no longer holds, and yet the caller must get a success. Each operation is played with and without the loss, and must
+ * lead to the same answer and the same record.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AnswerTo, Command, Held } from "../../lib/core/commands.js";
@@ -36,13 +36,13 @@ describe("an answer that is lost after the write", () => {
     await proxy.close();
   });
 
-  /** With a client of its own: one that had to retry often stops retrying. */
+  /** With its own client, because a client that retries often stops retrying. */
   function storeVia({ endpoint }: FaultProxy | LateFailures): LockStore {
     const client = engineClient(endpoint, { maxAttempts: 3 });
     return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
 
-  /** Plays the row on a key of its own; the answer, the record and what reached the engine. */
+  /** Plays the row on its own key, and returns the answer, the record and the requests at the engine. */
   async function play(store: LockStore, row: AnyRow, lose: () => void) {
     const lock = row.open(store);
     await lock.before();
@@ -70,11 +70,11 @@ describe("an answer that is lost after the write", () => {
       const lossy = await play(store, row, () => lose(row, times));
       expect([outcomeOf(calm.answer), outcomeOf(lossy.answer)]).toEqual([otherwise, outcome]);
 
-      // Control: the engine was asked that much more often, and refused it; so it was recognised.
+      // Control: the engine got that many more requests and refused them, so the store recognised its own write.
       expect(lossy.writes - calm.writes).toBe(extended === "once more" ? times + 1 : times);
       expect(lossy.refusedWrites - calm.refusedWrites).toBe(extended === "each time" ? 0 : times);
 
-      // Only a renewal leaves a trace: a higher version, of which the caller is told.
+      // Only a renewal leaves a trace: a higher version, which the caller gets.
       const version = (calm.record?.version ?? 0) + (extended ? (extended === "each time" ? times : 1) : 0);
       expect(lossy.record).toEqual({ ...calm.record, version });
       expect(withoutHow(lossy.answer)).toEqual(withoutHow(calm.answer, version));
@@ -103,7 +103,7 @@ describe("an answer that is lost after the write", () => {
   });
 });
 
-/** The answer without the word for whether it was new, and with this version. */
+/** The answer without `how`, and with this version. */
 function withoutHow(answer: AnswerTo<Command>, version?: number): unknown {
   const { how: _how, ...rest } = answer as Partial<Held>;
   return rest.lease ? { ...rest, lease: { ...rest.lease, version: version ?? rest.lease.version } } : rest;

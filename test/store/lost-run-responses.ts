@@ -1,15 +1,15 @@
-/** Operations on runs whose answers are lost: a start must be told that it runs, an outcome that it is recorded. */
+/** Operations on runs whose responses are lost: a start must still report that it runs, and an outcome that it is recorded. */
 import { decided, fast, rowsOn } from "./lost-rows.js";
 import { RunScene, small } from "./run-fixture.js";
 import { A, B, C, LEASE_MS, MARGIN_MS } from "./fixture.js";
 
-/** A lease of the default length, which a heartbeat guesses. */
+/** With a lease of the default length, which a heartbeat's fast path assumes. */
 const runs = (run: RunScene): Promise<unknown> => run.start(A, { leaseMs: 30_000 });
 const failed = async (run: RunScene): Promise<unknown> => (await run.start(A), await run.complete(A, "retry"), run.at(1));
 const at = (ms: number) => async (run: RunScene): Promise<unknown> => (await run.start(A), run.at(ms)); // prettier-ignore
 const RESULT = { payload: small('"paid"') };
 
-/** What is asked of runs. */
+/** Operations on runs. */
 export const ROWS = rowsOn(RunScene, [
   { operation: "start a new run", act: (run) => run.start(A), write: fast, outcome: "replayed", otherwise: "granted" },
   {

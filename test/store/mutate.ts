@@ -1,13 +1,13 @@
-/** A table that forgets one predicate of the conditions it is sent: what a control takes away. */
+/** A table client that drops one predicate from the conditions it sends, for controls. */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 
-/** Makes `predicates` true in every condition that has them; returns in how many it did. */
+/** Makes `predicates` true in every condition that contains them. Returns a count of those conditions. */
 export function mutate(client: DynamoDBClient, ...predicates: readonly string[]): () => number {
   let weakened = 0;
   client.middlewareStack.add(
     (next) => (args) => {
       const { ConditionExpression: condition = "" } = args.input as Partial<UpdateItemCommandInput>;
-      // Not cut out: a value that no expression uses is refused.
+      // Not removed, because the table refuses a value that no expression uses.
       const weaker = predicates.reduce(
         (text, predicate) => text.replace(predicate, `(${predicate} OR attribute_not_exists(nothing))`),
         condition,

@@ -1,7 +1,7 @@
 /**
- * Fields that a newer version adds in the same format, anywhere in an item: this version carries them along and
- * goes on deciding. Once, a field more in a waiter's place made every write of the queue fail for ever, and a field
- * more in a hold was dropped when the record was written.
+ * Fields that a newer version adds in the same format, anywhere in an item: this version preserves them and still
+ * decides. Regressions: an extra field in a waiter's entry made every write of the queue fail for ever, and an extra
+ * field in a hold was dropped when the record was written.
  */
 import { GetCommand, PutCommand, DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ import { A, B, C, D, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
 
 const NEWER = { zz: "of a newer version" };
 
-/** `item` with a field more in each part that has parts. */
+/** Adds a field to each part of `item` that has parts. */
 function withNewerFields(item: Item): Item {
   const more = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(more);
@@ -34,7 +34,7 @@ function withNewerFields(item: Item): Item {
   };
 }
 
-/** A table, a key on it that A holds and these wait for, and its item with newer fields in it. */
+/** A table, and a key on it that A holds and these wait for, with newer fields in its item. */
 async function newer(...waiters: readonly string[]) {
   const { client, tableName } = await freshTable();
   const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
@@ -47,7 +47,7 @@ async function newer(...waiters: readonly string[]) {
   await key.at(2).acquire(A);
   for (const id of waiters) await key.at(3).queue(id);
   await documents.send(new PutCommand({ TableName: tableName, Item: withNewerFields(await item()) }));
-  // Another process, which has not seen the key before.
+  // Another process, which hasn't seen the key before.
   const fixture = new QueueScene(
     createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 }),
     key.address,

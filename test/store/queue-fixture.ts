@@ -1,4 +1,4 @@
-/** A key with a queue: looks from places in it, and who stands where. */
+/** A key with a queue: polls by its waiters, and the places of all leases. */
 import { check } from "../../lib/core/lock/check.js";
 import type { Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
@@ -7,11 +7,11 @@ import { LIMITS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { A, Fixture } from "./fixture.js";
 
-/** Acquires one of the readers' way, and of so many permits of three. */
+/** Options of an acquire: a reader, and `count` permits of three. */
 export const READER = { mode: "shared" } as const;
 export const permits = (count: number) => ({ limit: 3, permits: count }) as const;
 
-/** What who waits is told. */
+/** The answer to a waiter. */
 export const waiting = (position: number, retryAfterMs: number, pollWithinMs: number = LIMITS.pollMaxMs): Waiting => ({
   ok: true,
   state: "waiting",
@@ -20,14 +20,14 @@ export const waiting = (position: number, retryAfterMs: number, pollWithinMs: nu
   pollWithinMs,
 });
 
-/** A scene with a queue. */
+/** A fixture with a queue. */
 export class QueueScene extends Fixture {
-  /** A look from a place in the queue, which writes nothing: the record is read, as the service reads it. */
+  /** Polls from a place in the queue without writing: reads the record, as the service does. */
   async look(id: LeaseId, by = "P"): Promise<Held | Waiting | Refusal> {
     return check(await this.read(), { key: this.address.key, leaseId: id, principal: by }, this.clocks);
   }
 
-  /** Who stands where: holders, those whose turn it is, the queue. */
+  /** The holders, the offers and the queue. */
   async standing() {
     const { holds = {}, offers = [], waiters = [] } = (await this.read()) ?? {};
     const ids = (some: readonly { readonly leaseId: LeaseId }[]) => some.map(({ leaseId }) => leaseId);

@@ -1,7 +1,7 @@
 /**
- * Random histories of one key that many wait for, as several processes see it: each command goes through one
- * of them, which may have seen the key lately, or never. What is rare in life is common here: turns nobody
- * takes, waiters that come late or not at all, full queues, commands sent again, clocks that disagree.
+ * Random histories of one key with many waiters, used by several processes. Each command goes through one process,
+ * which may have seen the key lately, or never. Rare events are frequent here: offers that lapse, waiters that poll
+ * late or never, full queues, duplicates, clocks that disagree.
  */
 import * as fc from "fast-check";
 import type { Command } from "../../lib/core/commands.js";
@@ -12,7 +12,7 @@ import { toSecondsUp } from "../../lib/core/time.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { leaseId, POLICY, START_MS } from "./fixture.js";
 
-/** What an acquire asks for. */
+/** The kind of an acquire. */
 interface Kind {
   readonly mode: Mode;
   readonly limit: number;
@@ -24,47 +24,47 @@ const READER: Kind = { mode: "shared", limit: 1, permits: 1 };
 const PERMIT: Kind = { mode: "exclusive", limit: 3, permits: 1 };
 const PERMITS: Kind = { mode: "exclusive", limit: 3, permits: 2 };
 
-/** The longest makes a record outlive the leases that come after it. */
+/** The longest makes a record outlive later leases. */
 const LENGTHS_MS = [1_000, 10_000, DEFAULTS.leaseMs, 600_000] as const;
 const { offerWindowMs, waiterTtlMs } = DEFAULTS;
 const EDGES_MS = [1_000, POLICY.marginMs(1_000), offerWindowMs, offerWindowMs - 1, waiterTtlMs, waiterTtlMs / 2, LIMITS.pollMaxMs];
-/** Long enough to be counted by its bytes. */
+/** Long enough to count towards the bound in bytes. */
 const LONG_OWNER = "x".repeat(LIMITS.ownerChars);
 
 type Act = "queue" | "acquire" | "visit" | "claim" | "release" | "leave" | "renew" | "transfer" | "upgrade" | "break" | "send again";
 
 interface Draft {
   readonly act: Act;
-  /** Which of the history's kinds. */
+  /** The index of the history's kind. */
   readonly kind: number;
-  /** Which of those it may be about. */
+  /** The index of the lease among the candidates. */
   readonly who: number;
   readonly leaseMs: number;
   readonly priority: number;
   readonly owner: string;
   readonly scope: string | undefined;
-  /** Whether it says other parameters, or asks without waiting, where it would have waited. */
+  /** True if it sends other parameters, or doesn't wait although it waited before. */
   readonly otherwise: boolean;
   readonly intruder: boolean;
-  /** Of what is sent again: how many commands ago it was sent first. */
+  /** For a duplicate: the number of commands since the original was sent. */
   readonly ago: number;
 }
 
-/** Time passes, then somebody asks one of the processes, or looks. */
+/** A step: time passes, then a command or a poll goes to one of the processes. */
 export interface Step {
   readonly passMs: number;
   readonly aheadMs: number;
-  /** The highest is a new one each time. */
+  /** The highest is a new process each time. */
   readonly process: number;
-  /** Who asks looks first, in the same process. */
+  /** True if the caller polls first, in the same process. */
   readonly looks: boolean;
   readonly draft: Draft;
 }
 
-/** How many processes there are, the last of which is always new. */
+/** The number of processes, the last of which is always new. */
 export const PROCESSES = 3;
 
-/** What the key has been through, and what is asked of it. */
+/** A key's past, and the commands on it. */
 export interface History {
   readonly kinds: readonly Kind[];
   readonly remembered: LockRecord | undefined;
@@ -102,7 +102,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   }),
 });
 
-/** A key in use: eight leases that ended, a holder with more or less of its time left, and so many in the queue. */
+/** A key in use: eight ended leases, a holder with some of its time left, and a number of waiters. */
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
     waiting: fc.constantFrom(1, 1, 2, 2, 3, 3, 8, LIMITS.waitersMax - 1),
@@ -141,21 +141,21 @@ const historiesOf = (kinds: fc.Arbitrary<readonly Kind[]>): fc.Arbitrary<History
     steps: fc.array(step, { minLength: 1, maxLength: 30, size: "max" }),
   });
 
-/** Draws histories of writers alone: what is guessed. */
+/** Draws histories of writers alone, which use the fast path. */
 export const writerHistories = historiesOf(fc.constant([WRITER]));
 /** Draws histories of every kind. */
 export const queueHistories = historiesOf(
   fc.constantFrom([WRITER], [WRITER], [WRITER, READER], [READER], [PERMIT, PERMITS], [WRITER, PERMIT]),
 );
 
-/** A command, what the server's clocks say then, and the clock of the processes. */
+/** A command, the server clocks' readings, and the clock of the processes. */
 export interface Asked {
   readonly command: Command;
   readonly reading: ClockReading;
   readonly nowMs: number;
 }
 
-/** Makes each command of a history from the record that the ones before have left. */
+/** Creates each command of a history from the record that the previous commands left. */
 export function resolver({ kinds }: History, key: string): (step: Step, record: LockRecord | undefined) => Asked {
   let nowMs = START_MS;
   let order = 1000;
@@ -165,7 +165,7 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
     const { leaseMs, priority, owner, scope, otherwise } = draft;
     const asked = { ...kinds[draft.kind % kinds.length]!, leaseMs, priority, owner, ...(scope !== undefined && { scope }) };
     const waits = (draft.act === "queue") !== otherwise;
-    // Some ids are those that ended before.
+    // Some of these ids ended earlier.
     const id = draft.who < 12 ? leaseId(draft.who) : leaseId(++order, nowMs - START_MS);
     return {
       type: "acquire",
@@ -191,7 +191,7 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
     const pick = <T>(of: readonly T[]): T | undefined => of[who % of.length];
     const { holds = {}, offers = [], waiters = [] } = record ?? {};
     const [held, hold] = pick(Object.entries(holds)) ?? [];
-    // The first of them matter most.
+    // The first waiters matter most.
     const queued = pick([...offers, ...waiters.slice(0, 4), ...waiters.slice(-1)])?.leaseId;
     const own = intruder ? "Q" : "P";
     const about = (id: LeaseId) => ({ key, leaseId: id, principal: own });

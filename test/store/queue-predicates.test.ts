@@ -1,4 +1,4 @@
-/** Each predicate of what is written for a queue is needed: without it an example comes to something else. */
+/** Each predicate of a queue's writes is needed: without it, an example has another outcome. */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
@@ -60,7 +60,7 @@ type Act = (here: QueueScene) => Promise<unknown>;
 const inUse: Act = (here) => here.acquire(A);
 const inLine: Act = async (here) => (await inUse(here), await here.queue(B), here.at(1));
 
-/** What brings each kind of write about. */
+/** The steps that cause each kind of write. */
 const NEWER: Readonly<Record<keyof typeof FAST_PATHS, { readonly prepare: Act; readonly act: Act }>> = {
   enqueue: { prepare: inUse, act: (here) => here.queue(B) },
   claim: { prepare: async (here) => (await inLine(here), here.release(A)), act: (here) => here.at(2).queue(B) },
@@ -73,7 +73,7 @@ const NEWER: Readonly<Record<keyof typeof FAST_PATHS, { readonly prepare: Act; r
   decided: { prepare: inLine, act: (here) => here.queue(C, { priority: 5 }) },
 };
 
-/** What an example comes to by the core alone. */
+/** The outcome of an example by the core alone. */
 async function inMemory(play: Example["play"]) {
   const table = createMemoryTable();
   const here = new QueueScene(createMemoryStore({ policy: POLICY, table }));
@@ -81,7 +81,7 @@ async function inMemory(play: Example["play"]) {
   return played({ here, there: new QueueScene(here.store, here.address), put, before: (_, act) => act() }, play);
 }
 
-/** What it comes to on this table, by two processes. */
+/** Its outcome on this table, with two processes. */
 function onTable(table: EngineTable, play: Example["play"]) {
   return played(stageOn(table), play);
 }
@@ -100,7 +100,7 @@ function stageOn({ client, tableName }: EngineTable): Stage {
   return { here, there: new QueueScene(process(), here.address), put, before: (write, act) => beforeNext(client, FAST_PATHS[write], act) };
 }
 
-/** Does something just before the next write that updates this. */
+/** Runs `act` just before the next write whose update expression contains `updates`. */
 async function beforeNext(client: DynamoDBClient, updates: string, act: () => Promise<unknown>): Promise<void> {
   let left = 1;
   client.middlewareStack.add(

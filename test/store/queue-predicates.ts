@@ -1,6 +1,6 @@
 /**
- * Why each predicate of a queue's writes is there: an example that comes to something else without it. `here` is
- * a process that acts on what it remembers; `there` is another one, of which it hears nothing.
+ * The reason for each predicate of a queue's writes: an example that has another outcome without it. `here` is a
+ * process that acts on its recent records. `there` is another process, whose writes `here` doesn't see.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
@@ -12,17 +12,17 @@ import type { outcomeOf } from "./fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
 
-/** What an example is played with. */
+/** The environment of an example. */
 export interface Stage {
   readonly here: QueueScene;
   readonly there: QueueScene;
-  /** Makes the key's record this one, which no store would leave. */
+  /** Replaces the key's record with this one, which no store would write. */
   readonly put: (record: LockRecord) => Promise<unknown>;
-  /** Does something just before the next write of this kind arrives. */
+  /** Runs `act` just before the next write of this kind arrives. */
   readonly before: (write: keyof typeof FAST_PATHS, act: () => Promise<unknown>) => Promise<unknown>;
 }
 
-/** A predicate, in the writes that are known by this, and the example for it. */
+/** A predicate, the kind of its writes, and the example for it. */
 export interface Example {
   readonly write: keyof typeof FAST_PATHS;
   readonly predicate: string;
@@ -30,21 +30,21 @@ export interface Example {
   readonly play: (stage: Stage) => Promise<Answer>;
 }
 
-/** Here A is granted the key, and these wait, a millisecond apart. */
+/** Process `here` acquires A and queues these, a millisecond apart. */
 async function line({ here, there }: Stage, ...ids: readonly string[]): Promise<void> {
   await here.acquire(A);
   for (const [ms, id] of ids.entries()) await here.at(ms + 1).queue(id);
   pass({ here, there }, ids.length + 1);
 }
 
-/** The same, and A has let go: it is the first one's turn. */
+/** The same, and then A releases: the first waiter has an offer. */
 async function turn(stage: Stage, ...ids: readonly string[]): Promise<void> {
   await line(stage, ...ids);
   await stage.here.release(A);
   pass(stage, ids.length + 2);
 }
 
-/** Two readers, as far as is known here. */
+/** Two readers, as far as `here` knows. */
 async function readers({ here, there }: Stage, leaseMs = LEASE_MS): Promise<void> {
   for (const id of [A, B]) await here.acquire(id, { ...READER, leaseMs });
   pass({ here, there }, 1);
@@ -55,7 +55,7 @@ function pass({ here, there }: Pick<Stage, "here" | "there">, ms: number, aheadM
   there.at(ms, aheadMs);
 }
 
-/** Eight ended that are older than one that ended before them. */
+/** Ends eight leases that are older than one that ended before them. */
 async function endedOutOfOrder({ here }: Stage): Promise<void> {
   for (const order of [90, 1, 2, 3, 4, 5, 6, 7, 8]) await here.release(leaseId(order));
 }

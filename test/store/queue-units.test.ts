@@ -1,6 +1,6 @@
 /**
- * What the queue costs, counted at the engine in requests and capacity units: who comes, visits, claims, lets go
- * or leaves, one row for each; two hundred who come at once; and a queue as long as it may be.
+ * The cost of the queue, in requests and capacity units at the engine: enqueueing, polling, claiming, releasing and
+ * leaving, one row for each; two hundred concurrent callers; and a queue of the largest size.
  */
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,7 +25,7 @@ type Answer = Parameters<typeof outcomeOf>[0];
 type Act = (lock: QueueScene) => Promise<Answer>;
 type Prepare = (lock: QueueScene) => Promise<unknown>;
 
-/** A caller as IAM describes it, on a key of an ordinary length. */
+/** A caller with a principal in IAM's format, on a key of typical length. */
 const ORDINARY = {
   by: digestOfPrincipal("123456789012/AROAEXAMPLEEXAMPLEEX1"),
   owner: "checkout-7",
@@ -42,16 +42,16 @@ const release = (id: string): Act => (lock) => lock.release(id, ORDINARY); // pr
 const look = (id: string): Act => (lock) => lock.look(id, ORDINARY.by); // prettier-ignore
 const pass = (ms: number): Prepare => async (lock) => void lock.at(lock.clocks.latestMs - START_MS + ms); // prettier-ignore
 const HELD = [acquire(A)];
-/** A holds, these wait. */
+/** A holds, and these wait. */
 const line = (...ids: readonly string[]): readonly Prepare[] => [...HELD, ...ids.map((id) => queue(id))];
 const HALF_MS = DEFAULTS.waiterTtlMs / 2;
 
 interface Row {
   readonly what: string;
-  /** One after the other, a millisecond apart. */
+  /** Run in sequence, a millisecond apart. */
   readonly before: readonly Prepare[];
   readonly act: Act;
-  /** By a process that has seen nothing of it. */
+  /** True: by a process that hasn't seen the key. */
   readonly elsewhere?: true;
   readonly says: string;
   readonly writes: number;
@@ -114,7 +114,7 @@ let table: FreshTable;
 const storeOf = ({ client, tableName }: FreshTable): LockStore =>
   createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
-/** The same key, in a process that has seen nothing of it. */
+/** The same key, in a process that hasn't seen it. */
 function elsewhereOf(lock: QueueScene): QueueScene {
   const there = new QueueScene(storeOf(table), lock.address);
   there.clocks = lock.clocks;
@@ -156,7 +156,7 @@ describe("counted at the engine", () => {
 });
 
 describe("two hundred who come at once, of whom a hundred find room", () => {
-  /** What came of them, once none of them is told any more that the key kept changing. */
+  /** Queues all callers, retrying each while its key keeps changing. Returns the requests and the refused writes. */
   async function come(storeAt: (order: number) => LockStore, arrivals = 2 * MOST) {
     const first = new QueueScene(storeAt(0));
     await first.acquire(A, ORDINARY);
@@ -192,7 +192,7 @@ describe("two hundred who come at once, of whom a hundred find room", () => {
     { timeout: LONG_MS },
     async () => {
       const { requests, refusedWrites } = await come(() => storeOf(table));
-      // Of those who look when it is full, none writes again.
+      // Callers that read a full queue don't write again.
       expect(Object.keys(requests)).toEqual(["UpdateItem"]);
       expect(requests["UpdateItem"]).toBeGreaterThanOrEqual(3 * MOST);
       expect(requests["UpdateItem"]).toBeLessThanOrEqual(4 * MOST);
@@ -212,7 +212,7 @@ describe("two hundred who come at once, of whom a hundred find room", () => {
 describe("a queue that is as long as it may be", () => {
   const IDS = [A, ...Array.from({ length: 3 * MOST }, (_, order) => leaseId(order + 10))];
 
-  /** A hundred who wait behind a holder. */
+  /** A key with a holder and a hundred waiters. */
   async function full(): Promise<QueueScene> {
     const lock = new QueueScene(storeOf(table), { key: "checkout-service_ORDER_1231" });
     await acquire(A)(lock);
@@ -220,7 +220,7 @@ describe("a queue that is as long as it may be", () => {
     return lock;
   }
 
-  /** What each of so many rounds costs. */
+  /** The cost of each of that many rounds. */
   async function cost(rounds: number, round: (order: number) => Promise<unknown>) {
     proxy.ledger.clear();
     for (let order = 0; order < rounds; order++) await round(order);
@@ -228,7 +228,7 @@ describe("a queue that is as long as it may be", () => {
     return { writes: (requests["UpdateItem"] ?? 0) / rounds, writeUnits: writeUnits / rounds };
   }
 
-  /** The holder lets go, and the next one claims, here or in a process that has seen nothing. */
+  /** The holder releases, and the next waiter claims, here or in a process that hasn't seen the key. */
   const grant = (lock: QueueScene, claimAt: (lock: QueueScene) => QueueScene) => async (order: number) => {
     await pass(1)(lock);
     await release(IDS[order]!)(lock);
@@ -285,7 +285,7 @@ describe("a queue that is as long as it may be", () => {
   });
 });
 
-/** The item as it is kept. */
+/** The item as stored. */
 async function itemOf({ address }: QueueScene): Promise<Record<string, unknown>> {
   const documents = DynamoDBDocumentClient.from(table.client);
   const { Item = {} } = await documents.send(new GetCommand({ TableName: table.tableName, Key: itemKey(address), ConsistentRead: true }));

@@ -1,6 +1,6 @@
 /**
- * What a store does about those who wait: a place in the queue for each, in order, and the key for whoever is
- * first when it is free. How turns pass that nobody takes, and who goes together, is in turns.ts.
+ * A store's queue: a place for each waiter, in order, and the key for the first one when it is free. Offers that lapse
+ * and waiters that are granted together are in turns.ts.
  */
 import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
@@ -10,7 +10,7 @@ import { inLine, permits, QueueScene, waiting } from "./queue-fixture.js";
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, START_MS } from "./fixture.js";
 
 const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
-/** What the bound by bytes counts of a waiter, less its owner. */
+/** The bytes that the bound counts for a waiter, without its owner. */
 const WAITER_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax) - SHORT_OWNER_BYTES;
 
 /** The tests of waiting. */
@@ -82,7 +82,7 @@ export function queues(store: () => LockStore): void {
     const offered = await lock.read();
     expect(offered).toMatchObject({ version: version + 1, holds: {}, offers: [{ leaseId: B, offeredAtMs: START_MS + 100 }] });
     expect(await lock.look(B)).toEqual(waiting(1, 0));
-    // The others come in time to say that they live, should B not come.
+    // The others poll in time to stay alive, in case B doesn't come.
     expect(await lock.look(C)).toEqual(waiting(2, LIMITS.pollStepMs, LIMITS.keepAliveAfterMs));
 
     const lease = leaseIn(await lock.at(700, 50).queue(B));
@@ -151,7 +151,7 @@ export function queues(store: () => LockStore): void {
     const overMs = LEASE_MS + MARGIN_MS;
     for (const id of [B, C]) await lock.at(LEASE_MS).queue(id);
     expect(outcomeOf(await lock.at(overMs - 1, 9_000).queue(B))).toBe("waiting");
-    // Whoever notices moves the queue on: here the second, and the first is offered the key.
+    // Any waiter that notices the lapse advances the queue: here the second, and the first is offered the key.
     expect(await lock.at(overMs).queue(C)).toMatchObject({ position: 2 });
     expect(await lock.standing()).toEqual({ holds: [], offers: [B], waiters: [C] });
     expect((await lock.read())?.ended).toEqual([{ leaseId: A, ending: "taken" }]);

@@ -1,4 +1,4 @@
-/** The bytes that the core counts of a record, against the item that a store writes of it: never fewer, and few more. */
+/** The core's byte count of a record, against the item that a store writes for it: never fewer, and few more. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
@@ -11,7 +11,7 @@ import { itemBytes } from "../support/item-bytes.js";
 import { A, leaseId, START_MS } from "./fixture.js";
 
 const ADDRESS: Address = { namespace: "n".repeat(200), kind: "locks", key: "k".repeat(LIMITS.keyChars) };
-/** As the service makes them. */
+/** As long as the service's. */
 const [PRINCIPAL, PARAMS, SCOPE, DIGEST] = [12, 16, 16, 43].map((chars) => "d".repeat(chars)) as [string, string, string, string];
 const MOST = Number.MAX_SAFE_INTEGER;
 
@@ -149,7 +149,7 @@ describe("the bytes that are counted of a record", () => {
   });
 });
 
-/** Each part of a record at its longest: every number has the most digits that a safe integer has, but a waiter's. */
+/** Each part of a record at its longest: every number has the most digits of a safe integer, except a waiter's. */
 const LONGEST = (() => {
   const payloadOfAll: Checkpoint = { digest: DIGEST, bytes: MOST, text: "t", ttlAtSec: MOST, sequence: MOST };
   const outcome = { recordedBy: leaseId(1), principal: PRINCIPAL, omitted: true, keptUntilMs: MOST } as const;

@@ -1,4 +1,4 @@
-/** What a store does about the end of a hold, beyond the table of states: release, transfer, break. */
+/** The end of a hold in a store, beyond the table of states: release, transfer, break. */
 import { expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -31,7 +31,7 @@ export function releases(store: () => LockStore): void {
     const lock = new Fixture(store());
     const ids = [5, 3, 9, 1, 8, 2, 7, 4, 6, 10, 11].map((order) => leaseId(order));
     for (const [index, id] of ids.entries()) {
-      // By turns a release that is guessed, one that is decided, and a cancel.
+      // In rotation: a release on the fast path, a release after a read, and a cancel.
       if (index % 3 !== 2) await lock.at(index * 2 * LEASE_MS).acquire(id);
       if (index % 3 === 1) lock.at(index * 2 * LEASE_MS + LEASE_MS);
       await lock.release(id);
@@ -64,7 +64,7 @@ export function releases(store: () => LockStore): void {
   });
 }
 
-/** The tests of handing over. */
+/** The tests of transfers. */
 export function transfers(store: () => LockStore): void {
   it("hands the hold to the new id with a larger token and its own length, in one change", async () => {
     const lock = new Fixture(store());

@@ -1,4 +1,4 @@
-/** A store that reads, decides and replaces, on condition that nothing changed: nobody is queued without a look. A control. */
+/** A store that reads, decides and replaces, on condition that nothing changed: it never enqueues without a read. A control. */
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { systemClock } from "../../lib/core/time.js";
@@ -9,7 +9,7 @@ import type { LockStore } from "../../lib/store/port.js";
 import { POLICY } from "./fixture.js";
 import type { EngineTable } from "./differential-pair.js";
 
-/** A store on this table. It hears nobody. */
+/** A store on this table. It records no keep-alives. */
 export function replacingStore({ client, tableName }: EngineTable): LockStore {
   const documents = DynamoDBDocumentClient.from(client);
   const deps = { policy: POLICY, clock: systemClock, random: () => Math.random() };

@@ -1,6 +1,6 @@
 /**
- * A caller of the service on one run, over a table behind a proxy that counts: what a whole request costs,
- * payloads included. Time is turned by hand.
+ * A caller of the service on one run, over a table behind a proxy that counts: the cost of a whole request, with
+ * payloads. The test advances time.
  */
 import { systemClock } from "../../lib/core/time.js";
 import type { OutcomeSaid, ServiceApi, StartRequest } from "../../lib/core/api/runs.js";
@@ -9,10 +9,10 @@ import type { Address, LockStore } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { freshNamespace, START_MS } from "./fixture.js";
 
-/** A key of an ordinary length. */
+/** A key of typical length. */
 const KEY = "checkout-service_ORDER_1231";
 
-/** One run's key, and who calls about it: as IAM describes them. */
+/** One run's key and its caller, with a principal in IAM's format. */
 export class RunCaller {
   readonly #clock = new VirtualClock(START_MS);
   readonly #api: ServiceApi;

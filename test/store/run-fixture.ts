@@ -1,4 +1,4 @@
-/** One run's key of a store and a time to turn: the scene of a lock, and what is asked of runs alone. */
+/** One run's key of a store with simulated time: the fixture of a lock, with the commands of runs. */
 import type { Complete, Finished, Recorded, Running, WasReset } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -6,10 +6,13 @@ import type { Payload } from "../../lib/core/record.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { LEASE_MS, Fixture } from "./fixture.js";
 
-/** A minute in ms: for how long outcomes are kept that don't say. The default is another, so this is never guessed. */
+/**
+ * A minute in ms: the default time for which outcomes are stored here. It differs from the real default, so the fast
+ * path never assumes it.
+ */
 export const KEEP_MS = 60_000;
 
-/** What a start may say beyond its leaseId. */
+/** The options of a start besides its leaseId. */
 export interface StartOptions {
   readonly by?: string;
   readonly owner?: string;
@@ -20,19 +23,19 @@ export interface StartOptions {
   readonly requestHash?: string;
 }
 
-/** What an outcome may say beyond its state. */
+/** The options of an outcome besides its state. */
 export interface OutcomeOptions {
   readonly by?: string;
   readonly payload?: Payload;
   readonly omitted?: true;
 }
 
-/** A payload that the record itself keeps. */
+/** A payload that the record itself contains. */
 export function small(text: string): Payload {
   return { digest: `small ${text}`, bytes: text.length, text };
 }
 
-/** One that has an item of its own, until this time. */
+/** A payload with its own item, stored until this time. */
 export function large(name: string, ttlAtSec: number): Payload {
   return { digest: `large ${name}`, bytes: 5_000, ttlAtSec };
 }
@@ -68,7 +71,7 @@ export class RunScene extends Fixture {
     return (await this.apply({ type: "complete", key: this.address.key, leaseId: id, principal: by, state, ...said })).answer;
   }
 
-  /** A heartbeat that says how far it got. */
+  /** Sends a heartbeat with a checkpoint. */
   async save(id: LeaseId, checkpoint: Payload, { by = "P", leaseMs }: { readonly by?: string; readonly leaseMs?: number } = {}) {
     const length = leaseMs !== undefined && { leaseMs };
     return (await this.apply({ type: "renew", key: this.address.key, leaseId: id, principal: by, checkpoint, ...length })).answer;
@@ -79,7 +82,7 @@ export class RunScene extends Fixture {
   }
 }
 
-/** The lease and the attempt in an answer that must say that you run. */
+/** The lease and the attempt in an answer that must report a running run. */
 export function runningIn(answer: Running | Finished | Refusal): Running {
   if (!answer.ok || answer.state !== "running") throw new Error(`does not run: ${JSON.stringify(answer)}`);
   return answer;

@@ -1,7 +1,7 @@
 /**
- * Random histories of one run: attempts that succeed, fail, fall silent and are given up; outcomes that are
- * forgotten; runners that went on for longer than a retention. Drawn so that what is rare in life is common
- * here, and so that every predicate of a guess decides something.
+ * Random histories of one run: attempts that succeed, fail, go silent and are cancelled; outcomes that expire; runners
+ * that go on for longer than a retention. Rare events are frequent here, so every predicate of a fast path decides some
+ * command.
  */
 import * as fc from "fast-check";
 import type { Command, Complete, Release, Renew, Reset, Start } from "../../lib/core/commands.js";
@@ -17,26 +17,26 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const { retentionMs: RETENTION_MS } = POLICY;
 
-/** Twelve ids that may run, one that is too new for it and one that is too old. */
+/** Twelve ids that may run, one that is too new and one that is too old. */
 const IDS: readonly LeaseId[] = [
   ...Array.from({ length: 12 }, (_, order) => leaseId(order + 1)),
   leaseId(0, 60 * MINUTE_MS),
   leaseId(0, -20 * MINUTE_MS),
 ];
-/** Never drawn: a hold beside the runner's, as a later version might know them. It outlasts every history. */
+/** Never drawn: a hold beside the runner's, as a later version might write. It outlasts every history. */
 const BESIDE = leaseId(9_999);
 const PRINCIPALS = ["P", "Q"] as const;
 const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
 const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
 const KEEPS_MS = [LIMITS.keepResultMinMs, LIMITS.keepResultMinMs, DAY_MS, FOREVER_MS] as const;
-/** A hold granted so long ago is at the edge of what an outcome's guess may rest on. */
+/** The age of a hold, up to the limit on which an outcome's fast path may rely. */
 const GRANTED_AGO_MS = [0, 0, RETENTION_MS - 1, RETENTION_MS, RETENTION_MS + 200_000, 4 * RETENTION_MS] as const;
 
 type RunCommand = Start | Renew | Release | Complete | Reset;
 
 interface Draft {
   readonly type: RunCommand["type"];
-  /** The one that runs (if nobody does, one of the pool), a new one, or one of the pool. */
+  /** The runner's lease (if there is none, one of the pool), a new one, or one of the pool. */
   readonly which: "runner" | "new" | number;
   readonly to: number;
   readonly intruder: boolean;
@@ -53,12 +53,12 @@ interface Draft {
 interface Step {
   readonly passMs: number;
   readonly aheadMs: number;
-  /** Whether what was asked last is asked again instead: a duplicate. */
+  /** True if the step repeats the last command instead: a duplicate. */
   readonly again: boolean;
   readonly draft: Draft;
 }
 
-/** A history: what the key has been through (undefined: nothing), then the steps. */
+/** A history: the initial record (undefined: none), then the steps. */
 export interface RunHistory {
   readonly remembered: LockRecord | undefined;
   readonly steps: readonly Step[];
@@ -66,7 +66,7 @@ export interface RunHistory {
 
 const rarely = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
 const perhaps = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
-/** The last is kept nowhere. */
+/** The last one is stored nowhere. */
 const payload = fc.constantFrom<Payload[]>(
   ...[small("1"), small("1"), small("2"), large("one", START_MS / 1000), large("one", START_MS / 1000 + 10 * 86_400)],
   { digest: "nowhere", bytes: 5_000 },
@@ -100,7 +100,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   }),
 });
 
-/** What the key has been through when the history begins. */
+/** The key's record when the history begins. */
 const remembered: fc.Arbitrary<LockRecord> = fc
   .record({
     ids: fc.shuffledSubarray([...IDS], { minLength: 7, maxLength: LIMITS.tombstonesMax + 1 }),
@@ -153,7 +153,7 @@ const remembered: fc.Arbitrary<LockRecord> = fc
         ended: ended.map((leaseId) => ({ leaseId, ending })),
         floor: ended.length === LIMITS.tombstonesMax ? floor : "",
         ...(run && { run }),
-        // As its start made it; heartbeats only ever made it later.
+        // As its start set it; heartbeats only ever extended it.
         ttlAtSec: startedTtlAtSec({ ...hold, expiresAtMs: grantedAtMs + leaseMs }, keepResultMs, POLICY) + longerKept,
       };
     },
@@ -165,7 +165,7 @@ export const runHistories: fc.Arbitrary<RunHistory> = fc.record({
   steps: fc.array(step, { minLength: 1, maxLength: 25, size: "max" }),
 });
 
-/** The commands of a history with their clocks, each made when the one before has been carried out. */
+/** The commands of a history with their clocks. Each is created after the previous one was carried out. */
 export async function* runCommandsOf(
   { steps }: RunHistory,
   key: string,
@@ -181,7 +181,7 @@ export async function* runCommandsOf(
   }
 }
 
-/** Whose lease it is. */
+/** The principal of a lease. */
 function ownerOf(id: LeaseId): string {
   return PRINCIPALS[Number.parseInt(id.at(-1) ?? "0", 16) % 2]!;
 }
@@ -189,7 +189,7 @@ function ownerOf(id: LeaseId): string {
 function resolve(draft: Draft, key: string, record: LockRecord | undefined, unheard: LeaseId): RunCommand {
   const runner = Object.keys(record?.holds ?? {}).find((id) => id !== BESIDE);
   const { which, intruder, requestHash, fingerprint, keepResultMs, maxAttempts, state, payload: said } = draft;
-  // Where nobody runs, most commands would only be told so.
+  // Without a runner, most commands would only be refused.
   const type = runner === undefined && which !== "runner" && draft.type !== "reset" ? "start" : draft.type;
   const leaseId = typeof which === "number" ? IDS[which]! : which === "new" && type === "start" ? unheard : (runner ?? IDS[draft.to]!);
   const own = ownerOf(leaseId);

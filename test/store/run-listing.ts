@@ -1,4 +1,4 @@
-/** What a store lists of runs, what it keeps beside them, and that locks and runs never meet in either. */
+/** A store's listings of runs, the items beside them, and the separation of locks and runs in both. */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { Kind } from "../../lib/core/api/locks.js";
@@ -7,7 +7,7 @@ import { pagesOf } from "./listing.js";
 import { RunScene, small } from "./run-fixture.js";
 import { A, B, freshNamespace, leaseIn, LEASE_MS, MARGIN_MS, Fixture } from "./fixture.js";
 
-/** Lives of a run by the letter that its key begins with; whether it is known afterwards. */
+/** Lives of a run by the first letter of its key, and true if the run is known afterwards. */
 const LIVES: readonly (readonly [letter: string, known: boolean, live: (run: RunScene) => Promise<unknown>])[] = [
   ["a", true, (run) => run.start(A)],
   ["b", true, async (run) => (await run.start(A), await run.complete(A))],
@@ -46,7 +46,7 @@ export function listsRuns(store: () => LockStore): void {
   });
 }
 
-/** The tests of what lies beside the records. */
+/** The tests of payloads beside the records. */
 export function keeps(store: () => LockStore): void {
   const payload = (digest: string, ttlAtSec = 1_900_000_000) => ({ digest, ttlAtSec });
 
@@ -86,7 +86,7 @@ export function keeps(store: () => LockStore): void {
   });
 }
 
-/** The tests that a lock and a run of the same key never meet. */
+/** The tests that a lock and a run with the same key are separate. */
 export function apart(store: () => LockStore): void {
   const both = (): readonly [Fixture, RunScene] => {
     const run = new RunScene(store());

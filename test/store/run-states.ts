@@ -1,8 +1,8 @@
 /**
- * Every state of a run × every command, and what comes of it, for each store to reproduce. `A` is the lease
- * that the states are about; `C` is new. A cell says the outcome, `+` if the record changed, who is on it
- * then, and the run: running, interrupted, to be Tried again, succeeded or failed, with its attempt, `!` for
- * a takeover, `*` with a checkpoint.
+ * Every state of a run × every command, with the outcome that each store must produce. `A` is the lease that the states
+ * are about; `C` is new. A cell has the outcome, `+` if the record changed, the holder afterwards, and the run:
+ * running, interrupted, to be Tried again, succeeded or failed, with its attempt, `!` for a takeover, `*` with a
+ * checkpoint.
  */
 import type { LockRecord } from "../../lib/core/record.js";
 import { KEEP_MS, small } from "./run-fixture.js";
@@ -16,7 +16,7 @@ type Step = (run: RunScene) => Promise<unknown>;
 const CHECKPOINT = small('{"page":2}');
 const RESULT = { payload: small('"paid"') };
 
-/** What is asked in every state; the columns of the table. */
+/** The commands in every state: the columns of the table. */
 const COMMANDS: readonly Column<RunScene, void>[] = [
   ["start A", (run) => run.start(A)],
   ["start C", (run) => run.start(C)],
@@ -39,7 +39,7 @@ const succeed = (id: string): Step => (run) => run.complete(id, "succeeded", RES
 const fail = (id: string): Step => (run) => run.complete(id, "failed", { payload: small('"no"') }); // prettier-ignore
 const retry = (id: string): Step => (run) => run.complete(id, "retry", { payload: small('"not yet"') }); // prettier-ignore
 const reset: Step = (run) => run.reset();
-/** Eight others end, after which A is known by the floor alone. */
+/** Ends eight other leases. After that, A is known only through the low watermark. */
 const eightEnd: Step = async (run) => {
   for (let order = 0; order < 8; order++) await run.release(leaseId(1000 + order));
 };
@@ -138,13 +138,13 @@ export const RUN_STATES: readonly State[] = [
 
 const LETTERS = { running: "r", interrupted: "i", retry: "t", succeeded: "s", failed: "f" } as const;
 
-/** What the record says of the run. */
+/** The record's description of the run. */
 function show(record: LockRecord | undefined): string {
   const run = record?.run;
   return run ? `${LETTERS[run.state]}${run.attempt}${run.takeover ? "!" : ""}${run.checkpoint ? "*" : ""}` : "";
 }
 
-/** Sends every command to a key of its own in this state, twice. */
+/** Sends every command twice to its own key in this state. */
 export function playRun({ steps }: State, sceneOf: () => RunScene): ReturnType<typeof playRow> {
   const prepare = async (run: RunScene): Promise<void> => {
     for (const step of steps) await step(run);
@@ -152,7 +152,7 @@ export function playRun({ steps }: State, sceneOf: () => RunScene): ReturnType<t
   return playRow({ columns: COMMANDS, sceneOf, prepare, show });
 }
 
-/** The row as the table has it. */
+/** The row as the table expects it. */
 export function expectedOfRun({ cells }: State): ReturnType<typeof rowOf> {
   return rowOf(COMMANDS, cells);
 }

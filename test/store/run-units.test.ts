@@ -1,6 +1,6 @@
 /**
- * What runs cost, counted at the engine in requests and capacity units, from the service down: what is
- * large is kept on an item of its own, and so are its costs. Beside it, what a run of many days costs.
+ * The cost of runs, in requests and capacity units at the engine, from the service down. Large payloads have their own
+ * items and so their own costs. Also the cost of a run of many days.
  */
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ interface Row {
 
 const SMALL = { paid: true, receipt: "0123456789" };
 const KB = 1024;
-/** A value of so many bytes as JSON. */
+/** A value of that many bytes as JSON. */
 const sized = (bytes: number): string => "x".repeat(bytes - 2);
 const LARGE = sized(20 * KB - 200);
 
@@ -45,7 +45,7 @@ const all = (...acts: readonly Act[]): Act => async (run) => { for (const act of
 const TAKEABLE_MS = DEFAULTS.leaseMs + POLICY.marginMs(DEFAULTS.leaseMs);
 const RUNS = all(start(A), pass(1));
 const TAKEN_OVER = all(RUNS, pass(TAKEABLE_MS), start(B));
-/** As full of the past as a key can be: eight leases remembered, and a floor. */
+/** A key with the largest past: eight tombstones, and a low watermark. */
 const WELL_USED: Act = async (run) => {
   for (let order = 1; order <= 10; order++) await all(start(leaseId(order)), pass(1), retry(leaseId(order)), pass(1))(run);
 };
@@ -56,7 +56,7 @@ const row = (what: string, before: Act | undefined, act: Act, says: string, unit
 };
 
 // prettier-ignore
-/** What is done · before it · the answer · reads, writes, read units, write units. */
+/** The operation · the preparation · the answer · reads, writes, read units, write units. */
 const ROWS: readonly Row[] = [
   row("a run that nobody ran, from its start to its outcome", undefined, async (run) => (await run.start(A), await run.pass(1), await run.complete(A)), "recorded", [0, 2, 0, 2]),
   row("a start", undefined, start(A), "granted", [0, 1, 0, 1]),
@@ -85,7 +85,7 @@ const ROWS: readonly Row[] = [
   row("a reset", all(RUNS, complete(A)), (run) => run.reset(), "done", [1, 1, 1, 1]),
   row("a look", RUNS, (run) => run.look(), "done", [1, 0, 1, 0]),
 
-  // Of the writes one is the payload's, of its size; the read is whether it is worth it.
+  // One of the writes is the payload's, with its size. The read checks that the write is worth its cost.
   row("an outcome with a large result of 20 KB", RUNS, complete(A, LARGE), "recorded", [1, 2, 1, 21]),
   row("a heartbeat with a large checkpoint of 5 KB", RUNS, beat(A, sized(5 * KB - 200)), "renewed", [1, 2, 1, 6]),
   row("a replay of a large result of 20 KB", all(RUNS, complete(A, LARGE)), start(B), "succeeded", [1, 1, 5, 1]),
@@ -94,7 +94,7 @@ const ROWS: readonly Row[] = [
   row("an outcome with a large result sent again", all(RUNS, complete(A, LARGE)), complete(A, LARGE), "replayed", [2, 0, 2, 0]),
   row("a result too large to keep", RUNS, complete(A, sized(LIMITS.resultBytes + 1)), "too-large", [0, 0, 0, 0]),
 
-  // The record carries what is small, so each of its writes may cost a unit more.
+  // The record contains small payloads, so each of its writes may cost one unit more.
   row("an outcome with the largest result that the record keeps", RUNS, complete(A, sized(LIMITS.inlineBytes)), "recorded", [0, 1, 0, 2]),
   row("a heartbeat after the largest checkpoint that the record keeps", all(RUNS, beat(A, sized(LIMITS.inlineBytes)), pass(1)), beat(A), "renewed", [0, 1, 0, 2]),
   row("a start after ten failures", WELL_USED, (run) => run.start(leaseId(11), { maxAttempts: 0 }), "granted", [0, 2, 0, 2]),
@@ -115,12 +115,12 @@ describe("counted at the engine", () => {
     table = await freshTable(proxy.endpoint);
     const { client, tableName } = table;
     store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
-    // A process reads once whether its table has tenants.
+    // A process reads once to learn if its table has tenants.
     await new RunCaller(store).start(A);
   });
   afterAll(() => proxy.close());
 
-  /** What an act asks of the engine. */
+  /** The requests that an act sends to the engine. */
   async function costs(act: () => Promise<unknown>) {
     const { ledger } = proxy;
     ledger.clear();

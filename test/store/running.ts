@@ -1,4 +1,4 @@
-/** What a store does about a run, beyond the table of states: what the record keeps, and many at once. */
+/** A store's runs, beyond the table of states: the record's content, and concurrent runs. */
 import { expect, it } from "vitest";
 import { FOREVER_MS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -10,7 +10,7 @@ const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]>
   Promise.all(Array.from({ length: count }, (_, order) => ask(order + 1)));
 const toSec = (ms: number): number => Math.ceil((START_MS + ms) / 1000);
 
-/** Fifty starts of the run at once, each by an id of its own; what came of each. */
+/** Starts the run fifty times at once, each with its own id, and returns the outcomes. */
 export function fiftyStart(run: RunScene): Promise<readonly string[]> {
   return many(async (order) => outcomeOf(await run.start(leaseId(order))));
 }

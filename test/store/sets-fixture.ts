@@ -1,4 +1,4 @@
-/** Sets of keys of one store: who asks for which of them, and what each key holds then. */
+/** Sets of keys of one store: acquires of several keys, and the holders of each key. */
 import type { Acquire, Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
@@ -18,12 +18,12 @@ export class SetScene {
     return this;
   }
 
-  /** One of the keys, alone. */
+  /** One of the keys. */
   key(name: string): Fixture {
     return new Fixture(this.store, { namespace: this.namespace, key: name }).at(this.ms);
   }
 
-  /** Asks for all of these keys, or none; what came of each. */
+  /** Acquires all of these keys or none, and returns the outcome of each. */
   async acquire(id: LeaseId, keys: readonly string[], options: AcquireOptions = {}): Promise<readonly (Applied<Acquire> | undefined)[]> {
     const { by = "P", ...given } = options;
     const usual = {
@@ -44,7 +44,7 @@ export class SetScene {
     return this.store.applyAll(parts, () => clocks);
   }
 
-  /** Who holds each of these keys now. */
+  /** The holders of each of these keys. */
   async holders(keys: readonly string[]): Promise<readonly (readonly LeaseId[])[]> {
     return Promise.all(keys.map(async (key) => Object.keys((await this.key(key).read())?.holds ?? {})));
   }
@@ -55,7 +55,7 @@ export class SetScene {
   }
 }
 
-/** What a set came to: the word of all its keys, or the keys in its way and why each is. */
+/** The outcome of a set: the common outcome of its keys, or the refused keys with their outcomes. */
 export function setOutcome(keys: readonly string[], applied: readonly (Applied<Acquire> | undefined)[]): string {
   const answers: readonly (Held | Waiting | Refusal | undefined)[] = applied.map((one) => one?.answer);
   const refused = answers.flatMap((answer, index) => (answer && !answer.ok ? [`${keys[index] ?? ""} ${outcomeOf(answer)}`] : []));

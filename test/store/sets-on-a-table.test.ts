@@ -1,4 +1,4 @@
-/** Sets where the table is not as it should be, or busy: answers that are lost, transactions that meet, and what it costs. */
+/** Sets on a faulty or busy table: lost responses, conflicting transactions, and the cost. */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -27,14 +27,17 @@ beforeAll(async () => {
 });
 afterAll(() => proxy.close());
 
-/** With a client of its own: one that had to retry often stops retrying. */
+/** With its own client, because a client that retries often stops retrying. */
 function storeVia(endpoint: string, maxAttempts = 3, prepareClient: (client: DynamoDBClient) => void = () => undefined): LockStore {
   const client = engineClient(endpoint, { maxAttempts });
   prepareClient(client);
   return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.1 });
 }
 
-/** Sends every attempt without the token by which an engine knows that it carried this out before: AWS forgets it, too, in time. */
+/**
+ * Sends every attempt without the token by which an engine recognises a repeated transaction. AWS forgets the token,
+ * too, after some time.
+ */
 function forgetRequestTokens(client: DynamoDBClient): void {
   client.middlewareStack.add(
     (next) => (args) => {
@@ -52,7 +55,7 @@ function forgetRequestTokens(client: DynamoDBClient): void {
   );
 }
 
-/** Nobody has had the keys; or one of them was held, and may be taken over now. */
+/** Keys that were never held; or one of them was held, and may be taken over now. */
 const STATES = [
   { state: "free keys", prepare: async () => undefined },
   {
@@ -65,7 +68,7 @@ const STATES = [
 ];
 
 describe.each(STATES)("an answer about $state that is lost after the transaction", ({ state, prepare }) => {
-  /** The transaction that happens: the first is refused where a lease must be taken over. */
+  /** The transaction that succeeds. If a lease must be taken over, the first one is refused. */
   const which = state === "free keys" ? 1 : 2;
   const losing = (times: number) => {
     let seen = 0;
@@ -83,11 +86,11 @@ describe.each(STATES)("an answer about $state that is lost after the transaction
     const applied = await sets.acquire(A, KEYS);
     expect(lost.struck).toBe(1);
     expect(setOutcome(KEYS, applied)).toBe(outcome);
-    // Control: the engine was asked once more than without the loss.
+    // Control: the engine got one request more than without the loss.
     expect(proxy.ledger.requests["TransactWriteItems"]).toBe(which + 1);
     const records = await sets.records(KEYS);
     expect(applied.map((one) => one && leaseIn(one.answer).fencingToken)).toEqual(records.map((record) => record?.fencingToken));
-    // It happened once.
+    // The set was granted once.
     const calm = new SetScene(storeVia(proxy.endpoint));
     await prepare(calm);
     await calm.acquire(A, KEYS);
@@ -125,7 +128,7 @@ it("a set that lost the race after it was decided is decided again, on what is t
   );
   const late = sets.acquire(A, KEYS);
   await held.first;
-  // Somebody takes a key that was free when the set was decided.
+  // Another lease takes a key that was free when the set was decided.
   expect((await sets.key("c").acquire(B)).ok).toBe(true);
   go();
   expect(setOutcome(KEYS, await late)).toBe("c locked");
@@ -181,7 +184,7 @@ it("a set with a key whose record is of a newer format decides nothing", async (
   expect(await sets.holders(["a", "c"])).toEqual([[], []]);
 });
 
-/** Two for each key, as AWS charges a transaction; DynamoDB Local reports two for all of it. */
+/** Two units for each key, as AWS charges a transaction; DynamoDB Local reports two for all of it. */
 function unitsOf(keys: number): unknown {
   return process.env["DYNAMODB_ENDPOINT"] === undefined ? 2 * keys : expect.any(Number);
 }
@@ -200,7 +203,7 @@ describe.each([2, 25])("counted at the engine, a set of %i keys", (count) => {
     const sets = new SetScene(storeVia(proxy.endpoint));
     const requests = { TransactWriteItems: 1 };
     expect(await counted(sets, A)).toEqual({ outcome: "granted", requests, writeUnits: unitsOf(count), readUnits: 0 });
-    // A refusal is one request too; what it is charged no engine says.
+    // A refusal is one request too. No engine reports its charge.
     expect(await counted(sets.at(1), B)).toMatchObject({ outcome: `${keys[0] ?? ""} locked`, requests });
   });
 
@@ -220,7 +223,7 @@ describe.each([2, 25])("counted at the engine, a set of %i keys", (count) => {
   });
 });
 
-/** An attribute as it is on the wire. */
+/** An attribute in its wire format. */
 function wireOf(value: unknown): unknown {
   if (typeof value === "number") return { N: String(value) };
   if (typeof value === "string") return { S: value };

@@ -1,4 +1,4 @@
-/** Sets through every store: all of the keys or none (S13), whoever asks at the same time. */
+/** Sets through every store: all of the keys or none (S13), under concurrency. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
@@ -134,7 +134,7 @@ describe.each(STORES)("$name, sets", ({ makeStore }) => {
 
   it("control: the same keys one by one may end half here and half there", async () => {
     const sets = new SetScene(store);
-    // Each takes its first key before either asks for its second.
+    // Each acquires its first key before either asks for its second.
     await Promise.all([sets.key("b").acquire(A), sets.key("c").acquire(B)]);
     await Promise.all([sets.key("c").acquire(A), sets.key("b").acquire(B)]);
     expect(await sets.holders(["b", "c"])).toEqual([[A], [B]]);

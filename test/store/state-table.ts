@@ -1,35 +1,35 @@
 /**
- * How a table of states is played: every command to a key of its own that was brought into the state, and
- * once more, for a second sending must say the same and change nothing.
+ * Plays a table of states: every command on its own key, which was brought into the state first. Each command is sent
+ * twice, because a duplicate must get the same answer and change nothing.
  */
 import type { AnswerTo, Command } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { A, B, C, D, outcomeOf } from "./fixture.js";
 import type { Fixture } from "./fixture.js";
 
-/** A column: what is asked in every state; `at` is what is known from bringing the key into it. */
+/** A column: the command in every state. `at` is the result of preparing the state. */
 export type Column<S extends Fixture, At> = readonly [name: string, send: (fixture: S, at: At) => Promise<AnswerTo<Command>>];
 
-/** What is played, and how it is told. */
+/** A table, and how to play and print it. */
 export interface Played<S extends Fixture, At> {
   readonly columns: readonly Column<S, At>[];
   readonly sceneOf: () => S;
   /** Brings a key into the state. */
   readonly prepare: (fixture: S) => Promise<At>;
-  /** What a cell says of the record, beside who holds it. */
+  /** The record's description in a cell, besides its holders. */
   readonly show?: (record: LockRecord | undefined) => string;
 }
 
-/** What came of one command in a state: the cell, and what a second sending broke, if anything. */
+/** The outcome of one command in a state: the cell, and any rule that the duplicate broke. */
 export interface Came {
   readonly cell: string;
   readonly again: string;
 }
 
-/** What a second sending says, where it is another word for the same. */
+/** The outcome of a duplicate, if it has another name. */
 const AGAIN: Readonly<Record<string, string>> = { granted: "replayed", transferred: "replayed", recorded: "replayed" };
 
-/** A row of the table as it comes. */
+/** Plays a row of the table. */
 export async function playRow<S extends Fixture, At>({
   columns,
   sceneOf,
@@ -57,7 +57,7 @@ export async function playRow<S extends Fixture, At>({
   return Object.fromEntries(row);
 }
 
-/** The row as the table has it, `|` between its cells. */
+/** The row as the table has it, with `|` between its cells. */
 export function rowOf<S extends Fixture, At>(columns: readonly Column<S, At>[], cells: string): Readonly<Record<string, Came>> {
   const texts = cells.split("|").map((cell) => cell.trim());
   return Object.fromEntries(columns.map(([column], index) => [column, { cell: texts[index] ?? "", again: "" }]));
@@ -70,7 +70,7 @@ const NAMES = new Map([
   [D, "D"],
 ]);
 
-/** A command that is sent again changes nothing; only a renewal may extend again. */
+/** Checks that a duplicate changes nothing; only a renewal may extend again. */
 function whatChanged(outcome: string, after: LockRecord | undefined, afterAgain: LockRecord | undefined): string {
   return outcome === "renewed" || after?.version === afterAgain?.version ? "" : "sent again: the record changed";
 }

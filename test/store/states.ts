@@ -1,7 +1,6 @@
 /**
- * Every state of a key × every command, and what comes of it, for each store to reproduce. `A` is the
- * lease that the states are about; `C` is new. A cell says the outcome, `+` if the record changed, and
- * who is on it then.
+ * Every state of a key × every command, with the outcome that each store must produce. `A` is the lease that the states
+ * are about; `C` is new. A cell has the outcome, `+` if the record changed, and the holder afterwards.
  */
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./fixture.js";
 import type { Fixture } from "./fixture.js";
@@ -10,7 +9,7 @@ import type { Column } from "./state-table.js";
 
 type Step = (lock: Fixture, tokenOfA: number) => Promise<unknown>;
 
-/** What is asked in every state; the columns of the table. */
+/** The commands in every state: the columns of the table. */
 const COMMANDS: readonly Column<Fixture, number>[] = [
   ["acquire A", (lock) => lock.acquire(A)],
   ["acquire C", (lock) => lock.acquire(C)],
@@ -21,14 +20,14 @@ const COMMANDS: readonly Column<Fixture, number>[] = [
   ["break A now", (lock, token) => lock.breakHold(token, 0)],
 ];
 
-/** How long a forced break leaves, where it leaves any. */
+/** The drain time of a break, if it has one. */
 const DRAIN_MS = 5_000;
 
 const wait = (ms: number, aheadMs?: number): Step => async (lock) => void lock.at(ms, aheadMs); // prettier-ignore
 const breakA = (drainMs?: number): Step => (lock, token) => lock.breakHold(token, drainMs); // prettier-ignore
 const releaseA: Step = (lock) => lock.release(A);
 const acquireB: Step = (lock) => lock.acquire(B);
-/** Ends eight others, after which A is known by the floor alone. */
+/** Ends eight other leases. After that, A is known only through the low watermark. */
 const eightEnd: Step = async (lock) => {
   for (let order = 0; order < 8; order++) await lock.release(leaseId(1000 + order));
 };
@@ -37,7 +36,7 @@ const TAKEABLE = wait(LEASE_MS + MARGIN_MS);
 
 interface State {
   readonly state: string;
-  /** Whether A was granted the key first. */
+  /** True if A was granted the key first. */
   readonly granted: boolean;
   readonly steps: readonly Step[];
   readonly cells: string;
@@ -97,7 +96,7 @@ export const STATES: readonly State[] = [
     "lease-over   | granted +C | lease-lost: taken       | unknown      | lease-lost: taken       | not-found   | not-found"),
 ];
 
-/** Sends every command to a key of its own in this state, twice. */
+/** Sends every command twice to its own key in this state. */
 export function play({ granted: first, steps }: State, sceneOf: () => Fixture): ReturnType<typeof playRow> {
   return playRow({
     columns: COMMANDS,
@@ -110,7 +109,7 @@ export function play({ granted: first, steps }: State, sceneOf: () => Fixture): 
   });
 }
 
-/** The row as the table has it. */
+/** The row as the table expects it. */
 export function expected({ cells }: State): ReturnType<typeof rowOf> {
   return rowOf(COMMANDS, cells);
 }

@@ -1,6 +1,6 @@
 /**
- * The table's own time, as its answers bound it: never wrong, however slow the answers, however far off
- * the client's clock and however it jumps or stops; and about as narrow as a round trip after a few.
+ * Bounds of the table's own time, from its responses. They are never wrong, however slow the responses, however far off
+ * the client's clock, and however it jumps or stops. After a few responses they are about as narrow as a round trip.
  */
 import { ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import * as fc from "fast-check";
@@ -17,11 +17,11 @@ type Known = NonNullable<Parameters<typeof narrowed>[0]>;
 
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
-/** A whole second, to count from. */
+/** A whole second as the origin. */
 const T = Date.UTC(2027, 0, 1);
 /** The client's instant when both of its clocks are at `ms`. */
 const instant = (ms: number, { wallBy = 0, frozenMs = 0 } = {}): Instant => ({ wallMs: ms + wallBy, monotonicMs: ms - frozenMs });
-/** How much longer or shorter this may have been, by the clock's rate. */
+/** The error that the clock's rate may add to this time. */
 const drift = (ms: number): number => ms * DEFAULTS.clockRateError;
 
 describe("what one answer says", () => {
@@ -46,7 +46,7 @@ describe("what two answers say together", () => {
   it("narrows to the moment at which the second changed", () => {
     const first = narrowed(undefined, T, instant(0), instant(10));
     const second = narrowed(first, T + SECOND_MS, instant(20), instant(30));
-    // 20 ms later it is the next second: so it was T + 1 s between the two.
+    // 20 ms later it is the next second, so T + 1 s was between the two.
     expect(second.lowMs).toBe(T + SECOND_MS);
     expect(second.highMs).toBeCloseTo(T + SECOND_MS + 30, 0);
   });
@@ -71,19 +71,19 @@ describe("what two answers say together", () => {
     { case: "by nothing, when the wall stepped back", now: instant(60_000, { wallBy: -HOUR_MS }), passedMs: 0 },
   ])("moves the lower bound on $case", ({ now, passedMs }) => {
     const first = narrowed(undefined, T, instant(0), instant(0));
-    // An old word adds nothing to the lower bound.
+    // An old response adds nothing to the lower bound.
     const { lowMs } = narrowed(first, T, instant(0), now);
     expect(lowMs).toBeLessThanOrEqual(T + passedMs);
     expect(lowMs).toBeGreaterThanOrEqual(T + passedMs - 2 * drift(passedMs));
   });
 });
 
-/** A request as it truly went: how long until the table looked at its clock, then until the client heard, then nothing. */
+/** The true times of a request: until the table read its clock, until the client got the response, and the pause after it. */
 const exchange = fc.record({
   thereMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 20_000 })),
   backMs: fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 20_000 })),
   pauseMs: fc.oneof(fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 0, max: HOUR_MS })),
-  /** In the pause: the wall is put right, or the sandbox is frozen for all of it. */
+  /** In the pause: the wall clock is corrected, or the sandbox is frozen for all of it. */
   jumpMs: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: -HOUR_MS, max: HOUR_MS }) }),
   frozen: fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0),
 });
@@ -96,7 +96,7 @@ const world = fc.record({
   exchanges: fc.array(exchange, { minLength: 1, maxLength: 12 }),
 });
 
-/** Plays the exchanges; how far the table's true time was outside of the bounds, at most. */
+/** Plays the exchanges and returns the largest distance of the table's true time from the bounds. */
 function worstMiss(
   { phaseMs, wallOffMs, wallRate, monotonicRate, exchanges }: typeof world extends fc.Arbitrary<infer W> ? W : never,
   learn = narrowed,
@@ -120,13 +120,13 @@ function worstMiss(
     const tableMs = T + phaseMs + trueMs;
     worst = Math.max(worst, known.lowMs - tableMs, tableMs - known.highMs);
     pass(pauseMs, frozen);
-    // One fault at a time: a frozen clock and a jump in one would leave nothing to tell the time by.
+    // One fault at a time: with a frozen clock and a jump together, no clock would be left to tell the time.
     if (!frozen) wallMs += jumpMs;
   }
   return worst;
 }
 
-/** Sums of fractions are this exact at epoch times in ms. */
+/** The rounding error of sums of fractions at epoch times in ms. */
 const ROUNDING_MS = 0.01;
 
 describe("the bounds", () => {
@@ -168,7 +168,7 @@ describe("on a real client", () => {
       const { $metadata } = await client.send(new ListTablesCommand({}));
       expect($metadata.httpStatusCode).toBe(200);
       const told = time();
-      // Every DynamoDB there is sends a Date: one that stopped would leave direct clients with one clock.
+      // Every DynamoDB sends a Date header. Without it, direct clients would have only one clock.
       expect(told, "the engine sends no Date").toBeDefined();
       expect(told!.lowMs).toBeLessThanOrEqual(systemClock.wallMs());
       expect(told!.highMs).toBeGreaterThanOrEqual(systemClock.wallMs() - 1);

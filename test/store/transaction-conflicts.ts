@@ -1,31 +1,31 @@
-/** A server in front of an engine that says of the next transactions that they met another on the same items. */
+/** A server in front of an engine that cancels the next transactions, as if they conflicted with others on the same items. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** Why an item kept a transaction from happening, as it is on the wire. */
+/** A cancellation reason of an item, in its wire format. */
 export interface Reason {
   readonly Code: string;
   readonly Message?: string;
   readonly Item?: unknown;
 }
 
-/** A running one. */
+/** A running server. */
 export interface TransactionConflicts {
   readonly endpoint: string;
-  /** So many transactions are cancelled for these reasons, one for each item. */
+  /** Cancels the next `times` transactions for these reasons, one for each item. */
   cancelNext(times: number, reasons: readonly Reason[]): void;
-  /** How many were. */
+  /** The number of cancelled transactions. */
   readonly cancelled: number;
   close(): Promise<void>;
 }
 
-/** What a proxy passes on as it is. */
+/** The headers that the proxy passes on unchanged. */
 const HEADERS = ["authorization", "content-type", "x-amz-date", "x-amz-target", "x-amz-content-sha256"] as const;
 const JSON_TYPE = { "content-type": "application/x-amz-json-1.0" };
 
-/** Starts one. */
+/** Starts a server. */
 export async function startTransactionConflicts(target: string): Promise<TransactionConflicts> {
   let left = 0;
   let cancelled = 0;

@@ -1,6 +1,6 @@
 /**
- * What a store does about turns: those that nobody takes pass on, past all who are not there any more; and who
- * goes first, and who goes together.
+ * Grants from the queue: offers that lapse pass on, past waiters that are no longer alive. Also the order of waiters,
+ * and waiters that are granted together.
  */
 import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
@@ -11,9 +11,9 @@ import { A, B, C, D, leaseId, leaseIn, outcomeOf, START_MS } from "./fixture.js"
 
 const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
 
-/** The tests of turns that nobody takes. */
+/** The tests of offers that lapse. */
 export function lapses(store: () => LockStore): void {
-  /** A has released the key at 10 ms: it is B's turn, and the others wait. */
+  /** A has released the key at 10 ms: B has an offer, and the others wait. */
   const offered = async (...ids: readonly LeaseId[]): Promise<QueueScene> => {
     const lock = await inLine(store(), ...ids);
     await lock.at(10).release(A);
@@ -45,7 +45,7 @@ export function lapses(store: () => LockStore): void {
     const ids = [11, 12, 13, 14, 15, 16].map((order) => leaseId(order));
     const lock = await offered(B, ...ids);
     const { version = 0 } = (await lock.read()) ?? {};
-    // Of six, the fourth and the sixth live.
+    // Of the six, the fourth and the sixth are alive.
     for (const id of [ids[3]!, ids[5]!]) expect(await lock.at(10 + LIMITS.keepAliveAfterMs).look(id)).toMatchObject({ retryAfterMs: 0 });
     for (const id of [ids[3]!, ids[5]!]) expect(outcomeOf(await lock.queue(id))).toBe("waiting");
     expect((await lock.read())?.version).toBe(version);
@@ -84,7 +84,7 @@ export function lapses(store: () => LockStore): void {
   });
 }
 
-/** The tests of who goes first, and who goes together. */
+/** The tests of the order of waiters, and of waiters that are granted together. */
 export function ordersTurns(store: () => LockStore): void {
   it("puts a higher priority first, and the first who came first within one", async () => {
     const lock = await inLine(store(), B);
@@ -94,7 +94,7 @@ export function ordersTurns(store: () => LockStore): void {
     await lock.release(A);
     expect((await lock.standing()).offers).toEqual([leaseId(22)]);
     expect((await lock.read())?.offers[0]).toMatchObject({ priority: 9 });
-    // An offer stays who it was made to, whoever comes.
+    // An offer stays with its waiter, whoever enqueues later.
     await lock.queue(leaseId(30), { priority: 9 });
     expect(await lock.standing()).toMatchObject({
       offers: [leaseId(22)],

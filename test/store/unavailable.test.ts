@@ -1,4 +1,4 @@
-/** What is told of a failure of the AWS SDK. */
+/** The report of a failure of the AWS SDK. */
 import { describe, expect, it } from "vitest";
 import { StoreNotConfigured } from "../../lib/store/port.js";
 import { storeUnavailable } from "../../lib/store/dynamo/unavailable.js";

@@ -1,6 +1,6 @@
 /**
- * What each operation costs, counted at the engine in requests and capacity units. Time is turned by
- * hand: what costs one more in the same millisecond is a row of its own.
+ * The cost of each operation, in requests and capacity units at the engine. The test advances time itself; operations
+ * that cost one more within the same millisecond have their own rows.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
@@ -28,7 +28,7 @@ interface Row {
   readonly readUnits: number;
 }
 
-/** A caller as IAM describes it, on a key of an ordinary length. */
+/** A caller with a principal in IAM's format, on a key of typical length. */
 const ORDINARY = {
   by: "111122223333/AROAEXAMPLEEXAMPLEEXA",
   owner: "checkout-7",
@@ -60,7 +60,7 @@ const all =
 
 const HELD = acquire(A);
 const USED = all(HELD, at(1), release(A), at(2));
-/** As full of the past as a key can be: eight leases remembered, and a floor. */
+/** A key with the largest past: eight tombstones, and a low watermark. */
 const WELL_USED: Act = async (lock) => {
   for (let order = 1; order <= 10; order++) await all(at(order), acquire(leaseId(order)), release(leaseId(order)))(lock);
   lock.at(11);
@@ -70,7 +70,7 @@ const TAKEABLE_MS = DEFAULTS.leaseMs + POLICY.marginMs(DEFAULTS.leaseMs);
 const transfer = (lock: Fixture) => lock.transfer(A, B, ORDINARY);
 const breaking = (lock: Fixture) => lock.breakHold(lock.clocks.latestMs - 1);
 
-/** The store of another process, which has seen nothing yet. */
+/** Creates the store of another process, which hasn't seen the key. */
 let stranger: () => LockStore;
 const elsewhere =
   (act: (lock: Fixture) => Promise<unknown>) =>

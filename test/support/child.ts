@@ -1,4 +1,4 @@
-/** A process of its own that reports in lines of JSON: to be frozen, to be left alone, to see it end. */
+/** A child process that reports in lines of JSON, for tests that freeze it, kill it or watch it exit. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -6,19 +6,19 @@ import { fileURLToPath } from "node:url";
 /** One line that a child wrote. */
 export interface Report {
   readonly event: string;
-  // Whatever the script reports.
+  // The members depend on the script.
   readonly [member: string]: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it wrote
 }
 
 /** A running script. */
 export interface Child {
-  /** The line with this event, once it was written. @throws Error when the child ends without it. */
+  /** Waits for the line with this event and returns it. @throws Error if the child ends without it. */
   reported(event: string): Promise<Report>;
   /** Sends a signal, such as SIGSTOP. */
   signal(name: NodeJS.Signals): void;
-  /** How it ended, and everything that it wrote to stderr. */
+  /** The exit code, and everything written to stderr. */
   readonly ended: Promise<{ readonly code: number | null; readonly stderr: string }>;
-  /** Ends it, frozen or not. */
+  /** Kills it, frozen or not. */
   kill(): Promise<void>;
 }
 

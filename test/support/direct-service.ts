@@ -1,4 +1,4 @@
-/** The handler on records in memory, asked with events: for what no HTTP request could bring about. */
+/** The handler on records in memory, called with events: for requests that no HTTP client can send. */
 import type { HandlerDeps } from "../../lambda/handler.js";
 import { createHandler } from "../../lambda/handler.js";
 import { ROUTES } from "../../lambda/routes.js";
@@ -13,47 +13,47 @@ import { leaseIdAt } from "./lease-ids.js";
 import type { Reply } from "./reply.js";
 import { checkReply, replyOf } from "./reply.js";
 
-/** What a test may put in the place of the usual. */
+/** The parts that a test may replace. */
 export type DirectOptions = Partial<HandlerDeps> & { readonly clock?: VirtualClock };
 
-/** Route keys, for short. */
+/** Short names of route keys. Acquire a lease. */
 export const ACQUIRE = "PUT /v1/locks/{key}/leases/{leaseId}";
-/** Still mine? */
+/** Check that a lease is still held. */
 export const CHECK = "GET /v1/locks/{key}/leases/{leaseId}";
 /** Release or cancel. */
 export const RELEASE = "DELETE /v1/locks/{key}/leases/{leaseId}";
-/** A heartbeat. */
+/** Send a heartbeat. */
 export const RENEW = "POST /v1/locks/{key}/leases/{leaseId}/renew";
 
-/** Run the work, or be told what came of it. */
+/** Start a run, or get its outcome. */
 export const START = "PUT /v1/runs/{key}/leases/{leaseId}";
-/** Still mine? */
+/** Check that a run is still held. */
 export const CHECK_RUN = "GET /v1/runs/{key}/leases/{leaseId}";
-/** Give up a start. */
+/** Cancel a start. */
 export const GIVE_UP = "DELETE /v1/runs/{key}/leases/{leaseId}";
-/** A run's heartbeat. */
+/** Send a run's heartbeat. */
 export const RENEW_RUN = "POST /v1/runs/{key}/leases/{leaseId}/renew";
-/** What came of the work. */
+/** Complete a run with its outcome. */
 export const CONCLUDE = "PUT /v1/runs/{key}/leases/{leaseId}/outcome";
-/** An operator's new beginning. */
+/** Reset a run, as an operator. */
 export const RESET = "POST /v1/runs/{key}/reset";
-/** A look at a run. */
+/** Inspect a run. */
 export const LOOK = "GET /v1/runs/{key}";
 
-/** A handler, and what stands around it. */
+/** A handler with its clock, store and log. */
 export interface DirectService {
   readonly clock: VirtualClock;
   readonly store: LockStore;
   readonly lines: readonly LogLine[];
-  /** What the handler reported as its own failure. */
+  /** The failures that the handler reported as its own. */
   readonly failures: readonly (readonly [error: unknown, requestId: string])[];
-  /** A new leaseId of now. */
+  /** Creates a leaseId with the current time. */
   newId(): string;
-  /** Hands the handler an event; the gateway's clock is the service's unless the test says otherwise. */
+  /** Passes an event to the handler. By default, the gateway's clock is the service's clock. */
   ask(routeKey: string, parts?: Partial<EventParts>): Promise<Reply>;
 }
 
-/** A handler of its own for each test. */
+/** Creates a handler for one test. */
 export function directService(options: DirectOptions = {}): DirectService {
   const { clock = new VirtualClock(), store = createMemoryStore({ policy: createPolicy(), clock }), ...rest } = options;
   const lines: LogLine[] = [];

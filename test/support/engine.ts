@@ -1,6 +1,6 @@
 /**
- * One engine for a whole test run: vitest's globalSetup starts it, or takes the one `DYNAMODB_ENDPOINT`
- * names, and says which; every test then makes a table of its own on it.
+ * One engine for a whole test run. vitest's globalSetup starts it, or takes the engine that `DYNAMODB_ENDPOINT` names,
+ * and provides its endpoint. Every test then creates its own table on it.
  */
 import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { randomUUID } from "node:crypto";
@@ -12,7 +12,7 @@ import type { Engine } from "../../infra/local/engine.js";
 import { startEngine } from "../../infra/local/engine.js";
 
 declare module "vitest" {
-  /** What globalSetup hands to the tests. */
+  /** The values that globalSetup provides to the tests. */
   export interface ProvidedContext {
     engineKind: Engine["kind"];
     engineEndpoint: string;
@@ -23,7 +23,7 @@ declare module "vitest" {
 
 /** vitest's globalSetup. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // Inherited by the workers and by what they start: the SDK's news about Node versions is none of a test's.
+  // Inherited by the workers and their child processes: tests don't need the SDK's warning about Node versions.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
   const named = process.env["DYNAMODB_ENDPOINT"];
   const engine = await startEngine({ endpoint: named === "" ? undefined : named });
@@ -34,7 +34,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return () => engine.stop();
 }
 
-/** A table of a test's own. */
+/** A test's own table. */
 export interface FreshTable {
   readonly client: DynamoDBClient;
   readonly tableName: string;
@@ -42,8 +42,8 @@ export interface FreshTable {
 }
 
 /**
- * Creates a table with a name of its own, and a client for it. Given the address of a proxy in front of
- * the engine, the table is made directly and the client goes through the proxy.
+ * Creates a table with a unique name, and a client for it. Given the address of a proxy in front of the engine, the
+ * table is created directly and the client goes through the proxy.
  */
 export async function freshTable(endpoint = inject("engineEndpoint"), config: DynamoDBClientConfig = {}): Promise<FreshTable> {
   const tableName = `test-${randomUUID()}`;

@@ -1,7 +1,7 @@
 /**
- * What may happen between a client and DynamoDB, on demand: an HTTP proxy in front of an engine that
- * loses replies after the write, loses or holds up requests, answers for the engine; and that counts
- * what reaches the engine, in requests and in capacity units.
+ * Faults between a client and DynamoDB, on demand: an HTTP proxy in front of an engine. It loses responses after the
+ * write, loses or delays requests, and answers instead of the engine. It also counts the requests and capacity units
+ * that reach the engine.
  */
 import { once } from "node:events";
 import { Agent, createServer, request as httpRequest } from "node:http";
@@ -15,45 +15,45 @@ import type { Ledger } from "./ledger.js";
 /** A request to DynamoDB: its operation, such as `UpdateItem`, and its input on the wire. */
 export interface DynamoRequest {
   readonly target: string;
-  // Whatever the operation takes.
+  // The input depends on the operation.
   readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it sent
 }
 
-/** What happens to a request that is not simply forwarded. */
+/** A fault: the fate of a request that isn't simply forwarded. */
 export type Fault =
-  /** The engine carries it out and the client never hears: its connection breaks. */
+  /** The engine carries the request out, but the client's connection breaks before the response. */
   | { readonly kind: "lose-reply" }
-  /** The engine never sees it, the client's connection breaks. */
+  /** The engine never gets the request, and the client's connection breaks. */
   | { readonly kind: "lose-request" }
-  /** The engine never sees it, the client is answered with this. @default InternalServerError, 500 */
+  /** The engine never gets the request, and the client gets this response. @default InternalServerError, 500 */
   | { readonly kind: "answer"; readonly status?: number; readonly errorName?: string; readonly headers?: Readonly<Record<string, string>> }
-  /** It reaches the engine only when `until` settles: the late write. */
+  /** The request reaches the engine only when `until` settles: the late write. */
   | { readonly kind: "hold-request"; readonly until: Promise<unknown> }
-  /** The engine carries it out; its reply reaches the client only when `until` settles. */
+  /** The engine carries the request out. The response reaches the client only when `until` settles. */
   | { readonly kind: "hold-reply"; readonly until: Promise<unknown> };
 
-/** Which requests a fault meets. */
+/** Selects the requests that a fault affects. */
 export interface FaultRule {
   /** @default every request */
   readonly when?: (request: DynamoRequest) => boolean;
-  /** How many of them, the next ones first. @default 1 */
+  /** The number of requests that the fault affects, starting with the next. @default 1 */
   readonly times?: number;
 }
 
-/** A fault that was ordered. */
+/** A planned fault. */
 export interface PlannedFault {
-  /** How many requests it has met. */
+  /** The number of requests affected so far. */
   readonly struck: number;
-  /** Settles when it first meets a request; a fault of the reply, once the engine has replied. */
+  /** Settles when the fault first affects a request. For faults of the response, that is once the engine has responded. */
   readonly first: Promise<void>;
 }
 
 /** A running proxy. */
 export interface FaultProxy {
   readonly endpoint: string;
-  /** What reached the engine since the start, or since `ledger.clear()`. */
+  /** The requests that reached the engine since the start, or since `ledger.clear()`. */
   readonly ledger: Ledger;
-  /** Orders a fault. Of several that fit a request, the one ordered first meets it. */
+  /** Plans a fault. If several faults match a request, the first planned one affects it. */
   plan(fault: Fault, rule?: FaultRule): PlannedFault;
   close(): Promise<void>;
 }
@@ -115,7 +115,7 @@ export async function startFaultProxy(target = inject("engineEndpoint")): Promis
   }
 
   const server = createServer((incoming, response) => {
-    // A client that went away, or an engine that did: the connection says it all.
+    // The client or the engine is gone. Closing the connection is the only response left.
     serve(incoming, response).catch(() => incoming.socket.destroy());
   });
   server.listen(0, "127.0.0.1");

@@ -1,16 +1,16 @@
-/** Requests as the gateway hands them to the handler (payload format 2.0); what a test leaves out is ordinary. */
+/** Requests as the gateway passes them to the handler (payload format 2.0). Parts that a test leaves out have defaults. */
 import type { HttpEvent } from "../../lambda/http.js";
 
-/** What a test may say about a request. */
+/** The options of a request. */
 export interface EventParts {
   readonly key?: string;
   readonly leaseId?: string;
-  /** Sent as it is when it is text or bytes, otherwise as JSON. */
+  /** Text and bytes are sent unchanged, everything else as JSON. */
   readonly body?: unknown;
   readonly base64?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
-  /** Null: the route has none. @default {@link ALICE} */
+  /** Null: the route has no authorizer. @default {@link ALICE} */
   readonly authorizer?: unknown;
   /** The gateway's clock. Null: there is no gateway. */
   readonly timeEpoch: number | null;
@@ -22,7 +22,7 @@ export const ALICE = { iam: { accountId: "111122223333", userId: "AROAALICE:sess
 /** Another role of the same account. */
 export const BOB = { iam: { accountId: "111122223333", userId: "AROABOB:session-1" } };
 
-/** The event of a request that met `routeKey`. */
+/** Creates the event of a request that matched `routeKey`. */
 export function httpEvent(routeKey: string, parts: EventParts): HttpEvent {
   const { key, leaseId, body, base64 = false, headers = {}, query, authorizer = ALICE, timeEpoch, rawPath = "/" } = parts;
   const text = body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);

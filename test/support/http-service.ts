@@ -1,6 +1,6 @@
 /**
- * The whole service on loopback: real requests, the local gateway, the real handler, and a table of its
- * own on the engine. One clock stands behind all of it and moves when it is turned.
+ * The whole service on loopback: real requests, the local gateway, the real handler, and its own table on the engine.
+ * All of it shares one clock, which the test advances.
  */
 import { compose } from "../../lambda/compose.js";
 import type { LogLine } from "../../lib/service/log.js";
@@ -11,22 +11,22 @@ import { PausingClock } from "./pausing-clock.js";
 import { checkReply, replyFrom } from "./reply.js";
 import type { Reply } from "./reply.js";
 
-/** What a request may carry. */
+/** The options of a request. */
 export interface RequestParts {
-  /** Sent as it is when it is text, otherwise as JSON. */
+  /** Text is sent unchanged, everything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Who calls. @default "local" */
+  /** The caller. @default "local" */
   readonly as?: string;
 }
 
-/** A service that serves. */
+/** A running service. */
 export interface HttpService {
   readonly url: string;
   readonly clock: PausingClock;
-  /** What was logged. */
+  /** The log lines. */
   readonly lines: readonly LogLine[];
-  /** Sends a request; the reply is held to what is promised of every reply. */
+  /** Sends a request and checks the guarantees for every reply. */
   send(method: string, path: string, parts?: RequestParts): Promise<Reply>;
   close(): Promise<void>;
 }

@@ -1,11 +1,11 @@
 /** The size of an item of plain values, by the rules of the DynamoDB developer guide. */
 
-/** Names and values, in bytes. */
+/** The bytes of the names and values. */
 export function itemBytes(item: Readonly<Record<string, unknown>>): number {
   return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);
 }
 
-/** A number takes a byte for each two significant digits, rounded up, and one. */
+/** A number takes one byte for each two significant digits, rounded up, plus one. */
 function valueBytes(value: unknown): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   if (typeof value === "number") return Math.ceil(String(value).length / 2) + 1;

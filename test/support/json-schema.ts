@@ -1,9 +1,9 @@
 /**
- * What a JSON Schema says of a value, for the few keywords that the API's document uses. A keyword that
- * it doesn't know is an error: what isn't checked must not look as if it were.
+ * Validates a value against a JSON Schema, with the few keywords that the API's document uses. An unknown keyword is an
+ * error, so that nothing looks checked that isn't.
  */
 
-/** A schema, as far as it is known here. */
+/** A schema with the keywords that are known here. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Check = (value: unknown, rule: never, schema: JsonSchema) => boolean;
@@ -48,7 +48,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   default: () => true,
 };
 
-/** Whether `value` is what `schema` describes. @throws Error at a keyword that isn't known here. */
+/** True if `value` matches `schema`. @throws Error at an unknown keyword. */
 export function fits(schema: JsonSchema, value: unknown): boolean {
   return Object.entries(schema).every(([keyword, rule]) => (CHECKS[keyword] ?? unknownRule(keyword))(value, rule as never, schema));
 }

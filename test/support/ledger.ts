@@ -1,22 +1,22 @@
 /**
- * What an engine was asked to do, in requests and capacity units. Engines report the units of what
- * succeeded. Of a conditional write that was refused they report nothing; AWS charges it like a write of
- * the item that is there, so it is counted here by that item's size.
+ * The requests to an engine, and their capacity units. Engines report the units of successful requests. They report
+ * nothing for a refused conditional write. AWS charges it like a write of the existing item, so it is counted here by
+ * that item's size.
  */
 
-/** Operations that report what they consumed when they are asked to. */
+/** Operations that report their consumed capacity on request. */
 const READS = ["GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"];
 const WRITES = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
 const WRITE_UNIT_BYTES = 1024;
 
-/** Counts at the engine. */
+/** The counts at the engine. */
 export interface Ledger {
   /** Requests carried out or refused by the engine, by operation. */
   readonly requests: Readonly<Record<string, number>>;
-  /** Units of writes, refused ones included; indexes included. */
+  /** Units of writes, including refused writes and indexes. */
   readonly writeUnits: number;
   readonly readUnits: number;
-  /** Writes whose condition did not hold. */
+  /** Writes whose condition failed. */
   readonly refusedWrites: number;
   clear(): void;
 }
@@ -33,15 +33,15 @@ interface Reply {
 
 type Item = Readonly<Record<string, AttributeValue>>;
 
-/** An attribute as it is on the wire, such as `{"S": "text"}`. */
+/** An attribute in its wire format, such as `{"S": "text"}`. */
 type AttributeValue = Readonly<Record<string, unknown>>;
 
-/** The request's input, asking for the capacity it consumes. */
+/** Adds a request for the consumed capacity to the request's input. */
 export function withCapacity(target: string, input: unknown): unknown {
   return READS.includes(target) || WRITES.includes(target) ? { ReturnConsumedCapacity: "INDEXES", ...(input as object) } : input;
 }
 
-/** A ledger with nothing in it. */
+/** Creates an empty ledger. */
 export function createLedger(): Ledger & { record(target: string, status: number, body: string): void } {
   const blank = () => ({ requests: new Map<string, number>(), writeUnits: 0, readUnits: 0, refusedWrites: 0 });
   let counts = blank();
@@ -74,7 +74,7 @@ export function createLedger(): Ledger & { record(target: string, status: number
   };
 }
 
-/** What AWS charges for a write to this item: a unit for each KB begun, at least one. */
+/** The units that AWS charges for a write to this item: one for each started KB, at least one. */
 function writeUnitsOf(item: Item): number {
   return Math.max(1, Math.ceil(mapBytes(item) / WRITE_UNIT_BYTES));
 }
@@ -83,7 +83,7 @@ function mapBytes(item: Item): number {
   return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);
 }
 
-/** By the rules of the DynamoDB developer guide; numbers are rounded up to a byte for each two digits, and one. */
+/** By the rules of the DynamoDB developer guide; numbers take one byte for each two digits, rounded up, plus one. */
 function valueBytes(value: AttributeValue): number {
   const [[type, content] = ["NULL", true]] = Object.entries(value);
   switch (type) {

@@ -1,15 +1,15 @@
 /**
- * Time to turn for a service that really does its I/O: it moves only while a request pauses, so whatever
- * the machine takes to read and write, a wait is over at the very millisecond at which it was due.
+ * A simulated clock for a service that does real I/O. Time passes only while a request waits on the clock. So a wait
+ * ends at exactly the millisecond at which it was due, however long the machine takes to read and write.
  */
 import { vi } from "vitest";
 import type { Timer } from "../../lib/core/time.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 
-/** How long the machine may take until a request pauses, in ms of its own time. */
+/** The time limit for a request to pause, in ms of real time. */
 const PATIENCE = { timeout: 4_000, interval: 1 };
 
-/** A clock that knows who waits for it. What runs in the background is nobody's pause. */
+/** A clock that counts the waiting requests. Background timers don't count. */
 export class PausingClock extends VirtualClock {
   readonly #pauses = new Set<{ readonly dueMs: number }>();
 
@@ -31,14 +31,14 @@ export class PausingClock extends VirtualClock {
     return super.after(delayMs, task);
   }
 
-  /** Resolves when `count` requests pause. @throws when they don't. */
+  /** Resolves when `count` requests wait on the clock. @throws if they don't. */
   async untilPaused(count = 1): Promise<void> {
     await vi.waitFor(() => {
       if (this.#pauses.size < count) throw new Error(`${this.#pauses.size} of ${count} requests pause`);
     }, PATIENCE);
   }
 
-  /** Lets `ms` pass while `count` requests wait, and goes on waiting. @throws when one was answered before. */
+  /** Lets `ms` pass while `count` requests keep waiting. @throws if one of them was answered before. */
   async passWaiting(ms: number, count = 1): Promise<void> {
     const untilMs = this.monotonicMs() + ms;
     for (;;) {
@@ -49,7 +49,7 @@ export class PausingClock extends VirtualClock {
     }
   }
 
-  /** Lets time pass, pause by pause, until `promise` settles; says for how long. @throws when no pause comes. */
+  /** Lets time pass, wait by wait, until `promise` settles, and returns the time passed. @throws if no request waits. */
   async passUntil<T>(promise: Promise<T>): Promise<{ readonly answer: T; readonly passedMs: number }> {
     const beganMs = this.monotonicMs();
     let done = false;

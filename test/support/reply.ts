@@ -1,6 +1,6 @@
 /**
- * A reply, and what is promised of every one of them whatever was asked: it is one that the OpenAPI
- * document has, it fits its schema, it is small, and it names no lease that the request didn't name.
+ * A reply, and the guarantees for every reply, whatever the request: the OpenAPI document lists it, it fits its schema,
+ * it is small, and it names no lease that the request didn't name.
  */
 import * as v from "valibot";
 import { expect } from "vitest";
@@ -12,21 +12,21 @@ import { OPERATION_DOCS } from "../../lib/wire/operation-docs.js";
 import { openapi } from "../../lib/wire/openapi.js";
 import { LEASE_ID } from "./lease-ids.js";
 
-/** What came back. */
+/** The response. */
 export interface Reply {
   readonly status: number;
-  /** By their names in lower case. */
+  /** The headers by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   /** The JSON in `text`; undefined without a body. */
   readonly body: ReturnType<JSON["parse"]>;
 }
 
-/** A reply can be this long: the names of a request's own fields come back in a refusal of them. */
+/** The largest reply. A refusal may repeat the names of the request's own fields. */
 const MAX_REPLY_CHARS = 128 * 1024;
-/** One that shows what a run keeps: its result and its checkpoint, characters escaped. */
+/** The largest reply with a run's result and checkpoint, with escaped characters. */
 const MAX_RUN_CHARS = 2 * (LIMITS.resultBytes + LIMITS.checkpointBytes);
-/** One that shows who holds and who waits, of a key or of a page of keys. */
+/** The largest reply with holders and waiters, of one key or of a page of keys. */
 const MAX_LOOK_CHARS = LIMITS.pageBytes + 1024;
 const MAX_CHARS: Readonly<Record<string, number>> = {
   Run: MAX_RUN_CHARS,
@@ -49,18 +49,18 @@ const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = {
 };
 const DOCUMENT = openapi() as { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>> };
 
-/** The reply in what the handler returned. */
+/** Converts the handler's result to a reply. */
 export function replyOf({ statusCode, headers = {}, body = "" }: HttpResult): Reply {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
   return replyFrom(statusCode, Object.fromEntries(named) as Record<string, string>, body);
 }
 
-/** The reply of these parts. @throws SyntaxError when its body is not JSON. */
+/** Creates a reply from these parts. @throws SyntaxError if the body isn't JSON. */
 export function replyFrom(status: number, headers: Readonly<Record<string, string>>, text: string): Reply {
   return { status, headers, text, body: text === "" ? undefined : JSON.parse(text) };
 }
 
-/** Holds `reply` to what is promised of all replies of `routeKey`; `asked` is all that the request said. */
+/** Checks `reply` against the guarantees for all replies of `routeKey`. `asked` is the whole request as text. */
 export function checkReply(routeKey: string, reply: Reply, asked: string): void {
   const { status, headers, text, body } = reply;
   const said = `${JSON.stringify(headers)} ${text}`;

@@ -1,16 +1,16 @@
-/** Where the work of a run stops until its test lets it go on: a runner that is slow, frozen or dead. */
+/** A gate that stops a run's work until the test opens it: the runner is slow, frozen or dead. */
 
 /** A gate in the way of some work. */
 export interface Gate {
-  /** For the work: resolves once the gate is open. */
+  /** Called by the work: resolves once the gate is open. */
   pass(): Promise<void>;
-  /** Resolves when the work has come here. */
+  /** Resolves when the work has reached the gate. */
   readonly reached: Promise<void>;
-  /** Lets the work go on, now or whenever it comes. */
+  /** Lets the work continue, now or when it arrives. */
   open(): void;
 }
 
-/** A gate that is shut. */
+/** Creates a closed gate. */
 export function createGate(): Gate {
   let arrive = (): void => undefined;
   let open = (): void => undefined;
@@ -26,7 +26,7 @@ export function createGate(): Gate {
   };
 }
 
-/** What `promise` was rejected with; the value it resolved to, where it was not. */
+/** Returns the error of `promise`, or its value if it didn't reject. */
 export function thrownBy(promise: Promise<unknown>): Promise<unknown> {
   return promise.catch((error: unknown) => error);
 }

@@ -1,5 +1,5 @@
 /**
- * A reporter that prints how long each part of a run took, as the table that CONTRIBUTING.md has:
+ * A reporter that prints the time of each part of a run, as the table in CONTRIBUTING.md:
  *
  *     npm run test:all -- --reporter=default --reporter=./test/support/times.ts
  */
@@ -14,7 +14,7 @@ interface Part {
   ms: number;
 }
 
-/** Prints the seconds of each directory and tier, imports and hooks included, the longest first. */
+/** Prints the seconds of each directory and tier, including imports and hooks, the longest first. */
 export default class Times implements Reporter {
   #vitest: Vitest | undefined;
 

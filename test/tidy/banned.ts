@@ -1,16 +1,16 @@
-/** The bans of eslint.config.js, read through every comment that disables a rule. Without types, which take long to find out. */
+/** The bans of eslint.config.js, checked regardless of comments that disable rules. Without type information, which is slow. */
 import { ESLint, Linter } from "eslint";
 import { parser } from "typescript-eslint";
 import { ROOT } from "./tree.js";
 import type { SourceText } from "./tree.js";
 
-/** Every directory with sources. */
+/** The directories with sources. */
 export const SOURCES = ["lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/"] as const;
 
 const linter = new Linter({ configType: "flat" });
 const eslint = new ESLint({ cwd: ROOT });
 
-/** What the bans for its path say of a file. */
+/** Returns the violations of the bans that apply to the file's path. */
 export async function banned({ path, text }: SourceText): Promise<readonly string[]> {
   const { rules } = (await eslint.calculateConfigForFile(path)) as { rules: Linter.RulesRecord };
   const bans = Object.fromEntries(Object.entries(rules).filter(([rule]) => rule.startsWith("no-restricted-")));

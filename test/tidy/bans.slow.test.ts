@@ -1,4 +1,4 @@
-/** One place each, in every file: see bans.test.ts. */
+/** The bans, checked in every file: see bans.test.ts. */
 import { expect, it } from "vitest";
 import { banned, SOURCES } from "./banned.js";
 import { sourcesIn } from "./tree.js";

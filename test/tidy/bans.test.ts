@@ -1,13 +1,13 @@
 /**
- * One place each: the bans of eslint.config.js hold in every file, whatever a comment disables, and each of them still
- * catches what it is for. Here only files that disable a rule are read, since the linter itself reads the others;
- * bans.slow.test.ts reads all.
+ * The bans of eslint.config.js apply in every file, even where a comment disables them, and each ban still catches its
+ * snippet. Only files that disable a rule are read here, because the linter itself reads the others; bans.slow.test.ts
+ * reads all.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { banned, SOURCES } from "./banned.js";
 import { sourcesIn } from "./tree.js";
 
-/** A snippet, the concern that its message names, and the one place that may. */
+/** A snippet, the concern that its message names, and the one place where it is allowed. */
 const BANS: readonly (readonly [text: string, message: RegExp, place: string])[] = [
   ["Date.now();", /Clock/, "lib/core/time.ts"],
   ["new Date();", /Clock/, "lib/core/time.ts"],

@@ -1,4 +1,4 @@
-/** Every file says what it is for, every export what it is. */
+/** Every file has a header comment, and every export a doc comment. */
 import { describe, expect, it } from "vitest";
 import { hasHeader, undocumented } from "./comments.js";
 import { sourcesIn } from "./tree.js";

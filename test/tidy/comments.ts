@@ -1,4 +1,4 @@
-/** Which exports of a file say nothing about themselves. */
+/** Finds exports without a doc comment, and files without a header. */
 import ts from "typescript";
 import type { SourceText } from "./tree.js";
 import { parse } from "./tree.js";
@@ -14,7 +14,7 @@ export function undocumented(source: SourceText): readonly string[] {
   return [...documented].filter(([, has]) => !has).map(([name]) => `${source.path}: ${name}`);
 }
 
-/** Whether a file begins by saying what it is for. */
+/** True if the file has a header comment. */
 export function hasHeader({ text }: SourceText): boolean {
   return /^(#!.*\n)?\/\*\*\s*\S/.test(text);
 }

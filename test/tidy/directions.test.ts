@@ -1,4 +1,4 @@
-/** Imports point down only. The controls are files that aren't there and must be refused. */
+/** Imports point down only. The controls are imaginary files that must be refused. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,23 +1,26 @@
 /**
- * Which way imports point: the table of rooms, from the bottom up. Arrows point down only, types
- * included, so that a lower room never knows of a higher one. A room absent here may import anything.
+ * The direction of imports: the table of rooms, from the bottom up. Imports point down only, types included, so that a
+ * lower room never depends on a higher one. A room absent here may import anything.
  */
 import { importsOf } from "./imports.js";
 import type { SourceText } from "./tree.js";
 
 interface Room {
-  /** A directory, ending in `/`, or one file; the first room that matches a file is its own. */
+  /** A directory, ending in `/`, or one file. The first matching room applies to a file. */
   readonly of: string | RegExp;
-  /** Directories and files of the repository that it may import, beside its own directory. */
+  /** The directories and files that it may import, besides its own directory. */
   readonly files: readonly (string | RegExp)[];
-  /** Packages that it may import. */
+  /** The packages that it may import. */
   readonly packages: readonly (string | RegExp)[];
 }
 
 const AWS_SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
-/** The only files of `lib`, beside the entries, that know the AWS SDK. A new one is added here by name. */
-const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\//;
-/** What package.json exports, and what `bin` and users import. */
+/** The only files of `lib`, besides the entries, that may use the AWS SDK. A new one is added here by name. */
+const SPEAKS_DYNAMODB =
+  /^lib\/store\/dynamo\/(table-clock|sdk-calls|client-settings|choose-transport|default-client|lazy-calls|dynamo-store)\.ts$/;
+/** The files that send HTTP requests to DynamoDB. */
+const SENDS_HTTP = /^lib\/store\/dynamo\/(built-in-calls|http-sender|signature|environment-settings)\.ts$/;
+/** The entries that package.json exports, and that `bin` and users import. */
 const ENTRY = /^lib\/[\w-]+\.ts$/;
 const ANY_NODE = /^node:/;
 const ANYTHING = /^/;
@@ -25,7 +28,8 @@ const ANYTHING = /^/;
 const ROOMS: readonly Room[] = [
   { of: "lib/core/", files: [], packages: ["node:crypto"] },
   { of: "lib/wire/", files: ["lib/core/"], packages: ["valibot", "@valibot/to-json-schema"] },
-  { of: SPEAKS_DYNAMODB, files: ["lib/core/", "lib/store/"], packages: AWS_SDK },
+  { of: SPEAKS_DYNAMODB, files: ["lib/core/", "lib/store/"], packages: [...AWS_SDK, "node:http"] },
+  { of: SENDS_HTTP, files: ["lib/core/", "lib/store/"], packages: ["node:crypto", "node:http", "node:https"] },
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },
   { of: "lib/client/", files: ["lib/core/", "lib/wire/"], packages: [ANY_NODE] },

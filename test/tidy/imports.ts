@@ -1,10 +1,10 @@
-/** What a file imports, in every way that TypeScript has: types count as much as values. */
+/** A file's imports, in every form that TypeScript has. Type imports count as much as value imports. */
 import { posix } from "node:path";
 import ts from "typescript";
 import type { SourceText } from "./tree.js";
 import { parse } from "./tree.js";
 
-/** One import: of a file of the repository (its path from the root) or of a package, and where. */
+/** One import: a file of the repository (its path from the root) or a package, and its line. */
 export interface Import {
   readonly file?: string;
   readonly package?: string;
@@ -40,7 +40,10 @@ function isLoading(callee: ts.Expression): boolean {
   return callee.kind === ts.SyntaxKind.ImportKeyword || (ts.isIdentifier(callee) && callee.text === "require");
 }
 
-/** `../core/time.js` is the file lib/core/time.ts; `@aws-sdk/x/y` the package @aws-sdk/x; `node:fs/promises` itself. */
+/**
+ * Resolves a specifier: `../core/time.js` is the file lib/core/time.ts; `@aws-sdk/x/y` the package @aws-sdk/x;
+ * `node:fs/promises` itself.
+ */
 function target(from: string, specifier: string): { file: string } | { package: string } {
   if (specifier.startsWith(".")) return { file: posix.join(posix.dirname(from), specifier).replace(/\.js$/, ".ts") };
   if (specifier.startsWith("node:")) return { package: specifier };

@@ -1,6 +1,6 @@
 /**
- * What users may rely on is what was reviewed: public-surface.txt. A change to it is a decision, and
- * belongs in the CHANGELOG. To take it over, after reading the difference:
+ * The public surface equals the reviewed one: public-surface.txt. A change to it is a decision and belongs in the
+ * CHANGELOG. To accept a change, read the difference and run:
  *
  *     npx vitest run test/tidy/public-surface -u
  */

@@ -1,6 +1,6 @@
 /**
- * The public surface as text: per entry of package.json what it exports, with its kind, and the members
- * of its classes and interfaces, where they first appear. Read from the sources with the compiler's own eyes.
+ * The public surface as text: the exports of each entry of package.json with their kinds, and the members of classes
+ * and interfaces where they first appear. Read from the sources by the compiler.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ export function entries(): readonly { readonly name: string; readonly path: stri
 
 let program: ts.Program | undefined;
 
-/** The program of all entries, which the compiler reads once: it takes its time. */
+/** The program of all entries. The compiler reads it once, because that is slow. */
 export function programOfEntries(): ts.Program {
   const files = entries().map(({ path }) => join(ROOT, path));
   return (program ??= programOf(files.filter((file) => existsSync(file))));
@@ -38,8 +38,8 @@ export function publicSurface(): string {
 }
 
 /**
- * What a module exports, one indented line each, sorted by name; members one step deeper, unless their
- * owner is among the `described`, to which it is added.
+ * The exports of a module, one indented line each, sorted by name. Members are one step deeper, unless their owner is
+ * among the `described`. An owner listed with its members is added to them.
  */
 export function exportsOf(program: ts.Program, file: string, described = new Set<ts.Symbol>()): readonly string[] {
   const checker = program.getTypeChecker();
@@ -55,7 +55,7 @@ export function exportsOf(program: ts.Program, file: string, described = new Set
   });
 }
 
-/** The disk as the compiler sees it. Each file is parsed once, for all programs of the process. */
+/** The disk for the compiler. Each file is parsed once for all programs of the process. */
 export const DISK: ts.CompilerHost = parsingOnce(ts.createCompilerHost({}));
 
 function parsingOnce(host: ts.CompilerHost): ts.CompilerHost {
@@ -69,7 +69,7 @@ function parsingOnce(host: ts.CompilerHost): ts.CompilerHost {
   };
 }
 
-/** The program of these files as tsconfig.json has them; `host` may stand in for the disk. */
+/** The program of these files with tsconfig.json's options; `host` may replace the disk. */
 export function programOf(files: readonly string[], host: ts.CompilerHost = DISK): ts.Program {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)) as {
     config: { compilerOptions: object };
@@ -92,7 +92,7 @@ function kindOf({ flags }: ts.Symbol): string {
   return KINDS.find(([flag]) => flags & flag)?.[1] ?? "unknown";
 }
 
-/** The members that our own sources declare, inherited ones included, and protocols such as asyncDispose: what a caller relies on. */
+/** The members that callers rely on: those declared in our own sources, inherited ones, and protocols such as asyncDispose. */
 function membersOf(symbol: ts.Symbol, checker: ts.TypeChecker): readonly string[] {
   if (!(symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface))) return [];
   const members = checker
@@ -113,7 +113,7 @@ function isVisible({ name, declarations = [] }: ts.Symbol): boolean {
   return !hidden && !name.includes("#");
 }
 
-/** Symbols have names like `__@asyncDispose@12`. */
+/** Strips the decoration from symbols with names like `__@asyncDispose@12`. */
 function nameOf({ name }: ts.Symbol): string {
   return name.replace(/^__@(\w+)@\d+$/, "[Symbol.$1]");
 }

@@ -1,4 +1,4 @@
-/** The documents name only commands that there are. */
+/** The documents name only existing commands. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

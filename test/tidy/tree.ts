@@ -1,4 +1,4 @@
-/** The repository's own files, as the tidy tests see them: what git would keep, read once. */
+/** The repository's own files for the tidy tests: the files that git doesn't ignore, read once. */
 import { readFileSync, readdirSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import ts from "typescript";
@@ -14,7 +14,7 @@ export interface SourceText {
 
 let files: readonly SourceText[] | undefined;
 
-/** Every file that isn't ignored by git. Read once: no test changes one. */
+/** Every file that git doesn't ignore. Read once, because no test changes one. */
 export function allFiles(): readonly SourceText[] {
   return (files ??= walk(ROOT).map((file) => ({ path: relative(ROOT, file).split(sep).join("/"), text: readFileSync(file, "utf8") })));
 }
@@ -26,7 +26,7 @@ export function sourcesIn(...directories: readonly string[]): readonly SourceTex
 
 const trees = new WeakMap<SourceText, ts.SourceFile>();
 
-/** The syntax tree of a file, parents set. */
+/** The syntax tree of a file, with parents. */
 export function parse(source: SourceText): ts.SourceFile {
   const tree = trees.get(source) ?? ts.createSourceFile(source.path, source.text, ts.ScriptTarget.Latest, true);
   trees.set(source, tree);

@@ -1,4 +1,4 @@
-/** One version: what the service says it is, and what is published. */
+/** One version: the service reports the version that is published. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

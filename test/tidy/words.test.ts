@@ -1,4 +1,4 @@
-/** What no file may carry: one machine's paths, a registry's address, a test that silences the others. */
+/** Content that no file may have: one machine's paths, a registry's address, a test that silences the others. */
 import { describe, expect, it } from "vitest";
 import { allFiles } from "./tree.js";
 import type { SourceText } from "./tree.js";

@@ -1,4 +1,4 @@
-/** Errors on the wire: every refusal survives the way to the client, and a gateway's own words are understood. */
+/** Errors on the wire: every refusal reaches the client unchanged, and a gateway's own errors are understood. */
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import type { ErrorCode, RefusalDetails } from "../../lib/core/errors.js";
@@ -7,7 +7,7 @@ import { Problem } from "../../lib/wire/messages.js";
 import { fromProblem, toProblem } from "../../lib/wire/problem.js";
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
-/** Everything that a refusal may carry. */
+/** A refusal with every optional field. */
 const EVERYTHING: Required<RefusalDetails> = {
   detail: "One sentence.",
   retryAfterMs: 1_871,
@@ -52,7 +52,7 @@ describe("the registry", () => {
   it("has statuses of errors, and says of each what to do", () => {
     for (const [code, { status, definite, retry, title }] of Object.entries(ERRORS)) {
       expect([code, status >= 400 && status < 600, title.length > 0]).toEqual([code, true, true]);
-      // What may have happened may only be asked again as it was.
+      // A request that may have happened may only be repeated unchanged.
       if (!definite) expect([code, retry]).toEqual([code, "same"]);
     }
   });

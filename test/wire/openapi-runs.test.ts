@@ -1,4 +1,4 @@
-/** The OpenAPI document and the answers about runs: what it says of them is what the service holds its own to. */
+/** The OpenAPI document and the answers about runs: the service checks its own answers against the document's schemas. */
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import * as messages from "../../lib/wire/messages.js";

@@ -1,4 +1,4 @@
-/** The OpenAPI document: of exactly the routes that are served, and as strict as the service itself. */
+/** The OpenAPI document: it describes exactly the routes that are served, and is as strict as the service itself. */
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { ROUTES } from "../../lambda/routes.js";
@@ -165,7 +165,7 @@ const SCHEMAS = {
   complete: messages.OutcomeBody,
   resetRun: messages.ResetBody,
 } as const;
-/** Bodies, and whether the service takes them. */
+/** Bodies, and true if the service accepts them. */
 const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean, body: object])[] = [
   ["acquire", true, {}],
   ["acquire", true, { leaseMs: 1_000, owner: "x".repeat(256), mode: "exclusive", permits: 1, meta: { a: [{ b: null }] } }],

@@ -1,11 +1,11 @@
 /**
- * Acquiring, whatever becomes of the messages:
+ * Acquires a key, whatever messages get lost:
  *
- *  1. a new leaseId for every try; the same id for every attempt of a try;
- *  2. granted, now or by an attempt whose reply was lost: the lease;
- *  3. locked: an answer. An id with an attempt that was never answered is cancelled first, so that no
- *     late duplicate of it becomes a ghost;
- *  4. a try that ends without an answer is cancelled, and reported as unavailable.
+ * 1. Each try uses a new leaseId, and all attempts of a try use the same id.
+ * 2. If it is granted, now or by an attempt whose reply was lost, the result is the lease.
+ * 3. If it is locked, that is an answer. An id with an attempt that got no response is cancelled first, so that a late duplicate can't
+ *    create a lease without an owner.
+ * 4. A try that ends without an answer is cancelled and reported as unavailable.
  */
 import type { Held, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
@@ -25,25 +25,25 @@ import type { LeaseIds } from "./lease-ids.js";
 import type { WaitEstimator } from "./wait-estimator.js";
 import type { RetryGate } from "../transport/retry-gate.js";
 
-/** What an acquire needs of the world. */
+/** The dependencies of an acquire. */
 export interface AcquireDeps extends Runtime {
   readonly api: ServiceApi;
   readonly ids: LeaseIds;
   readonly waitEstimator: WaitEstimator;
-  /** What sends heartbeats together, where that is possible. */
+  /** Sends heartbeats together where that is possible. */
   readonly renewalBatcher?: RenewalBatcher | undefined;
-  /** Where heartbeats wait while they fail. */
+  /** The gate where failing heartbeats wait. */
   readonly gate: RetryGate;
-  /** The invocation that every call ends before, if there is one. */
+  /** The invocation that bounds every call, if there is one. */
   readonly context?: InvocationContext | undefined;
-  /** Told of work that goes on after its caller was answered: closing waits for it. */
+  /** Registers work that goes on after its caller got an answer; closing waits for it. */
   readonly track: (work: Promise<unknown>) => void;
 }
 
-/** What is shared by all views of a client, and what each of them adds. */
+/** The dependencies that the creator of a client passes in. */
 export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "gate" | "context" | "track">;
 
-/** One try's parameters, defaults filled in. */
+/** The parameters of one try, with defaults filled in. */
 export interface AcquireParams {
   readonly key: string;
   readonly leaseMs: number;
@@ -57,16 +57,16 @@ export interface AcquireParams {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Tries whose leaseId the service would not take as new before the error is the caller's. */
+/** The number of tries with leaseIds that the service refuses as not new, before the error goes to the caller. */
 export const NEW_ID_TRIES = 5;
-/** A cancel is worth this long; the lease it may leave behind ends by itself. */
+/** The budget of a cancel, in ms. A lease that it leaves behind ends by itself. */
 const CANCEL_BUDGET_MS = 2000;
-/** A cancel keeps its caller for this long. A service that answers needs less, and one that doesn't may not keep anybody. */
+/** The longest time that a caller waits for a cancel, in ms. A healthy service needs less; an outage must not delay callers further. */
 export const CANCEL_HOLDS_MS = 250;
 
 /**
- * Asks once under an id of its own, corrected and made again where the service would not take it as new. An
- * id that was refused after an attempt stayed without an answer is cancelled first.
+ * Asks once under a new leaseId. If the service refuses the id as not new, corrects the clock and asks again. An id that was refused after
+ * an attempt without a response is cancelled first.
  */
 export async function withFreshLeaseId<A extends { readonly ok: true }>(
   { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<AcquireParams, "signal">,
@@ -91,7 +91,7 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
   }
 }
 
-/** Asks once: the lease's reply and when its request was sent, or the refusal: `locked`, or nearly over. */
+/** Asks once. Returns the lease's reply with the time its request was sent, or the refusal: `locked`, or a lease that is nearly over. */
 export async function tryOnce(
   params: AcquireParams,
   within: RetryBounds,
@@ -120,15 +120,15 @@ export async function tryOnce(
   }
 }
 
-/** The answer to who doesn't wait: a place in the queue, which only an id that was there before has, is none. */
+/** Turns a place in the queue into the refusal `locked`: this caller doesn't wait. Only an id that is already in the queue gets a place. */
 async function atOnce(asked: Promise<Held | Waiting | Refusal>): Promise<Held | Refusal> {
   const answer = await asked;
   return answer.ok && "state" in answer ? refuse("locked", { retryAfterMs: answer.retryAfterMs }) : answer;
 }
 
 /**
- * A grant with at least one renewal interval left. One whose answer took too long is renewed before
- * anyone gets it; if that fails too, it is given back and nobody ever held it.
+ * Returns a grant with at least one renewal interval left. A grant whose answer took too long is renewed first; if that fails too, it is
+ * cancelled and no caller ever gets it.
  */
 export async function ensureFresh(
   answered: Answered<Held>,
@@ -149,9 +149,9 @@ export async function ensureFresh(
 }
 
 /**
- * Makes sure that this id holds nothing, now or by a late duplicate; best effort, bounded. Resolves when that was
- * answered, or soon where nobody answers: then it goes on, and closing waits for it.
- * @param isOutage nobody answered so far, so the caller is not kept at all
+ * Makes sure that this id holds nothing, now or through a late duplicate; best effort, bounded. Resolves when that is confirmed, or soon
+ * without a response; the cancel then goes on, and closing waits for it.
+ * @param isOutage true if there was no response so far, so the caller doesn't wait at all
  */
 export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AcquireDeps, isOutage = false): Promise<void> {
   const budgetMs = capBudgetMs(CANCEL_BUDGET_MS, deps.context);
@@ -160,7 +160,7 @@ export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AcquireDeps
   if (!isOutage) await atMost(CANCEL_HOLDS_MS, cancelled, deps.clock);
 }
 
-/** Cancels an id that was refused after an attempt stayed without an answer. */
+/** Cancels an id that was refused after an attempt without a response. */
 export async function cancelAmbiguous(
   { answer, ambiguous }: Answered<Refusal>,
   ref: LeaseRef,
@@ -170,7 +170,7 @@ export async function cancelAmbiguous(
   if (ambiguous) await cancel(ref, deps, answer.code === "unavailable" && !signal?.aborted);
 }
 
-/** An AbortError, with the signal's reason as its cause; or the client's own reason to give up. */
+/** Returns an AbortError with the signal's reason as its cause, or the client's own reason to cancel. */
 export function abortError(signal: AbortSignal): Error {
   const { reason } = signal as { readonly reason: unknown };
   if (reason instanceof LockError || (reason instanceof Error && reason.name === "AbortError")) return reason;

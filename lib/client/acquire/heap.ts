@@ -1,6 +1,6 @@
 /**
- * A heap: its first member is at hand, and any member can be taken out. Adding and deleting take at most log n steps
- * each, so a crowd of waiters costs each of them no more than a few do.
+ * A binary heap with access to its first member and removal of any member. Adding and deleting take at most log n steps, so a waiter in a
+ * large crowd costs little more than one among a few.
  */
 
 /** Members ordered by a number that must not change while they are in the heap. */
@@ -9,7 +9,7 @@ export class Heap<Member> {
   readonly #members: Member[] = [];
   readonly #indexes = new Map<Member, number>();
 
-  /** @param rankOf the lowest rank comes first */
+  /** @param rankOf returns the rank; the lowest comes first */
   constructor(rankOf: (member: Member) => number) {
     this.#rankOf = rankOf;
   }
@@ -18,7 +18,7 @@ export class Heap<Member> {
     return this.#members.length;
   }
 
-  /** The member of the lowest rank. */
+  /** The member with the lowest rank. */
   get first(): Member | undefined {
     return this.#members[0];
   }
@@ -28,7 +28,7 @@ export class Heap<Member> {
     this.#rise(this.#members.length, member);
   }
 
-  /** Whether the member was in the heap. */
+  /** Removes the member. Returns true if it was in the heap. */
   delete(member: Member): boolean {
     const index = this.#indexes.get(member);
     if (index === undefined) return false;
@@ -38,7 +38,7 @@ export class Heap<Member> {
     return true;
   }
 
-  /** Puts `member` at `index`, or where it belongs above or below. */
+  /** Places `member` at `index`, or moves it up or down to its position. */
   #settle(index: number, member: Member): void {
     const rank = this.#rankOf(member);
     const parent = this.#members[(index - 1) >> 1];

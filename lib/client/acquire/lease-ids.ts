@@ -1,10 +1,10 @@
-/** Makes leaseIds whose time the service accepts, although this process's clock may be wrong. */
+/** Makes leaseIds whose timestamp the service accepts, even if this process's clock is wrong. */
 import type { Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import { leaseIdFrom } from "../../core/lease-id.js";
 import type { Clock } from "../../core/time.js";
 
-/** Makes leaseIds by this process's clock, corrected by what the service said of its own. */
+/** Makes leaseIds from this process's clock, corrected by the service's time. */
 export class LeaseIds {
   readonly #clock: Clock;
   readonly #randomBytes: (count: number) => Uint8Array;
@@ -15,12 +15,12 @@ export class LeaseIds {
     this.#randomBytes = randomBytes;
   }
 
-  /** A new id, made after `aboveMs`. */
+  /** Returns a new id with a timestamp later than `aboveMs`. */
   next(aboveMs = 0): LeaseId {
     return leaseIdFrom(Math.max(this.#clock.wallMs() + this.#correctionMs, aboveMs + 1), this.#randomBytes(10));
   }
 
-  /** Learns the service's time from a refused id. */
+  /** Takes the service's time from the refusal of an id. */
   correct({ serverTimeMs }: Refusal): void {
     if (serverTimeMs !== undefined) this.#correctionMs = serverTimeMs - this.#clock.wallMs();
   }

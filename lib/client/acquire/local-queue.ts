@@ -1,19 +1,19 @@
 /**
- * Within one process, those who want the same key in the same way, whoever they are, stand in one line and
- * share one place in the key's queue: ten thousand callers are one waiter. Whoever is done hands the key to the
- * next in line, each with a fencing token of its own, so many times in a row; then the others' turn comes.
+ * The callers of one process that wait for the same key stand in one local queue and share one place in the key's queue, whatever their
+ * owner, meta or invocation: ten thousand callers are one waiter. After a release, the key goes to the next local caller, with a new
+ * fencing token each time. After a number of local handoffs in a row, waiters of other processes get their turn.
  *
- *   asking ──granted──▶ held by the first in line ──released──▶ handed on to the next, or freed
- *      ▲                                                                       │
- *      └──────────────────── as long as somebody stands in line ◀──────────────┘
+ *   asking ──granted──▶ held by the first waiter ──released──▶ handoff to the next, or freed
+ *      ▲                                                                      │
+ *      └──────────────── while there are local waiters ◀──────────────────────┘
  *
- * Only who wants a key for itself: readers and permits hold beside each other, a scope past the queue.
+ * Only exclusive requests of mutexes use the local queue: readers and permits can hold together, and a scope bypasses the queue.
  *
- * The line asks without an end of its own; each caller has its own time, and ends as it would have ended alone. However
- * many they are, an arrival and a leave cost a few steps, and a crowd whose time is over is told in portions, between
- * which everything else of the process goes on.
+ * The queue's request has no time limit; each caller has its own, and its wait ends as it would have ended alone. Joining and leaving take
+ * a few steps in a crowd of any size. A crowd whose time is over is settled in batches, between which the process's other work continues.
  */
-import type { Held } from "../../core/commands.js";
+import { canonicalJson } from "../../core/canonical.js";
+import type { Held, LeaseView } from "../../core/commands.js";
 import { refuse } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import type { LeaseRef } from "../../core/api/locks.js";
@@ -21,7 +21,7 @@ import type { Timer } from "../../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import { abortError, cancel, ensureFresh, tryOnce } from "./acquire.js";
 import type { Answered } from "../transport/retry.js";
-import { boundsFor } from "../transport/retry.js";
+import { boundsFor, retry } from "../transport/retry.js";
 import { errorOf, LockUnavailableError, timeoutOf } from "../errors.js";
 import { transferHold } from "./transfer.js";
 import { Heap } from "./heap.js";
@@ -29,45 +29,46 @@ import { untilGranted } from "./wait-in-queue.js";
 import { capBudgetMs } from "../invocation.js";
 import { Wait } from "./wait.js";
 
-/** Hand-overs in a row before the others' turn. */
+/** The number of local handoffs in a row before other processes get their turn. */
 const LOCAL_HANDOFFS_MAX = 8;
-/** A hand-over is worth this long; after it the key is freed for whoever comes. */
+/** The budget of a handoff, in ms. After it, the key is freed for any waiter. */
 const HANDOFF_BUDGET_MS = 5000;
-/** Callers that are told in one turn of the event loop: some milliseconds of it. */
+/** The number of times that one grant is renewed for callers that leave before they get it. */
+const RENEWALS_MAX = 5;
+/** The number of callers settled in one turn of the event loop, which takes some milliseconds. */
 const TOLD_AT_ONCE = 100;
 
-/** What becomes of a hold when its holder is done. */
+/** The handoff of a hold when its holder is done. */
 export interface Handoff {
-  /** Hands the hold on; false when nobody here takes it, and it is to be released. */
+  /** Hands the hold to the next local waiter. Returns false if there is none, and the hold is to be released. */
   handOff(from: LeaseRef): Promise<boolean>;
-  /** The hold ended otherwise. */
+  /** Reports that the hold ended in another way. */
   over(): void;
 }
 
-/** A lease, and what becomes of it after its holder. */
+/** A lease and its handoff. */
 export interface LocalGrant {
   readonly answered: Answered<Held>;
   readonly handoff?: Handoff;
 }
 
-/** The lines of one client, by what is wanted. */
+/** The local queues of one client, by key, permits and priority. */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();
 
   /**
    * Waits for the key; with 0 ms, asks once.
-   * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage, AbortError when the signal aborts; then nothing is held.
+   * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage, AbortError if the signal aborts; then nothing is held.
    */
   async join(params: AcquireParams, waitMs: number, deps: AcquireDeps): Promise<LocalGrant> {
-    const { signal, owner, ...request } = params;
-    const { mode = "exclusive", limit = 1, scope } = request;
+    const { key, mode = "exclusive", limit = 1, permits, priority, scope } = params;
     const wait = new Wait(waitMs, deps);
     if (waitMs <= 0) return { answered: await once(params, wait, deps) };
     if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(params, wait, deps) };
-    const name = JSON.stringify(request);
-    const queue = this.#queues.get(name) ?? new LocalQueue(request, () => void this.#queues.delete(name));
+    const name = JSON.stringify([key, permits, priority]);
+    const queue = this.#queues.get(name) ?? new LocalQueue(key, () => void this.#queues.delete(name));
     this.#queues.set(name, queue);
-    return queue.join(owner, wait, signal, deps);
+    return queue.join(params, wait, deps);
   }
 }
 
@@ -78,54 +79,67 @@ async function once(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promi
   throw answer.code === "locked" ? timeoutOf(what, answer) : errorOf(answer, what);
 }
 
-/** What all of a line want. */
-type Request = Omit<AcquireParams, "signal" | "owner">;
-
-/** One caller in line. */
+/** One caller in the queue. */
 interface LocalWaiter {
-  readonly owner: string;
+  /** The caller's own owner, meta and lease length. The request for the key, and each handoff, carries those of one caller. */
+  readonly params: AcquireParams;
   readonly deps: AcquireDeps;
-  /** How many came before it. */
+  /** The number of callers that joined before it. */
   readonly order: number;
-  /** When its time is over, by the monotonic clock. */
+  /** The end of its wait, by the monotonic clock. */
   readonly dueMs: number;
   readonly leftMs: () => number;
   readonly resolve: (grant: LocalGrant) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** The request for the key on behalf of a line. */
+/** True if the lease fits the caller: at least as long as requested, and with its meta. */
+function suits({ leaseMs, meta = {} }: LeaseView, params: AcquireParams): boolean {
+  return leaseMs >= params.leaseMs && canonicalJson(meta) === canonicalJson(params.meta ?? {});
+}
+
+/** Returns the lease renewed with the caller's own length and meta; undefined if it is lost or there is no response. */
+async function renewedFor({ answer: { lease } }: Answered<Held>, { params, deps }: LocalWaiter): Promise<Answered<Held> | undefined> {
+  const { key, leaseId } = lease;
+  const { leaseMs, meta = {} } = params;
+  const bounds = boundsFor(leaseMs, capBudgetMs(Math.min(lease.leaseMs, HANDOFF_BUDGET_MS), deps.context));
+  const { answer, ...when } = await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps);
+  return answer.ok ? { answer, ...when } : undefined;
+}
+
+/** The request for the key on behalf of the queue. */
 interface Asking {
   readonly giveUp: AbortController;
-  /** Resolves when it was granted, refused or cleaned up after. */
+  /** Resolves when the request was granted, refused or cleaned up. */
   readonly ended: Promise<void>;
 }
 
 class LocalQueue {
-  readonly #params: Request;
+  readonly #key: string;
   readonly #onEmpty: () => void;
   readonly #standing = new Heap<LocalWaiter>(({ order }) => order);
   readonly #byTime = new Heap<LocalWaiter>(({ dueMs }) => dueMs);
   #arrived = 0;
   #alarm: { readonly timer: Timer; readonly dueMs: number } | undefined;
   #asking: Asking | undefined;
-  /** How the request for the key, or the hand-over, fares; undefined while a caller of this line holds the key. */
+  /** The state of the request for the key, or of the handoff; undefined while a caller of this queue holds the key. */
   #news: Wait | undefined;
-  /** Those who came before it are all told the same. */
+  /** The error for all callers that joined before it. */
   #verdict: { readonly error: Error; readonly before: number } | undefined;
   #isHeld = false;
   #localHandoffs = 0;
 
-  constructor(params: Request, onEmpty: () => void) {
-    this.#params = params;
+  constructor(key: string, onEmpty: () => void) {
+    this.#key = key;
     this.#onEmpty = onEmpty;
   }
 
-  join(owner: string, wait: Wait, signal: AbortSignal | undefined, deps: AcquireDeps): Promise<LocalGrant> {
+  join(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<LocalGrant> {
+    const { signal } = params;
     return new Promise<LocalGrant>((resolve, reject) => {
       const settle = (): void => signal?.removeEventListener("abort", abort);
       const waiter: LocalWaiter = {
-        owner,
+        params,
         deps,
         order: this.#arrived++,
         dueMs: deps.clock.monotonicMs() + wait.leftMs(),
@@ -151,21 +165,21 @@ class LocalQueue {
     });
   }
 
-  /** Asks for the key on behalf of all who stand in line, unless one of them has it. */
+  /** Asks for the key on behalf of all waiters, unless one of them holds it. */
   #ask(): void {
     if (this.#asking || this.#isHeld || this.#verdict) return;
     const { first } = this.#standing;
     if (!first) return this.#onEmpty();
-    const { owner, deps } = first;
+    const { params, deps } = first;
     const giveUp = new AbortController();
     const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
     this.#news = news;
     this.#localHandoffs = 0;
-    const ended = untilGranted({ ...this.#params, owner, signal: giveUp.signal }, news, deps)
+    const ended = untilGranted({ ...params, signal: giveUp.signal }, news, deps)
       .then(
         async (answered) => void (await this.#give(answered, deps)),
         (error: unknown) => {
-          // Those who came while the last one left are asked for anew.
+          // Callers that joined while the last waiter left get a new request.
           if (!giveUp.signal.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
         },
       )
@@ -177,18 +191,27 @@ class LocalQueue {
     this.#asking = { giveUp, ended };
   }
 
-  /** The lease to the first in line; whether there was one. If all have left, nobody ever held it. */
+  /**
+   * Gives the lease to the first waiter, renewed first if it doesn't fit that caller. Returns false if all have left, or if the renewal
+   * fails: then the lease is cancelled, and no caller ever held it.
+   */
   async #give(answered: Answered<Held>, deps: AcquireDeps): Promise<boolean> {
-    const { first } = this.#standing;
-    if (!first) {
-      await cancel(answered.answer.lease, deps);
-      return false;
+    for (let renewals = 0; ; renewals++) {
+      const { first } = this.#standing;
+      if (first && suits(answered.answer.lease, first.params)) {
+        this.#remove(first);
+        this.#isHeld = true;
+        this.#news = undefined;
+        first.resolve({ answered, handoff: this.#handoff() });
+        return true;
+      }
+      const renewed = first && renewals < RENEWALS_MAX ? await renewedFor(answered, first) : undefined;
+      if (!renewed) {
+        await cancel(answered.answer.lease, deps);
+        return false;
+      }
+      answered = renewed;
     }
-    this.#remove(first);
-    this.#isHeld = true;
-    this.#news = undefined;
-    first.resolve({ answered, handoff: this.#handoff() });
-    return true;
   }
 
   #handoff(): Handoff {
@@ -203,8 +226,8 @@ class LocalQueue {
       handOff: async (from) => {
         const { first: next } = this.#standing;
         if (isOver || !next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
-        const { leaseMs } = this.#params;
-        const { deps, owner } = next;
+        const { deps, params } = next;
+        const { leaseMs, owner } = params;
         const news = new Wait(Number.POSITIVE_INFINITY, deps);
         news.heard(refuse("locked"));
         this.#news = news;
@@ -219,7 +242,7 @@ class LocalQueue {
           const { answer, ...when } = await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps);
           isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
         } finally {
-          // Also when the transport throws: nobody here has the key, so that the line must ask for it.
+          // Also if the transport throws: no caller here has the key, so the queue must ask for it.
           if (!isGiven) {
             this.#isHeld = false;
             this.#ask();
@@ -231,13 +254,13 @@ class LocalQueue {
     };
   }
 
-  /** Tells callers how their wait ended, as many as one turn bears. The rest is told in the turns that follow. */
+  /** Settles callers whose wait ended, one batch per turn of the event loop. */
   #tell(): void {
     for (let told = 0; told < TOLD_AT_ONCE && (this.#tellVerdict() || this.#tellTime()); told++);
     this.#setAlarm();
   }
 
-  /** Whether there was somebody left to be told the verdict. */
+  /** Settles one caller with the verdict. Returns true if there was one left. */
   #tellVerdict(): boolean {
     if (!this.#verdict) return false;
     const { error, before } = this.#verdict;
@@ -251,16 +274,16 @@ class LocalQueue {
     return false;
   }
 
-  /** Whether somebody's time was over. */
+  /** Settles the caller whose time is over first. Returns true if there was one. */
   #tellTime(): boolean {
     const { first } = this.#byTime;
     if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
-    const what = `acquire ${this.#params.key}`;
+    const what = `acquire ${this.#key}`;
     this.#leave(first, this.#news?.over(what) ?? timeoutOf(what, {}));
     return true;
   }
 
-  /** One timer for all: for whoever's time is over first. */
+  /** Sets one timer for the whole queue, for the wait that ends first. */
   #setAlarm(): void {
     const { first } = this.#byTime;
     if (!first) {
@@ -270,7 +293,7 @@ class LocalQueue {
     }
     const { clock } = first.deps;
     const leftMs = first.leftMs();
-    // A timer may be early by a fraction of a millisecond: one that found nothing to do must not come again at once.
+    // A timer can fire a fraction of a millisecond early. If it found nothing to do, it must not fire again at once.
     const delayMs = this.#verdict ? 0 : leftMs > 0 ? Math.max(1, leftMs) : this.#undecidedMs();
     const dueMs = clock.monotonicMs() + delayMs;
     if (this.#alarm && this.#alarm.dueMs <= dueMs) return;
@@ -282,20 +305,23 @@ class LocalQueue {
     this.#alarm = { timer, dueMs };
   }
 
-  /** While the service has said nothing yet, nobody's time is over: see {@link Wait}. */
+  /** The time, in ms, for which no wait ends because the service has not answered yet: see {@link Wait}. */
   #undecidedMs(): number {
     return this.#news?.undecidedMs() ?? 0;
   }
 
-  /** Whether it still stood in line. */
+  /** Removes a waiter. Returns true if it was in the queue. */
   #remove(waiter: LocalWaiter): boolean {
     const stood = this.#standing.delete(waiter) && this.#byTime.delete(waiter);
-    // An alarm for nobody would keep the process from ending.
+    // A timer without waiters would keep the process from ending.
     if (!this.#byTime.first) this.#setAlarm();
     return stood;
   }
 
-  /** Out of the line; the last one takes the place in the queue with it, before it is told if anybody answers. */
+  /**
+   * Removes the waiter and rejects it. The last waiter also gives up the place in the key's queue, and is rejected after that if the
+   * service answers.
+   */
   #leave(waiter: LocalWaiter, error: Error): void {
     if (!this.#remove(waiter)) return;
     if (!this.#asking || this.#standing.size > 0) return waiter.reject(error);

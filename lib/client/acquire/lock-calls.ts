@@ -1,4 +1,4 @@
-/** The calls that take one key: at once, with a wait, around work, or from a process that detached its lease. */
+/** The calls for a single key: ask once, wait, run work under the lease, or attach a detached lease. */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { DEFAULTS } from "../../core/limits.js";
@@ -22,7 +22,8 @@ import { abortError, CANCEL_HOLDS_MS, cancel, ensureFresh, tryOnce } from "./acq
 import type { LocalQueues } from "./local-queue.js";
 import { transferHold } from "./transfer.js";
 
-/** The calls of `session` that take one key. Callers of one process wait for it in `localQueues`. */
+/** Returns the calls of `session` for a single key. Callers of one process wait for it in `localQueues`. */
+// Over 60 lines: the calls share the session, and each of them is short.
 export function lockCalls(session: Session, localQueues: LocalQueues): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
   const { deps, registry, context, scope } = session;
 
@@ -66,8 +67,8 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLock", "work", work);
-      const lease = (await calls.acquire(key, options));
-      // A getter: upgrade and downgrade change the mode.
+      const lease = await calls.acquire(key, options);
+      // A getter, because upgrade and downgrade change the mode.
       const use = {
         key: lease.key,
         limit: options.limit,
@@ -92,7 +93,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
   return calls;
 }
 
-/** The detached lease, under an id that only this process knows. */
+/** Transfers the detached lease to a leaseId that only this process knows. */
 async function takeOver(
   { deps, context }: Session,
   { key, leaseId, leaseMs: detachedMs }: Detached,

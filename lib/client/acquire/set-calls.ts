@@ -1,4 +1,4 @@
-/** The calls that take several keys at once. */
+/** The calls for several keys at once. */
 import { DEFAULTS } from "../../core/limits.js";
 import { capWaitMs } from "../invocation.js";
 import type { LeaseSet, SetKey } from "../lease/lease-set.js";
@@ -11,7 +11,7 @@ import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
 import { setParams, trySet, untilSet } from "./sets.js";
 
-/** The calls of `session` that take several keys at once. */
+/** Returns the calls of `session` for several keys at once. */
 export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
   const { deps, context, scope } = session;
 

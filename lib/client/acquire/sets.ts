@@ -1,7 +1,9 @@
 /**
- * Acquiring many keys at once. A set doesn't queue: who waits for one looks at the keys that were in its way,
- * and asks for all of them again when they are free.
+ * Acquires many keys at once. A set doesn't queue: a waiter polls the key that blocked it, and asks for the whole set again when that key
+ * is free.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import type { Held } from "../../core/commands.js";
 import type { HolderView, Refusal } from "../../core/errors.js";
 import type { Mode } from "../../core/record.js";
@@ -20,23 +22,22 @@ import type { SetOptions } from "../options.js";
 import { checkOneOf, refused } from "../options.js";
 import { Wait } from "./wait.js";
 
-/** A look at a key that was in the way, and the pause after it. */
-const LOOK_MS = 100;
-const LONGEST_LOOK_MS = 1000;
-/** So many looks before a set with a scope is asked for again all the same: who is in the way may be of that scope. */
+/** The pauses between two polls of a blocking key. */
+const LOOKS: Backoff = { firstMs: 100, longestMs: 1000 };
+/** The number of polls after which a set with a scope is requested again anyway: the blocking holder can be of the same scope. */
 const LOOKS_IN_SCOPE = 5;
 
-/** A set that is asked for: its keys without repeats, and how it is asked for. */
+/** A requested set: its distinct keys and the acquire parameters. */
 export interface SetParams {
   readonly uses: readonly { readonly key: string; readonly mode: Mode }[];
-  /** By each key, what its caller calls it: without the client's prefix. */
+  /** For each key, its name at the caller: without the client's prefix. */
   readonly names: ReadonlyMap<string, string>;
   readonly modes: ReadonlyMap<string, Mode>;
   readonly set: SetAsLease;
   readonly params: AcquireParams;
 }
 
-/** @throws InvalidRequestError naming the key that names no lock, or when there are too many or none. */
+/** @throws InvalidRequestError naming the invalid key, or if there are no keys or too many. */
 export function setParams(session: Session, names: readonly SetKey[], options: SetOptions): SetParams {
   if (!Array.isArray(names)) throw refused("keys", names, "it must be a list of keys");
   const named = (names as readonly (SetKey | null)[]).map((name) => (typeof name === "object" && name !== null ? name : { key: name }));
@@ -46,7 +47,7 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
     const key = session.keyOf(given);
     checkOneOf("mode", mode, "exclusive", "shared");
     called.set(key, given);
-    // Wanted in both modes, it is wanted for oneself.
+    // A key requested in both modes is requested exclusively.
     modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
   }
   if (modes.size === 0 || modes.size > LIMITS.setKeys)
@@ -56,7 +57,7 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
   return { uses, names: called, modes, set: setAsLease(session.deps.api, name, uses), params: session.acquireParams(name, options) };
 }
 
-/** Asks once: all of it, or null. */
+/** Asks once. Returns the whole set, or null. */
 export async function trySet(session: Session, { set, params }: SetParams, options: SetOptions): Promise<HeldLease | null> {
   const view = { ...session.deps, api: set.api };
   return session.registry.run(options.signal, async (signal) => {
@@ -67,7 +68,7 @@ export async function trySet(session: Session, { set, params }: SetParams, optio
   });
 }
 
-/** Asks until all of it is granted. @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage. */
+/** Asks until the whole set is granted. @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage. */
 export async function untilSet(
   session: Session,
   { set, params, modes }: SetParams,
@@ -97,19 +98,19 @@ export async function untilSet(
       const mode = modes.get(inTheWay);
       for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
         if (wait.leftMs() <= 0) throw over();
-        const lookMs = Math.min(LOOK_MS * 2 ** Math.min(looks, 10), LONGEST_LOOK_MS, wait.leftMs());
+        const lookMs = Math.min(backoffMs(LOOKS, looks), wait.leftMs());
         await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
         if (signal.aborted) throw abortError(signal);
         const holders = await holdersInTheWay(session, inTheWay, mode, bounds());
         held = holders.length > 0;
-        // A look is an answer as well: without it the end of the wait would count as an outage.
+        // A poll is an answer too: otherwise the end of the wait would count as an outage.
         if (held) wait.heard({ ...answer, holders });
       }
     }
   });
 }
 
-/** The holders of the key whom this mode can't join; none when nobody can tell: then the set is asked for again. */
+/** Returns the holders that are incompatible with this mode; an empty list if they can't be read, so that the set is requested again. */
 async function holdersInTheWay(
   { deps }: Session,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * Handing a hold to a new lease: the one way of detaching and attaching. The new id is made, corrected
- * and cancelled as an acquire's is; a refusal of the id is no refusal of the hand-over.
+ * Transfers a hold to a new lease. Both detach and attach use it. The new id is made, corrected and cancelled as for an acquire; a refusal
+ * of the id is not a refusal of the transfer.
  */
 import type { Held } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
@@ -12,7 +12,7 @@ import { retry } from "../transport/retry.js";
 
 const ID_REFUSED: ReadonlySet<ErrorCode> = new Set(["lease-id-time", "lease-over"]);
 
-/** The hold of `from` under a new id and with a new token; or why not, and then the new id holds nothing. */
+/** Transfers the hold of `from` to a new id with a new token. Returns the refusal otherwise, and then the new id holds nothing. */
 export async function transferHold(
   { key, leaseId }: LeaseRef,
   to: { readonly owner?: string; readonly leaseMs: number },

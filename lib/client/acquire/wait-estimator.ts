@@ -1,22 +1,25 @@
-/** How fast keys are passed on, as this process saw it lately: by it, who waits knows when a look is worth it. */
+/** Estimates how fast keys are passed on, from this process's recent waits, so that waiters poll when it is worthwhile. */
 import type { Waiting } from "../../core/commands.js";
 
-/** Bounds what is remembered. */
+/** The number of keys whose estimates are stored. */
 const MOST_ESTIMATES = 1000;
-/** Nobody looks more often than this. */
+/** The shortest pause between polls, in ms. */
 const LEAST_POLL_MS = 15;
 
-/** Looks, counted in grants: so much before the turn is expected, then in steps that grow. Found by measuring requests against idle time. */
+/**
+ * The times of polls, counted in grants: the first poll comes this much before the expected turn, further ones at growing steps. The values
+ * come from measuring requests against idle time.
+ */
 const EARLY = 0.85;
 const OF_THE_NEXT = 0.25;
 const IDLE_STEP = 0.2;
 const IDLE_GROWTH = 1.5;
 
-/** The paces of the keys that this process waited for. */
+/** The estimates for the keys that this process waited for. */
 export class WaitEstimator {
   readonly #estimates = new Map<string, number>();
 
-  /** Notes that a place came up, in so many ms a grant. */
+  /** Records that a waiter reached its turn, at this many ms per grant. */
   learn(key: string, perGrantMs: number): void {
     const before = this.#estimates.get(key);
     this.#estimates.delete(key);
@@ -25,12 +28,12 @@ export class WaitEstimator {
     if (this.#estimates.size > MOST_ESTIMATES && oldest !== undefined) this.#estimates.delete(oldest);
   }
 
-  /** When the next look is worth it; `idle` looks in a row found nothing new. */
+  /** Returns the time until the next poll, in ms; `idle` is the number of consecutive polls without news. */
   delayMs(key: string, { position, retryAfterMs }: Waiting, idle: number): number {
     if (retryAfterMs === 0) return 0;
     const paceMs = this.#estimates.get(key);
     if (paceMs === undefined) return retryAfterMs;
-    // Somewhat early: what is measured has the wait for the look in it, and would only ever grow.
+    // The poll comes a little early: the measured time includes the wait for the poll itself, and would otherwise only grow.
     const grants = idle === 0 ? EARLY * (position - 1) + OF_THE_NEXT : IDLE_STEP * position * IDLE_GROWTH ** Math.min(idle - 1, 10);
     return Math.max(paceMs * grants, LEAST_POLL_MS);
   }

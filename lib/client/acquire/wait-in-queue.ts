@@ -1,13 +1,15 @@
 /**
- * Waiting in a key's queue:
+ * Waits in a key's queue:
  *
- *  1. ask for the key with a wish to wait: granted, or a place in the queue;
- *  2. come again when it is worth it, by what the queue's pace was lately, and in time for the place to be kept;
- *  3. a visit only looks; whose turn it is asks, and so does who may expect that it is;
- *  4. whoever gives up, for whatever reason, leaves: no place and no lease stays behind.
+ * 1. Ask for the key with `waitMs`: the answer is a lease or a place in the queue.
+ * 2. Poll when it is worthwhile by the queue's recent pace, and in time to keep the place.
+ * 3. A poll only reads. The waiter asks for the lease when its turn has come or is expected.
+ * 4. A waiter that gives up, for any reason, cancels: it leaves no place and no lease behind.
  *
- * A key whose queue is full, or that this one may not queue for, is asked for again and again, less and less often.
+ * If the queue is full, or the caller may not use it, the key is requested repeatedly with growing pauses.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
@@ -20,16 +22,18 @@ import { retry, pause } from "../transport/retry.js";
 import { errorOf, LockUnavailableError } from "../errors.js";
 import type { Wait } from "./wait.js";
 
-/** Asking again where there is no queue: the first pause, doubled each time up to the longest, with jitter. */
-const FIRST_POLL_MS = 40;
-const LONGEST_POLL_MS = 1000;
+/** The pauses without a queue: the first, which doubles each time up to the longest, with jitter. */
+const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 
-/** What another id, or another time, may mend: also that an id lost its place while so many leases ended that it is too old for another. */
+/**
+ * The refusals that a new id or a later time can resolve. `lease-over` is among them: an id can lose its place and by then be too old for
+ * another.
+ */
 const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over"]);
 
 /**
- * Waits until the key is granted, or `wait` or the signal is over.
- * @throws LockTimeoutError or LockUnavailableError by what the service said last; AbortError; LockError for a refusal
+ * Waits until the key is granted, or `wait` or the signal ends.
+ * @throws LockTimeoutError or LockUnavailableError, by the service's last answer; AbortError; LockError for a refusal
  */
 export async function untilGranted(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held>> {
   const { key, signal } = params;
@@ -41,16 +45,19 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     if (answer.ok) return { ...answered, answer };
     if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
     wait.heard(answer);
-    const pollMs = Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
-    // Jitter on both: those who wait for one lease's end must not all come at that instant.
-    const freeMs = (answer.retryAfterMs ?? pollMs) + FIRST_POLL_MS * random();
+    const pollMs = backoffMs(POLLS, polls);
+    // Jitter on both, so that waiters for the end of the same lease don't all ask at that instant.
+    const freeMs = (answer.retryAfterMs ?? pollMs) + POLLS.firstMs * random();
     await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }
 
-/** One place after another, until the key is granted with enough of the lease left, or the time is over; or why there was no place. */
+/**
+ * Takes one place after another until the key is granted with enough of the lease left, or the wait ends. Returns the refusal if there is
+ * no place.
+ */
 async function inQueue(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
   const { signal, leaseMs } = params;
   for (let tries = 1; ; tries++) {
@@ -66,7 +73,7 @@ async function inQueue(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
   }
 }
 
-/** The key at once, or from a place in its queue: then how long that took tells the pace. */
+/** Gets the key at once or from a place in its queue, and records the time per grant in the estimator. */
 async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = params;
   const { key, leaseMs } = request;
@@ -88,7 +95,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
   }
 }
 
-/** Visits until the place has become a lease. @throws when the wait is over. */
+/** Polls until the place has become a lease. @throws when the wait is over. */
 async function polls(
   place: { readonly key: string; readonly leaseId: LeaseId },
   first: Waiting,
@@ -105,7 +112,7 @@ async function polls(
     await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
-    // The first look of who is next is likely to find its turn: then the look is the claim.
+    // The first poll in position 1 probably finds its turn, so it asks for the lease.
     const asks = seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
     const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
@@ -113,7 +120,7 @@ async function polls(
       if (answer.position < seen.position) idle = -1;
       seen = answer;
     } else if (!answer.ok && answer.code === "lease-lost" && !asks) {
-      // Not heard of in time, it lost its place: it asks for another, under the same id.
+      // It did not poll in time and lost its place; it asks for a new one under the same id.
       seen = { ...seen, retryAfterMs: 0 };
     } else {
       return { answer, ...when };

@@ -1,7 +1,7 @@
 /**
- * One wait: how long is left of it, and how it ends when nothing is left. A service that last said "held" makes the end
- * a time-out; one that did not answer makes it an outage. The two must never be mixed up: callers may go on without
- * the lock in an outage, and may not while another holds it.
+ * One wait: the time left, and its error at the end. If the service's last answer was "held", the wait ends in a timeout; if it did not
+ * answer, in an outage. The two must never be confused: in an outage callers may go on without the lock, and while another client holds it
+ * they may not.
  */
 import type { Waiting } from "../../core/commands.js";
 import { refuse } from "../../core/errors.js";
@@ -15,16 +15,16 @@ import { errorOf, timeoutOf } from "../errors.js";
 import type { InvocationContext } from "../invocation.js";
 import { capBudgetMs, firstAnswerMs } from "../invocation.js";
 
-/** A request that is out for so long without an answer makes the end of the wait an outage, whatever was said before. */
+/** If a request has had no response for this long, the wait ends as an outage, whatever the earlier answers. */
 const SILENCE_MS = 1000;
 
-/** What a wait needs of its client. */
+/** The dependencies of a wait. */
 interface WaitDeps {
   readonly clock: Clock;
   readonly context?: InvocationContext | undefined;
 }
 
-/** A wait of `waitMs`, from now. */
+/** A wait of `waitMs` that starts now. */
 export class Wait {
   readonly #waitMs: number;
   readonly #deps: WaitDeps;
@@ -33,11 +33,11 @@ export class Wait {
   #answer: Waiting | Refusal | undefined;
   #failure: Refusal | undefined;
   #silentSince: Instant | undefined;
-  /** An attempt may have been carried out, and nobody knows. */
+  /** True if an attempt may have been carried out without a response. */
   #ambiguous = false;
   #wasCutShort = false;
 
-  /** @param onAnswer told of every answer that leaves the key to be waited for */
+  /** @param onAnswer called for every answer after which the wait goes on */
   constructor(waitMs: number, deps: WaitDeps, onAnswer: () => void = () => undefined) {
     this.#waitMs = waitMs;
     this.#deps = deps;
@@ -50,17 +50,17 @@ export class Wait {
     return this.#waitMs - this.#ageMs();
   }
 
-  /** For how much longer the first answer is worth waiting for, in ms; 0 when there was an answer. */
+  /** The time for which the first answer is still awaited, in ms; 0 after an answer. */
   undecidedMs(): number {
     return this.#answer ? 0 : Math.max(0, firstAnswerMs(this.#waitMs, this.#deps.context) - this.#ageMs());
   }
 
-  /** The last attempt ended with the wait, too soon to tell an outage from an answer on its way. */
+  /** True if the wait cut off the last attempt too soon to distinguish an outage from a slow answer. */
   get wasCutShort(): boolean {
     return this.#wasCutShort;
   }
 
-  /** The bounds of the next request, which the service may hold for `heldMs` before it answers. */
+  /** Returns the bounds of the next request, which the service may hold for `heldMs` before it answers. */
   bounds(leaseMs: number, signal: AbortSignal | undefined, heldMs = 0): RetryBounds {
     const budgetMs = capBudgetMs(Math.max(this.leftMs(), this.undecidedMs()), this.#deps.context);
     const { attemptMs } = boundsFor(leaseMs, budgetMs);
@@ -73,14 +73,14 @@ export class Wait {
     };
   }
 
-  /** Notes an answer that leaves the key to be waited for. */
+  /** Records an answer after which the wait goes on. */
   heard(answer: Waiting | Refusal): void {
     this.#answer = answer;
     this.#failure = this.#silentSince = undefined;
     this.#onAnswer();
   }
 
-  /** The error for a wait that is over. */
+  /** Returns the error for a wait that is over. */
   over(what: string): LockError {
     const answer = this.#answer;
     const isSilent = this.#silentSince !== undefined && this.#elapsedMs(this.#silentSince) >= SILENCE_MS;

@@ -1,9 +1,10 @@
 /**
- * Leading, one at a time of all who stand for a key: who holds its lease leads. Who stands by is not in the key's queue,
- * where a wait of days would be looked after every few seconds: it asks once each renewal interval of its own, and at
- * the moment when the leader's lease could be over. So a leader that died is replaced when its lease and margin have
- * passed, one that resigned within a renewal interval.
+ * Leader election: of all candidates for a key, the holder of its lease leads. Candidates don't stay in the key's queue, where a wait of
+ * days would need a poll every few seconds. Each asks once per renewal interval, and when the leader's lease could be over. So a leader
+ * that crashed is replaced after its lease and margin, and a leader that resigned within one renewal interval.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import { LIMITS, renewAfterMs } from "../../core/limits.js";
 import { tryOnce } from "../acquire/acquire.js";
 import { boundsFor, pause } from "../transport/retry.js";
@@ -19,39 +20,38 @@ import { runUnderLease } from "../wrap/run-under-lease.js";
 
 /** Options of an election. */
 export interface ElectOptions extends Pick<LeaseOptions, "leaseMs" | "owner" | "meta"> {
-  /** Ends it: who leads is told by its lease's signal, who stands by stops. @default never */
+  /** Ends the election: the leader's lease signal aborts, and candidates stop. @default never */
   readonly signal?: AbortSignal;
 }
 
-/** What a leader does. It should end when its lease's signal aborts. */
+/** The work of a leader. It should end when its lease's signal aborts. */
 export type Lead = (lease: Lease) => Promise<void> | void;
 
-/** Who asks at the end of the leader's lease comes up to so much later: not all who stand by at once. */
+/** The jitter at the end of the leader's lease, so that candidates don't all ask at once, in ms. */
 const SPREAD_MS = 500;
-/** Pauses while the service can't be reached: the first, doubled up to the longest. */
-const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 30_000;
+/** The pauses while the service can't be reached: the first, which doubles up to the longest. */
+const RETRIES: Backoff = { firstMs: 500, longestMs: 30_000 };
 
-/** @throws InvalidRequestError naming what is wrong with the options of an election. */
+/** @throws InvalidRequestError naming the invalid option of an election. */
 export function checkElect(options: ElectOptions): void {
   checkNames("elect", options, ["leaseMs", "owner", "meta", "signal"]);
   checkLease(options);
   checkSignal(options.signal);
 }
 
-/** Stands for `key` and leads whenever it is elected, until the signal, the client or the invocation ends. */
+/** Campaigns for `key` and leads whenever it is elected, until the signal aborts, or the client or the invocation ends. */
 export async function elect(session: Session, key: string, options: ElectOptions, lead: Lead): Promise<void> {
   if (session.scope === undefined) refuseOwn({ key }, session.deps.api);
   for (;;) {
     const lease = await elected(session, key, options);
     if (!lease) return;
     await leadUntilOver(session, lease, options.signal, lead);
-    // It is another's turn, if there is one.
+    // Let another candidate lead, if there is one.
     await pauseFor(session, lease.renewAfterMs, options.signal);
   }
 }
 
-/** Stands by until it is elected; undefined when the election is over. */
+/** Campaigns until elected; undefined when the election is over. */
 async function elected(session: Session, key: string, options: ElectOptions): Promise<HeldLease | undefined> {
   const { registry, context, deps } = session;
   const goesOn = (): boolean => options.signal?.aborted !== true && !registry.isClosed && capWaitMs(LIMITS.leaseMinMs, context) > 0;
@@ -63,19 +63,15 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       await pauseFor(session, stood, options.signal);
     } catch (error) {
       if (!goesOn()) return undefined;
-      // Lost while it was on its way here, as by a process that froze, is as good as not granted.
+      // A lease lost before it reached this code, for example because the process froze, counts as not granted.
       if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
-      await pauseFor(
-        session,
-        deps.random() * Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failedAttempts++, 10)),
-        options.signal,
-      );
+      await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);
     }
   }
   return undefined;
 }
 
-/** Asks once: the lease, or in how many ms to ask again. */
+/** Asks once. Returns the lease, or the time in ms until it should ask again. */
 async function campaign(session: Session, key: string, options: ElectOptions): Promise<HeldLease | number> {
   const { deps, context } = session;
   const params = { ...session.acquireParams(key, options), signal: options.signal };
@@ -88,8 +84,8 @@ async function campaign(session: Session, key: string, options: ElectOptions): P
 }
 
 /**
- * Leads until it is done, or the lease is lost. Who is told to stop is not renewed any more, and keeps the key until
- * `lead` has stopped, or the lease runs out. @throws what `lead` throws, unless that is the loss or the stop
+ * Leads until `lead` returns or the lease is lost. A leader that should stop is no longer renewed; it keeps the key until `lead` has
+ * returned or the lease expires. @throws the error of `lead`, unless it is the loss or the stop
  */
 async function leadUntilOver(session: Session, lease: HeldLease, signal: AbortSignal | undefined, lead: Lead): Promise<void> {
   const stop = (): void => lease.abandon();
@@ -106,20 +102,20 @@ async function leadUntilOver(session: Session, lease: HeldLease, signal: AbortSi
       }
     });
   } catch {
-    // Of a loss it was told by its lease's signal.
+    // The lease's signal already reported a loss.
   } finally {
     signal?.removeEventListener("abort", stop);
   }
   if (failed && !(lease.wasLost && stopped(failed.by, lease.signal, signal))) throw failed.by;
 }
 
-/** Whether the error says that one of the signals aborted: its reason, or what waits with a signal makes of it. */
+/** True if the error comes from an aborted signal: its reason, or the AbortError of an operation that uses the signal. */
 function stopped(error: unknown, ...signals: readonly (AbortSignal | undefined)[]): boolean {
   const { name, cause } = error instanceof Error ? error : ({} as Partial<Error>);
   return signals.some((signal) => signal?.aborted === true && (name === "AbortError" || [error, cause].includes(signal.reason)));
 }
 
-/** A pause that ends with the signal, and with the client. */
+/** Pauses until the time is over, the signal aborts or the client is closed. */
 function pauseFor({ registry, deps }: Session, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return registry.run(signal, (given) => pause(ms, deps.clock, given));
 }

@@ -1,4 +1,4 @@
-/** Handles: a key with its options said once, as what people know it by. Nothing of their own is behind them. */
+/** Lock handles: a key with its options, as a mutex, semaphore, read-write lock or segments. They have no state of their own. */
 import { createHash } from "node:crypto";
 import type { KeyPart } from "../../core/key.js";
 import { key as keyOf } from "../../core/key.js";
@@ -7,10 +7,10 @@ import { InvalidRequestError, LockError } from "../errors.js";
 import type { AcquireOptions } from "../options.js";
 import { checkWhole, withDefaults } from "../options.js";
 
-/** What a handle needs of its client. */
+/** The client calls that a handle uses. */
 type Locks = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
 
-/** The calls of `client` that give a handle. @param random from 0 to 1 */
+/** Returns the calls of `client` that create handles. @param random returns 0 to 1 */
 export function handleCalls(client: Locks, random: () => number): Pick<LockClient, "mutex" | "semaphore" | "readWrite" | "segments"> {
   return {
     mutex: (name, defaults = {}) => handleOf(client, name, { ...defaults, mode: "exclusive", limit: 1 }),
@@ -27,7 +27,7 @@ export function handleCalls(client: Locks, random: () => number): Pick<LockClien
   };
 }
 
-/** The key with these options, which a call may change. */
+/** Returns a handle of the key with these default options, which each call can override. */
 function handleOf(client: Locks, key: string, defaults: AcquireOptions): LockHandle {
   return {
     key,
@@ -43,13 +43,13 @@ function handleOf(client: Locks, key: string, defaults: AcquireOptions): LockHan
   };
 }
 
-/** Bounds what a list of keys may grow to. */
+/** The largest number of segments. */
 const MOST_SEGMENTS = 1000;
 
 /**
- * `count` segments of `key`. Each call without a part begins at a random one: `tryAcquire` goes on to the next
- * while they are held, the others wait for the one they began with.
- * @param random from 0 to 1
+ * Returns `count` segments of `key`. A call without a part starts at a random segment. `tryAcquire` tries the next ones while they are
+ * held; the others wait for the first one.
+ * @param random returns 0 to 1
  */
 function segmentsOf(client: Locks, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
   checkWhole("segments", count, 1, MOST_SEGMENTS);
@@ -77,13 +77,13 @@ function segmentsOf(client: Locks, key: string, count: number, defaults: Acquire
   };
 }
 
-/** A segment that the same chain of calls holds is one that is held. */
+/** Treats a segment that a surrounding call holds as held. */
 function heldByOneself(error: unknown): null {
   if (error instanceof LockError && error.code === "self-deadlock") return null;
   throw error;
 }
 
-/** 48 bits of a digest, which are a safe integer. */
+/** Returns the first 48 bits of a digest, which fit into a safe integer. */
 function digestHex(part: KeyPart): string {
   return createHash("sha256").update(keyOf(part)).digest("hex").slice(0, 12);
 }

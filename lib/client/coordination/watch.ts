@@ -1,7 +1,7 @@
 /**
- * A key as it changes, by looking again and again. Each look says which state it knows already, so that one at which
- * nothing is new costs a read and an empty answer; a heartbeat is nothing new. It does not ask the service to hold the
- * request until something happens: a function that waits is paid by the millisecond, for as long as somebody watches.
+ * Watches a key by polling. Each poll sends the tag of the state that it knows, so a poll without news costs one read and an empty answer;
+ * a heartbeat doesn't change the tag. The service doesn't hold the request until something changes: a waiting Lambda function is billed by
+ * the millisecond for as long as the watch lasts.
  */
 import type { Inspection } from "../../core/lock/views.js";
 import { retry, pause } from "../transport/retry.js";
@@ -12,9 +12,9 @@ import { checkMs, checkNames, checkSignal } from "../options.js";
 
 /** Options of a watch. */
 export interface WatchOptions {
-  /** How long after one look the next one is made, in ms. @default 1000 (100 – 3 600 000) */
+  /** The pause between two polls, in ms. @default 1000 (100 – 3 600 000) */
   readonly intervalMs?: number;
-  /** Ends it. @default never: it ends with the loop that reads it, and with the client */
+  /** Ends the watch. @default never: it ends with the loop that reads it, and with the client */
   readonly signal?: AbortSignal;
 }
 
@@ -22,14 +22,14 @@ const INTERVAL_MS = 1000;
 const INTERVAL_MIN_MS = 100;
 const INTERVAL_MAX_MS = 3_600_000;
 
-/** @throws InvalidRequestError naming what is wrong with the options of a watch. */
+/** @throws InvalidRequestError naming the invalid option of a watch. */
 export function checkWatch(options: WatchOptions): void {
   checkNames("watch", options, ["intervalMs", "signal"]);
   checkMs("intervalMs", options.intervalMs, INTERVAL_MIN_MS, INTERVAL_MAX_MS);
   checkSignal(options.signal);
 }
 
-/** What is so now, then every change that a look finds. @throws LockError when looks stay without an answer, or are refused */
+/** Yields the present state, then every change that a poll finds. @throws LockError if a poll gets no response or is refused */
 export async function* watch(session: Session, key: string, options: WatchOptions): AsyncGenerator<Inspection, void> {
   const { deps, registry } = session;
   const { intervalMs = INTERVAL_MS, signal } = options;

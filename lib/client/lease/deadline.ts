@@ -1,9 +1,9 @@
 /**
- * What a client may believe of its lease, and until when. One rule for every reply that says held: the
- * deadline is the instant at which the very request that was answered was *sent*, plus `remainingMs`,
- * less the client's margin. From receipt, a slow reply would stretch the lease beyond the server's.
+ * Computes the deadline until which a client may treat its lease as held. Every reply that says held follows one rule: the deadline is the
+ * instant at which the answered request was *sent*, plus `remainingMs`, minus the client's margin. Counted from receipt, a slow reply would
+ * extend the lease beyond the server's.
  *
- *    sent ───── request ─────▶ server reads its clocks: remaining = expiresAt − later clock
+ *    sent ───── request ─────▶ server reads its clocks: remaining = expiresAt − latest clock
  *     │                                                      │
  *     └──────── remainingMs − clientMarginMs ──▶ deadline    └── remainingMs ──▶ expiresAt (+ margin)
  */
@@ -12,21 +12,24 @@ import { clientMarginMs } from "../../core/limits.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 
-/** A reply that said held, and when its request was sent. */
+/** The deadline from a reply that said held. */
 export interface LeaseDeadline {
   readonly sentAt: Instant;
-  /** For how long after `sentAt` the lease may be believed. */
+  /** The time after `sentAt` for which the lease may be treated as held, in ms. */
   readonly lastsMs: number;
-  /** Of two replies the one with the higher version decides. */
+  /** The record's version: of two replies, the one with the higher version counts. */
   readonly version: number;
 }
 
-/** The belief that `lease` gives, in reply to a request sent at `sentAt`. */
+/** Returns the deadline for `lease`, the reply to a request sent at `sentAt`. */
 export function deadlineFrom(lease: LeaseView, sentAt: Instant): LeaseDeadline {
   return { sentAt, lastsMs: lease.remainingMs - clientMarginMs(lease.leaseMs), version: lease.version };
 }
 
-/** How much of a belief is left, computed from both clocks: a frozen one and one that jumped end it. */
+/**
+ * Returns the time left until the deadline, in ms. The clock that shows more elapsed time counts, so neither a freeze nor a step of the
+ * wall clock extends it.
+ */
 export function deadlineLeftMs({ sentAt, lastsMs }: LeaseDeadline, clock: Clock): number {
   return lastsMs - elapsedMs(sentAt, instantOf(clock));
 }

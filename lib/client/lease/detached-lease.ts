@@ -1,11 +1,11 @@
-/** The handle of a detached lease: what another process needs to attach. A secret; it works once. */
+/** The handle of a detached lease, with which another process attaches. It is a secret and works once. */
 import { isKey } from "../../core/key.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import { isLeaseId } from "../../core/lease-id.js";
 import { LIMITS } from "../../core/limits.js";
 import { InvalidRequestError } from "../errors.js";
 
-/** What a handle carries. */
+/** The content of a handle. */
 export interface Detached {
   readonly key: string;
   readonly leaseId: LeaseId;
@@ -14,12 +14,12 @@ export interface Detached {
 
 const FORMAT = "hf1";
 
-/** The handle as text that survives a JSON document, a URL and a queue message. */
+/** Returns the handle as text that is safe in a JSON document, a URL and a queue message. */
 export function toHandle({ key, leaseId, leaseMs }: Detached): string {
   return [FORMAT, key, leaseId, leaseMs].join("/");
 }
 
-/** @throws InvalidRequestError when `handle` was not made by `detach()`. */
+/** Parses a handle. @throws InvalidRequestError if `handle` was not made by `detach()`. */
 export function fromHandle(handle: string): Detached {
   const [format, key = "", leaseId = "", leaseMs = ""] = typeof handle === "string" ? handle.split("/") : [];
   const lengthMs = /^\d+$/.test(leaseMs) ? Number(leaseMs) : Number.NaN;

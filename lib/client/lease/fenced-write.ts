@@ -1,6 +1,6 @@
-/** The other half of a fencing token: a resource that refuses what an older grant writes. */
+/** Fenced writes: the resource refuses writes of holders with an older fencing token. */
 
-/** Parts of a DynamoDB write (lib-dynamodb's plain values), to be spread into an UpdateCommand or merged into one. */
+/** Parts of a DynamoDB write (lib-dynamodb's plain values), to spread into an UpdateCommand or merge with one. */
 export interface FencedWrite {
   readonly ConditionExpression: string;
   readonly UpdateExpression: string;
@@ -9,10 +9,10 @@ export interface FencedWrite {
 }
 
 /**
- * A write that succeeds only if no later grant has written yet, and leaves the token behind: spread it
- * into an UpdateCommand and add your own assignments after `UpdateExpression`. A stale holder's write
- * fails with ConditionalCheckFailedException. The idea is Kleppmann's (2016).
- * @param attribute where the item keeps the largest token; @default "fencingToken"
+ * Returns a write that succeeds only if no later grant has written yet, and that stores the token. Spread it into an UpdateCommand and
+ * append your own assignments to `UpdateExpression`. A stale holder's write fails with ConditionalCheckFailedException. The idea is
+ * Kleppmann's (2016).
+ * @param attribute the item's attribute for the largest token; @default "fencingToken"
  */
 export function fencedWrite(fencingToken: number, { attribute = "fencingToken" }: { readonly attribute?: string } = {}): FencedWrite {
   if (!Number.isSafeInteger(fencingToken) || fencingToken < 0) throw new TypeError(`fencedWrite: ${fencingToken} is not a fencing token`);

@@ -1,12 +1,12 @@
 /**
- * The heartbeat of one lease, in this order on every tick:
+ * The heartbeat of one lease. Every tick does this, in order:
  *
- *  1. check: past its deadline the lease is lost, and nothing is sent;
- *  2. a tick that comes far too late is a thaw: ask the service before claiming anything;
- *  3. renew.
+ * 1. check: after its deadline the lease is lost, and nothing is sent;
+ * 2. if the tick comes far too late, the process was frozen: ask the service before treating the lease as held;
+ * 3. renew.
  *
- * Ticks never overlap and end with the lease. A deadline timer runs beside them, so that the signal
- * fires on time even while a renewal hangs. No timer keeps the process alive.
+ * Ticks never overlap and end with the lease. A separate deadline timer makes the signal abort on time even while a renewal hangs. No timer
+ * keeps the process alive.
  */
 import type { Refusal } from "../../core/errors.js";
 import type { Timer } from "../../core/time.js";
@@ -19,29 +19,30 @@ import { capLeaseMs } from "../invocation.js";
 import type { HeldLease } from "./lease.js";
 import type { RetryGate } from "../transport/retry-gate.js";
 
-/** What bounds a lease beside its deadline. */
+/** The limits of a lease in addition to its deadline, and its callbacks. */
 export interface KeepAliveOptions {
   readonly heartbeat: boolean;
   readonly maxHoldMs?: number | undefined;
-  /** The invocation that holds the lease. Heartbeats never outlive it, and ask for no more than it may need. */
+  /** The invocation that holds the lease. Heartbeats never outlive it, and request no more time than it can need. */
   readonly context?: InvocationContext | undefined;
-  /** Told of a renewal that failed without the lease being lost. */
+  /** Called for a renewal that failed without the lease being lost. */
   readonly onRenewFailed: (error: unknown) => void;
-  /** Gives the key back once the hold was ended from here. */
+  /** Releases the key after the keep-alive ended the hold. */
   readonly giveBack: () => void;
 }
 
-/** The world, what beats together with others where there is such, and where heartbeats wait while they fail. */
+/** The runtime, the batcher for joint heartbeats if there is one, and the gate where failing heartbeats wait. */
 type KeepAliveDeps = Runtime & { readonly renewalBatcher?: RenewalBatcher | undefined; readonly gate: RetryGate };
 
-/** Work must stop this long before the invocation is cut off, so that its release still goes out. */
+/** The lease ends this long before the invocation is stopped, so that its release can still be sent. */
 const INVOCATION_ENDS_MS = 500;
-/** A timer counts time that a frozen sandbox did not have; a short one finds out soon after the thaw. */
+/** The longest timer. Timers don't run in a frozen sandbox; a short timer detects the freeze soon after the thaw. */
 const LONGEST_NAP_MS = 1000;
-/** A tick later than this many of its intervals slept through something. */
+/** A tick that is late by more than this many of its intervals means that the process was frozen. */
 const THAW_INTERVALS = 2;
 
 /** Keeps `lease` alive until it ends. */
+// Over 60 lines: one state machine, whose steps share the timers of one lease.
 export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, renewalBatcher, gate }: KeepAliveDeps): void {
   const timers = new Set<Timer>();
   lease.signal.addEventListener("abort", () => timers.forEach((timer) => timer.cancel()), { once: true });
@@ -59,7 +60,7 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
     if (goesOn()) later(Math.min(lease.remainingMs(), invocationLeftMs(), LONGEST_NAP_MS), watchDeadline);
   }
 
-  /** Whether the lease is still held, and its invocation has time left for it. */
+  /** True if the lease is held and its invocation has time left; otherwise ends the hold. */
   function goesOn(): boolean {
     if (!lease.isHeld()) return false;
     if (invocationLeftMs() > 0) return true;
@@ -72,7 +73,7 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
   }
 
   function scheduleTick(): void {
-    // After a renewal that failed near the deadline: once more before it, not at it.
+    // If a renewal failed near the deadline, the next one comes before the deadline, not at it.
     const delayMs = Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2);
     const scheduled = instantOf(clock);
     const beat = (): void => void tick(elapsedMs(scheduled, instantOf(clock)) > delayMs * (1 + THAW_INTERVALS));
@@ -82,7 +83,7 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
   async function tick(thawed: boolean): Promise<void> {
     if (!goesOn()) return;
     let failedAttempts = 0;
-    // One that is made up for by the next attempt is nobody's concern; of one that isn't, the holder hears once.
+    // A single failed attempt followed by a success is not reported. Further failures are reported once.
     const onFailedAttempt = (refusal: Refusal): void => {
       if (++failedAttempts === 2) options.onRenewFailed(errorOf(refusal, `renew ${lease.key}`));
     };
@@ -100,7 +101,7 @@ export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, 
   }
 
   function later(delayMs: number, task: () => void, inTime: (delayMs: number, task: () => void) => Timer = inBackground): void {
-    // Whole milliseconds: one due a fraction too early would find nothing to do and come again at once.
+    // Whole milliseconds: a timer that fires a fraction too early would find nothing to do and be set again at once.
     const timer = inTime(Math.ceil(delayMs), () => {
       timers.delete(timer);
       task();

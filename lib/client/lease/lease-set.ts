@@ -1,6 +1,6 @@
 /**
- * Many keys as one lease: granted whole or not at all, kept alive together, and lost as soon as one of them
- * is. Behind it is one lease like any other, whose service is asked about the set.
+ * Many keys as one lease: granted all or nothing, kept alive together, and lost as soon as one of them is. It is implemented as one
+ * ordinary lease whose service calls operate on the set.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView } from "../../core/commands.js";
@@ -12,43 +12,43 @@ import type { ServiceApi } from "../../core/api/runs.js";
 import type { AcquireSetRequest, SetHeld } from "../../core/api/sets.js";
 import type { HeldLease, State } from "./lease.js";
 
-/** A key of a set; text is an exclusive one. */
+/** A key of a set; plain text means exclusive mode. */
 export type SetKey = string | { readonly key: string; readonly mode?: Mode };
 
-/** A hold on many keys. Release it, or let `await using` do so: that throws LockLostError unless all of it was held to the end. */
+/** A hold on many keys. Release it, or let `await using` do so, which throws LockLostError unless all keys were held to the end. */
 export interface LeaseSet extends AsyncDisposable {
   readonly keys: readonly string[];
   readonly leaseId: LeaseId;
-  /** Each key's own token. */
+  /** The token of each key. */
   readonly fencingTokens: Readonly<Record<string, number>>;
   readonly state: State;
-  /** Aborts with LockLostError before anyone else can be granted any of the keys, and when it is released. */
+  /** Aborts with LockLostError before another client can be granted any of the keys, and when the set is released. */
   readonly signal: AbortSignal;
-  /** For how long all of it may still be believed without a renewal, in ms. */
+  /** The time for which all keys may still be treated as held without a renewal, in ms. */
   remainingMs(): number;
-  /** Whether every key is held, computed now. */
+  /** True if every key is held, computed at each call. */
   isHeld(): boolean;
-  /** @throws LockLostError when one of the keys is not held. */
+  /** @throws LockLostError if one of the keys is not held. */
   assertHeld(): void;
-  /** Extends every lease now; never shortens. @throws LockLostError when one of them is over. */
+  /** Extends every lease now; never shortens one. @throws LockLostError if one of them has ended. */
   renew(options?: { readonly leaseMs?: number }): Promise<void>;
-  /** Frees every key; tells how each hold ended. Safe to repeat. */
+  /** Frees every key. Returns how each hold ended. Safe to repeat. */
   release(): Promise<Readonly<Record<string, LeaseState>>>;
 }
 
-/** The operations of a lease, carried out on the set of these keys. */
+/** The operations of a lease, carried out on a set of keys. */
 export interface SetAsLease {
   readonly api: ServiceApi;
   readonly acquire: (request: Omit<AcquireSetRequest, "locks">, options: CallOptions) => Promise<Held | Refusal>;
-  /** What the set was granted, and how it ended. */
+  /** The tokens and end states of the set's keys. */
   readonly tokens: () => Readonly<Record<string, number>>;
   readonly states: () => Readonly<Record<string, LeaseState>>;
 }
 
-/** How the state of a whole set is told: by the key that fared worst. */
+/** The end states from worst to best: the worst key decides the state of the whole set. */
 const WORST: readonly LeaseState[] = ["lost", "unknown", "never", "expired", "transferred", "released"];
 
-/** The set of `locks`, made to look like one lease called `name`. */
+/** Returns the set of `locks` with the interface of one lease called `name`. */
 export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetRequest["locks"]): SetAsLease {
   const keys = locks.map(({ key }) => key);
   let tokens: Readonly<Record<string, number>> = {};
@@ -59,7 +59,7 @@ export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetReque
     const { leaseId, leaseMs, remainingMs, renewAfterMs, serverTimeMs, how } = set;
     const fencingToken = Math.max(...Object.values(tokens));
     const common = { key: name, leaseId, owner, mode: "exclusive", permits: 1, holdCount: 1, fencingToken } as const;
-    // A set has no version, and each server a clock of its own: of its answers the one that lasts longer decides.
+    // A set has no version, and servers have different clocks: of two answers, the one with the longer time counts.
     const lease: LeaseView = { ...common, leaseMs, remainingMs, renewAfterMs, version: 0, serverTimeMs };
     return { ok: true, how, lease };
   }
@@ -72,7 +72,7 @@ export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetReque
     api: {
       ...api,
       renew,
-      // A renewal tells whether it is still held, and never shortens.
+      // A renewal reports whether the set is still held, and never shortens it.
       check: renew,
       async release({ leaseId }, options) {
         const answer = await api.releaseSet({ leaseId, keys }, options);
@@ -91,7 +91,7 @@ export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetReque
   };
 }
 
-/** `lease` as the set that it is, its keys as their caller calls them. */
+/** Returns `lease` as a set, with the keys named as their caller names them. */
 export function leaseSetOf(
   lease: HeldLease,
   { names, set }: { readonly names: ReadonlyMap<string, string>; readonly set: SetAsLease },

@@ -1,7 +1,7 @@
 /**
- * A lease as its holder uses it. Whether it is held is computed at every call from what the service
- * last answered and both clocks, and once it is not, it never is again. Belief ends, and the signal
- * fires, before anything is sent that lets somebody else have the key.
+ * A lease as its holder uses it. `isHeld` is computed at every call from the service's last answer and both clocks. Once it is false, it
+ * stays false. The client stops treating the lease as held, and the signal aborts, before it sends anything that lets another client have
+ * the key.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../../core/commands.js";
@@ -19,7 +19,7 @@ import type { LeaseDeadline } from "./deadline.js";
 import { deadlineFrom, deadlineLeftMs } from "./deadline.js";
 import type { RetryBounds, Runtime } from "../transport/retry.js";
 import { boundsFor, retry, pause } from "../transport/retry.js";
-import { errorOf, LockLostError } from "../errors.js";
+import { errorOf, LockLostError, releasedError } from "../errors.js";
 import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs, capWaitMs } from "../invocation.js";
@@ -28,12 +28,12 @@ import { checkLease, checkMs, checkNames } from "../options.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import { Wait } from "../acquire/wait.js";
 
-/** `unknown`: still held by the clock, but the last renewal was not answered. */
+/** The state. `unknown`: the deadline has not passed, but the last renewal got no response. */
 export type State = "held" | "unknown" | "lost" | "released";
 
 /**
- * A hold on a key. Release it, or let `await using` do so: that throws LockLostError unless it was held to the end, as
- * `withLock` does. Where the block threw as well, JavaScript makes a SuppressedError of both.
+ * A hold on a key. Release it, or let `await using` do so, which throws LockLostError unless the lease was held to the end, as `withLock`
+ * does. If the block throws as well, JavaScript combines both into a SuppressedError.
  */
 export interface Lease extends AsyncDisposable {
   readonly key: string;
@@ -42,81 +42,83 @@ export interface Lease extends AsyncDisposable {
   readonly mode: Mode;
   readonly permits: number;
   readonly holdCount: number;
-  /** Strictly increases with every grant of the key: hand it to what you write to (see `fencedWrite`). */
+  /** Strictly increases with every grant of the key. Pass it to the resource that you write to (see `fencedWrite`). */
   readonly fencingToken: number;
   /**
-   * What a resource compares for this lease: its token, or of a shared lease or a permit the token of the last
-   * exclusive grant, since those who hold together would fence each other off.
+   * The token that a resource compares for this lease: its own token, or for a shared lease or a permit the token of the last exclusive
+   * grant, because concurrent holders would otherwise fence each other off.
    */
   readonly fenceFloor: number;
   readonly state: State;
-  /** Aborts with {@link LockLostError} before anyone else can be granted the key, and when it is released. */
+  /** Aborts with {@link LockLostError} before another client can be granted the key, and when the lease is released. */
   readonly signal: AbortSignal;
-  /** For how long the lease may still be believed without a renewal, in ms; 0 when it is not held. */
+  /** The time for which the lease may still be treated as held without a renewal, in ms; 0 if it is not held. */
   remainingMs(): number;
-  /** Whether the key is held, computed now. */
+  /** True if the key is held, computed at each call. */
   isHeld(): boolean;
-  /** @throws LockLostError when the key is not held. Call it before each side effect. */
+  /** Call it before each side effect. @throws LockLostError if the key is not held. */
   assertHeld(): void;
   /**
-   * Extends the lease now; never shortens it. Heartbeats do so by themselves.
-   * @throws LockLostError when it is over; LockUnavailableError when nobody answered before the deadline.
+   * Extends the lease now; never shortens it. Heartbeats do this automatically.
+   * @throws LockLostError if the lease has ended; LockUnavailableError if there was no response before the deadline.
    */
   renew(options?: { readonly leaseMs?: number; readonly meta?: Meta }): Promise<void>;
   /**
-   * Of a shared lease: becomes the writer as soon as it is the only reader, with a new token.
-   * @throws LockTimeoutError when other readers still hold after `waitMs` (default 30 s; 0 asks once); LockError
-   *   `upgrade-conflict` when another reader asked first: release this lease, or both wait for ever; LockLostError.
+   * Turns a shared lease into an exclusive one as soon as it is the only reader, with a new token.
+   * @throws LockTimeoutError if other readers still hold the key after `waitMs` (default 30 s; 0 asks once); LockError `upgrade-conflict`
+   *   if another reader asked first: release this lease, or both wait for ever; LockLostError.
    */
   upgrade(options?: { readonly waitMs?: number }): Promise<void>;
-  /** Of an exclusive lease: lets other readers in, with a new token. @throws LockLostError when it is over. */
+  /**
+   * Turns an exclusive lease into a shared one, with a new token, and lets other readers in. @throws LockLostError if the lease has ended.
+   */
   downgrade(): Promise<void>;
   /**
-   * Frees the key. Safe to repeat; tells how the hold ended: `lost` means that somebody was granted the
-   * key before, so what it guarded must be rolled back.
-   * @throws LockUnavailableError when nobody answered: the key is free after its lease at the latest.
+   * Frees the key. Returns how the hold ended; `lost` means that the key was granted to another holder before, so the guarded work must be
+   * rolled back. Safe to repeat.
+   * @throws LockUnavailableError if there was no response: the key is free when its lease ends, at the latest.
    */
   release(): Promise<LeaseState>;
   /**
-   * Hands the hold to whoever attaches with the returned handle, in `leaseMs` at the latest; this side
-   * stops. The handle is a secret, and works once. @default leaseMs: the lease's own
+   * Transfers the hold to the process that attaches with the returned handle within `leaseMs`; this side stops. The handle is a secret and
+   * works once. @default leaseMs: the lease's own
    */
   detach(options?: { readonly leaseMs?: number }): Promise<string>;
 }
 
-/** What a lease needs beside its service. */
+/** The dependencies of a lease. */
 export interface LeaseDeps extends AcquireDeps {
-  /** Told when the lease stops being one, whatever the way. */
+  /** Called when the lease ends, for any reason. */
   readonly onEnd: (lease: HeldLease) => void;
   /** Releases the lease; rejects with LockLostError unless it was held until then. */
   readonly endHold: (lease: HeldLease) => Promise<void>;
-  /** What the lease is of. */
+  /** The kind: lock or run. */
   readonly kind: Kind;
-  /** Who of this process has the key after it, if anybody. */
+  /** The handoff to the next waiter of this process, if any. */
   readonly handoff?: Handoff | undefined;
 }
 
-/** A release or hand-over is worth this long; after it, the lease's own end frees the key. */
+/** The budget of a release or transfer; after it, the lease's expiry frees the key. */
 const RELEASE_BUDGET_MS = 5000;
-/** What says more than that the lease is over is worth longer. */
+/** The budget of a completion. It is longer because a completion carries a result. */
 const COMPLETE_BUDGET_MS = 10_000;
 const COMPLETE_ATTEMPT_MS = 3000;
-/** How often a reader that would be the writer asks whether the others are gone. */
+/** The polling interval of an upgrade that waits for other readers, in ms. */
 const UPGRADE_POLL_MS = 200;
 
-/** A lease that was granted waits for nothing: one that is in the queue is another's, by the same id. */
+/** Refuses a waiting answer: a granted lease never waits, so a queued lease of the same id is another one. */
 function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
   return answer.ok && "state" in answer ? refuse("lease-lost", { reason: "never" }) : answer;
 }
 
-/** The lease behind the interface; the keep-alive drives it. */
+/** The implementation of the interface; the keep-alive drives it. */
 export class HeldLease implements Lease {
   readonly #deps: LeaseDeps;
   readonly #lost = new AbortController();
   #view: LeaseView;
   #deadline: LeaseDeadline;
   #ambiguous = false;
-  /** Checkpoints saved so far. */
+  /** The number of checkpoints saved. */
   #saved = 0;
   #over: "lost" | "released" | undefined;
   #released: Promise<LeaseState> | undefined;
@@ -192,7 +194,7 @@ export class HeldLease implements Lease {
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
   }
 
-  /** A renewal that saves how far the work of a run got. */
+  /** Renews the lease and saves a checkpoint of the run's work. */
   async save(checkpoint: unknown): Promise<void> {
     this.assertHeld();
     const request = { ...this.#ref, leaseMs: this.leaseMs, checkpoint, sequence: ++this.#saved };
@@ -223,7 +225,7 @@ export class HeldLease implements Lease {
     if (refusal) throw errorOf(refusal, `downgrade ${this.key}`);
   }
 
-  /** The refusal, when there is one that leaves the lease as it was. */
+  /** Returns the refusal if there is one that leaves the lease unchanged; undefined after success. */
   async #changeMode(mode: Mode, bounds: RetryBounds): Promise<Refusal | undefined> {
     this.assertHeld();
     const request = { ...this.#ref, mode, fencingToken: this.fencingToken };
@@ -235,8 +237,8 @@ export class HeldLease implements Lease {
   }
 
   /**
-   * A heartbeat: a renewal that nobody waits for. `thawed`: asks whether the lease is still held, before anything is claimed.
-   * @param onFailedAttempt told of each attempt that failed; it goes on
+   * Sends a heartbeat: a renewal that no caller waits for. If `thawed`, first checks with the service that the lease is still held.
+   * @param onFailedAttempt called for each failed attempt; the retries continue
    */
   async beat(leaseMs: number, thawed: boolean, onFailedAttempt: (refusal: Refusal) => void): Promise<void> {
     this.assertHeld();
@@ -251,7 +253,7 @@ export class HeldLease implements Lease {
   release(): Promise<LeaseState> {
     if (!this.#released) {
       this.#released = this.#release().catch((error: unknown) => {
-        this.#released = undefined; // Asked again, it is sent again.
+        this.#released = undefined; // The next call sends it again.
         throw error;
       });
       this.#deps.track(this.#released);
@@ -270,7 +272,7 @@ export class HeldLease implements Lease {
     this.#deps.track(handed);
     const { answer } = await handed;
     if (answer.ok) return toHandle({ key, leaseId: answer.lease.leaseId, leaseMs: to.leaseMs });
-    // Nobody has it now: better free at once than after its lease.
+    // No process has the lease now: cancel it, so that the key is free at once and not at the end of the lease.
     await cancel(this.#ref, this.#deps);
     throw errorOf(answer, `detach ${key}`);
   }
@@ -279,18 +281,18 @@ export class HeldLease implements Lease {
     return this.#deps.endHold(this);
   }
 
-  /** Whether the hold ended otherwise than by a release or a hand-over of its own: whoever works under it must know. */
+  /** True if the hold ended by anything but its own release or transfer. Work under the lease must learn of it. */
   get wasLost(): boolean {
     const reason: unknown = this.signal.reason;
     return !this.isHeld() && !(reason instanceof LockLostError && (reason.reason === "released" || reason.reason === "transferred"));
   }
 
-  /** Gives the hold up because its client ends; the release is still to be sent. */
+  /** Ends the hold because its client closes; the release is sent afterwards. */
   abandon(): void {
     this.#end("released", new LockLostError(`${this.key}: the client was closed`, "closed"));
   }
 
-  /** Stops believing, for this reason. The keep-alive and every reader of the signal learn it now. */
+  /** Stops treating the lease as held, for this reason. The signal aborts and the keep-alive stops at once. */
   lose(error: LockLostError): void {
     this.#end("lost", error);
   }
@@ -303,9 +305,9 @@ export class HeldLease implements Lease {
     if (error.reason !== "released") this.#deps.handoff?.over();
   }
 
-  /** Ends the hold of a run by what came of it, whether or not it was lost: the service knows whether it still counts. */
+  /** Ends the hold of a run with its outcome, even if the lease was lost: the service decides whether the outcome still counts. */
   async complete(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
-    this.#end("released", new LockLostError(`${this.key}: released`, "released"));
+    this.#end("released", releasedError(this.key));
     const bounds = { attemptMs: COMPLETE_ATTEMPT_MS, budgetMs: capBudgetMs(COMPLETE_BUDGET_MS, this.#deps.context) };
     const completed = retry((attempt) => this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
     this.#deps.track(completed);
@@ -313,7 +315,7 @@ export class HeldLease implements Lease {
   }
 
   async #release(): Promise<LeaseState> {
-    this.#end("released", new LockLostError(`${this.key}: released`, "released"));
+    this.#end("released", releasedError(this.key));
     const { handoff } = this.#deps;
     try {
       if (await handoff?.handOff(this.#ref).catch(() => false)) return "released";
@@ -325,7 +327,7 @@ export class HeldLease implements Lease {
     }
   }
 
-  /** Sends until answered or the deadline; the answer decides, silence only raises a doubt. */
+  /** Retries until there is an answer or the deadline passes. Only an answer decides; no response makes the state ambiguous. */
   async #confirm(
     attempt: (options: CallOptions) => Promise<Held | Refusal>,
     runtime: Runtime,
@@ -345,8 +347,8 @@ export class HeldLease implements Lease {
   }
 
   /**
-   * A reply that says held: of two, the one with the higher version decides, and of one version the one that lasts longer,
-   * for renewals never shorten. A lease that ended stays so.
+   * Takes a reply that says held. Of two replies, the one with the higher version counts; of the same version, the one with the later
+   * deadline, because renewals never shorten a lease. A lease that ended stays ended.
    */
   #heard(view: LeaseView, sentAt: Instant): void {
     this.assertHeld();

@@ -1,7 +1,7 @@
 /**
- * The heartbeats of a process that are due at about the same time, sent as one request. A lease that is
- * alone beats as if this were not there; each is an attempt of its own, answered for itself. A caller that
- * may only touch keys of a prefix may not send keys in a body, where no policy looks: it sends each alone.
+ * Sends the heartbeats of a process that are due at about the same time as one request. A single lease beats as if there were no batcher.
+ * Each renewal in a batch is a separate attempt with its own answer. A caller that may only use keys of a prefix may not send keys in a
+ * body, which its policy can't inspect; its heartbeats are sent one by one.
  */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
@@ -10,12 +10,12 @@ import type { CallOptions, RenewRequest } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { Clock, Timer } from "../../core/time.js";
 
-/** A heartbeat may be sent by this much of its interval before its time, to go with another. */
+/** The share of its interval by which a heartbeat can be sent early, to join another. */
 const EARLY = 0.1;
 
 interface Due {
   readonly dueMs: number;
-  /** From when on it may go with another. */
+  /** The earliest time at which it can join another heartbeat. */
   readonly earliestMs: number;
   readonly beat: () => void;
   readonly timer: Timer;
@@ -34,7 +34,7 @@ export class RenewalBatcher {
   readonly #clock: Clock;
   readonly #due = new Set<Due>();
   #gathered: Gathered[] = [];
-  /** Until the service says that this caller may not. */
+  /** True until the service refuses a batch of this caller. */
   #mayGather = true;
 
   constructor(api: ServiceApi, clock: Clock) {
@@ -42,7 +42,7 @@ export class RenewalBatcher {
     this.#clock = clock;
   }
 
-  /** Runs `beat` in `delayMs`, or a little earlier together with another's. */
+  /** Runs `beat` in `delayMs`, or a little earlier together with another heartbeat. */
   schedule(delayMs: number, beat: () => void): Timer {
     const dueMs = this.#clock.monotonicMs() + delayMs;
     const due: Due = { dueMs, earliestMs: dueMs - delayMs * EARLY, beat, timer: this.#clock.inBackground(delayMs, () => this.#fire(due)) };
@@ -50,7 +50,7 @@ export class RenewalBatcher {
     return { cancel: () => void (due.timer.cancel(), this.#due.delete(due)) };
   }
 
-  /** A renewal, sent with all that were asked for in the same turn; settles as it does. */
+  /** Sends a renewal together with all others requested in the same microtask turn. */
   renew(request: RenewRequest, { signal }: CallOptions = {}): Promise<Held | Refusal> {
     return new Promise((resolve, reject) => {
       if (this.#gathered.length === 0) queueMicrotask(() => this.#send());
@@ -101,7 +101,7 @@ export class RenewalBatcher {
   }
 }
 
-/** Aborts when nobody waits for the group's answer any more. */
+/** Returns a signal that aborts when every caller of the group has aborted. */
 function whenAll(group: readonly Gathered[]): AbortSignal {
   const given = new AbortController();
   let waiting = group.length;

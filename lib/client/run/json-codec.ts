@@ -1,24 +1,23 @@
 /**
- * Values of runs as JSON and back. What JSON has is kept as it is, so that a caller with curl reads it; what
- * it lacks is kept under a tag: `undefined` in a list, numbers that are not finite, bigint, Date, Error.
- * Members that are undefined are left out, as with JSON, and an object with a toJSON comes back as that made it.
- * Everything else is refused, naming where it is: a function, a cycle, and every other object of a class, whose
- * content JSON would drop without a word (a Map, bytes, URLSearchParams, a Response).
+ * Converts the values of runs to JSON and back. Values that JSON can represent are stored unchanged, so that a caller with curl can read
+ * them. Others are stored under a tag: `undefined` in a list, numbers that are not finite, bigint, Date, Error. As in JSON, undefined
+ * members are left out, and an object with a toJSON method comes back as the result of that method. Everything else is refused with its
+ * path: functions, cycles, and other class instances, whose content JSON would silently drop (a Map, bytes, URLSearchParams, a Response).
  */
 import { isShallow, JSON_DEPTH } from "../../core/canonical.js";
 
-/** Marks what JSON has no form for. An object of the user's own with this member is tagged itself. */
+/** Marks a value that JSON can't represent. A user's object with this member is tagged itself. */
 const TAG = "~type";
 
-/** A value that can't be kept. */
+/** A value that can't be stored. */
 export class UnkeepableError extends TypeError {
   override readonly name = "UnkeepableError";
 }
 
-/** `value` as JSON; undefined is none. @throws UnkeepableError naming the member that JSON has no form for. */
+/** Returns `value` as JSON; undefined stays undefined. @throws UnkeepableError naming the member that JSON can't represent. */
 export function toJson(value: unknown, path = "value"): unknown {
   const json = jsonOf(value, path, JSON_DEPTH);
-  // Tags nest too: what the service would refuse is refused here, before the end of the work depends on it.
+  // Tags add nesting too. Refuse here what the service would refuse, before the end of the work depends on it.
   if (!isShallow(json)) throw new UnkeepableError(`${path}: is nested more than ${JSON_DEPTH} deep`);
   return json;
 }
@@ -49,7 +48,7 @@ function objectToJson(value: object, path: string, depth: number): unknown {
   }
   if (value instanceof Date) return tagged("date", Number.isNaN(value.getTime()) ? null : value.toISOString());
   if (value instanceof Error) return tagged("error", errorToJson(value));
-  // Bytes first: a Buffer has a toJSON, but comes back as an object of numbers.
+  // Check bytes first: a Buffer has a toJSON method, but would come back as an object of numbers.
   if (ArrayBuffer.isView(value)) throw unkeepable(value, path);
   const { toJSON } = value as { readonly toJSON?: unknown };
   if (typeof toJSON === "function") return jsonOf(toJSON.call(value), path, depth - 1);
@@ -62,7 +61,7 @@ function objectToJson(value: object, path: string, depth: number): unknown {
   return Object.hasOwn(json, TAG) ? tagged("object", json) : json;
 }
 
-/** An object of no class, of this realm or another: its members are all there is to it. */
+/** True for an object without a class, of this realm or another: its members are its whole content. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -72,7 +71,7 @@ function unkeepable(value: object, path: string): UnkeepableError {
   return new UnkeepableError(`${path}: a ${classOf(value)} can't be kept; make text, a list or a plain object of it`);
 }
 
-/** The name of the object's class, as far as it tells one. */
+/** Returns the name of the object's class, if it has one. */
 function classOf(value: object): string {
   try {
     const { constructor } = value as { readonly constructor?: unknown };
@@ -84,7 +83,7 @@ function classOf(value: object): string {
   }
 }
 
-/** What {@link toJson} made of a value, as that value. */
+/** Returns the value from which {@link toJson} made this JSON. */
 export function fromJson(json: unknown): unknown {
   if (typeof json !== "object" || json === null) return json;
   if (Array.isArray(json)) return json.map(fromJson);
@@ -115,16 +114,16 @@ function tagged(type: string, value?: unknown): unknown {
   return { [TAG]: type, ...(value !== undefined && { value }) };
 }
 
-/** What is kept of an error: its name and the beginning of its message. No stack: it is for people, not for every replay. */
+/** The stored form of an error: its name and the beginning of its message. The stack is left out: it doesn't belong in every replay. */
 export interface KeptError {
   readonly name: string;
   readonly message: string;
 }
 
-/** An error keeps this much of its message. */
+/** The stored length of an error's message, in characters. */
 const MESSAGE_CHARS = 800;
 
-/** `error` as it is kept; whatever was thrown. */
+/** Returns the stored form of any thrown value. */
 export function errorToJson(error: unknown): KeptError {
   const { name, message }: { name: unknown; message: unknown } = error instanceof Error ? error : { name: "Error", message: error };
   return { name: cut(name), message: cut(message) };
@@ -135,7 +134,7 @@ function cut(said: unknown): string {
   return text.length > MESSAGE_CHARS ? `${text.slice(0, MESSAGE_CHARS)}…` : text;
 }
 
-/** Whatever was thrown, as text: the end of a run must not hang on it. */
+/** Returns any thrown value as text: a failing conversion must not stop the run from being recorded. */
 function textOf(said: unknown): string {
   try {
     return String(said);
@@ -144,7 +143,7 @@ function textOf(said: unknown): string {
   }
 }
 
-/** A kept error as an error. One that was recorded over HTTP may be any JSON. */
+/** Returns a stored error as an Error. One recorded over HTTP can be any JSON. */
 export function errorFromJson(json: unknown): Error {
   const { name, message } = (typeof json === "object" && json !== null ? json : {}) as Partial<KeptError>;
   const said = message ?? json ?? "failed";

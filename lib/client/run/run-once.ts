@@ -1,13 +1,15 @@
 /**
- * Work that happens once per key:
+ * Runs work once per key:
  *
- *  1. start, under a new leaseId: you run, or here is what came of it, or another runs: wait for that one;
- *  2. run the work, its lease kept alive by heartbeats;
- *  3. record the outcome: only the lease that still holds the run can. Who was taken over is told so.
+ * 1. Start, under a new leaseId. The answer is the lease, the outcome of an earlier run, or a run in progress: wait for that one.
+ * 2. Run the work while heartbeats keep its lease alive.
+ * 3. Record the outcome. Only the lease that still holds the run can do so; a caller whose run was taken over gets an error.
  *
- * A thrown error lets the next caller start at once; a final one is kept, and replayed. Work that is done
- * stays done: a result that can't be kept is left out of the record, never a reason to do it again.
+ * After a thrown error, the next caller can start at once; a final error is stored and replayed. Completed work is never repeated: a result
+ * that can't be stored is left out of the record.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import { digestOf } from "../../core/canonical.js";
 import type { Refusal } from "../../core/errors.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
@@ -25,50 +27,51 @@ import type { RunOptions } from "./run-options.js";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./json-codec.js";
 import { Wait } from "../acquire/wait.js";
 
-/** An attempt at the work of a key, as its function sees it. */
+/** One attempt at the work of a key, as its function sees it. */
 export interface Run {
-  /** The key, the same in all attempts: hand it to whatever takes one, and may have been called already. */
+  /**
+   * The key, the same in all attempts. Pass it to every API that takes an idempotency key; an earlier attempt may have called it already.
+   */
   readonly idempotencyKey: string;
-  /** 1 for the first. */
+  /** The number of the attempt; 1 is the first. */
   readonly attempt: number;
-  /** The attempt before this one never said how it ended: what it did is unknown. */
+  /** True if the previous attempt never reported an outcome, so its effects are unknown. */
   readonly takeover: boolean;
-  /** What was saved last, by this attempt or one before it. */
+  /** The last saved checkpoint, by this attempt or an earlier one. */
   readonly checkpoint: unknown;
-  /** Strictly increases with every attempt: hand it to what you write to (see `fencedWrite`). */
+  /** Strictly increases with every attempt. Pass it to the resource that you write to (see `fencedWrite`). */
   readonly fencingToken: number;
-  /** Aborts when the lease is lost: another may run the work from then on. */
+  /** Aborts when the lease is lost: another caller can run the work from then on. */
   readonly signal: AbortSignal;
-  /** Whether the lease is held, computed now. */
+  /** True if the lease is held, computed at each call. */
   isHeld(): boolean;
-  /** @throws LockLostError when it is not. Call it before each side effect. */
+  /** Call it before each side effect. @throws LockLostError if the lease is not held. */
   assertHeld(): void;
   /**
-   * Saves how far the work got, at most 8 KB as JSON, for the attempt that takes over.
-   * @throws LockLostError when the lease is over; InvalidRequestError when it can't be kept.
+   * Saves the progress of the work, at most 8 KB as JSON, for the attempt that takes over.
+   * @throws LockLostError if the lease has ended; InvalidRequestError if the value can't be stored.
    */
   saveCheckpoint(value: unknown): Promise<void>;
 }
 
-/** What came of the work. */
+/** The outcome of the work. */
 export interface RunResult<T> {
   readonly value: T;
-  /** It was done in an earlier call, or by another caller. */
+  /** True if the work was done in an earlier call or by another caller. */
   readonly replayed: boolean;
-  /** Which attempt succeeded. */
+  /** The number of the attempt that succeeded. */
   readonly attempt: number;
-  /** The value was not kept (`largeResult: "omit"`): a replay has `undefined` for it. */
+  /** True if the value was not stored (`largeResult: "omit"`): a replay has `undefined` as its value. */
   readonly resultOmitted?: true;
 }
 
-/** Pauses between two starts: after one that the service held for us, and otherwise the first, doubled up to the longest. */
+/** The pauses between two starts, in ms: after a start that the service held, and otherwise the first, which doubles up to the longest. */
 const BREATH_MS = 30;
-const FIRST_POLL_MS = 40;
-const LONGEST_POLL_MS = 1000;
-/** The service holds a request for so much less than is left of the wait, for its answer has a way to go. */
+const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
+/** The service holds a request for this much less than the rest of the wait, so that its answer arrives in time. */
 const ANSWER_MS = 500;
 
-/** Runs `work` under `key`, or says what came of it. */
+/** Runs `work` under `key`, or returns the outcome of an earlier run. */
 export async function runOnce<T>(
   session: Session,
   key: string,
@@ -88,7 +91,7 @@ export async function runOnce<T>(
   return { value, replayed: false, attempt: answer.attempt, resultOmitted: true };
 }
 
-/** Starts the run, or waits for the one who did. */
+/** Starts the run, or waits for the outcome of a concurrent one. */
 async function begin(session: Session, key: string, options: RunOptions): Promise<Answered<Started | Replayed>> {
   const { deps, context } = session;
   const { clock, random } = deps;
@@ -110,7 +113,7 @@ async function begin(session: Session, key: string, options: RunOptions): Promis
     if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
     wait.heard(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
-    const pollMs = wasHeld ? BREATH_MS : Math.min(LONGEST_POLL_MS, FIRST_POLL_MS * 2 ** Math.min(polls, 10));
+    const pollMs = wasHeld ? BREATH_MS : backoffMs(POLLS, polls);
     const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
     if (pauseMs > 0) await pause(pauseMs, clock, signal);
     if (signal?.aborted) throw abortError(signal);
@@ -118,7 +121,7 @@ async function begin(session: Session, key: string, options: RunOptions): Promis
   }
 }
 
-/** The start with at least one renewal interval left; nobody runs under a lease that is nearly over. */
+/** Returns the start with at least one renewal interval left, so that no work starts under a lease that is nearly over. */
 async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: Session): Promise<Answered<Started>> {
   const { lease } = started.answer;
   const held = await ensureFresh({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
@@ -131,7 +134,7 @@ async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: 
   return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
 }
 
-/** Runs the work; what it came to, as it is to be recorded. An error is recorded here, and thrown on. */
+/** Runs the work. Returns its outcome, to be recorded by the caller; an error is recorded here and thrown again. */
 async function perform<T>(
   lease: HeldLease,
   started: Started,
@@ -156,7 +159,7 @@ async function perform<T>(
   return { value, outcome: { state: "succeeded", ...(kept.json !== undefined && { result: kept.json }) } };
 }
 
-/** An isFinal that throws decided nothing: the next caller starts again. */
+/** True if the error is final. If `isFinal` throws, the error is not final and the next caller starts again. */
 function endsIt(error: unknown, isFinal: RunOptions["isFinal"]): boolean {
   try {
     return error instanceof FinalError || isFinal?.(error) === true;
@@ -196,14 +199,14 @@ function replayed<T>(key: string, answer: Replayed, { largeResult }: RunOptions)
   return { value, replayed: true, attempt, ...(resultOmitted && { resultOmitted }) };
 }
 
-/** The value as it is kept, or why it can't be. */
+/** Returns the value in its stored form, or the reason why it can't be stored. */
 function resultOf(value: unknown): { readonly json: unknown } | { readonly because: string } {
   try {
     const json = toJson(value, "result");
     const bytes = json === undefined ? 0 : new TextEncoder().encode(JSON.stringify(json)).length;
     return bytes > LIMITS.resultBytes ? { because: `it is ${bytes} bytes as JSON, of at most ${LIMITS.resultBytes}` } : { json };
   } catch (error) {
-    // Whatever its toJSON or getters throw: the work is done.
+    // Includes errors of toJSON methods and getters: the work is done anyway.
     return { because: errorToJson(error).message };
   }
 }
@@ -220,7 +223,7 @@ function checkpointOf(value: unknown): unknown {
   }
 }
 
-/** SHA-256 of the payload's canonical JSON. */
+/** Returns the SHA-256 of the payload's canonical JSON. */
 function fingerprintOf(payload: unknown): string | undefined {
   if (payload === undefined) return undefined;
   try {

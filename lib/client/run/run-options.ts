@@ -1,40 +1,48 @@
-/** What a caller may ask of a run, and the checks that name the option and the rule before anything is sent. */
+/** The options of a run, and the checks that name the option and the rule before anything is sent. */
 import { LIMITS } from "../../core/limits.js";
 import { checkLease, checkMs, checkNames, checkOneOf, checkSignal, checkWhole, refused } from "../options.js";
 
 /** Options of a run. */
 export interface RunOptions {
   /**
-   * What the run is about, as JSON: the same key with another payload is refused with
-   * `fingerprint-mismatch`. Its SHA-256 is sent, nothing else. @default none: any payload matches
+   * The payload of the run, as JSON. The same key with another payload is refused with `fingerprint-mismatch`. Only its SHA-256 is sent.
+   * @default none: any payload matches
    */
   readonly payload?: unknown;
   /**
-   * The lease's length in ms: after this, and the takeover margin, another caller takes the run over if this
-   * process dies. Heartbeats renew it; it does not bound the work.
+   * The lease's length in ms. If this process dies, another caller takes the run over after this and the takeover margin. Heartbeats renew
+   * the lease; its length does not limit the work.
    * @default 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
    */
   readonly leaseMs?: number;
-  /** How long the outcome is kept and replayed, in ms, or `"forever"`. @default 86 400 000 (1 min – 365 d) */
+  /** The time for which the outcome is stored and replayed, in ms, or `"forever"`. @default 86 400 000 (1 min – 365 d) */
   readonly keepResultMs?: number | "forever";
-  /** How often the work may be started; 0: no end. A run that failed as often is refused with `attempts-exhausted`. @default 5 */
+  /**
+   * The largest number of times that the work is started; 0: no limit. A run that failed this often is refused with `attempts-exhausted`.
+   * @default 5
+   */
   readonly maxAttempts?: number;
-  /** How long to wait for the outcome of another's run, in ms; 0 asks once. @default 30 000; in Lambda at most the remaining time − 1 s */
+  /**
+   * The time to wait for the outcome of a concurrent run, in ms; 0 asks once. @default 30 000; in Lambda at most the remaining time − 1 s
+   */
   readonly waitMs?: number;
-  /** Gives the wait up with an AbortError; nothing stays started. Once the work runs, it is the work's own affair. */
+  /** Cancels the wait with an AbortError; nothing stays started. It does not stop work that has begun. */
   readonly signal?: AbortSignal;
-  /** Which errors end the run for good, beside {@link FinalError}; all others make the next caller start again. @default none */
+  /**
+   * Decides which errors end the run for good, in addition to {@link FinalError}; all others make the next caller start again. @default
+   * none
+   */
   readonly isFinal?: (error: unknown) => boolean;
   /**
-   * What happens when the result can't be kept (over 256 KB as JSON, or nothing that JSON has a form for). Either
-   * way the work is recorded as succeeded and never done again. `"throw"`: an error with the code
-   * `result-omitted`, now and at every replay. `"omit"`: the value now, `undefined` and `resultOmitted` at every replay.
+   * The behaviour if the result can't be stored (over 256 KB as JSON, or not representable in JSON). In both cases the work is recorded as
+   * succeeded and never repeated. `"throw"` throws an error with the code `result-omitted`, now and at every replay. `"omit"` returns the
+   * value now, and `undefined` with `resultOmitted` at every replay.
    * @default "throw"
    */
   readonly largeResult?: "throw" | "omit";
-  /** A label for people who look who runs what. @default the client's `owner` */
+  /** A label for people who inspect the run. @default the client's `owner` */
   readonly owner?: string;
-  /** `false`: a fixed lease, renewed by nobody: work that takes longer may be taken over. @default true */
+  /** `false`: a fixed lease without heartbeats; work that takes longer can be taken over. @default true */
   readonly heartbeat?: boolean;
 }
 
@@ -43,7 +51,7 @@ const OPTIONS = [
   ...["isFinal", "largeResult", "owner", "heartbeat"],
 ];
 
-/** @throws InvalidRequestError naming what is wrong with a run's options. */
+/** @throws InvalidRequestError naming the invalid option of a run. */
 export function checkRun(options: RunOptions): void {
   checkNames("runOnce", options, OPTIONS);
   checkLease(options);

@@ -1,4 +1,4 @@
-/** Looking at runs and operating them: what is known of one, which there are, and a fresh start. */
+/** Inspects and operates runs: reads a run, lists runs, resets a run. */
 import type { Refusal } from "../../core/errors.js";
 import { LIMITS } from "../../core/limits.js";
 import type { RunFound } from "../../core/api/runs.js";
@@ -7,14 +7,17 @@ import type { Session } from "../session.js";
 import { checkNames, checkOneOf, checkPage, checkText } from "../options.js";
 import { errorFromJson, fromJson } from "./json-codec.js";
 
-/** What is known of a run, its values as they were returned, thrown and saved. */
+/** The state of a run, with its result, error and checkpoint as JavaScript values. */
 export type RunInspection = Omit<RunView, "error"> & { readonly error?: Error };
 
 /** The runs of one application. */
 export interface Runs {
-  /** What is known of the run, or null: it never ran, or is forgotten. */
+  /** Returns the state of the run; null if it never ran or is forgotten. */
   get(key: string): Promise<RunInspection | null>;
-  /** Runs in the order of their keys, without their values, a page at a time. A page may be short, even empty, and not the last. */
+  /**
+   * Lists runs in the order of their keys, without their values, one page at a time. A page can be short, or even empty, without being the
+   * last.
+   */
   list(options?: {
     readonly prefix?: string;
     readonly state?: RunView["state"];
@@ -22,20 +25,20 @@ export interface Runs {
     readonly cursor?: string;
   }): Promise<{ readonly items: readonly RunInspection[]; readonly cursor?: string }>;
   /**
-   * Forgets a run that is over or was given up: the next start is a first attempt. The reason is logged.
-   * @throws LockError `run-in-progress` while somebody runs it, `not-found` when nothing ever ran.
+   * Forgets a run that is over or was abandoned: the next start is a first attempt. The reason is logged.
+   * @throws LockError `run-in-progress` while it is running, `not-found` if it never ran.
    */
   reset(key: string, options: { readonly reason: string }): Promise<void>;
 }
 
 const STATES: readonly string[] = ["running", "interrupted", "succeeded", "failed"] satisfies readonly RunView["state"][];
 
-/** Whether the service knows of no such run; another server's 404 says nothing of runs, only that its URL is wrong. */
+/** True if the service has no such run. A 404 from another server only means that the URL is wrong. */
 function isUnknownRun({ code, field }: Refusal): boolean {
   return code === "not-found" && field !== "url";
 }
 
-/** The runs that `holder`'s client reaches. */
+/** Returns the calls for the runs of the session's client. */
 export function runsOf(session: Session): Runs {
   const { api } = session.deps;
   return {

@@ -1,6 +1,6 @@
 /**
- * The operations over HTTP: one attempt each, one answer or {@link NoResponse}. It never sends anything
- * twice: who retries must know what the request was. Needs `fetch` and nothing else.
+ * The operations over HTTP. Each call is one attempt and results in one answer or {@link NoResponse}. This layer never retries, because
+ * only its caller knows whether that is safe. It needs only `fetch`.
  */
 import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
@@ -12,7 +12,7 @@ import type { Renewed, SetEnded, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
 import { fromProblem } from "../../wire/problem.js";
 
-/** Signs a request in place of the caller: gets the plain request, gives the headers to send. */
+/** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
   readonly method: string;
   readonly url: string;
@@ -20,13 +20,13 @@ export type Sign = (request: {
   readonly body?: string;
 }) => Promise<Readonly<Record<string, string>>>;
 
-/** Where and how to send. */
+/** The service's URL and the credentials and headers for its requests. */
 export interface HttpOptions {
   /** The API's URL, with its stage if it has one. */
   readonly url: string;
   /** Signs each request; see `holdfast/sigv4`. */
   readonly sign?: Sign | undefined;
-  /** A bearer token, or a function that gives a fresh one. */
+  /** A bearer token, or a function that returns a current one. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
   /** Headers for every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -40,19 +40,33 @@ interface Reply {
   readonly body: unknown;
 }
 
-/** Nothing listens there, or no machine has that name. */
+/** The errors of a host that doesn't exist or has no listener. */
 const NOBODY_THERE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"]);
-/** Attempts, about two seconds of them, after which a URL at which there was never anybody is taken to be wrong. */
+/** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
 const ATTEMPTS_AT_NOBODY = 8;
 
-/** The operations of the service at `options.url`. */
+/** Sends one request to a path of the API. */
+type Call = (
+  method: string,
+  path: string,
+  body: object | undefined,
+  options?: CallOptions,
+  extraHeaders?: Record<string, string>,
+) => Promise<Reply>;
+
+/** Returns the operations of the service at `options.url`. */
 export function httpApi(options: HttpOptions): ServiceApi {
+  const call = callerOf(options);
+  return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call), ...setCalls(call) };
+}
+
+function callerOf(options: HttpOptions): Call {
   const { sign, token, fetch: send = fetch } = options;
   const base = options.url.replace(/\/+$/, "");
-  /** Attempts that found nobody, as long as there was never an answer. */
+  /** The number of attempts without a listener, as long as there was never an answer. */
   let atNobody = 0;
 
-  /** Nothing was sent. Who never found anybody there is told so soon, and not when all waits are over. */
+  /** Returns the refusal for a request that was not sent. A caller with a wrong URL learns that soon, and not after all waits are over. */
   function nobody(why: string): Reply {
     const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
     const detail = `no answer (${why}) from ${base}${isGivenUp ? ", now or ever: is that the service's URL, and is it running?" : ""}`;
@@ -60,13 +74,7 @@ export function httpApi(options: HttpOptions): ServiceApi {
     return { status: 503, headers: new Headers(), body: refused };
   }
 
-  async function call(
-    method: string,
-    path: string,
-    body: object | undefined,
-    { signal }: CallOptions = {},
-    extra: Record<string, string> = {},
-  ): Promise<Reply> {
+  return async (method, path, body, { signal } = {}, extra = {}) => {
     const url = base + path;
     const text = body && JSON.stringify(body);
     const plain = { ...options.headers, ...extra, ...(text !== undefined && { "content-type": "application/json" }) };
@@ -75,14 +83,14 @@ export function httpApi(options: HttpOptions): ServiceApi {
       Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
       if (token !== undefined) headers["authorization"] = `Bearer ${typeof token === "string" ? token : await token()}`;
     } catch (cause) {
-      // Worth another attempt, for credentials are fetched too, unless there are none; and nothing was sent.
+      // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
       const why = (cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base);
       const notSent = refuse(code, { definite: true, detail: `The request could not be signed: ${why}` });
       return { status: 503, headers: new Headers(), body: notSent };
     }
     try {
-      // Credentials are for this URL: a redirect is an error, not another place to send them to.
+      // Credentials are for this URL only, so a redirect is an error.
       const response = await send(url, {
         method,
         headers,
@@ -96,8 +104,11 @@ export function httpApi(options: HttpOptions): ServiceApi {
       if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
     }
-  }
+  };
+}
 
+/** The calls of a lease, of a lock or of a run. */
+function leaseCalls(call: Call): Pick<ServiceApi, "acquire" | "renew" | "check" | "changeMode" | "transfer" | "release"> {
   return {
     async acquire({ kind, key, leaseId, waitMs, ...body }, options) {
       const prefer: Record<string, string> = waitMs === undefined ? {} : { prefer: `wait=${Math.floor(waitMs / 1000)}` };
@@ -122,6 +133,12 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("DELETE", leasePath(ref), undefined, options);
       return reply.status === 204 ? { ok: true, state: (reply.headers.get("lease-state") ?? "unknown") as LeaseState } : refusal(reply);
     },
+  };
+}
+
+/** The calls that look at locks and end holds of others. */
+function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "list" | "health"> {
+  return {
     async breakHold({ key, ...body }, options) {
       const reply = await call("POST", `${keyPath("locks", key)}/break`, body, options);
       return isSuccess(reply) ? { ok: true, ...(reply.body as { breakInMs: number }) } : refusal(reply);
@@ -136,6 +153,16 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("GET", `/v1/locks${queryText(query)}`, undefined, options);
       return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<Listed, "ok">) } : refusal(reply);
     },
+    async health({ deep = false }, options) {
+      const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
+      return isSuccess(reply) ? { ok: true, ...(reply.body as { status: "ok"; version: string; serverTimeMs: number }) } : refusal(reply);
+    },
+  };
+}
+
+/** The calls of runs. */
+function runCalls(call: Call): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
+  return {
     async start({ kind: _runs, key, leaseId, waitMs, ...body }, options): Promise<Started | Replayed | Refusal> {
       const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
       return isFinished(reply) ? { ok: true, ...reply.body } : started(reply);
@@ -160,6 +187,12 @@ export function httpApi(options: HttpOptions): ServiceApi {
       const reply = await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options);
       return isSuccess(reply) ? { ok: true } : refusal(reply);
     },
+  };
+}
+
+/** The calls that name many leases. */
+function setCalls(call: Call): Pick<ServiceApi, "acquireSet" | "renewSet" | "releaseSet" | "renewMany"> {
+  return {
     async acquireSet({ leaseId, ...body }, options) {
       const reply = await call("PUT", `/v1/lock-sets/${leaseId}`, body, options);
       return heldSet(reply, reply.status === 201 ? "granted" : "replayed");
@@ -179,14 +212,10 @@ export function httpApi(options: HttpOptions): ServiceApi {
       if (results?.length !== leases.length) throw new NoResponse("the answer is not one per lease");
       return { ok: true, results: results.map(({ status, ...rest }) => held({ ...reply, status, body: rest }, () => "renewed")) };
     },
-    async health({ deep = false }, options) {
-      const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
-      return isSuccess(reply) ? { ok: true, ...(reply.body as { status: "ok"; version: string; serverTimeMs: number }) } : refusal(reply);
-    },
   };
 }
 
-/** Keys need no escaping in a path: their alphabet was chosen for it. */
+/** Returns the path of a key. Keys need no escaping: their alphabet was chosen for that. */
 function keyPath(kind: Kind, key: string): string {
   return `/v1/${kind}/${key}`;
 }
@@ -195,14 +224,14 @@ function leasePath({ kind = "locks", key, leaseId }: LeaseRef): string {
   return `${keyPath(kind, key)}/leases/${leaseId}`;
 }
 
-/** Not by URLSearchParams: its `+` for a space is not what signatures are made of. */
+/** Returns the query string. URLSearchParams would encode a space as `+`, which breaks signatures. */
 function queryText(query: object): string {
   const given = Object.entries(query as Readonly<Record<string, string | number | undefined>>);
   const text = given.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])).join("&");
   return text && `?${text}`;
 }
 
-/** What a request waits for, and how long. */
+/** Returns the headers for a known state and a wait. */
 function preconditions({ ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: string | undefined; readonly waitMs?: number | undefined }) {
   const seconds = Math.floor(waitMs / 1000);
   return { ...(ifNoneMatch !== undefined && { "if-none-match": ifNoneMatch }), ...(seconds > 0 && { prefer: `wait=${seconds}` }) };
@@ -212,14 +241,14 @@ function isSuccess({ status, body }: Reply): boolean {
   return status >= 200 && status < 300 && typeof body === "object" && body !== null;
 }
 
-/** Whether the reply is what came of a run. */
+/** True if the reply is the outcome of a run. */
 function isFinished(reply: Reply): reply is Reply & { readonly body: Omit<Replayed, "ok"> } {
   if (!isSuccess(reply)) return false;
   const { state, attempt } = reply.body as { readonly state?: unknown; readonly attempt?: unknown };
   return (state === "succeeded" || state === "failed") && Number.isSafeInteger(attempt);
 }
 
-/** A run that is ours, if the reply is one. */
+/** Returns the started run. @throws NoResponse if the reply is not one. */
 function started(reply: Reply): Started | Refusal {
   const answer = held(reply, () => (reply.status === 201 ? "granted" : "replayed"));
   if (!answer.ok) return answer;
@@ -230,7 +259,7 @@ function started(reply: Reply): Started | Refusal {
   return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
 }
 
-/** A set, if the reply is one. */
+/** Returns the set. @throws NoResponse if the reply is not one. */
 function heldSet(reply: Reply, how: SetHeld["how"]): SetHeld | Refusal {
   if (!isSuccess(reply)) return refusal(reply);
   const set = reply.body as Omit<SetHeld, "ok" | "how">;
@@ -239,7 +268,7 @@ function heldSet(reply: Reply, how: SetHeld["how"]): SetHeld | Refusal {
   return { ok: true, how, ...set };
 }
 
-/** A lease, if the reply is one: an answer that doesn't say what a holder must know is no answer. */
+/** Returns the lease. @throws NoResponse if the reply lacks the fields that a holder must know. */
 function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal {
   if (!isSuccess(reply)) return refusal(reply);
   const lease = reply.body as LeaseView;
@@ -249,7 +278,7 @@ function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal 
   return { ok: true, how: how(reply), lease };
 }
 
-/** A place in the queue, if the reply is one. */
+/** Returns the place in the queue; undefined if the reply is not one. */
 function waiting({ status, body }: Reply): Waiting | undefined {
   if (status !== 202) return undefined;
   const { position, retryAfterMs, pollWithinMs } = (body ?? {}) as Waiting;
@@ -271,7 +300,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A failure by its code or name: its message may quote the URL, and the URL has the leaseId. */
+/** Returns the code or name of a failure. The message is left out because it can quote the URL, which contains the leaseId. */
 function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause;
   const inner = cause.cause instanceof Error ? cause.cause : cause;

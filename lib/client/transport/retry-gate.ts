@@ -1,26 +1,26 @@
 /**
- * The pace of heartbeats while the service fails. As long as it answers, each is sent when it is due. After a failure all
- * heartbeats of a client wait in one line, and are let through in groups, with a pause before each that grows, up to what
- * the client sends when all is well; a group that succeeds opens the gate for all, and later retries go together. So an outage meets fewer requests
- * than a service that is up, every lease has its turn in it, and its end is noticed within one pause.
+ * Paces heartbeats while the service fails. As long as it answers, each heartbeat is sent when it is due. After a failure, all heartbeats
+ * of a client wait in one queue and pass in groups. The pause before each group grows until the rate equals that of normal operation. A
+ * successful group opens the gate for all, and later retries go together. So an outage gets fewer requests than normal operation, every
+ * lease gets a turn, and the end of the outage is noticed within one pause.
  */
 import { LIMITS } from "../../core/limits.js";
 import type { Clock, Timer } from "../../core/time.js";
 import type { Gate } from "./retry.js";
 
-/** The pause before the first group, each later one so many times longer. */
+/** The pause before the first group, in ms, and the growth of the later ones. */
 const FIRST_PAUSE_MS = 50;
 const PAUSE_GROWTH = 4;
-/** A lease that has not had its turn by this part of its interval before its deadline has it then. */
+/** The part of its interval before its deadline in which a lease gets a last turn. */
 const LAST_TURN = 0.1;
 
-/** A lease that beats. */
+/** A lease with heartbeats. */
 export interface Beating {
-  /** How often it is renewed when all is well, in ms. */
+  /** The renewal interval in normal operation, in ms. */
   readonly renewAfterMs: number;
-  /** How long it may still be believed, in ms. */
+  /** The time for which it may still be treated as held, in ms. */
   remainingMs(): number;
-  /** Ends its place in the line. */
+  /** Removes it from the queue. */
   readonly signal: AbortSignal;
 }
 
@@ -34,38 +34,38 @@ interface Waiting {
 export class RetryGate {
   readonly #clock: Clock;
   readonly #random: () => number;
-  /** How often each lease beats, by lease. */
+  /** The heartbeat rate of each lease, per ms. */
   readonly #perMs = new Map<Beating, number>();
   #totalPerMs = 0;
   readonly #line = new Set<Waiting>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
-  /** Groups let through since the last that succeeded. */
+  /** The number of groups since the last success. */
   #groups = 0;
   #lastGroupMs = Number.NEGATIVE_INFINITY;
   #lastGroupSize = 1;
   #succeededInARow = 0;
   #isOpen = true;
 
-  /** @param random from 0 to 1, for jitter */
+  /** @param random returns 0 to 1, for jitter */
   constructor(clock: Clock, random: () => number) {
     this.#clock = clock;
     this.#random = random;
   }
 
-  /** Counts `lease` among those that beat, until its signal aborts. */
+  /** Registers the heartbeats of `lease` until its signal aborts. */
   add(lease: Beating): void {
     const perMs = 1 / lease.renewAfterMs;
     this.#perMs.set(lease, perMs);
     this.#totalPerMs += perMs;
     const remove = (): void => {
       this.#perMs.delete(lease);
-      // From zero again, so that the errors of many sums are not kept for ever.
+      // Reset to zero, so that rounding errors don't accumulate for ever.
       this.#totalPerMs = this.#perMs.size === 0 ? 0 : this.#totalPerMs - perMs;
     };
     lease.signal.addEventListener("abort", remove, { once: true });
   }
 
-  /** The gate as the heartbeats of `lease` meet it. */
+  /** Returns the gate for the heartbeats of `lease`. */
   for(lease: Beating): Gate {
     return {
       turn: (isRetry) => (isRetry || !this.#isOpen ? this.#turn(lease) : undefined),
@@ -96,7 +96,7 @@ export class RetryGate {
     this.#succeededInARow = 0;
   }
 
-  /** When as many in a row were answered as the last group had, the service is well. */
+  /** Opens the gate when as many heartbeats in a row were answered as the last group had. */
   #answered(): void {
     if (this.#isOpen || ++this.#succeededInARow < this.#lastGroupSize) return;
     this.#isOpen = true;
@@ -108,7 +108,7 @@ export class RetryGate {
     this.#line.clear();
   }
 
-  /** Sets the timer for the next group, which goes earlier where one of `these` would have no turn before its deadline. */
+  /** Sets the timer for the next group. It goes earlier if a lease in `these` would otherwise get no turn before its deadline. */
   #schedule(these: Iterable<Waiting>): void {
     const [first] = this.#line;
     if (!first) return;
@@ -123,7 +123,10 @@ export class RetryGate {
     this.#timer = { dueMs, timer: this.#clock.inBackground(Math.ceil(dueMs - nowMs), () => this.#letThrough()) };
   }
 
-  /** The pause after the last group. At its longest, groups go as often as when all is well; those of a few leases, as often as one of them. */
+  /**
+   * Returns the pause after the last group, in ms. At its longest, groups go as often as in normal operation, and those of a few leases as
+   * often as a single lease.
+   */
   #pauseMs({ renewAfterMs }: Beating): number {
     const longestMs = Math.min(LIMITS.renewalsMax / this.#totalPerMs, renewAfterMs);
     return this.#jittered(Math.min(longestMs, FIRST_PAUSE_MS * PAUSE_GROWTH ** Math.min(this.#groups, 10)));

@@ -1,8 +1,10 @@
 /**
- * One logical operation as bounded attempts. The same request is sent again after silence or an answer
- * that says so: the leaseId in it makes that safe. Each attempt notes when it was sent, for that is
- * what the reply's remaining time counts from.
+ * Carries out one logical operation in bounded attempts. The same request is sent again after no response, or after an answer that asks for
+ * it; the leaseId in the request makes that safe. Each attempt records when it was sent, because the reply's remaining time counts from
+ * then.
  */
+import type { Backoff } from "../../core/backoff.js";
+import { backoffMs } from "../../core/backoff.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuse } from "../../core/errors.js";
 import { NoResponse } from "../../core/api/locks.js";
@@ -10,64 +12,62 @@ import type { CallOptions } from "../../core/api/locks.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 
-/** What an attempt needs of the world. */
+/** The clock and randomness of retries. */
 export interface Runtime {
   readonly clock: Clock;
-  /** From 0 to 1, for jitter. */
+  /** Returns 0 to 1, for jitter. */
   readonly random: () => number;
 }
 
-/** What lets attempts through: see retry-gate.ts. */
+/** Lets attempts through: see retry-gate.ts. */
 export interface Gate {
-  /** Resolves when the next attempt may be sent; undefined: at once. */
+  /** Resolves when the next attempt may be sent; undefined means at once. */
   turn(isRetry: boolean): Promise<void> | undefined;
-  /** An attempt brought no answer to go by. */
+  /** Reports an attempt without a usable answer. */
   failed(): void;
-  /** An attempt was answered. */
+  /** Reports an answered attempt. */
   answered(): void;
 }
 
-/** The bounds of an operation. */
+/** The bounds and callbacks of an operation. */
 export interface RetryBounds {
-  /** One attempt's longest, in ms. */
+  /** The time limit of one attempt, in ms. */
   readonly attemptMs: number;
-  /** All attempts and pauses together, in ms. */
+  /** The time limit of all attempts and pauses together, in ms. */
   readonly budgetMs: number;
-  /** Gives the whole operation up. */
+  /** Cancels the whole operation. */
   readonly signal?: AbortSignal | undefined;
-  /** Where attempts wait for each other's success. */
+  /** The gate that lets attempts through. */
   readonly gate?: Gate | undefined;
-  /** Told when an attempt is sent. */
+  /** Called when an attempt is sent. */
   readonly onSend?: ((sentAt: Instant) => void) | undefined;
-  /** Told of each attempt that brought no answer to go by. */
+  /** Called for each attempt without a usable answer. */
   readonly onFailedAttempt?: ((refusal: Refusal) => void) | undefined;
 }
 
-/** An answer, and when the attempt that it answers was sent. */
+/** An answer, and the time at which its attempt was sent. */
 export interface Answered<A> {
   readonly answer: A;
   readonly sentAt: Instant;
-  /** An earlier attempt of this operation stayed without an answer. */
+  /** True if an earlier attempt of this operation got no response. */
   readonly ambiguous: boolean;
 }
 
-/** The least that half of a budget is worth: silence that is shorter is slowness more often than loss. */
+/** The shortest attempt that half of a budget gives, in ms: a shorter silence more often means a slow response than a lost one. */
 const SHORT_ATTEMPT_MS = 1000;
 
-/** The bounds of a call about a lease. One attempt is well below the lease and the budget, so that several fit into each. */
+/** Returns the bounds of a call about a lease. An attempt is well below the lease and the budget, so that several fit into each. */
 export function boundsFor(leaseMs: number, budgetMs: number): { readonly attemptMs: number; readonly budgetMs: number } {
   return { attemptMs: Math.min(leaseMs / 6, 3000, Math.max(SHORT_ATTEMPT_MS, budgetMs / 2)), budgetMs };
 }
 
 const TIMED_OUT = "no answer in time";
-/** First pause between attempts; doubles, with full jitter. */
-const FIRST_PAUSE_MS = 50;
-/** Longest pause between attempts. */
-const LONGEST_PAUSE_MS = 1000;
+/** The pauses between attempts: the first, which doubles up to the longest, with full jitter. */
+const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };
 
 /**
- * Sends `attempt` until it is answered for good or the bounds are met; then the answer is the refusal
- * `unavailable`, definite only if every attempt was definitely refused.
+ * Sends `attempt` until there is a final answer or the bounds are reached. The answer is then the refusal `unavailable`, definite only if
+ * every attempt was definitely refused.
  */
 export async function retry<A extends { readonly ok: boolean }>(
   attempt: (options: CallOptions) => Promise<A | Refusal>,
@@ -99,7 +99,7 @@ export async function retry<A extends { readonly ok: boolean }>(
       onFailedAttempt?.(failed);
     }
 
-    const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
+    const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * backoffMs(PAUSES, tries));
     if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
       return { answer: honest(failed, ambiguous), sentAt, ambiguous };
     }
@@ -107,13 +107,13 @@ export async function retry<A extends { readonly ok: boolean }>(
   }
 }
 
-/** The reason of a failed attempt: one that was cut off by a time limit has none, and an earlier attempt's tells more. */
+/** Returns the reason of a failed attempt; undefined if a time limit cut it off, because an earlier attempt's reason says more. */
 function reasonOf(outcome: NoResponse | Refusal): string | undefined {
   if (outcome instanceof NoResponse) return outcome.message === TIMED_OUT ? undefined : outcome.message;
   return outcome.detail;
 }
 
-/** A refusal is definite only if no earlier attempt may have happened. */
+/** Makes a refusal indefinite if an earlier attempt may have happened. */
 function honest<A extends { readonly ok: boolean }>(answer: A | Refusal, ambiguous: boolean): A | Refusal {
   return ambiguous && !answer.ok ? { ...answer, definite: false } : answer;
 }
@@ -132,7 +132,7 @@ export function pause(delayMs: number, clock: Clock, signal?: AbortSignal): Prom
   });
 }
 
-/** Resolves when `work` has settled, after `mostMs` at the latest; it goes on meanwhile. */
+/** Resolves when `work` has settled, or after `mostMs`; the work goes on. */
 export async function atMost(mostMs: number, work: Promise<unknown>, clock: Clock): Promise<void> {
   const settled = new AbortController();
   const settle = (): void => settled.abort();
@@ -140,30 +140,50 @@ export async function atMost(mostMs: number, work: Promise<unknown>, clock: Cloc
   await pause(mostMs, clock, settled.signal);
 }
 
-/** The service's own word that the same request should be sent again, or that it could not decide just now. */
+/** True if the service asks for the same request again, or could not decide at the moment. */
 function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
   if (answer.ok) return false;
   const { code, retry } = answer as Refusal;
   return retry === "same" || code === "throttled" || code === "clock-skew";
 }
 
-/** One attempt, given up after `attemptMs`: then nobody knows whether it happened. */
+/** The options of an attempt. Its signal is made when it is read: a service in this process rarely reads it. */
+class Attempt implements CallOptions {
+  #controller: AbortController | undefined;
+  #isGivenUp = false;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isGivenUp) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  giveUp(): void {
+    this.#isGivenUp = true;
+    this.#controller?.abort();
+  }
+}
+
+/** Makes one attempt and abandons it after `attemptMs`. It is then unknown if the attempt happened. */
 async function bounded<A>(
   attempt: (options: CallOptions) => Promise<A>,
   attemptMs: number,
   signal: AbortSignal | undefined,
   clock: Clock,
 ): Promise<A | NoResponse> {
-  const giveUp = new AbortController();
-  const abandon = (): void => giveUp.abort();
-  const abandoned = new Promise<NoResponse>((resolve) =>
-    giveUp.signal.addEventListener("abort", () => resolve(new NoResponse(TIMED_OUT)), { once: true }),
-  );
+  const options = new Attempt();
+  let abandon = (): void => undefined;
+  const abandoned = new Promise<NoResponse>((resolve) => {
+    abandon = () => {
+      options.giveUp();
+      resolve(new NoResponse(TIMED_OUT));
+    };
+  });
   const timer = clock.after(Math.max(0, attemptMs), abandon);
   signal?.addEventListener("abort", abandon, { once: true });
   if (signal?.aborted) abandon();
   try {
-    const answered = attempt({ signal: giveUp.signal }).catch((error: unknown) => {
+    const answered = attempt(options).catch((error: unknown) => {
       if (error instanceof NoResponse) return error;
       throw error;
     });

@@ -1,4 +1,4 @@
-/** `locked`: a function or method whose every call holds the lock that its arguments name. */
+/** `locked`: wraps a function or method so that every call holds the lock that its arguments name. */
 import { LIMITS } from "../../core/limits.js";
 import { InvalidRequestError, LockTimeoutError, LockUnavailableError } from "../errors.js";
 import type { Teller } from "../tell.js";
@@ -9,26 +9,27 @@ import { checkOneOf, refused } from "../options.js";
 import type { AsyncMethod, Call, AsyncMethodDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
 
-/** Options of a function that runs under a lock, beside those of the acquire. */
+/** Options of a function that runs under a lock, in addition to those of the acquire. */
 export interface LockedOptions<This, Args extends readonly unknown[]> extends AcquireOptions, Through<This> {
   /**
-   * The key, made from the arguments; several (a list argument) are one set, all or nothing. No key: nothing is
-   * locked and the function runs. One: a lock, which queues. Two to 25: a set, which does not. More are refused.
+   * Makes the key from the arguments. No key (an empty list): the function runs without a lock. One key: a lock, which queues. Two to 25
+   * keys: a set, all or nothing, which does not queue. More keys are refused.
    */
   readonly key: (this: This, ...args: Args) => string | readonly string[];
   /**
-   * When another holds the key: `"wait"` for it (`waitMs`, then LockTimeoutError), `"skip"` the call, which then
-   * returns undefined, or `"throw"` LockTimeoutError at once. @default "wait"
+   * The behaviour if the key is held: `"wait"` waits (up to `waitMs`, then LockTimeoutError), `"skip"` skips the call, which then returns
+   * undefined, and `"throw"` throws LockTimeoutError at once. @default "wait"
    */
   readonly whenHeld?: "wait" | "skip" | "throw";
   /**
-   * When the locks can't be reached: `"throw"` LockUnavailableError, `"skip"` the call, or `"proceed"` without the
-   * lock, where a call too few is worse than two at once. The client's `onEvent` is told of the latter two. @default "throw"
+   * The behaviour if the locks can't be reached: `"throw"` throws LockUnavailableError, `"skip"` skips the call, and `"proceed"` runs
+   * without the lock, for work where a missed call is worse than two concurrent ones. The client's `onEvent` reports the latter two.
+   * @default "throw"
    */
   readonly whenUnavailable?: "throw" | "skip" | "proceed";
 }
 
-/** With these a call may come to nothing, and returns undefined. */
+/** With these options a call can skip the function and return undefined. */
 type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "skip" };
 
 /** A decorator of methods that may return undefined. */
@@ -38,7 +39,7 @@ type SkippingDecorator<Args extends readonly unknown[]> = <This, All extends rea
 ) => AsyncMethod<This, All, R | undefined>;
 
 /**
- * `fn` under the lock that its arguments name, or, without `fn`, a decorator that does so to a method:
+ * Returns `fn` under the lock that its arguments name, or, without `fn`, a decorator that does the same for a method:
  *
  * ```ts
  * class Orders {
@@ -48,8 +49,8 @@ type SkippingDecorator<Args extends readonly unknown[]> = <This, All extends rea
  * }
  * ```
  *
- * As `withLock`: heartbeats while it runs, a release after it, LockLostError if the lock was lost meanwhile.
- * @throws InvalidRequestError naming the method, when the key can't be made; the function does not run then.
+ * It works as `withLock`: heartbeats while the function runs, a release afterwards, and LockLostError if the lock was lost meanwhile.
+ * @throws InvalidRequestError naming the method, if the key can't be made; the function does not run then.
  */
 export function locked<This, Args extends readonly unknown[], All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the function takes
   options: LockedOptions<This, Args> & Skipping,
@@ -101,7 +102,7 @@ function held<R>(client: LockClient, keys: readonly string[], options: AcquireOp
   return keys.length === 1 && key !== undefined ? client.withLock(key, options, enter) : client.withLocks(keys, options, enter);
 }
 
-/** The keys of a call, each once. */
+/** Returns the distinct keys of a call. */
 function keysOf<This, Args extends readonly unknown[]>(
   { self, args, name }: Call<This, Args, unknown>,
   makeKey: LockedOptions<This, Args>["key"],

@@ -1,4 +1,4 @@
-/** `runOnce` as a wrapper: a function or method whose work happens once for what its arguments name. */
+/** `runOnce` as a wrapper: the work of a function or method runs once per idempotency key. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { refused } from "../options.js";
 import type { Run } from "../run/run-once.js";
@@ -6,25 +6,28 @@ import type { RunOptions } from "../run/run-options.js";
 import type { AsyncMethod, Call, AsyncMethodDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
 
-/** Options of a function that runs once, beside those of the run. */
+/** Options of a function that runs once, in addition to those of the run. */
 export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit<RunOptions, "payload">, Through<This> {
-  /** The idempotency key, made from the arguments. */
+  /** Makes the idempotency key from the arguments. */
   readonly key: (this: This, ...args: Args) => string;
-  /** What the run is about, made from the arguments: the same key with another payload is refused. @default none: any matches */
+  /** Makes the payload of the run from the arguments. The same key with another payload is refused. @default none: any payload matches */
   readonly payload?: (this: This, ...args: Args) => unknown;
 }
 
 const current = /* @__PURE__ */ new AsyncLocalStorage<Run>();
 
-/** The run as which a function wrapped by {@link runOnce} runs: attempt, takeover, checkpoint, token, idempotency key. Undefined outside. */
+/**
+ * Returns the run of the surrounding function wrapped by {@link runOnce}: attempt, takeover, checkpoint, token, idempotency key. Undefined
+ * outside of one.
+ */
 export function currentRun(): Run | undefined {
   return current.getStore();
 }
 
 /**
- * `fn` once for what its arguments name, or, without `fn`, a decorator that does so to a method: every other call
- * with the same key, now or later, returns what the first one did, and its function does not run.
- * @throws InvalidRequestError naming the method, when the key or the payload can't be made; the function does not run then.
+ * Returns `fn`, run once per key made from its arguments, or, without `fn`, a decorator that does the same for a method. Every other call
+ * with the same key, now or later, returns the first call's result without running the function.
+ * @throws InvalidRequestError naming the method, if the key or the payload can't be made; the function does not run then.
  */
 export function runOnce<This, Args extends readonly unknown[], All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the function takes
   options: OnceOptions<This, Args>,

@@ -1,6 +1,6 @@
 /**
- * What the present chain of calls holds: work that asks, in a `withLock` or `runOnce`, for what a call around it
- * already has would wait for itself. It is told so at once.
+ * Detects self-deadlocks. Work in a `withLock` or `runOnce` that asks for a key held by a surrounding call would wait for itself; it gets
+ * an error at once.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Kind } from "../../core/api/locks.js";
@@ -9,10 +9,10 @@ import { LockError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
 import type { LeaseSet } from "../lease/lease-set.js";
 
-/** A key, and how it is held or wanted. */
+/** A key and the way in which it is held or requested. */
 export interface KeyUse {
   readonly key: string;
-  /** A run and a lock of one name are two. @default "locks" */
+  /** The kind: a run and a lock of the same name are different. @default "locks" */
   readonly kind?: Kind | undefined;
   /** @default "exclusive" */
   readonly mode?: Mode | undefined;
@@ -22,29 +22,29 @@ export interface KeyUse {
   readonly permits?: number | undefined;
 }
 
-/** Keys held by a call further out. */
+/** Keys held by a surrounding call. */
 export interface HeldKeys {
   readonly uses: readonly KeyUse[];
-  /** Whose keys they are: a client of another service has keys of the same names. */
+  /** The service that owns the keys: a client of another service can have keys of the same names. */
   readonly of: object;
-  /** The lease, or set, as the work knows it; of a run none. */
+  /** The lease, or set, as the work sees it; undefined for a run. */
   readonly lease?: Lease | LeaseSet;
   isHeld(): boolean;
 }
 
 const held = new AsyncLocalStorage<readonly HeldKeys[]>();
 
-/** Runs `work`, and all that it calls, as holding these. */
+/** Runs `work`, and everything that it calls, as the holder of these keys. */
 export function runHolding<T>(these: HeldKeys, work: () => T): T {
   return held.run([...(held.getStore() ?? []), these], work);
 }
 
-/** The lease, or set, of the nearest lock around the call: its token is for resources that check one. Undefined outside. */
+/** Returns the lease, or set, of the nearest surrounding lock, for its fencing token. Undefined outside of a lock. */
 export function currentLease(): Lease | LeaseSet | undefined {
   return held.getStore()?.findLast(({ lease }) => lease !== undefined)?.lease;
 }
 
-/** @throws LockError `self-deadlock` when the chain of calls that asks holds the key in a way that keeps this use of it out. */
+/** @throws LockError `self-deadlock` if a surrounding call holds the key in a way that excludes this use. */
 export function refuseOwn(params: KeyUse, of: object): void {
   const { key, kind = "locks" } = params;
   const own = (held.getStore() ?? []).filter((one) => one.of === of && one.isHeld()).flatMap(({ uses }) => uses);
@@ -58,7 +58,7 @@ export function refuseOwn(params: KeyUse, of: object): void {
   });
 }
 
-/** Readers and permits may fit in beside what is held, and another limit is the service's to refuse. */
+/** True if the held uses exclude this one. Readers and permits can fit in; a different limit is left for the service to refuse. */
 function isKeptOut({ mode, limit = 1, permits = 1 }: KeyUse, own: readonly KeyUse[]): boolean {
   if (own.some((one) => (one.limit ?? 1) !== limit)) return false;
   if (limit > 1) return own.reduce((sum, one) => sum + (one.permits ?? 1), permits) > limit;

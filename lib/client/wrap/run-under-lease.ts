@@ -1,4 +1,4 @@
-/** Work under a lease: run while it is held, released after it, and never said to have succeeded when it was lost. */
+/** Runs work under a lease and releases the lease afterwards. Work whose lease was lost never counts as successful. */
 import type { KeyUse } from "./reentrancy-guard.js";
 import { runHolding } from "./reentrancy-guard.js";
 import { LockLostError } from "../errors.js";
@@ -6,7 +6,10 @@ import type { Session } from "../session.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
 import type { LeaseSet } from "../lease/lease-set.js";
 
-/** Runs `work` while `lease` holds the keys in this way, and releases it. @throws LockLostError if it was lost meanwhile, whatever the work came to. */
+/**
+ * Runs `work` while `lease` holds the keys in these ways, then releases it. @throws LockLostError if the lease was lost meanwhile, whatever
+ * the outcome of `work`.
+ */
 export async function runUnderLease<T>(
   session: Session,
   lease: HeldLease,
@@ -18,7 +21,7 @@ export async function runUnderLease<T>(
   try {
     result = await runHolding({ uses, of: session.deps.api, lease: shown, isHeld: () => lease.isHeld() }, work);
   } catch (error) {
-    // Whatever the work came to, it ran without the lock at the end: that is what the caller must know.
+    // The work ended without the lock, and the caller must learn that first.
     const reported = lease.wasLost ? lossOf(lease, error) : error;
     await session.released(lease);
     throw reported;
@@ -27,7 +30,7 @@ export async function runUnderLease<T>(
   return result;
 }
 
-/** The loss, with what the work threw (if it wasn't the loss itself) as its cause. */
+/** Returns the loss, with the work's own error (unless it is the loss itself) as its cause. */
 function lossOf(lease: HeldLease, error: unknown): LockLostError {
   const loss: unknown = lease.signal.reason;
   if (error instanceof LockLostError) return error;

@@ -1,6 +1,6 @@
 /**
- * What a wrapper of a function or method needs: as a decorator or as a call, the client it goes through, the
- * name it goes by in errors, and a key from the arguments that is right or is refused before anything happens.
+ * The common parts of wrappers of functions and methods, used as a decorator or as a call: finding the client, naming the method in errors,
+ * and making a key from the arguments, which is validated before anything happens.
  */
 import { InvalidRequestError } from "../errors.js";
 import type { LockClient } from "../lock-client.js";
@@ -9,36 +9,39 @@ import { checkWork } from "../options.js";
 /** An asynchronous function or method. */
 export type AsyncMethod<This, Args extends readonly unknown[], R> = (this: This, ...args: Args) => Promise<R>;
 
-/** A standard (TC39) method decorator that keeps the method's type. `Args` are those that the options' functions take, or more. */
+/**
+ * A standard (TC39) method decorator that keeps the method's type. `Args` are the parameters of the options' functions; the method can have
+ * more.
+ */
 export type AsyncMethodDecorator<Args extends readonly unknown[]> = <This, All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the method takes
   method: AsyncMethod<This, All, R>,
   context: ClassMethodDecoratorContext<This, AsyncMethod<This, All, R>>,
 ) => AsyncMethod<This, All, R>;
 
-/** Where a wrapper finds its client. */
+/** The client that a wrapper uses. */
 export interface Through<This> {
-  /** The client, or how to get it from `this`. @default the property `locks` of `this` */
+  /** The client, or a function that gets it from `this`. @default the property `locks` of `this` */
   readonly locks?: LockClient | ((self: This) => LockClient);
 }
 
-/** How one call of a wrapped function goes. */
+/** One call of a wrapped function. */
 export interface Call<This, Args extends readonly unknown[], R> {
   readonly self: This;
   readonly args: Args;
   /** The wrapper's name in errors, such as `Orders.accept`. */
   readonly name: string;
-  /** Calls the function that is wrapped. */
+  /** Calls the wrapped function. */
   readonly work: () => Promise<R> | R;
 }
 
-/** Puts `around` around each call of `method`, decorated or wrapped. @throws InvalidRequestError when that can't be a method. */
+/** Returns `method`, decorated or wrapped, with `around` applied to each call. @throws InvalidRequestError if it can't be a method. */
 export function wrapped<This, Args extends readonly unknown[], R>(
   wrapper: string,
   method: AsyncMethod<This, Args, R>,
   context: ClassMethodDecoratorContext | string | symbol | undefined,
   around: (call: Call<This, Args, R>) => Promise<R>,
 ): AsyncMethod<This, Args, R> {
-  // With experimentalDecorators it is called with the class or its prototype, the member's name, and a descriptor.
+  // With experimentalDecorators, a decorator is called with the class or its prototype, the member's name, and a descriptor.
   const isLegacy = typeof context === "string" || typeof context === "symbol";
   if (isLegacy || (context !== undefined && (context as { readonly kind?: unknown }).kind !== "method")) {
     throw new InvalidRequestError(
@@ -54,7 +57,7 @@ export function wrapped<This, Args extends readonly unknown[], R>(
   };
 }
 
-/** The client of a call. @throws InvalidRequestError naming the method when there is none. */
+/** Returns the client of a call. @throws InvalidRequestError naming the method if there is no client. */
 export function clientOf<This>(
   { locks }: Through<This>,
   { self, name }: Pick<Call<This, readonly unknown[], unknown>, "self" | "name">,
@@ -65,8 +68,9 @@ export function clientOf<This>(
 }
 
 /**
- * What `make` makes of the arguments.
- * @throws InvalidRequestError naming the method, when it throws: `key()` says which part is undefined, null, empty, NaN or an object.
+ * Returns the result of `make`.
+ * @throws InvalidRequestError naming the method, if `make` throws; `key()` reports which part is undefined, null, empty, NaN or an
+ *   object.
  */
 export function madeOf<T>(name: string, option: string, make: () => T): T {
   try {
@@ -77,7 +81,7 @@ export function madeOf<T>(name: string, option: string, make: () => T): T {
   }
 }
 
-/** @throws InvalidRequestError naming the method, unless `made` is text. */
+/** @throws InvalidRequestError naming the method, unless `made` is nonempty text. */
 export function checkMade(name: string, made: unknown): asserts made is string {
   if (typeof made === "string" && made !== "") return;
   const what =
@@ -96,7 +100,7 @@ export function checkMade(name: string, made: unknown): asserts made is string {
 function ownerOf(self: unknown, isStatic: boolean): string {
   const owner = isStatic
     ? (self as { readonly name?: unknown }).name
-    : // Detached from its instance, it has none.
+    : // A method detached from its instance has no owner.
       (self as { readonly constructor?: { readonly name?: unknown } } | undefined)?.constructor?.name;
   return typeof owner === "string" && owner !== "" ? `${owner}.` : "";
 }

@@ -1,9 +1,9 @@
 /**
- * The operations, as a caller asks for them. The service implements this interface over a store; the
- * SDK's HTTP transport implements it over the wire. So a client is the same, wherever the locks live.
+ * The operations on locks, as a caller requests them. The service implements this interface over a store, and the SDK's
+ * HTTP transport implements it over the wire. So a client behaves the same in both cases.
  *
- * An operation that was answered resolves, refusals included. One that was not answered (a broken
- * connection, a timeout) rejects with {@link NoResponse}: it may or may not have happened.
+ * An answered operation resolves, refusals included. An operation without a response (a broken connection, a timeout)
+ * rejects with {@link NoResponse}: it may or may not have happened.
  */
 import type { Breaking, Ended, Held, Waiting } from "../commands.js";
 import type { Refusal } from "../errors.js";
@@ -11,10 +11,10 @@ import type { LeaseId } from "../lease-id.js";
 import type { Meta, Mode } from "../record.js";
 import type { Inspection } from "../lock/views.js";
 
-/** What a key names. A lock and a run of the same key have nothing to do with each other. */
+/** The kind of object that a key names. A lock and a run of the same key are independent. */
 export type Kind = "locks" | "runs";
 
-/** Names one lease of one key. */
+/** Identifies one lease of one key. */
 export interface LeaseRef {
   /** @default "locks" */
   readonly kind?: Kind | undefined;
@@ -22,19 +22,19 @@ export interface LeaseRef {
   readonly leaseId: LeaseId;
 }
 
-/** An acquire; what is left out takes the service's default. */
+/** An acquire. A member that is left out takes the service's default. */
 export interface AcquireRequest extends LeaseRef {
   readonly leaseMs?: number | undefined;
   readonly owner?: string | undefined;
   readonly meta?: Meta | undefined;
   readonly mode?: Mode | undefined;
-  /** How many permits the key has. */
+  /** The number of permits that the key has. */
   readonly limit?: number | undefined;
   readonly permits?: number | undefined;
   readonly scope?: string | undefined;
-  /** In the queue, from 0 to 9: higher ones first. */
+  /** Priority in the queue, from 0 to 9: higher ones first. */
   readonly priority?: number | undefined;
-  /** Queue for the key if it can't be had now; the service may keep the request for so long, if it is next. Absent: don't. */
+  /** Queue for the key if it is not available. If this caller is next, the service may hold the request this long. Absent: don't queue. */
   readonly waitMs?: number | undefined;
 }
 
@@ -45,17 +45,17 @@ export interface ModeRequest extends LeaseRef {
   readonly fencingToken: number;
 }
 
-/** A heartbeat; without `leaseMs` the lease's own length. */
+/** A heartbeat. Without `leaseMs`, it renews by the lease's own length. */
 export interface RenewRequest extends LeaseRef {
   readonly leaseMs?: number | undefined;
   readonly meta?: Meta | undefined;
-  /** Of a run: how far it got, as JSON; `undefined` leaves what is there. */
+  /** For a run: its progress, as JSON. `undefined` leaves the stored checkpoint unchanged. */
   readonly checkpoint?: unknown;
-  /** The checkpoint's place among those of this lease, so that a late duplicate does not undo a later one. */
+  /** The checkpoint's position among those of this lease, so that a late duplicate does not undo a later one. */
   readonly sequence?: number | undefined;
 }
 
-/** A hand-over to the lease `to`. */
+/** A transfer of the hold to the lease `to`. */
 export interface TransferRequest extends LeaseRef {
   readonly to: { readonly leaseId: LeaseId; readonly owner?: string | undefined; readonly leaseMs?: number | undefined };
 }
@@ -68,21 +68,21 @@ export interface BreakRequest {
   readonly drainMs?: number | undefined;
 }
 
-/** A look at one key. */
+/** A read of one key. */
 export interface InspectRequest {
   readonly key: string;
-  /** The tag of an earlier look: if nothing changed since, the answer says only that. */
+  /** The tag of an earlier read: if nothing changed since, the answer says only that. */
   readonly ifNoneMatch?: string | undefined;
-  /** With it: for how long to wait for a change, in ms; the service has a shorter end of its own. @default 0 */
+  /** With `ifNoneMatch`: the time to wait for a change, in ms. The service has a shorter limit of its own. @default 0 */
   readonly waitMs?: number | undefined;
 }
 
-/** What a look found. */
+/** The result of a read of one key. */
 export type Inspected =
   | { readonly ok: true; readonly tag: string; readonly inspection: Inspection }
   | { readonly ok: true; readonly tag: string; readonly unchanged: true };
 
-/** A page of held keys. */
+/** A request for a page of held keys. */
 export interface ListRequest {
   readonly prefix?: string | undefined;
   readonly owner?: string | undefined;
@@ -90,7 +90,7 @@ export interface ListRequest {
   readonly cursor?: string | undefined;
 }
 
-/** Held keys in order; `cursor` asks for the next page. A page may be short, even empty, and not the last. */
+/** Held keys in order; `cursor` requests the next page. A page may be short or empty without being the last. */
 export interface Listed {
   readonly ok: true;
   readonly items: readonly Inspection[];
@@ -107,15 +107,15 @@ export interface Health {
   readonly serverTimeMs: number;
 }
 
-/** How one attempt is bounded. */
+/** Options for one attempt of a call. */
 export interface CallOptions {
-  /** Gives the attempt up; the operation may still happen. */
+  /** Aborts the attempt. The operation may still happen. */
   readonly signal?: AbortSignal;
 }
 
 /** Every operation on locks, and on the leases of runs. */
 export interface LockApi {
-  /** `Waiting` only to who asked to wait, or is in the queue since earlier. */
+  /** Answers `Waiting` only if the request asked to wait, or its id is in the queue already. */
   acquire(request: AcquireRequest, options?: CallOptions): Promise<Held | Waiting | Refusal>;
   renew(request: RenewRequest, options?: CallOptions): Promise<Held | Refusal>;
   release(request: LeaseRef, options?: CallOptions): Promise<Ended | Refusal>;
@@ -128,7 +128,7 @@ export interface LockApi {
   health(request: { readonly deep?: boolean }, options?: CallOptions): Promise<Health | Refusal>;
 }
 
-/** No answer came: the operation may or may not have happened. */
+/** No response arrived: the operation may or may not have happened. */
 export class NoResponse extends Error {
   override readonly name = "NoResponse";
 }

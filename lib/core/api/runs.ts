@@ -1,7 +1,7 @@
 /**
- * The operations on runs, as a caller asks for them; beside {@link LockApi}, and served like it. Values
- * (results, errors, checkpoints) are JSON here: `undefined` is none, `null` is null. A run's lease is
- * renewed, looked at and given up like a lock's, by its `kind`.
+ * The operations on runs, as a caller requests them: the counterpart of {@link LockApi}. Values (results, errors,
+ * checkpoints) are JSON here: `undefined` is no value, `null` is null. A run's lease is renewed, checked and released
+ * like a lock's, with its `kind`.
  */
 import type { Held, Recorded } from "../commands.js";
 import type { Refusal } from "../errors.js";
@@ -9,18 +9,18 @@ import type { CallOptions, LeaseRef, LockApi } from "./locks.js";
 import type { SetApi } from "./sets.js";
 import type { RunView } from "../lock/views.js";
 
-/** Run the work of a key, or be told what came of it; what is left out takes the service's default. */
+/** Runs the work of a key, or returns its outcome. A member that is left out takes the service's default. */
 export interface StartRequest extends LeaseRef {
   readonly leaseMs?: number | undefined;
   readonly owner?: string | undefined;
   readonly fingerprint?: string | undefined;
   readonly keepResultMs?: number | "forever" | undefined;
   readonly maxAttempts?: number | undefined;
-  /** Wait this long for the outcome of another's run, as far as the service does. */
+  /** The time to wait for the outcome of another caller's run, in ms. The service has a limit of its own. */
   readonly waitMs?: number | undefined;
 }
 
-/** You run. */
+/** This caller runs the work. */
 export interface Started {
   readonly ok: true;
   readonly state: "running";
@@ -31,42 +31,42 @@ export interface Started {
   readonly checkpoint?: unknown;
 }
 
-/** What came of the work when it was run. */
+/** The recorded outcome of the work. */
 export interface Replayed {
   readonly ok: true;
   readonly state: "succeeded" | "failed";
   readonly attempt: number;
   readonly result?: unknown;
   readonly error?: unknown;
-  /** There was a result, too large to be kept. */
+  /** There was a result, but it was too large to store. */
   readonly resultOmitted?: true;
 }
 
-/** What an attempt came to. */
+/** The outcome of an attempt, as its caller reports it. */
 export type OutcomeSaid =
   | { readonly state: "succeeded"; readonly result?: unknown; readonly resultOmitted?: true | undefined }
   | { readonly state: "failed"; readonly error?: unknown; readonly retryable: boolean };
 
-/** Record it, and end the lease. */
+/** Records the outcome, and ends the lease. */
 export interface CompleteRequest extends LeaseRef {
   readonly outcome: OutcomeSaid;
 }
 
-/** A look at one run. */
+/** A read of one run. */
 export interface RunRequest {
   readonly key: string;
-  /** The tag of an earlier look: if nothing changed since, the answer says only that. */
+  /** The tag of an earlier read: if nothing changed since, the answer says only that. */
   readonly ifNoneMatch?: string | undefined;
-  /** Wait this long for a change, as far as the service does. */
+  /** The time to wait for a change, in ms. The service has a limit of its own. */
   readonly waitMs?: number | undefined;
 }
 
-/** What a look found. */
+/** The result of a read of one run. */
 export type RunFound =
   | { readonly ok: true; readonly tag: string; readonly run: RunView }
   | { readonly ok: true; readonly tag: string; readonly unchanged: true };
 
-/** A page of runs. */
+/** A request for a page of runs. */
 export interface RunListRequest {
   readonly prefix?: string | undefined;
   readonly state?: RunView["state"] | undefined;
@@ -74,7 +74,7 @@ export interface RunListRequest {
   readonly cursor?: string | undefined;
 }
 
-/** Runs in the order of their keys, without their values; `cursor` asks for the next page. */
+/** Runs in the order of their keys, without their values; `cursor` requests the next page. */
 export interface RunsListed {
   readonly ok: true;
   readonly items: readonly RunView[];
@@ -90,5 +90,5 @@ export interface RunApi {
   resetRun(request: { readonly key: string; readonly reason: string }, options?: CallOptions): Promise<{ readonly ok: true } | Refusal>;
 }
 
-/** Everything that can be asked of the service. */
+/** Every operation of the service. */
 export interface ServiceApi extends LockApi, SetApi, RunApi {}

@@ -1,14 +1,11 @@
-/**
- * The operations on many leases in one request: sets, which are granted whole or not at all (S13), and the
- * heartbeats of leases that have nothing to do with each other.
- */
+/** The operations on many leases in one request: sets, which are granted whole or not at all (S13), and heartbeats of unrelated leases. */
 import type { Held, LeaseState } from "../commands.js";
 import type { Refusal } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
 import type { CallOptions, RenewRequest } from "./locks.js";
 import type { Meta, Mode } from "../record.js";
 
-/** All of these keys under one leaseId, or none. Keys that are named twice are meant once. */
+/** Acquires all of these keys under one leaseId, or none. A repeated key counts once. */
 export interface AcquireSetRequest {
   readonly leaseId: LeaseId;
   readonly locks: readonly { readonly key: string; readonly mode?: Mode | undefined }[];
@@ -18,7 +15,7 @@ export interface AcquireSetRequest {
   readonly meta?: Meta | undefined;
 }
 
-/** Names a set by its leaseId and its keys. */
+/** Identifies a set by its leaseId and its keys. */
 export interface SetRef {
   readonly leaseId: LeaseId;
   readonly keys: readonly string[];
@@ -29,7 +26,7 @@ export interface RenewSetRequest extends SetRef {
   readonly leaseMs?: number | undefined;
 }
 
-/** Every key of the set is held; `remainingMs` is the least of any. */
+/** Every key of the set is held. `remainingMs` is the smallest of any key. */
 export interface SetHeld {
   readonly ok: true;
   readonly how: "granted" | "replayed" | "renewed";
@@ -41,13 +38,13 @@ export interface SetHeld {
   readonly serverTimeMs: number;
 }
 
-/** How each key's lease ended. */
+/** The state of each key's lease after a release. */
 export interface SetEnded {
   readonly ok: true;
   readonly states: Readonly<Record<string, LeaseState>>;
 }
 
-/** One answer per heartbeat, in the order in which they were asked for. */
+/** One answer per heartbeat, in the order of the request. */
 export interface Renewed {
   readonly ok: true;
   readonly results: readonly (Held | Refusal)[];
@@ -55,9 +52,9 @@ export interface Renewed {
 
 /** Every operation on many leases. */
 export interface SetApi {
-  /** Refused with the keys that are `blocking`. */
+  /** A refusal names the `blocking` keys. */
   acquireSet(request: AcquireSetRequest, options?: CallOptions): Promise<SetHeld | Refusal>;
-  /** Refused with the keys that are `lost`; the others are renewed. */
+  /** A refusal names the `lost` keys; the others are renewed. */
   renewSet(request: RenewSetRequest, options?: CallOptions): Promise<SetHeld | Refusal>;
   releaseSet(request: SetRef, options?: CallOptions): Promise<SetEnded | Refusal>;
   renewMany(request: { readonly leases: readonly RenewRequest[] }, options?: CallOptions): Promise<Renewed | Refusal>;

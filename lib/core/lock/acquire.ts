@@ -1,16 +1,16 @@
 /**
- * Acquire: a free key is granted; a lease that ran out, margin included, is taken over; who may hold
- * beside others joins them; who waits is queued. First things first, each line a row of the precedence table
- * in the tests:
+ * Acquire: a free key is granted; an expired lease is taken over once its margin has passed; a compatible request joins
+ * the present holders; a waiting request is queued. The first rule that matches decides. Each line is a row of the
+ * precedence table in the tests:
  *
- *  1. the id holds already              → the same lease again (S8), or 403, 422 lease-reused, 410 lease-over; in the queue: 403, 422
+ *  1. the id holds already              → the same lease, replayed (S8), or 403, 422 lease-reused, 410 lease-over; in the queue: 403, 422
  *  2. the id ended                      → 410 lease-over (S7)
  *  3. its time is out of bounds         → 422 lease-id-time, unless it is in the queue
- *  4. a living lease of its scope holds → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
+ *  4. a live lease of its scope holds   → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
  *  5. it is offered the key             → claimed
- *  6. it is first, and fits             → granted, with a token above every earlier one (S2, S3)
+ *  6. it is first, and compatible       → granted, with a token above every earlier one (S2, S3)
  *  7. the key is in use by another limit → 409 limit-mismatch
- *  8. it waits                          → in the queue, in the order of arrival within its priority (L2); 429 queue-full
+ *  8. it may wait                       → queued, in the order of arrival within its priority (L2); 429 queue-full
  *  9. otherwise                         → 423 locked
  */
 import { change, touchedTtlAtSec, ttlAtSec } from "../change.js";
@@ -39,7 +39,7 @@ import type { Hold, LockRecord, LockPolicy, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { leaseView } from "./views.js";
 
-/** Decides an acquire: granted, the same lease again, or why not. */
+/** Decides an acquire: granted, replayed, queued or refused. */
 export function acquire(record: LockRecord | undefined, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId } = command;
   const before = record ?? EMPTY_RECORD;
@@ -59,7 +59,7 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
   return waiter ? poll(before, waiter, place, command, reading, policy) : enqueue(before, command, reading, policy);
 }
 
-/** Somebody new: in the queue, if only for this one look at whose turn it is. */
+/** Decides the first request of an id as if it were queued: granted if it comes to the front at once, else queued or refused. */
 function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId, wait } = command;
   const arrived = waiterFor(command, reading);
@@ -73,7 +73,7 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }) };
 }
 
-/** A refusal, after the queue moved on without the caller: so callers that only try move dead waiters on too (L1). */
+/** Refuses the caller, and writes the advanced queue if it changed. So callers that don't wait remove dead waiters too (L1). */
 function refusedAfter(
   before: LockRecord,
   refusalOf: (others: LockRecord) => Refusal,
@@ -82,13 +82,13 @@ function refusedAfter(
 ): Decision<Acquire> {
   const { record, events } = advanceQueue(before, reading, undefined, true);
   const answer = refusalOf(record);
-  // That a lease ran out is seen by everybody, and needs no write until somebody is granted.
+  // Every server sees by itself that a lease ran out. That needs no write before the next grant.
   const hasMoved = record.offers.length !== before.offers.length || record.waiters.length !== before.waiters.length;
   if (!hasMoved) return { answer, events: [] };
   return { answer, next: change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) }), events };
 }
 
-/** Somebody new behind all others, without a look at whose turn it is: what a guess leaves that asked for nothing else. */
+/** Appends a new waiter without advancing the queue: the result of a fast path that did only that. */
 export function queueBehind(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const record = { ...before, waiters: [...before.waiters, waiterFor(command, reading)] };
   return queued({ record, events: [] }, command, reading, policy);
@@ -105,7 +105,7 @@ function queued(
   return { answer, next, events: [...events, { event: "queued", leaseId, owner, principal, position: answer.position }] };
 }
 
-/** Asks again from its place: granted when its turn has come, else heard of, as often as it must be. */
+/** Decides a later request of a waiter: granted if it is at the front, else a keep-alive if one is due. */
 function poll(
   before: LockRecord,
   waiter: Waiter,
@@ -130,12 +130,12 @@ function poll(
   };
 }
 
-/** Whether anybody but this one has or waits for the key. */
+/** True if any other lease holds, is offered or waits for the key. */
 function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolean {
   return Object.keys(holds).length > 0 || offers.length > 0 || waiters.some((waiter) => waiter.leaseId !== leaseId);
 }
 
-/** Why this caller can't ask under an id that is in the queue, if it can't. */
+/** Refuses a request whose id is queued by another principal or with other parameters. */
 function refuseAsking(waiter: Waiter | Offer, { principal, requestHash }: Acquire): Refusal | undefined {
   if (waiter.principal !== principal) return refuse("forbidden");
   if (waiter.requestHash === requestHash) return undefined;
@@ -150,13 +150,13 @@ function refuseFull({ waiters }: LockRecord, { key }: Acquire): Refusal {
   return refuse("queue-full", { retryAfterMs: LIMITS.pollMaxMs, detail: `${waiters.length} wait for ${key} already` });
 }
 
-/** The turn of who was offered the key: the lease begins now, with a token of now. */
+/** Grants the key to the waiter that it was offered to. The lease begins now, with a new token. */
 function claim(before: LockRecord, offer: Offer, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const record = { ...before, offers: before.offers.filter((other) => other !== offer) };
   return granted({ record, events: [] }, command, reading, policy);
 }
 
-/** A new lease, beside those that may hold with it. */
+/** Grants a new lease, beside those that are compatible with it. */
 function granted(
   now: Pick<AdvancedQueue, "record" | "events">,
   command: Acquire,
@@ -178,7 +178,7 @@ function granted(
   return { answer: grantAnswer(next, hold, command, reading), next, events: [...now.events, grantEvent(leaseId, hold)] };
 }
 
-/** Another level of the scope that holds: past everybody, with the same token and a length of its own. */
+/** Adds a reentrant hold to the scope that holds. It passes the whole queue, and has the scope's token and a lease length of its own. */
 function nested(before: LockRecord, [, outer]: HoldEntry, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId } = command;
   if (command.limit !== before.limit) return { answer: refuseLimit(before, command), events: [] };
@@ -186,7 +186,7 @@ function nested(before: LockRecord, [, outer]: HoldEntry, command: Acquire, read
     const detail = "Its scope holds the key shared: a reader becomes the writer by a change of mode";
     return { answer: refuseLocked(before, reading, detail), events: [] };
   }
-  // A level of its own would outlast what an operator is ending.
+  // A new reentrant hold would outlast the one that an operator is ending.
   if (outer.broken) return { answer: refuseLocked(before, reading, "An operator is ending the hold of its scope"), events: [] };
   if (Object.keys(before.holds).length >= LIMITS.leasesMax) return { answer: refuseLocked(before, reading), events: [] };
   if (command.permits > outer.permits) return { answer: refuseLocked(before, reading, "Its scope has fewer permits"), events: [] };
@@ -200,7 +200,7 @@ function nested(before: LockRecord, [, outer]: HoldEntry, command: Acquire, read
   return { answer: grantAnswer(next, hold, command, reading), next, events: [...now.events, grantEvent(leaseId, hold)] };
 }
 
-/** It needs its place, or its turn, no more: the next one's turn, if it kept others back. */
+/** Removes the id from the queue and the offers, and advances the queue if it was there. */
 function withoutItsPlace(before: LockRecord, leaseId: string, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
   const isOther = (asking: Waiter | Offer): boolean => asking.leaseId !== leaseId;
   const record = { ...before, offers: before.offers.filter(isOther), waiters: before.waiters.filter(isOther) };
@@ -216,13 +216,13 @@ function grantEvent(leaseId: string, { owner, principal, fencingToken }: Hold): 
   return { event: "granted", leaseId, owner, principal, fencingToken };
 }
 
-/** The same id asks again: the same lease, the same token, the same expiry; or why not. */
+/** Decides a repeated acquire: the same lease, token and expiry, or a refusal. */
 function replay(record: LockRecord, hold: Hold, command: Acquire, reading: ClockReading): Decision<Acquire> {
   const { key, leaseId, principal } = command;
   const refusal = refuseReplay(record, hold, command, reading);
   if (refusal) return { answer: refusal, events: [] };
   const replayed: LeaseEvent = { event: "replayed", leaseId, owner: hold.owner, principal, fencingToken: hold.fencingToken };
-  // After a transfer the first to ask is whose it is from then on.
+  // After a transfer, the lease belongs to the first principal that asks for it.
   const next =
     hold.principal === "" ? change(record, reading, { holds: { ...record.holds, [leaseId]: { ...hold, principal } } }) : undefined;
   const lease = leaseView(key, leaseId, hold, next ?? record, reading);

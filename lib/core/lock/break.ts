@@ -1,7 +1,7 @@
 /**
- * Break: an operator ends somebody's hold, named by its token so that a repeat spares the next holder; with
- * it go all levels of its scope. Without force the holder keeps what it was promised and can't renew; by force
- * only the fencing token protects from then on, and no margin is kept.
+ * Break: an operator ends a hold, named by its token, so that a repeated break spares the next holder. All reentrant
+ * holds of its scope end with it. Without force, the holder keeps its remaining time and can't renew. With force, no
+ * margin is kept, and from then on only the fencing token protects the resource.
  */
 import { change, touchedTtlAtSec } from "../change.js";
 import type { Break, Decision, LeaseEvent } from "../commands.js";
@@ -13,7 +13,7 @@ import { advanceIfQueued } from "./queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../record.js";
 import type { ClockReading } from "../time.js";
 
-/** Decides a break: over now, or in how long. */
+/** Decides a break: the hold is over now, or in `breakInMs`. */
 export function breakHold(record: LockRecord | undefined, command: Break, reading: ClockReading, policy: LockPolicy): Decision<Break> {
   const { key, fencingToken } = command;
   if (!record) return { answer: refuse("not-found", { detail: `Nobody holds ${key}` }), events: [] };
@@ -45,7 +45,7 @@ export function breakHold(record: LockRecord | undefined, command: Break, readin
   return { answer, next, events: [...events, ...now.events] };
 }
 
-/** The hold as it goes on until it is over; undefined: it is over now. */
+/** Returns the hold as it goes on until its end, or undefined if it is over now. */
 function breakingOf(hold: Hold, { drainMs }: Break, reading: ClockReading): Hold | undefined {
   const endsInMs = hold.expiresAtMs - reading.latestMs;
   const byForce = drainMs !== undefined && drainMs < endsInMs;
@@ -54,7 +54,7 @@ function breakingOf(hold: Hold, { drainMs }: Break, reading: ClockReading): Hold
   return { ...hold, broken: hold.broken ?? "drain" };
 }
 
-/** A hold that isn't there: broken before (the repeat of a break, told once more), followed by another, or over. */
+/** Answers for a hold that is not there: it was broken before (a replay, logged again), followed by another, or is over. */
 function notThere(record: LockRecord, { key, fencingToken }: Break): Decision<Break> {
   const broken = record.ended.find((entry) => entry.fencingToken === fencingToken);
   if (broken) {

@@ -1,7 +1,7 @@
 /**
- * Change of mode: the only reader becomes the writer, or the writer a reader, with a new token. The request
- * names the token that the lease had before, so that a late duplicate of an earlier change changes nothing
- * (S11). Of two readers that ask, the first waits for the other to go, and the second is told so: no deadlock.
+ * Change of mode: the only reader becomes the writer, or the writer a reader, with a new token. The request names the
+ * lease's token before the change, so that a late duplicate of an earlier change has no effect (S11). If two readers
+ * ask, the first waits until the other leaves, and the second gets a conflict, so they don't deadlock.
  */
 import { change, ttlAtSec } from "../change.js";
 import type { ChangeMode, Decision, LeaseEvent } from "../commands.js";
@@ -17,7 +17,7 @@ import type { Hold, LockRecord, LockPolicy } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { leaseLost, leaseView } from "./views.js";
 
-/** Decides a change of mode: the lease with a new token, or why not. */
+/** Decides a change of mode: the lease with a new token, or a refusal. */
 export function changeMode(
   record: LockRecord | undefined,
   command: ChangeMode,
@@ -63,8 +63,8 @@ function refuseChange(
 }
 
 /**
- * Other readers, or other levels of its scope, hold the key too. The reader that asked first is remembered
- * for as long as it goes on asking, and meanwhile no new reader is let in.
+ * Refuses while other readers, or other reentrant holds of its scope, hold the key. The record notes the first reader
+ * that asked, for as long as it repeats its request. Meanwhile no new reader is admitted.
  */
 function othersRemain(record: LockRecord, { leaseId, mode }: ChangeMode, reading: ClockReading): Decision<ChangeMode> {
   if (mode === "shared") return { answer: refuseLocked(record, reading, "Other levels of its scope hold the key too"), events: [] };

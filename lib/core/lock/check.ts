@@ -1,4 +1,4 @@
-/** Still mine, or my turn yet? Reads only. A broken lease that may drain is still held until its end. */
+/** Check: reports if a lease is held, or if a waiter's turn has come. Writes nothing. A broken lease is held until its drain ends. */
 import type { Held, Waiting } from "../commands.js";
 import { holdOf } from "./tombstones.js";
 import type { Refusal } from "../errors.js";
@@ -10,7 +10,7 @@ import type { ClockReading } from "../time.js";
 import { isLive } from "./expiry.js";
 import { leaseLost, leaseView } from "./views.js";
 
-/** What a lease's holder is told about it: the lease, or that it is over and why. */
+/** Returns the lease, its place in the queue, or the reason why it is over. */
 export function check(
   record: LockRecord | undefined,
   { key, leaseId, principal }: { readonly key: string; readonly leaseId: LeaseId; readonly principal: string },
@@ -23,7 +23,7 @@ export function check(
   return { ok: true, how: "checked", lease: leaseView(key, leaseId, hold, record, reading) };
 }
 
-/** What somebody in the queue sees: nothing new, or that there is something to write. */
+/** Returns the state of a waiter. `retryAfterMs` is 0 if an acquire would write something: a grant or a keep-alive. */
 function lookFromPlace(
   record: LockRecord,
   { leaseId, principal }: { readonly leaseId: LeaseId; readonly principal: string },

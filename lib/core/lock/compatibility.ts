@@ -1,14 +1,14 @@
 /**
- * Who may hold a key together, and who keeps whom out:
+ * Compatibility of holds:
  *
  *                 held exclusively   held shared            permits out, limit n
  *   exclusive     locked             locked                 limit-mismatch
  *   shared        locked             joins                  limit-mismatch
  *   permit of n   limit-mismatch     limit-mismatch         joins if it fits
  *
- * Under the scope that holds: nested, without another permit; but locked for exclusive inside shared.
+ * A request under the scope that holds is nested and takes no further permit; exclusive inside shared is locked.
  *
- * A lease that ran out keeps everybody out until its margin has passed; then it is as if it were not there.
+ * A lease that ran out excludes others until its margin has passed. After that it counts as absent.
  */
 import type { Acquire } from "../commands.js";
 import { holdOf } from "./tombstones.js";
@@ -17,23 +17,23 @@ import type { LeaseId } from "../lease-id.js";
 import type { Hold, LockRecord, Mode } from "../record.js";
 import type { ClockReading } from "../time.js";
 
-/** A lease with its id. */
+/** A hold with its leaseId. */
 export type HoldEntry = readonly [leaseId: LeaseId, hold: Hold];
 
-/** What somebody has of the key: a lease, or the offer of one. */
+/** A lease, or the offer of one. */
 export type Occupant = Pick<Hold, "mode" | "permits" | "scope">;
 
-/** The leases that still keep others out. */
+/** Returns the leases that still exclude others. */
 export function standing(record: LockRecord, reading: ClockReading): readonly HoldEntry[] {
   return Object.entries(record.holds).filter(([, hold]) => !isReclaimable(hold, reading));
 }
 
-/** All that keeps others out: leases, and offers that have not lapsed. */
+/** Returns everything that excludes others: leases, and offers that have not lapsed. */
 export function occupantsOf(record: LockRecord, reading: ClockReading): readonly Occupant[] {
   return [...standing(record, reading).map(([, hold]) => hold), ...record.offers.filter((offer) => !isLapsed(offer, reading))];
 }
 
-/** The living leases that hold together under `scope`, the first granted first. None without a scope. */
+/** Returns the live leases of `scope`, the earliest grant first; none without a scope. */
 export function reentrantHoldsOf(record: LockRecord, scope: string | undefined, reading: ClockReading): readonly HoldEntry[] {
   if (scope === undefined) return [];
   return Object.entries(record.holds)
@@ -41,12 +41,12 @@ export function reentrantHoldsOf(record: LockRecord, scope: string | undefined, 
     .sort(([, a], [, b]) => a.grantedAtMs - b.grantedAtMs);
 }
 
-/** How many levels the lease's own scope has; itself, without one. */
+/** Returns the number of reentrant holds of the lease's own scope; 1 without a scope. */
 export function holdCount(record: LockRecord, hold: Hold, reading: ClockReading): number {
   return Math.max(1, reentrantHoldsOf(record, hold.scope, reading).length);
 }
 
-/** How many permits these have together: the levels of one scope have theirs in common. */
+/** Returns the total of permits in use. Reentrant holds of one scope share theirs. */
 export function permitsOut(occupants: readonly Occupant[]): number {
   const byScope = new Map<string, number>();
   let out = 0;
@@ -58,10 +58,10 @@ export function permitsOut(occupants: readonly Occupant[]): number {
   return out;
 }
 
-/** What an acquire finds that is not its own scope's. */
+/** The result of comparing an acquire with the present occupants, outside its own scope. */
 export type Verdict = "free" | "joins" | "held" | "other-limit";
 
-/** Whether `wanted` may hold beside `others`. */
+/** Returns the verdict on `wanted` beside `others`. */
 export function verdictOf(
   record: LockRecord,
   others: readonly Occupant[],
@@ -76,14 +76,14 @@ export function verdictOf(
   return mode === "exclusive" && permitsOut(others) + wanted.permits <= record.limit ? "joins" : "held";
 }
 
-/** Whether a reader that still holds waits to become the writer: later readers would keep it waiting. */
+/** True if a reader that still holds waits to become the writer. New readers would delay it. */
 export function isUpgrading(record: LockRecord, reading: ClockReading): boolean {
   const { upgrading } = record;
   const hold = upgrading && holdOf(record, upgrading.leaseId);
   return hold !== undefined && !isReclaimable(hold, reading) && upgrading !== undefined && upgrading.untilMs > reading.earliestMs;
 }
 
-/** Whether a grant of this mode and limit has the key to itself: then its token is what all others compare. */
+/** True if a grant of this mode and limit excludes all others. Its token then becomes the fence floor. */
 export function isAlone({ mode, limit }: { readonly mode: Mode; readonly limit: number }): boolean {
   return mode === "exclusive" && limit === 1;
 }

@@ -1,6 +1,6 @@
 /**
- * Granting: what every way of becoming a holder has in common. An id that may become a lease, the same id
- * asking again, leases that ran out and are taken over, and the new hold with a token above every earlier one.
+ * Granting: the steps that every grant shares. They check a new id, check a repeated id, take over expired leases, and
+ * make a hold with a token above every earlier one.
  */
 import type { Acquire, LeaseEvent } from "../commands.js";
 import { endLease, endingOf, lowWatermarkMs } from "./tombstones.js";
@@ -14,7 +14,7 @@ import type { ClockReading } from "../time.js";
 import { isLive, isReclaimable } from "./expiry.js";
 import { freeInMs, holdersOf, withinBytes } from "./views.js";
 
-/** Why `leaseId` can't become a new lease of this key, if it can't. Also asked of a transfer's new id. */
+/** Refuses a `leaseId` that can't become a new lease of this key. Also used for the new id of a transfer. */
 export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Refusal | undefined {
   if (endingOf(record, leaseId)) return leaseOver(record);
   const timeMs = leaseIdTimeMs(leaseId);
@@ -31,7 +31,7 @@ function leaseOver(record: LockRecord): Refusal {
   return refuse("lease-over", record.floor === "" ? {} : { leaseIdAboveMs: lowWatermarkMs(record) });
 }
 
-/** Why the same id can't have its lease told once more, if it can't: another's, over, or asked for with other parameters. */
+/** Refuses a repeated id whose lease belongs to another principal, is over, or has other parameters. */
 export function refuseReplay(
   record: LockRecord,
   hold: Hold,
@@ -46,7 +46,7 @@ export function refuseReplay(
   return undefined;
 }
 
-/** The refusal of who comes while others keep the key, with who they are and when the first of them may be gone. */
+/** Refuses a request while others hold the key, with the holders and the time until the first of them may be gone. */
 export function refuseLocked(record: LockRecord, reading: ClockReading, detail?: string): Refusal {
   const all = holdersOf(record, reading);
   const holders = withinBytes(all, LIMITS.holdersBytes);
@@ -59,7 +59,7 @@ export function refuseLocked(record: LockRecord, reading: ClockReading, detail?:
   });
 }
 
-/** The key without the leases that ran out, margin included: each is remembered as taken. */
+/** Removes the leases whose expiry and margin have passed, and leaves a tombstone of each. */
 export function takeOver(record: LockRecord, reading: ClockReading): { rest: LockRecord; ended: readonly LeaseEvent[] } {
   const ended: LeaseEvent[] = [];
   let rest = record;
@@ -71,18 +71,18 @@ export function takeOver(record: LockRecord, reading: ClockReading): { rest: Loc
   return { rest, ended };
 }
 
-/** What the log says of a hold's end. */
+/** Returns the log event of a hold's end. */
 export function endedEvent(leaseId: LeaseId, hold: Hold, reason: NonNullable<LeaseEvent["reason"]>, reading: ClockReading): LeaseEvent {
   const { owner, principal, fencingToken, grantedAtMs } = hold;
   return { event: "ended", leaseId, owner, principal, fencingToken, heldMs: Math.max(0, reading.latestMs - grantedAtMs), reason };
 }
 
-/** A grant's token: above every earlier one, and above every one that was collected with its item. */
+/** Returns a grant's token: above every earlier one, and above every one that was collected with its item. */
 export function nextToken(record: LockRecord, reading: ClockReading): number {
   return Math.max(record.fencingToken + 1, reading.latestMs);
 }
 
-/** The hold that `command` is granted now. */
+/** Returns the hold that `command` gets now. */
 export function newHold(
   record: LockRecord,
   command: Pick<Acquire, "principal" | "owner" | "leaseMs" | "requestHash" | "meta"> & Partial<Pick<Acquire, "mode" | "permits" | "scope">>,

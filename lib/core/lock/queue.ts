@@ -1,17 +1,18 @@
 /**
- * The queue of a key. It stands in the record; whoever writes moves it on, and nobody else has to.
+ * The queue of a key. It is part of the record, and writes of the record advance it. No background process does.
  *
  *   queued ──▶ waiting ──▶ offered ──▶ granted        by the waiter's own claim, with the token of that moment
  *      ▲          │            │
- *      └── asks again          └── lapsed: withdrawn, without a margin, since nobody believed
- *                 └── not heard of: skipped
+ *      └── polls again         └── lapsed: withdrawn without a margin, since no client treats an offer as held
+ *                 └── not seen in time: skipped
  *
- * Waiters that were not heard of in time go all at once: when a new one arrives, and when the first of the queue is
- * one of them, whoever writes then. While the first lives, writes that touch only the ends of the queue stay blind.
+ * Waiters that were not seen in time are removed together: by the write that adds a new waiter, and by any write while
+ * the first in the queue is one of them. While the first is alive, writes that touch only the ends of the queue need no
+ * read.
  *
- * A waiter visits at the latest every `pollMaxMs`, which an offer outlasts. Visits only read; a write says
- * that it is still there, once half of its time has passed, or while another's offer stands unclaimed: by
- * the time that one lapses all who live were heard of since, and the dead go with it in one write.
+ * A waiter polls at the latest every `pollMaxMs`, which is shorter than an offer's life. Polls only read. A waiter
+ * writes a keep-alive when half of its time has passed, or while another waiter's offer is unclaimed. So every live
+ * waiter is seen before this offer lapses, and the write that withdraws it also removes the dead waiters.
  */
 import type { Acquire, LeaseEvent, Waiting } from "../commands.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
@@ -24,17 +25,17 @@ import { waitersBytes } from "../record-bytes.js";
 import type { LockRecord, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
 
-/** The offer to `leaseId`, if it is its turn. */
+/** Returns the offer to `leaseId`, if there is one. */
 export function offerOf({ offers }: LockRecord, leaseId: LeaseId): Offer | undefined {
   return offers.find((offer) => offer.leaseId === leaseId);
 }
 
-/** The place of `leaseId` in the queue, from 0; -1 without one. */
+/** Returns the place of `leaseId` in the queue, from 0; -1 if it is not in it. */
 export function placeOf({ waiters }: LockRecord, leaseId: LeaseId): number {
   return waiters.findIndex((waiter) => waiter.leaseId === leaseId);
 }
 
-/** The waiter that an acquire makes, wherever it will stand. */
+/** Makes the queue entry of an acquire, whatever its place. */
 export function waiterFor(command: Acquire, { latestMs }: ClockReading): Waiter {
   const { leaseId, principal, owner, mode, permits, requestHash, priority } = command;
   const ttlMs = DEFAULTS.waiterTtlMs;
@@ -51,30 +52,30 @@ export function waiterFor(command: Acquire, { latestMs }: ClockReading): Waiter 
   };
 }
 
-/** The waiter, heard of now: the farther back it stands, the longer it need not be heard of again. */
+/** Returns the waiter as seen now. The further back it is, the longer it may go unseen. */
 export function touched(waiter: Waiter, place: number, { latestMs }: ClockReading): Waiter {
   const ttlMs = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * place;
   return { ...waiter, ttlMs, aliveUntilMs: latestMs + ttlMs };
 }
 
-/** The order of offers, which tells nothing: a table keeps none. */
+/** Compares offers for sorting. The order has no meaning: the table stores offers in an unordered map. */
 export function inOrder(a: Offer, b: Offer): number {
   return a.offeredAtMs - b.offeredAtMs || (a.leaseId < b.leaseId ? -1 : 1);
 }
 
-/** `waiters` with this one behind all of its priority. */
+/** Returns `waiters` with this one behind all of the same or a higher priority. */
 export function withWaiter(waiters: readonly Waiter[], waiter: Waiter): readonly Waiter[] {
   const behind = waiters.findIndex(({ priority }) => priority < waiter.priority);
   const place = behind < 0 ? waiters.length : behind;
   return [...waiters.slice(0, place), waiter, ...waiters.slice(place)];
 }
 
-/** Whether these are more than may wait, by count or by size. */
+/** True if there are more waiters than may queue, by number or by size. */
 export function isOverfull(waiters: readonly Waiter[]): boolean {
   return waiters.length > LIMITS.waitersMax || waitersBytes(waiters) > LIMITS.queueBytes;
 }
 
-/** The queue without those that were not heard of in time. */
+/** Removes the waiters that were not seen in time. */
 function withoutDead(record: LockRecord, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
   const waiters = record.waiters.filter((waiter) => isWaiting(waiter, reading));
   if (waiters.length === record.waiters.length) return { record, events: [] };
@@ -82,7 +83,7 @@ function withoutDead(record: LockRecord, reading: ClockReading): Pick<AdvancedQu
   return { record: { ...record, waiters }, events: dead.map(skippedEvent) };
 }
 
-/** Whether the first of the queue was not heard of in time: then a write that has no other business with the queue moves it on. */
+/** True if the first in the queue was not seen in time. Then writes that otherwise ignore the queue advance it. */
 export function isHeadDead({ waiters: [first] }: LockRecord, reading: ClockReading): boolean {
   return first !== undefined && !isWaiting(first, reading);
 }
@@ -91,7 +92,7 @@ function skippedEvent({ leaseId, owner }: Offer | Waiter): LeaseEvent {
   return { event: "skipped", leaseId, owner, principal: "" };
 }
 
-/** Whether these have the same waiters, each heard of at the same time. */
+/** True if both queues have the same waiters, each last seen at the same time. */
 export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean {
   return (
     waiters === other.waiters ||
@@ -103,30 +104,30 @@ export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean
   );
 }
 
-/** The key after its queue moved on. */
+/** A key's record after its queue was advanced. */
 export interface AdvancedQueue {
   readonly record: LockRecord;
-  /** Whether it is the asking waiter's turn: it is out of the queue, and fits beside those who hold. */
+  /** True if the polling waiter's turn has come: it is out of the queue, and compatible with the holders. */
   readonly isUp: boolean;
-  /** Whether any lease was taken over, offer made or withdrawn, or waiter skipped. */
+  /** True if a lease was taken over, an offer made or withdrawn, or a waiter skipped. */
   readonly moved: boolean;
   readonly events: readonly LeaseEvent[];
 }
 
 /**
- * What time has brought about, and what is the next one's turn:
+ * Advances the queue:
  *
- *  1. leases that ran out, margin included, are taken over, and dead waiters go;
- *  2. lapsed offers are withdrawn, and with them every waiter, ahead of who notices, not heard of since they were made;
- *  3. while the first in the queue fits beside those who hold or were offered the key, it is offered it;
- *     a waiter whose time has passed is skipped; who asks itself needs no offer.
+ *  1. takes over expired leases whose margin has passed, and removes dead waiters;
+ *  2. withdraws lapsed offers, and removes every waiter ahead of the caller that was not seen since they were made;
+ *  3. offers the key to the first in the queue while it is compatible with the holders and the offers. Skips a waiter
+ *     that was not seen in time. The caller itself needs no offer.
  *
- * @param asking its leaseId, where one of the queue asks
- * @param isNew whether it came only now
+ * @param asking the leaseId of the caller, if it is in the queue
+ * @param isNew true if the caller was just added to the queue
  */
 export function advanceQueue(before: LockRecord, reading: ClockReading, asking?: LeaseId, isNew = false): AdvancedQueue {
   const taken = takeOver(before, reading);
-  // Of all that poll and see dead waiters ahead, only the first living one writes: the others would race it.
+  // Of all waiters that poll behind dead ones, only the first live one writes: the others would lose the race to it.
   const isFirst = asking === undefined || before.waiters.find((waiter) => isWaiting(waiter, reading))?.leaseId === asking;
   const drops = isNew || (isFirst && isHeadDead(before, reading));
   const { record: rest, events: gone } = drops ? withoutDead(taken.rest, reading) : { record: taken.rest, events: [] };
@@ -160,12 +161,12 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
   return { record: { ...rest, offers: offers.sort(inOrder), waiters }, isUp, moved: isUp || events.length > 0, events };
 }
 
-/** Whether there is anything left for anybody. */
+/** True if the key has room for any further lease. */
 function hasRoom({ limit }: LockRecord, occupants: readonly Occupant[]): boolean {
   return occupants.length < LIMITS.leasesMax && (occupants[0]?.mode === "shared" || permitsOut(occupants) < limit);
 }
 
-/** The key after somebody went: the queue moves on, if there is one. Clocks that disagree leave it to the next waiter's poll. */
+/** Advances the queue after a lease ended, if there is one. Skewed clocks leave that to the next waiter's poll. */
 export function advanceIfQueued(record: LockRecord, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
   return record.waiters.length === 0 || isSkewed(reading) ? { record, events: [] } : advanceQueue(record, reading);
 }
@@ -175,18 +176,18 @@ function fitsBeside(record: LockRecord, occupants: readonly Occupant[], { mode, 
   return verdict === "free" || verdict === "joins";
 }
 
-/** When this waiter was heard of last. */
+/** Returns the time at which this waiter was last seen. */
 function lastSeenMs({ aliveUntilMs, ttlMs }: Waiter): number {
   return aliveUntilMs - ttlMs;
 }
 
-/** Whether a waiter has to say that it is still there: its time is half over, or another leaves an offer unclaimed. */
+/** True if a waiter has to send a keep-alive: half of its time is over, or another waiter leaves an offer unclaimed. */
 export function needsKeepAlive({ offers }: LockRecord, waiter: Waiter, { latestMs }: ClockReading): boolean {
   if (waiter.aliveUntilMs - waiter.ttlMs / 2 <= latestMs) return true;
   return offers.some(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs && offeredAtMs + LIMITS.keepAliveAfterMs <= latestMs);
 }
 
-/** What a waiter is told: its place, and when to come again. */
+/** Returns a waiter's place, and the time of its next poll. */
 export function waitingView(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Waiting {
   const { offers, waiters } = record;
   const place = placeOf(record, leaseId);

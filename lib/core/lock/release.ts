@@ -1,10 +1,9 @@
 /**
- * Release, and cancel of an acquire whose outcome is unknown: always safe to repeat, and truthful
- * about how long the hold lasted (S6). An id that never held is remembered, so that a late duplicate
- * of its acquire is refused (S7).
+ * Release, and cancel of an acquire whose outcome is unknown: always safe to repeat, and truthful about how long the
+ * hold lasted (S6). An id that never held gets a tombstone, so that a late duplicate of its acquire is refused (S7).
  *
- * A release is decided even by clocks that disagree beyond the guard. Then the queue is left as it is, no time
- * that the later clock alone says is written, and what is said of the hold is true by both clocks, or `unknown`.
+ * A release is decided even if the clocks disagree beyond the guard. Then the queue stays unchanged, no time is written
+ * that only the latest clock shows, and the answer about the hold is either true by both clocks or `unknown`.
  */
 import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "../change.js";
@@ -29,7 +28,7 @@ const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
   unknown: "unknown",
 };
 
-/** Decides a release or cancel: always an end, and how it came. */
+/** Decides a release or cancel: the lease is always over afterwards, and the answer says how it ended. */
 export function release(record: LockRecord | undefined, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const { leaseId, principal } = command;
   const before = record ?? EMPTY_RECORD;
@@ -38,7 +37,7 @@ export function release(record: LockRecord | undefined, command: Release, readin
   if (hold) {
     if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
     const ending = endingNow(hold, reading);
-    // Its token stays known, so that the break may be repeated.
+    // The tombstone keeps the token of a broken hold, so that the break may be repeated.
     const ended = endLease(before, leaseId, ending, reading, hold.broken && { fencingToken: hold.fencingToken });
     const now = advanceIfQueued(ended, reading);
     const { run, ...rest } = now.record;
@@ -51,11 +50,11 @@ export function release(record: LockRecord | undefined, command: Release, readin
 
   const known = endingOf(before, leaseId);
   if (known) return { answer: { ok: true, state: STATE_OF[known] }, events: repeatedEnd(leaseId, principal, known) };
-  // Too old to be granted any more, so there is nothing to keep out: it ended and was collected.
+  // The id is too old for a grant, so it needs no tombstone. It ended and was collected.
   if (isLongOver(leaseId, reading)) return { answer: { ok: true, state: "unknown" }, events: [] };
-  // Nor is there if it was made an hour from now; remembered, it would lift the floor out of everybody's reach.
+  // An id made an hour ahead can't be granted either. Its tombstone would lift the low watermark out of reach for new ids.
   if (isBeyondReach(leaseId, reading)) return { answer: { ok: true, state: "never" }, events: [] };
-  // By the later clock alone it is too old: then it may have held.
+  // The id is too old by the latest clock alone, so it may have held.
   const ending = isSkewed(reading) && isLongOver(leaseId, { ...reading, earliestMs: reading.latestMs }) ? "unknown" : "cancelled";
   const cancelled = cancelLease(before, leaseId, ending, reading);
   const answer = { ok: true, state: STATE_OF[ending] } as const;
@@ -64,20 +63,23 @@ export function release(record: LockRecord | undefined, command: Release, readin
   return { answer, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: ending }] };
 }
 
-/** The time that a release is written with: of clocks that disagree, the earlier, or the leaseId's own where that lies between them. */
+/**
+ * Returns the clock interval that a release is written with. If the clocks disagree, it is the earliest time, or the
+ * leaseId's own time if that lies inside the interval.
+ */
 function datedBy(leaseId: LeaseId, reading: ClockReading): ClockReading {
   if (!isSkewed(reading)) return reading;
   const { earliestMs, latestMs } = reading;
   return { earliestMs, latestMs: Math.max(earliestMs, Math.min(latestMs, leaseIdTimeMs(leaseId))) };
 }
 
-/** How a hold ends that is released now. */
+/** Returns how a hold ends that is released now. */
 function endingNow(hold: Hold, reading: ClockReading): Ending {
   if (!isLive(hold, reading)) return hold.broken === "forced" ? "broken" : "expired";
   return isSkewed(reading) && hold.expiresAtMs <= reading.latestMs ? "unknown" : "released";
 }
 
-/** Out of the queue, or no use for an offer: the next one's turn, if it was this one's. */
+/** Removes a waiter or an offer, and advances the queue. */
 function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const { leaseId, principal } = command;
   if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
@@ -94,15 +96,15 @@ function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, rea
 }
 
 /**
- * The run after an attempt that is given up without an outcome: as if it had not been started. That is what
- * its own lease says of it, also when it says so late.
+ * Returns the run after an attempt was abandoned without an outcome, as if it had not been started. A late release by
+ * its own lease has the same effect.
  */
 function givenUp({ attempt, takeover, ...run }: Run): Run | undefined {
   if (attempt === 1) return undefined;
   return { ...run, attempt: attempt - 1, takeover: false, state: takeover ? "interrupted" : "retry" };
 }
 
-/** Told once more, for a log that missed it: the answer to the write that ended it may have been lost. */
+/** Returns the event again for a repeated request, since the response to the write that ended the lease may have been lost. */
 function repeatedEnd(leaseId: LeaseId, principal: string, ending: Ending | "forgotten"): readonly LeaseEvent[] {
   return ending === "forgotten" ? [] : [{ event: "ended", leaseId, owner: "", principal, reason: ending, repeated: true }];
 }

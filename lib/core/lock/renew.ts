@@ -1,4 +1,4 @@
-/** Renew: a living lease is extended, never shortened (S5); one that ended stays ended (S7). */
+/** Renew: a live lease is extended, never shortened (S5); an ended one stays ended (S7). */
 import { change, ttlAtSec } from "../change.js";
 import type { Decision, Renew } from "../commands.js";
 import { holdOf } from "./tombstones.js";
@@ -10,7 +10,7 @@ import type { ClockReading } from "../time.js";
 import { isLive } from "./expiry.js";
 import { leaseLost, leaseView } from "./views.js";
 
-/** Decides a renewal: extended, or why the lease is over. */
+/** Decides a renewal: extended, or the reason why the lease is over. */
 export function renew(record: LockRecord | undefined, command: Renew, reading: ClockReading, policy: LockPolicy): Decision<Renew> {
   const { key, leaseId, principal, meta, checkpoint } = command;
   const hold = record && holdOf(record, leaseId);
@@ -38,14 +38,14 @@ export function renew(record: LockRecord | undefined, command: Renew, reading: C
   return { answer: { ok: true, how: "renewed", lease, ...(outlived && { outlived }) }, next, events: now.events };
 }
 
-/** The run with the checkpoint that is saved, or with the one that it has, whose item is kept for longer. */
+/** Returns the run with the request's checkpoint, or with the stored one after its own item was kept for longer. */
 function checkpointed(run: Run, { checkpoint, prolonged }: Renew): Run {
   const { checkpoint: saved } = run;
   if (checkpoint && (!saved || isLater(saved, checkpoint))) return { ...run, checkpoint };
   return saved && prolonged ? { ...run, checkpoint: withProlonged(saved, prolonged) } : run;
 }
 
-/** The times of a renewal. A length that would end sooner than the lease does changes nothing. */
+/** Returns the times of a renewal. A length that would end before the present expiry changes nothing. */
 function extension(
   hold: Hold,
   leaseMs: number,

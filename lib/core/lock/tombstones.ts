@@ -1,11 +1,13 @@
 /**
- * How leases end, and what is remembered of them (S7). The latest to end stay in a ring with how they
- * ended; an id that leaves the ring raises the floor, and no new lease is granted at or below it. The
- * ring alone resurrects: a duplicate later than eight ends would be granted as new.
+ * Tombstones: ended leases stay in the record with how they ended (S7), the latest first. An id that drops out raises
+ * the low watermark, and no new lease is granted at or below it. Tombstones alone are not enough: a duplicate that
+ * arrives after eight further ends would be granted as new.
  *
- * The floor never stands so far ahead that no new id fits above it: an id that is ahead of the clock stays in the
- * ring until its time has come. Cancelled ids can be any distance ahead, and anybody may cancel: at most four of
- * them are kept, and of more the furthest ahead is forgotten, since only a request that is as late could still use it.
+ * The low watermark never rises so far ahead that no new id fits above it: an id ahead of the clock keeps its tombstone
+ * until its time has come. Cancelled ids can be any distance ahead, and any caller may cancel. So the record keeps at
+ * most four of them. If there are more, it drops the furthest ahead, since only a request that is as late could still
+ * use it.
+ * By a clock that is behind, honest ids are ahead too. If the other clock says so, the first of them to end is dropped.
  */
 import type { LeaseId } from "../lease-id.js";
 import { leaseIdTimeMs } from "../lease-id.js";
@@ -14,7 +16,7 @@ import { LIMITS } from "../limits.js";
 import type { Tombstone, Ending, Hold, LockRecord } from "../record.js";
 import type { ClockReading } from "../time.js";
 
-/** The record as it is before anything happened to its key. */
+/** The record of a key before its first use. */
 export const EMPTY_RECORD: LockRecord = {
   version: 0,
   fencingToken: 0,
@@ -28,24 +30,24 @@ export const EMPTY_RECORD: LockRecord = {
   ttlAtSec: 0,
 };
 
-/** How `leaseId` ended; `forgotten` when all that is known is that it is at or below the floor. */
+/** Returns how `leaseId` ended; `forgotten` if the record shows only that it is at or below the low watermark. */
 export function endingOf(record: LockRecord, leaseId: LeaseId): Ending | "forgotten" | undefined {
   const ended = record.ended.find((entry) => entry.leaseId === leaseId);
   if (ended) return ended.ending;
   return leaseId <= record.floor ? "forgotten" : undefined;
 }
 
-/** The time that a new id must be above; 0 while there is no floor. */
+/** Returns the time that a new id must be above, in epoch ms; 0 without a low watermark. */
 export function lowWatermarkMs({ floor }: LockRecord): number {
   return floor === "" ? 0 : leaseIdTimeMs(floor);
 }
 
-/** The hold called `leaseId`, if the record has it: living or run out, but taken by nobody yet. */
+/** Returns the hold of `leaseId`, if the record has it: live, or expired but not taken over yet. */
 export function holdOf(record: LockRecord, leaseId: LeaseId): Hold | undefined {
   return Object.hasOwn(record.holds, leaseId) ? record.holds[leaseId] : undefined;
 }
 
-/** `record` without the hold called `leaseId`, which from now on never holds again. `known` is what a repeat is recognised by. */
+/** Ends the hold of `leaseId`, which never holds again. `known` identifies a repeat of the request that ended it. */
 export function endLease(
   record: LockRecord,
   leaseId: LeaseId,
@@ -57,23 +59,39 @@ export function endLease(
   return { ...record, holds, ...keepTombstones([{ leaseId, ending, ...known }, ...record.ended], record.floor, reading) };
 }
 
-/** `record` with `leaseId` as one that never holds, whatever arrives late; unchanged where it is the furthest ahead of too many. */
+/**
+ * Adds a tombstone for a `leaseId` that never held, so that a late acquire is refused. Leaves the record unchanged if
+ * the id is the furthest ahead of too many cancelled ones.
+ */
 export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord {
   const all: readonly Tombstone[] = [{ leaseId, ending }, ...record.ended];
-  const ahead = all.filter((entry) => entry.ending === "cancelled" && !mayRaiseLowWatermark(entry.leaseId, reading));
+  const ahead = all.filter((entry) => mayBeMadeUp(entry) && !mayRaiseLowWatermark(entry.leaseId, reading));
   if (ahead.length <= LIMITS.tombstonesAheadMax) return { ...record, ...keepTombstones(all, record.floor, reading) };
-  const furthest = highestOf(ahead);
-  return furthest.leaseId === leaseId ? record : { ...record, ended: all.filter((entry) => entry !== furthest) };
+  const leaving = firstForgotten(ahead, reading);
+  return leaving.leaseId === leaseId ? record : { ...record, ended: all.filter((entry) => entry !== leaving) };
 }
 
-/** What stays in the ring of these, the latest first, and the floor after it. */
+/** True if the id may never have held. Then its time may be any. */
+function mayBeMadeUp({ ending }: Tombstone): boolean {
+  return ending === "cancelled" || ending === "unknown";
+}
+
+/** The tombstone to drop of too many that are ahead by the earliest clock: the furthest that is ahead by both clocks, else the first to end. */
+function firstForgotten(ahead: readonly Tombstone[], { latestMs }: ClockReading): Tombstone {
+  const byBoth = ahead.filter(({ leaseId }) => !mayRaiseLowWatermark(leaseId, { earliestMs: latestMs, latestMs }));
+  const first = ahead.at(-1);
+  return byBoth.length === 0 && first ? first : highestOf(byBoth);
+}
+
+/** Drops one tombstone if there are too many, and returns the rest with the low watermark after it. */
 function keepTombstones(all: readonly Tombstone[], floor: LeaseId, reading: ClockReading): Pick<LockRecord, "ended" | "floor"> {
   if (all.length <= LIMITS.tombstonesMax) return { ended: all, floor };
   const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
-  // All of them ahead, as to a function whose clock is behind: more cancelled ids than are kept are no floor's to follow.
-  const cancelled = all.filter(({ ending }) => ending === "cancelled");
-  const isForgotten = !oldest && cancelled.length > LIMITS.tombstonesAheadMax;
-  const leaving = oldest ?? (isForgotten ? highestOf(cancelled) : lowestOf(all));
+  // No tombstone may raise the watermark, as for a function whose clock is behind. Ids beyond the limit of which nobody
+  // knows that they held are dropped without raising it.
+  const madeUp = all.filter(mayBeMadeUp);
+  const isForgotten = !oldest && madeUp.length > LIMITS.tombstonesAheadMax;
+  const leaving = oldest ?? (isForgotten ? firstForgotten(madeUp, reading) : lowestOf(all));
   const raised = isForgotten || leaving.leaseId <= floor ? floor : leaving.leaseId;
   return { ended: all.filter((entry) => entry !== leaving), floor: raised };
 }

@@ -11,7 +11,7 @@ import type { ClockReading } from "../time.js";
 import { isLive } from "./expiry.js";
 import { leaseLost, leaseView } from "./views.js";
 
-/** Decides a hand-over: the new lease, with a new token. */
+/** Decides a transfer: the new lease with a new token, or a refusal. */
 export function transfer(record: LockRecord | undefined, command: Transfer, reading: ClockReading, policy: LockPolicy): Decision<Transfer> {
   const { key, leaseId, principal, toLeaseId } = command;
   const hold = record && holdOf(record, leaseId);
@@ -54,7 +54,7 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
   };
 }
 
-/** The same transfer sent again: the same lease, the same token, while it lives; told once more, for a log that missed it. */
+/** Replays a repeated transfer while its new lease lives: the same lease and token. Logged again, in case the log missed it. */
 function repeated(
   record: LockRecord | undefined,
   { key, leaseId, toLeaseId, principal }: Transfer,

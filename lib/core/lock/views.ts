@@ -1,6 +1,6 @@
 /**
- * What may be said about a record: to a lease's holder, to those who wait for it, and to anyone who
- * looks. Refusals and inspections never carry a leaseId, a principal or the raw record.
+ * Views of a record: for the holder of a lease, for waiters, and for any caller of the namespace. Refusals and
+ * inspections never contain a leaseId, a principal or the raw record.
  */
 import { digestOf } from "../canonical.js";
 import type { LeaseView } from "../commands.js";
@@ -18,7 +18,7 @@ import type { ClockReading } from "../time.js";
 
 const encoder = new TextEncoder();
 
-/** The lease as its holder sees it. With the later clock: believing for too short is the safe error. */
+/** Returns the lease as its holder sees it. By the latest clock: a holder that stops too early is the safe error. */
 export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: LockRecord, reading: ClockReading): LeaseView {
   return {
     key,
@@ -49,7 +49,7 @@ function holderView(hold: Hold, reading: ClockReading): HolderView {
   };
 }
 
-/** Those who keep others out now, the oldest grant first. */
+/** Returns the holders that exclude others now, the oldest grant first. */
 export function holdersOf(record: LockRecord, reading: ClockReading): readonly HolderView[] {
   return Object.values(record.holds)
     .filter((hold) => !isReclaimable(hold, reading))
@@ -57,26 +57,26 @@ export function holdersOf(record: LockRecord, reading: ClockReading): readonly H
     .map((hold) => holderView(hold, reading));
 }
 
-/** The first of `views`, as many as take at most `maxBytes` as JSON; never none of some. */
+/** Returns the first of `views` that take at most `maxBytes` as JSON together; always at least one. */
 export function withinBytes<T>(views: readonly T[], maxBytes: number): readonly T[] {
   let bytes = 0;
   const end = views.findIndex((view) => (bytes += encoder.encode(JSON.stringify(view)).length) > maxBytes);
   return end < 0 ? views : views.slice(0, Math.max(1, end));
 }
 
-/** How long until the first of the present holds may be taken over or offers withdrawn, if nobody does anything. */
+/** Returns the time in ms until the first hold may be taken over or the first offer lapses, if no request comes before. */
 export function freeInMs({ holds, offers, waiters }: LockRecord, { earliestMs }: ClockReading): number {
   const times = [
     ...Object.values(holds).map(({ expiresAtMs, marginMs }) => expiresAtMs + marginMs),
     ...offers.map(({ offeredAtMs }) => offeredAtMs + DEFAULTS.offerWindowMs),
   ];
-  // Who waits for a key that nobody has will not do so for ever.
+  // Only a waiter is left. It keeps the key from others no longer than it is alive.
   const [first] = waiters;
   if (times.length === 0 && first) times.push(first.aliveUntilMs);
   return Math.max(0, Math.min(...times) - earliestMs);
 }
 
-/** The refusal for a lease that is not held any more, and why as far as it is known. */
+/** Refuses a lease that is no longer held, with the reason as far as it is known. */
 export function leaseLost(record: LockRecord | undefined, leaseId: LeaseId, reading: ClockReading): Refusal {
   const reason = lostReason(record, leaseId, reading);
   return refuse("lease-lost", { reason, detail: LOST[reason] });
@@ -94,9 +94,9 @@ const LOST: Readonly<Record<LostReason, string>> = {
 function lostReason(record: LockRecord | undefined, leaseId: LeaseId, reading: ClockReading): LostReason {
   const ending = record && endingOf(record, leaseId);
   if (ending === "cancelled") return "never";
-  // Eight leases of the key have ended since; whatever this one did, others were there after it.
+  // Eight leases of the key have ended since. Whatever happened to this one, others held the key after it.
   if (ending === "forgotten") return "taken";
-  // A release was asked for; whether it came in time is not known.
+  // A release was requested. It is not known if it came before the expiry.
   if (ending === "unknown") return "released";
   return ending ?? (isLongOver(leaseId, reading) ? "expired" : "never");
 }
@@ -111,19 +111,19 @@ export interface WaiterView {
   readonly waitingMs: number;
 }
 
-/** What anyone in the namespace may know about a key. */
+/** Everything that any caller of the namespace may see of a key. */
 export interface Inspection {
   readonly key: string;
   readonly version: number;
   readonly mode: Mode;
-  /** How many permits may be out at once, of a semaphore that is in use. */
+  /** The number of permits of a semaphore that is in use. */
   readonly limit?: number;
   readonly fencingToken: number;
   readonly holders: readonly HolderView[];
   readonly waiters: readonly WaiterView[];
 }
 
-/** Who holds the key and who waits; a key nobody ever used is free. */
+/** Returns the holders and waiters of the key; a key that was never used is free. */
 export function inspection(key: string, record: LockRecord | undefined, reading: ClockReading): Inspection {
   const holders = record ? holdersOf(record, reading) : [];
   const waiters = record ? waitersOf(record, reading) : [];
@@ -138,7 +138,7 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
   };
 }
 
-/** Those whose turn it is and who have not come yet, then the queue; without those that were not heard of in time. */
+/** Returns the unclaimed offers, then the queue, without waiters that were not seen in time. */
 function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): readonly WaiterView[] {
   const live = [...offers.filter((offer) => !isLapsed(offer, reading)), ...waiters.filter((waiter) => isWaiting(waiter, reading))];
   return live.map(({ leaseId, owner, mode, priority }, index) => ({
@@ -150,28 +150,28 @@ function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): read
   }));
 }
 
-/** An entity tag over who holds and who waits: a heartbeat does not change it. */
+/** Returns an entity tag over holders and waiters. A heartbeat does not change it. */
 export function inspectionTag({ fencingToken, limit, holders, waiters }: Inspection): string {
   const who = holders.map(({ owner, mode, permits, fencingToken: token }) => [owner, mode, permits, token]);
   const next = waiters.map(({ owner, mode, priority }) => [owner, mode, priority]);
   return `"${fencingToken}.${digestOf([limit, who, next]).slice(0, 8)}"`;
 }
 
-/** What anyone in the namespace may know about a run. Values are JSON, and only in a look at one run. */
+/** Everything that any caller of the namespace may see of a run. Only a read of a single run includes the values, as JSON. */
 export interface RunView {
   readonly key: string;
   readonly version: number;
-  /** `interrupted`: its runner's lease ran out; the next start is a takeover. */
+  /** `interrupted`: its lease ran out; the next start is a takeover. */
   readonly state: "running" | "interrupted" | "succeeded" | "failed";
-  /** Of a failed one: the next start runs it again. */
+  /** For a failed run: true if the next start runs it again. */
   readonly retryable?: boolean;
   readonly attempt: number;
   readonly fencingToken: number;
-  /** Of a running one: whose it is, since when, and for how long without a renewal. */
+  /** For a running run: the owner, the time since its start, and the time left without a renewal, in ms. */
   readonly owner?: string;
   readonly heldMs?: number;
   readonly remainingMs?: number;
-  /** Of one that is over: for how long its outcome is still kept. */
+  /** For a finished run: the time for which its outcome is still stored, in ms. */
   readonly keptForMs?: number | "forever";
   readonly checkpoint?: unknown;
   readonly result?: unknown;
@@ -179,7 +179,7 @@ export interface RunView {
   readonly resultOmitted?: true;
 }
 
-/** The run as it stands, without its values; a running one whose lease may be taken over is interrupted. */
+/** Returns the run's present state, without its values. A running run whose lease may be taken over is interrupted. */
 export function runView(key: string, record: LockRecord, run: Run, reading: ClockReading): RunView {
   const [holder] = holdersOf(record, reading);
   const common = { key, version: record.version, attempt: run.attempt, fencingToken: record.fencingToken };
@@ -200,7 +200,7 @@ export function runView(key: string, record: LockRecord, run: Run, reading: Cloc
   };
 }
 
-/** An entity tag over the run's state, attempt and checkpoint: a heartbeat does not change it. */
+/** Returns an entity tag over the run's state, attempt and checkpoint. A heartbeat does not change it. */
 export function runTag({ state, attempt, fencingToken }: RunView, { checkpoint }: Run): string {
   return `"${[state, attempt, fencingToken, ...(checkpoint ? [checkpoint.digest.slice(0, 8)] : [])].join(".")}"`;
 }

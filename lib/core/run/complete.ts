@@ -1,7 +1,7 @@
 /**
- * Conclude: the outcome of a run, recorded only by the lease that still holds it. Past its lease but not
- * taken over, it still does: ownership never changed. A zombie that wakes after a takeover is told so,
- * and what it found is not recorded.
+ * Complete: records the outcome of a run, only for the lease that still holds it. A lease that expired but was not
+ * taken over still holds the run, since ownership never changed. A zombie that wakes after a takeover is refused, and
+ * its result is not recorded.
  */
 import { endedEvent } from "../lock/grant.js";
 import { digestOf } from "../canonical.js";
@@ -15,7 +15,7 @@ import type { ClockReading } from "../time.js";
 import { isLive } from "../lock/expiry.js";
 import { leaseLost } from "../lock/views.js";
 
-/** Decides an outcome: recorded, recorded before, or why not. */
+/** Decides a completion: recorded, replayed or refused. */
 export function complete(record: LockRecord | undefined, command: Complete, reading: ClockReading, policy: LockPolicy): Decision<Complete> {
   const { leaseId, principal, state, payload } = command;
   const hold = record && holdOf(record, leaseId);
@@ -34,7 +34,7 @@ export function complete(record: LockRecord | undefined, command: Complete, read
   return { answer: { ok: true, how: "recorded" }, next, events: [endedEvent(leaseId, hold, ending, reading), recorded] };
 }
 
-/** The run after its attempt ended. A checkpoint is for the next attempt; when it is over, there is none. */
+/** Returns the run after its attempt ended. Its checkpoint stays for a retry only. */
 function completed(run: Run, { leaseId, principal, state, payload, omitted }: Complete, reading: ClockReading): Run {
   const { checkpoint, ...rest } = run;
   const isFinal = state !== "retry";
@@ -49,9 +49,9 @@ function completed(run: Run, { leaseId, principal, state, payload, omitted }: Co
 }
 
 /**
- * What a lease that no longer holds the run is told; nothing changes. The same outcome sent again is
- * recorded, and told once more for a log that missed it; another one is refused, for what others were told
- * must not change; a zombie has lost.
+ * Answers a lease that no longer holds the run; nothing changes. The same outcome sent again is a replay, and is logged
+ * again for a log that missed it. A different outcome is refused, because other callers may have read the first. A
+ * zombie has lost its lease.
  */
 export function completeWithoutHold(record: LockRecord | undefined, command: Complete, reading: ClockReading): Decision<Complete> {
   const { leaseId, principal, state, payload, omitted } = command;
@@ -71,7 +71,7 @@ export function completeWithoutHold(record: LockRecord | undefined, command: Com
   return { answer: { ok: true, how: "replayed" }, events: [{ ...replay, ...attempt }] };
 }
 
-/** By what a lease's outcome is told from any other of its own: who said it, and what. */
+/** Returns the digest that identifies a lease's outcome: its principal and its content. */
 export function outcomeDigest({ principal, state, payload, omitted }: Complete): string {
   return digestOf([principal, state, payload?.digest ?? null, omitted === true]).slice(0, 11);
 }

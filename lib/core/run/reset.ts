@@ -1,4 +1,4 @@
-/** Reset: an operator makes a run that is over, or was given up, start afresh. What happened stays happened. */
+/** Reset: an operator deletes a run that is over or was abandoned, so that the next start begins anew. It undoes no effects. */
 import { endedEvent } from "../lock/grant.js";
 import { change, touchedTtlAtSec } from "../change.js";
 import type { Decision, LeaseEvent, Reset } from "../commands.js";
@@ -9,7 +9,7 @@ import { isRunning } from "./run.js";
 import type { ClockReading } from "../time.js";
 import { freeInMs } from "../lock/views.js";
 
-/** Decides a reset: the next start is a first attempt. Not while somebody runs. */
+/** Decides a reset: the next start is a first attempt. Refused while the work runs. */
 export function reset(record: LockRecord | undefined, { key }: Reset, reading: ClockReading, policy: LockPolicy): Decision<Reset> {
   if (!record) return { answer: refuse("not-found", { detail: `Nothing was run under ${key}` }), events: [] };
   if (isRunning(record, reading)) return { answer: refuse("run-in-progress", { retryAfterMs: freeInMs(record, reading) }), events: [] };

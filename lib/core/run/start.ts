@@ -1,14 +1,14 @@
 /**
- * Start: run the work, or be told what came of it. First things first, each line a row of the precedence
- * table in the tests:
+ * Start: runs the work, or returns its outcome. The first rule that matches decides. Each line is a row of the
+ * precedence table in the tests:
  *
- *  1. the id runs already          → the same lease again, the same attempt; or 403, 410, 422 lease-reused
- *  2. the work is over and kept    → its outcome; or 422 fingerprint-mismatch
+ *  1. the id runs already          → the same lease and attempt, replayed; or 403, 410, 422 lease-reused
+ *  2. the work is over and stored  → its outcome; or 422 fingerprint-mismatch
  *  3. the id ended, or its time is out of bounds → 410 lease-over, 422 lease-id-time
- *  4. it is another payload's      → 422 fingerprint-mismatch
- *  5. somebody runs it             → 409 run-in-progress
- *  6. it failed often enough       → 409 attempts-exhausted
- *  7. otherwise                    → you run: the next attempt, a takeover if the last never said how it ended
+ *  4. the fingerprint differs      → 422 fingerprint-mismatch
+ *  5. another lease runs it        → 409 run-in-progress
+ *  6. it was tried too often       → 409 attempts-exhausted
+ *  7. otherwise                    → granted: the next attempt, a takeover if the last one ended without an outcome
  */
 import { newHold, refuseReplay, refuseNewLease, takeOver } from "../lock/grant.js";
 import { change } from "../change.js";
@@ -21,7 +21,7 @@ import { isOver, isRunning, isSameWork, outlivedBy, runOf, startedTtlAtSec } fro
 import type { ClockReading } from "../time.js";
 import { freeInMs, leaseView } from "../lock/views.js";
 
-/** Decides a start: you run, what came of it, or why neither. */
+/** Decides a start: granted, the recorded outcome, or a refusal. */
 export function start(record: LockRecord | undefined, command: Start, reading: ClockReading, policy: LockPolicy): Decision<Start> {
   const { leaseId } = command;
   const before = record ?? EMPTY_RECORD;
@@ -49,7 +49,7 @@ export function start(record: LockRecord | undefined, command: Start, reading: C
   return { answer: running("granted", next, hold, started, command, reading), next, events: [...ended, granted] };
 }
 
-/** The attempt after `run`: what it was about and what it saved go on. */
+/** Returns the attempt after `run`, with its fingerprint and its checkpoint. */
 export function nextAttempt(run: Run | undefined, tookOver: boolean, { fingerprint, keepResultMs }: Start): Run {
   return {
     state: "running",
@@ -59,17 +59,17 @@ export function nextAttempt(run: Run | undefined, tookOver: boolean, { fingerpri
     keepResultMs,
     ...(run?.unknown && { unknown: run.unknown }),
     ...(run?.checkpoint && { checkpoint: uncounted(run.checkpoint) }),
-    // Sent again, it must be known: it was recorded.
+    // The lease that recorded it may send its outcome again, which must be recognised.
     ...(run?.outcome && { outcome: run.outcome }),
   };
 }
 
-/** A checkpoint as the next lease finds it, which counts its own from the beginning. */
+/** Removes the number of a checkpoint: the next lease numbers its own from the beginning. */
 function uncounted({ sequence: _ofAnother, ...checkpoint }: Checkpoint): Checkpoint {
   return checkpoint;
 }
 
-/** Why the work can't be started at this moment, if it can't. */
+/** Refuses a start while the work runs, or after its last attempt. */
 function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: Start, reading: ClockReading): Refusal | undefined {
   if (isRunning(record, reading)) return refuse("run-in-progress", { retryAfterMs: freeInMs(record, reading) });
   if (run && maxAttempts > 0 && run.attempt >= maxAttempts) {
@@ -78,7 +78,7 @@ function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: St
   return undefined;
 }
 
-/** The same id asks again. */
+/** Decides a repeated start. */
 function replay(record: LockRecord, hold: Hold, run: Run, command: Start, reading: ClockReading): Decision<Start> {
   const refusal = refuseReplay(record, hold, command, reading);
   if (refusal) return { answer: refusal, events: [] };

@@ -1,17 +1,36 @@
-/** DynamoDB's wire form of a value. lib-dynamodb leaves it in the item that a refused write brings back. */
-import type { AttributeValue } from "@aws-sdk/client-dynamodb";
+/** DynamoDB's wire form of a value. The AWS SDK does not convert the item that a refused write returns. */
+import type { WireItem, WireValue } from "./calls.js";
 
-/** The plain value of `value`, for the types that an item of ours has. */
-export function plain(value: AttributeValue): unknown {
-  if (value.S !== undefined) return value.S;
-  if (value.N !== undefined) return Number(value.N);
-  if (value.BOOL !== undefined) return value.BOOL;
-  if (value.L) return value.L.map(plain);
-  if (value.M) return plainItem(value.M);
-  return null;
+/** Converts `value` to the plain value that the AWS SDK's document client would make of it, so that it is written back unchanged. */
+export function plain(value: WireValue): unknown {
+  if (value["S"] !== undefined) return value["S"];
+  if (value["N"] !== undefined) return Number(value["N"]);
+  if (value["M"] !== undefined) return plainItem(value["M"] as WireItem);
+  if (value["L"] !== undefined) return (value["L"] as readonly WireValue[]).map(plain);
+  if (value["BOOL"] !== undefined) return value["BOOL"];
+  return value["NULL"] === true ? null : unusual(value);
 }
 
-/** The plain values of an item. */
-export function plainItem(item: Readonly<Record<string, AttributeValue>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plain(value)]));
+/** Converts an item to plain values. */
+export function plainItem(item: WireItem): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(item)) {
+    // An assignment to this name would make it the prototype.
+    if (name === "__proto__")
+      Object.defineProperty(values, name, { value: plain(value), enumerable: true, configurable: true, writable: true });
+    else values[name] = plain(value);
+  }
+  return values;
+}
+
+/** Converts the types that only an item of a newer version may have: sets, and bytes, which the AWS SDK decodes. */
+function unusual({ SS, NS, BS, B }: WireValue): unknown {
+  if (SS !== undefined) return new Set(SS as readonly string[]);
+  if (NS !== undefined) return new Set((NS as readonly string[]).map(Number));
+  if (BS !== undefined) return new Set((BS as readonly (string | Uint8Array)[]).map(bytes));
+  return B === undefined ? null : bytes(B as string | Uint8Array);
+}
+
+function bytes(value: string | Uint8Array): Uint8Array {
+  return typeof value === "string" ? Buffer.from(value, "base64") : value;
 }

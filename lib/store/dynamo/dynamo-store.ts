@@ -1,17 +1,15 @@
 /**
- * Records in DynamoDB: guess, then decide.
+ * Records in DynamoDB: the fast path first, then compare-and-set.
  *
  *  1. send the command's common case as one conditional UpdateItem (fast-path.ts);
- *  2. refused: the item comes back with the refusal, at no charge; the core decides on it (compare-and-set.ts);
- *  3. a decision that changes something is written on condition that the version is the one seen.
+ *  2. refused: the refusal returns the item, at no charge, and the core decides on it (compare-and-set.ts);
+ *  3. write a decision that changes something on condition that the version is the one seen.
  *
- * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads.
- * A write that had succeeded and was sent again, by us or by the AWS SDK, is recognised in the item it
- * brings back. Never a write without a condition, never a delete.
+ * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads. If a write
+ * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
+ * nothing is ever deleted.
  */
-import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
-import type { CancellationReason, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient, GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Command, Decision } from "../../core/commands.js";
 import type { LockRecord } from "../../core/record.js";
 import { isSameQueue } from "../../core/lock/queue.js";
@@ -19,6 +17,10 @@ import { transition } from "../../core/transition.js";
 import { plainItem } from "./attribute-value.js";
 import type { Change, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
+import type { TableCalls, WireItem } from "./calls.js";
+import { cancellationReasons, isConditionFailed } from "./calls.js";
+import type { TransportOption } from "./choose-transport.js";
+import { callsThrough } from "./choose-transport.js";
 import { RecentRecords } from "./recent-records.js";
 import { append, fastPath, touchWaiter, isPlain } from "./fast-path.js";
 import type { Write } from "./predicates.js";
@@ -30,23 +32,35 @@ import { NewerFormat } from "../port.js";
 import { TABLE } from "./table.js";
 import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
 
-/** Tries of one write that met a transaction on the same item; the SDK does not retry these. */
+/** Attempts at one write that met a transaction on the same item; the SDK does not retry these. */
 const CONFLICT_ATTEMPTS = 5;
-/** Items one shard's query looks at, found or filtered out. */
+/** Items that one shard's query reads, before filtering. */
 const QUERY_LIMIT = 100;
 
-/** A store on the table `tableName`. */
+/** Creates a store on the table `tableName`, with the configuration of `client`. */
 export function createDynamoStore({
   client,
+  transport,
+  ...deps
+}: CompareAndSetDeps & {
+  readonly client: DynamoDBClient;
+  readonly transport?: TransportOption | undefined;
+  readonly tableName: string;
+}): LockStore {
+  return createTableStore({ calls: callsThrough(client, transport), ...deps });
+}
+
+/** A store on the table `tableName`, with the operations themselves. */
+export function createTableStore({
+  calls,
   tableName,
   ...deps
-}: CompareAndSetDeps & { readonly client: DynamoDBClient; readonly tableName: string }): LockStore {
-  const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+}: CompareAndSetDeps & { readonly calls: TableCalls; readonly tableName: string }): LockStore {
   const table = { TableName: tableName };
   const recentRecords = new RecentRecords(deps.clock);
   let tenancy: Promise<TableTenancy> | undefined;
 
-  /** One conditional write; a refusal brings the item. */
+  /** Sends one conditional write. A refused write returns the item. */
   async function write(
     address: Address,
     { condition, update, names, values }: Write,
@@ -63,10 +77,10 @@ export function createDynamoStore({
     };
     for (let attempt = 1; ; attempt++) {
       try {
-        const { Attributes } = await documents.send(new UpdateCommand(input));
+        const { Attributes } = await calls.updateItem(input);
         return { written: true, before: recordIn(Attributes) };
       } catch (error) {
-        if (error instanceof ConditionalCheckFailedException) return { written: false, seen: seenBy(error) };
+        if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         if (error instanceof NewerFormat) throw error;
         if (!isTransactionConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
         await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
@@ -74,7 +88,7 @@ export function createDynamoStore({
     }
   }
 
-  /** Several conditional writes as one; undefined if it happened, else the records that refused it, by their place. */
+  /** Sends several conditional writes as one. Returns undefined if they happened, else the records that refused, by index. */
   async function transact(
     writes: readonly (Write & { readonly address: Address })[],
   ): Promise<ReadonlyMap<number, LockRecord | undefined> | undefined> {
@@ -91,7 +105,7 @@ export function createDynamoStore({
     }));
     for (let attempt = 1; ; attempt++) {
       try {
-        await documents.send(new TransactWriteCommand({ TransactItems }));
+        await calls.transactWriteItems({ TransactItems });
         return undefined;
       } catch (error) {
         const reasons = cancellationReasons(error);
@@ -106,7 +120,7 @@ export function createDynamoStore({
     }
   }
 
-  /** Decided writes of the key, which is seen anew by each. */
+  /** Returns the key's writes, which also update its recent record. */
   function writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
     const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
       const result = await written;
@@ -122,29 +136,27 @@ export function createDynamoStore({
 
   async function recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
     try {
-      const { Item } = await documents.send(new GetCommand({ ...table, Key: TENANCY_KEY, ConsistentRead: true }));
+      const { Item } = await calls.getItem({ ...table, Key: TENANCY_KEY, ConsistentRead: true });
       if (Item) return Item[TENANCY] as TableTenancy;
-      await documents.send(
-        new UpdateCommand({
-          ...table,
-          Key: TENANCY_KEY,
-          ConditionExpression: `attribute_not_exists(${TENANCY})`,
-          UpdateExpression: `SET ${TENANCY} = :mine`,
-          ExpressionAttributeValues: { ":mine": mine },
-          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-        }),
-      );
+      await calls.updateItem({
+        ...table,
+        Key: TENANCY_KEY,
+        ConditionExpression: `attribute_not_exists(${TENANCY})`,
+        UpdateExpression: `SET ${TENANCY} = :mine`,
+        ExpressionAttributeValues: { ":mine": mine },
+        ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+      });
       return mine;
     } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
-      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another was first just now.
+      if (!isConditionFailed(error)) throw storeUnavailable(error);
+      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another client recorded it first.
     }
   }
 
   return {
     tenancy(mine) {
       tenancy ??= recordedTenancy(mine).catch((error: unknown) => {
-        tenancy = undefined; // The next request asks again.
+        tenancy = undefined; // The next request tries again.
         throw error;
       });
       return tenancy;
@@ -155,7 +167,7 @@ export function createDynamoStore({
       const recent = recentRecords.of(address);
       const fast = fastPath(address.kind, command, reading, deps.policy, recent);
       if (!fast) {
-        // Only a change may rest on what was seen before: it is written on that version, or not at all.
+        // Only a change may depend on a cached record: it is written only if that version is still current.
         const { record } = recent;
         const seen = record && transition(record, command, reading, deps.policy).next ? record : await this.read(address);
         return compareAndSet(seen, command, clocks, writesTo(address, command, clocks), deps);
@@ -178,9 +190,9 @@ export function createDynamoStore({
         const fast = fastPath(address.kind, command, reading, deps.policy);
         return fast ? [{ address, ...fast }] : [];
       });
-      // Those that refused bring their items: one that stays refused decides, and nobody else need be read.
+      // The response has the items of the parts that refused. If the core refuses one of them too, no other part needs a read.
       const refused = writes.length === parts.length ? await transact(writes) : new Map<number, LockRecord | undefined>();
-      // What was free is decided as if it were new; a set's answer doesn't tell the version, which is another then.
+      // These keys were free and are decided as if they were new. Only the version differs, and a set's answer doesn't include it.
       if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.policy));
       const decided = parts.map(({ command }, index) => {
         const seen = refused.get(index);
@@ -198,7 +210,7 @@ export function createDynamoStore({
 
     async read(address) {
       try {
-        const { Item } = await documents.send(new GetCommand({ ...table, Key: itemKey(address), ConsistentRead: true }));
+        const { Item } = await calls.getItem({ ...table, Key: itemKey(address), ConsistentRead: true });
         const record = Item && fromItem(Item);
         recentRecords.note(address, record);
         return record;
@@ -211,22 +223,22 @@ export function createDynamoStore({
       const input = {
         ...table,
         Key: payloadKey(address, digest),
-        // What is there under this digest is this text. It is only ever kept for longer.
+        // The item of this digest always has this text. Only its TTL changes.
         ConditionExpression: text === undefined ? "#x < :x" : "attribute_not_exists(#x) OR #x < :x",
         UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t",
         ExpressionAttributeNames: { "#x": TABLE.ttlAttribute },
         ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text }) },
       };
       try {
-        await documents.send(new UpdateCommand(input));
+        await calls.updateItem(input);
       } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException)) throw storeUnavailable(error);
+        if (!isConditionFailed(error)) throw storeUnavailable(error);
       }
     },
 
     async readPayload(address, digest) {
       try {
-        const { Item } = await documents.send(new GetCommand({ ...table, Key: payloadKey(address, digest), ConsistentRead: true }));
+        const { Item } = await calls.getItem({ ...table, Key: payloadKey(address, digest), ConsistentRead: true });
         return Item?.["t"] as string | undefined;
       } catch (error) {
         throw storeUnavailable(error);
@@ -243,23 +255,21 @@ export function createDynamoStore({
     },
   };
 
-  /** The held keys of one shard, in order, and how far they are known to be complete. */
+  /** Returns the held keys of one shard, in order, and the key up to which the page is complete. */
   async function queryShard(shard: number, { namespace, kind, prefix, after }: ListQuery): Promise<ListPage> {
     // Every key character is above " " and below DEL, so the two ends need no other bound.
     const from = after >= prefix ? `${after} ` : prefix;
     const to = `${prefix}\u007f`;
-    // A cursor beyond the prefix: nothing is left, and a range that ends before it begins is refused by the table.
+    // The cursor is beyond the prefix, so no key is left. DynamoDB rejects a range that ends before it begins.
     if (from > to) return { items: [] };
-    const { Items = [], LastEvaluatedKey } = await documents.send(
-      new QueryCommand({
-        ...table,
-        KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
-        FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
-        ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
-        ExpressionAttributeValues: { ":p": shardKey(namespace, kind, shard), ":from": from, ":to": to, ":zero": 0 },
-        Limit: QUERY_LIMIT,
-      }),
-    );
+    const { Items = [], LastEvaluatedKey } = await calls.query({
+      ...table,
+      KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
+      FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
+      ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
+      ExpressionAttributeValues: { ":p": shardKey(namespace, kind, shard), ":from": from, ":to": to, ":zero": 0 },
+      Limit: QUERY_LIMIT,
+    });
     const items = Items.map((item: Item) => ({ key: item[TABLE.sortKey] as string, record: fromItem(item) }));
     const next = LastEvaluatedKey?.[TABLE.sortKey] as string | undefined;
     return next === undefined ? { items } : { items, next };
@@ -267,8 +277,9 @@ export function createDynamoStore({
 }
 
 /**
- * The whole record, on condition that nothing changed since it was seen. That a waiter was heard of leaves the
- * version alone and is counted: so a queue is written over the very one that was seen, and one that stays the same is left alone.
+ * Writes the whole record, on condition that nothing changed since it was seen. A keep-alive leaves the version alone,
+ * but is counted. So a changed queue is written only over the queue that was seen, and an unchanged queue is left
+ * alone.
  */
 function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
   const isLeft = seen !== undefined && isSameQueue(next, seen);
@@ -293,8 +304,8 @@ function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
 }
 
 /**
- * The record as it was seen. It writes the version that it asks for, and so needs no right but that to update:
- * a ConditionCheck, at the same price, needs one that the roles don't have.
+ * Asserts that the record is as it was seen. It writes back the version that it checks, so it needs only the right to
+ * update. A ConditionCheck costs the same, and needs a right that the roles don't have.
  */
 function unchanged(seen: LockRecord | undefined): Write {
   return {
@@ -305,22 +316,17 @@ function unchanged(seen: LockRecord | undefined): Write {
   };
 }
 
-/** Why each part of a transaction refused it; none where it was something else. */
-function cancellationReasons(error: unknown): readonly CancellationReason[] {
-  return error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
+/** Converts the refused item, which is in wire form. */
+function seenBy({ Item: item }: { readonly Item?: WireItem }): LockRecord | undefined {
+  return item && recordIn(plainItem(item));
 }
 
-/** lib-dynamodb leaves the refused item in wire form. */
-function seenBy(error: ConditionalCheckFailedException): LockRecord | undefined {
-  return error.Item && recordIn(plainItem(error.Item));
-}
-
-/** Of an item that was not there before, AWS returns nothing and the embedded engine its bare key. */
+/** Returns the record of an item. Without a previous item, AWS returns nothing and the embedded engine returns the bare key. */
 function recordIn(item: Item | undefined): LockRecord | undefined {
   return item?.["v"] === undefined ? undefined : fromItem(item);
 }
 
-/** One ordered page out of one page per shard: only as far as every shard is known. */
+/** Merges one page per shard into one ordered page, up to the first key where a shard's page ends. */
 function mergeShards(shards: readonly ListPage[], max: number): ListPage {
   const horizon = shards.reduce<string | undefined>(
     (lowest, { next }) => (next !== undefined && (lowest === undefined || next < lowest) ? next : lowest),

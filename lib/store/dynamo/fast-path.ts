@@ -1,8 +1,8 @@
 /**
- * Guesses: the common case of a command as one conditional write, sent without looking first. Each is
- * built from named predicates, and each predicate mirrors a rule of the core. When all of them hold,
- * the write leaves exactly the record that `transition` would (a property test holds the two together);
- * when one fails, the refused write brings the item back and the core decides.
+ * Fast paths: the common case of a command as one conditional write, sent without a read. Each is built from named
+ * predicates, and each predicate mirrors a rule of the core. If all of them hold, the write leaves exactly the record
+ * that `transition` would (a property test compares the two). If one fails, the response has the present item, and the
+ * core decides on it.
  */
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
@@ -26,12 +26,12 @@ import { checkpointToItem, FORMAT_VERSION, holdToItem, isLong, payloadToItem, ru
 import * as is from "./predicates.js";
 import type { Write } from "./predicates.js";
 
-/** A write, and what it comes to where that is not what the core decides on what it was written over. */
+/** A write, with its decision where that differs from the core's decision on the previous record. */
 export interface FastPath extends Write {
   readonly outcome?: (before: LockRecord) => Decision<Acquire>;
 }
 
-/** The guess for `command`, if its common case can be written blind; what was last seen of the key says which that is. */
+/** Returns the fast path of `command`, if its common case needs no read. The recent record shows which case is likely. */
 export function fastPath(
   kind: Kind,
   command: Command,
@@ -45,11 +45,11 @@ export function fastPath(
     case "start":
       return refuseNewLease(EMPTY_RECORD, command.leaseId, reading) ? undefined : fastStart(command, reading, policy);
     case "renew":
-      // Whether there is room for a new meta, or the checkpoint is still the one that was kept for longer, only the record says.
+      // Only the record shows if there is room for new meta, or if the prolonged checkpoint is still the stored one.
       if (command.meta || command.prolonged || (command.checkpoint && !isStored(command.checkpoint))) return undefined;
       return kind === "runs" ? fastRenewOfRun(command, reading, policy) : fastRenewOfLock(command, reading, policy);
     case "release":
-      // Clocks that disagree hand nothing on, and don't know what to say of the hold.
+      // Skewed clocks don't advance the queue, and may leave the ending of the hold unknown.
       if (kind === "runs" || isSkewed(reading)) return undefined;
       return seen.holds > 1 ? fastLeave(command, reading, policy) : fastRelease(command, reading, policy);
     case "complete":
@@ -64,10 +64,10 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
   if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
     return isAlone(command) ? fastClaim(command, reading, policy) : undefined;
   if (seen.waiting.has(leaseId)) return undefined;
-  // An id whose time is out of bounds is no new lease's; it may hold since earlier, so the record decides.
+  // An id whose time is out of bounds can't become a new lease. It may hold already, so the record decides.
   if (refuseNewLease(EMPTY_RECORD, leaseId, reading)) return undefined;
   if (wait && seen.isInUse && isPlain(command)) return append(command, reading, policy);
-  // A refused write is paid by the item's size too.
+  // DynamoDB charges a refused write by the item's size too.
   return seen.isLarge ? undefined : fastGrant(command, reading, policy);
 }
 
@@ -77,12 +77,12 @@ function fastGrant(command: Acquire, reading: ClockReading, policy: LockPolicy):
   return grant(command.leaseId, hold, command.limit, ttlAtSec(hold, policy));
 }
 
-/** Whether behind everybody is where it belongs, as long as anybody is there. */
+/** True if the waiter belongs at the end of the queue, as long as the key is in use. */
 export function isPlain({ mode, limit, scope, priority, owner }: Acquire): boolean {
   return isAlone({ mode, limit }) && scope === undefined && priority === 0 && !isLong({ owner });
 }
 
-/** Others have the key or wait for it, and there is room behind them. Looks at nobody's clock: the first visit will. */
+/** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. */
 export function append(command: Acquire, reading: ClockReading, policy: LockPolicy): FastPath {
   return {
     condition: [is.IN_USE, is.ROOM_TO_WAIT, is.NEW_HERE, is.NEVER_ENDED, "lim = :one", is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
@@ -102,7 +102,7 @@ export function append(command: Acquire, reading: ClockReading, policy: LockPoli
   };
 }
 
-/** It is this one's turn. */
+/** The key is offered to this id. */
 function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy): Write {
   const { leaseId, principal, requestHash } = command;
   const hold = newHold(EMPTY_RECORD, command, reading, policy);
@@ -122,7 +122,7 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
   };
 }
 
-/** A waiter at its place, and heard of later than before; the version stays, so that nobody loses a race to it. */
+/** Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. */
 export function touchWaiter({ waiter, index }: Touch): Write {
   return {
     condition: `qi[${index}] = :me AND q[${index}].u < :until AND ${is.KNOWN_FORMAT}`,
@@ -139,14 +139,14 @@ export function touchWaiter({ waiter, index }: Touch): Write {
   };
 }
 
-/** Nothing was run under the key, and this id is new to it. */
+/** No run is stored under the key, and this id is new to it. */
 function fastStart(command: Start, reading: ClockReading, policy: LockPolicy): Write {
   const hold = newHold(EMPTY_RECORD, command, reading, policy);
   const run = runToItem(nextAttempt(undefined, false, command));
   return grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, policy), run);
 }
 
-/** The grant of a free key; of one that nobody ran yet, with the run. */
+/** Grants a free key; for a run, writes the run as well. */
 function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: Item): Write {
   return {
     condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), is.KNOWN_FORMAT].join(" AND "),
@@ -170,7 +170,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
   };
 }
 
-/** The lease is mine, lives, and is lengthened. */
+/** The lease is the caller's, is live, and will end later. */
 function fastRenewOfLock(command: Renew, reading: ClockReading, policy: LockPolicy): Write {
   return renewal(command, reading, policy, {
     condition: [is.TTL_RISES, is.HEAD_LIVES],
@@ -179,7 +179,7 @@ function fastRenewOfLock(command: Renew, reading: ClockReading, policy: LockPoli
   });
 }
 
-/** The same of a run's lease, whose record is kept for long enough from its start on. */
+/** The same for a run's lease. The start already gave its record a TTL that is long enough. */
 function fastRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading, policy: LockPolicy): Write {
   return renewal(command, reading, policy, {
     condition: [is.TTL_IS_ENOUGH, ...(checkpoint?.sequence === undefined ? [] : [is.LATER_CHECKPOINT])],
@@ -191,7 +191,7 @@ function fastRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading
   });
 }
 
-/** Unless told, the lease's length is guessed to be the default. */
+/** Without a length in the request, the condition assumes the default. */
 function renewal(
   { leaseId, principal, leaseMs: askedMs }: Renew,
   reading: ClockReading,
@@ -220,7 +220,7 @@ function renewal(
   };
 }
 
-/** The lease is mine and lives, and nobody waits: whoever holds beside it, it goes. */
+/** The lease is the caller's and live, and the queue is empty. The other holders stay. */
 function fastLeave(command: Release, reading: ClockReading, policy: LockPolicy): Write {
   const write = ending(command, reading, [is.NOBODY_WAITS, is.TTL_STANDS], [], {
     ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
@@ -228,7 +228,7 @@ function fastLeave(command: Release, reading: ClockReading, policy: LockPolicy):
   return { ...write, update: `${write.update} REMOVE h.#me` };
 }
 
-/** The lease is mine, lives and is alone: the key goes to the first who waits, or to nobody. */
+/** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
 function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): Write {
   const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now"];
   const write = ending(command, reading, [is.HANDS_OVER, is.TTL_STANDS], handOver, {
@@ -239,7 +239,7 @@ function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy
   return { ...write, update: `${write.update} REMOVE q[0], qi[0]` };
 }
 
-/** The same, of a run that was started lately: its record is kept for as long as any outcome recorded now must be. */
+/** The same for a run that started recently: its record's TTL is long enough for any outcome recorded now. */
 function fastComplete(command: Complete, reading: ClockReading, policy: LockPolicy): Write {
   const { state, payload, omitted } = command;
   const said = [

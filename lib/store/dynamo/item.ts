@@ -1,23 +1,27 @@
 /**
- * The item: how a record is written in the table, and the only file that knows the attributes' names.
- * Short, because a write is paid by size.
+ * The item: the layout of a record in the table. This file defines the attributes' names. They are short, because
+ * DynamoDB charges a write by its size.
  *
- *   p  namespace and shard    k  key         h  leaseId → hold or offer   f  token of the latest grant
- *   v  version                fl floor       r0…r7 ended, latest first   x  ttl (s)   fv format version
- *   ff token of the latest grant that met nobody   lim permits   ug who waits to upgrade   rn what became of a run's work
+ *   p    namespace and shard                k    key
+ *   h    leaseId → hold or offer            f    token of the latest grant
+ *   v    version                            ff   token of the latest grant that met no other holder
+ *   lim  permits                            ug   the reader that waits to upgrade
+ *   fl   low watermark                      r0…r7  tombstones, latest first
+ *   x    ttl (s)                            fv   format version
+ *   rn   the run
  *
- *   q  the queue, each with the `h` of its turn ready-made   qi  their leaseIds   ox when it was offered
- *   qv how often waiters have said that they are still there
+ *   q    the queue, each entry with its future `h`      qi   the waiters' leaseIds
+ *   qv   number of keep-alives written                  ox   time of the offer
  *
- * An offer is an entry of `h` without a token. A release that hands over puts the first waiter's `g` in the
- * place of `h` without having read it, and notes when in `ox`; any other write notes it in the offer. `q` and
- * `qi` are always present: engines differ on removing from a list that is not there. `qb` stands while some
- * owners are long, or the rest of the record leaves little room: then a bound by bytes may be met before the one by count.
+ * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
+ * read, and writes the time to `ox`. Any other write puts the time in the offer. `q` and `qi` are always present,
+ * because engines differ on removing from a missing list. `qb` is present while some owners are long, or while the rest
+ * of the record leaves little room: then the queue may reach its limit of bytes before its limit of waiters.
  *
- * What a newer version adds inside these, in the same format, is read as `unknown` and written back as it was; beside
- * them it is left alone, since a record is written attribute by attribute.
+ * Fields that a newer version of the same format adds inside these parts are read as `unknown` and written back
+ * unchanged. Attributes that it adds beside them stay as they are, since a record is written attribute by attribute.
  *
- * A large payload of a run has an item beside it: `k` is the key, `/` and the payload's digest, `t` its text.
+ * A large payload of a run has an item of its own: `k` is the key, `/` and the payload's digest, `t` its text.
  */
 import { LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
@@ -45,19 +49,19 @@ import { TABLE } from "./table.js";
 /** The major version of this layout. A reader refuses a newer one. */
 export const FORMAT_VERSION = 1;
 
-/** Over how many partition keys a namespace's locks are spread. Fixed for the life of a table. */
+/** The number of partition keys that a namespace's locks are spread over. Fixed for the life of a table. */
 export const SHARDS = 16;
 
 /** An item's attributes as plain values, without its key. */
 export type Item = Readonly<Record<string, unknown>>;
 
-/** The ring's attributes, latest first. */
+/** The attributes of tombstones, latest first. */
 export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombstonesMax }, (_, index) => `r${index}`);
 
-/** What stands in the ring where nothing ended yet. */
+/** The value of a tombstone attribute without a tombstone. */
 export const NO_TOMBSTONE = { i: "", w: "" } as const;
 
-/** The attributes of each part that this version knows; whatever else a part has is kept as it is. */
+/** The attributes of each part that this version knows. A part's other attributes are kept as they are. */
 const KNOWN = {
   hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt"]),
   offer: new Set(["p", "o", "ph", "m", "n", "pr", "a"]),
@@ -68,7 +72,7 @@ const KNOWN = {
   payload: new Set(["d", "n", "t", "x", "q"]),
 } as const;
 
-/** What a newer version says of a part beside what this one knows. */
+/** Returns the attributes of a part that this version does not know. */
 function unknownOf(part: Item, known: ReadonlySet<string>): Item | undefined {
   const unknown = Object.entries(part).filter(([name]) => !known.has(name));
   return unknown.length > 0 ? Object.fromEntries(unknown) : undefined;
@@ -79,40 +83,40 @@ function withUnknown(part: Item, known: ReadonlySet<string>): { readonly unknown
   return unknown ? { unknown } : {};
 }
 
-/** The item's primary key. */
+/** Returns the item's primary key. */
 export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
   return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
 }
 
-/** The primary key of the item of a payload of the key. */
+/** Returns the primary key of the item of a payload. */
 export function payloadKey({ namespace, key }: Address, digest: string): Record<string, string> {
   return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };
 }
 
 /** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
 export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
-/** The attribute of that item. It has no TTL: it lasts as long as the table. */
+/** Its attribute. The item has no TTL: it lasts as long as the table. */
 export const TENANCY = "tn";
 
-/** The partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
+/** Returns the partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
 export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
   return `${namespace}/${kind}/${shard}`;
 }
 
-/** Which shard a key is in: FNV-1a over its characters, all ASCII. */
+/** Returns the shard of a key: FNV-1a over its characters, which are all ASCII. */
 function shardOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
   return (hash >>> 0) % SHARDS;
 }
 
-/** Attributes that a record may lack; a record written over one that had them removes them. */
+/** Attributes that a record may lack. Writing a record without them removes them from the item. */
 export const OPTIONAL: readonly string[] = ["ff", "ox", "qb", "rn", "ug"];
 
-/** The queue's attributes. Not `qb`, which goes by the holders too. */
+/** The queue's attributes. `qb` is not among them, since it depends on the holders too. */
 export const QUEUE: readonly string[] = ["q", "qi"];
 
-/** The attributes that hold `record`. */
+/** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
   const ring = TOMBSTONES.map((name, index) => {
     const ended = record.ended[index];
@@ -139,7 +143,7 @@ export function toItem(record: LockRecord): Item {
   };
 }
 
-/** How a run stands in the item. Whose outcome it is (`b`) says that there is one. */
+/** A run's attributes in `rn`. `b`, the lease that recorded the outcome, is present if there is an outcome. */
 export function runToItem({ state, attempt, takeover, fingerprint, keepResultMs, checkpoint, outcome, unknown }: Run): Item {
   return {
     ...unknown,
@@ -159,17 +163,17 @@ export function runToItem({ state, attempt, takeover, fingerprint, keepResultMs,
   };
 }
 
-/** How a checkpoint stands in a run. */
+/** A checkpoint's attributes within a run. */
 export function checkpointToItem({ sequence, ...payload }: Checkpoint): Item {
   return { ...payloadToItem(payload), ...(sequence !== undefined && { q: sequence }) };
 }
 
-/** How a payload stands in a run. */
+/** A payload's attributes within a run. */
 export function payloadToItem({ digest, bytes, text, ttlAtSec, unknown }: Payload): Item {
   return { ...unknown, d: digest, n: bytes, ...(text !== undefined && { t: text }), ...(ttlAtSec !== undefined && { x: ttlAtSec }) };
 }
 
-/** How an ended lease stands in the ring. */
+/** The value of a tombstone's attribute. */
 export function tombstoneToItem({ leaseId, ending, fencingToken, outcome, unknown }: Tombstone): Item {
   return {
     ...unknown,
@@ -180,12 +184,12 @@ export function tombstoneToItem({ leaseId, ending, fencingToken, outcome, unknow
   };
 }
 
-/** Whether a waiter takes more than its part of the queue's bytes. */
+/** True if a waiter takes more than its part of the queue's bytes. */
 export function isLong({ owner }: Pick<Waiter, "owner">): boolean {
   return bytesOf(owner) > SHORT_OWNER_BYTES;
 }
 
-/** How a waiter stands in the queue: with the holders that there are when its turn has come. */
+/** A waiter's entry in `q`. It includes, as `g`, the `h` that an offer to it has. */
 export function waiterToItem(waiter: Waiter): Item {
   const { leaseId, mode, aliveUntilMs, ttlMs, unknownOfPlace } = waiter;
   return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: aliveUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
@@ -203,7 +207,7 @@ function offerToItem({ principal, owner, mode, permits, requestHash, priority, u
   };
 }
 
-/** How a hold stands in the map. */
+/** A hold's attributes in `h`. */
 export function holdToItem(hold: Hold): Item {
   return {
     ...hold.unknown,
@@ -223,13 +227,13 @@ export function holdToItem(hold: Hold): Item {
   };
 }
 
-/** As text, because a table knows fewer numbers than JSON, less nesting, and no half of a surrogate pair. */
+/** Converts meta to text, because DynamoDB has fewer numbers than JSON, less nesting, and no lone surrogates. */
 export function metaToItem(meta: NonNullable<Hold["meta"]>): string {
   return JSON.stringify(meta);
 }
 
 /**
- * The record in `item`.
+ * Converts an item to its record.
  * @throws NewerFormat when a newer major version wrote it.
  */
 export function fromItem(item: Item): LockRecord {
@@ -262,7 +266,7 @@ export function fromItem(item: Item): LockRecord {
   };
 }
 
-/** Whether an entry of `h` holds: an offer has no token yet. */
+/** True if an entry of `h` is a hold: an offer has no token yet. */
 function isHold(entry: Item): boolean {
   return entry["t"] !== undefined;
 }
@@ -362,7 +366,7 @@ function holdFromItem(hold: Item): Hold {
   };
 }
 
-/** A number that a fencing token or a time may be; anything else in the table is damage. */
+/** Checks a number that must be a token or a time. Anything else means that the item is damaged. */
 function safeInteger(value: unknown): number {
   if (!Number.isSafeInteger(value)) throw new Error(`the item holds ${String(value)} where a safe integer belongs`);
   return value as number;

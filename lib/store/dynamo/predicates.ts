@@ -1,12 +1,9 @@
-/**
- * The predicates of conditions, by name, each beside the rule of the core that it mirrors; and what a
- * conditional write is made of.
- */
+/** Named predicates for write conditions, each with the name of the core rule that it mirrors; and the parts of a conditional write. */
 import { tombstoneToItem, NO_TOMBSTONE, TOMBSTONES } from "./item.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import { TABLE } from "./table.js";
 
-/** A conditional UpdateItem, less its table and key. */
+/** A conditional UpdateItem, without its table and key. */
 export interface Write {
   readonly condition: string;
   readonly update: string;
@@ -14,22 +11,22 @@ export interface Write {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** The attribute that garbage collection goes by. */
+/** The TTL attribute, which garbage collection uses. */
 export const X = TABLE.ttlAttribute;
 
-/** Nobody waits to be offered the key. */
+/** No waiter is in the queue. */
 export const NOBODY_WAITS = "(attribute_not_exists(qi) OR size(qi) = :zero)";
-/** `verdictOf`: nobody holds, and nobody waits. */
+/** `verdictOf`: no holder, no offer and no waiter. */
 export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_WAITS}`;
-/** Somebody has the key, or waits for it. */
+/** The key has a holder, an offer or a waiter. */
 export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
-/** `settled`: the one that goes is the only one, and the first who waits, if anybody does, lives and wants it for itself. */
+/** `advanceQueue`: the lease that ends is the only one. The queue is empty, or its first waiter is alive and wants the key exclusively. */
 export const HANDS_OVER = "size(h) = :one AND (size(qi) = :zero OR (lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m)))";
-/** `isOverfull`, `isCrowded`: one more may wait. */
+/** `isOverfull`, `isCrowded`: there is room for one more waiter. */
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
-/** `placeOf`, `offerOf`, `holdOf`: nothing is known of this id. */
+/** `placeOf`, `offerOf`, `holdOf`: the record has no entry of this id. */
 export const NEW_HERE = "NOT contains(qi, :me) AND attribute_not_exists(h.#me)";
-/** `offerOf`, `refuseAsking`: the key is offered to this one, and to nobody else. */
+/** `offerOf`, `refuseAsking`: the key is offered to this id, and to no other. */
 export const OFFERED =
   "size(h) = :one AND attribute_exists(h.#me) AND attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
 /** `nextToken`: the clock alone is above every earlier token. */
@@ -42,34 +39,34 @@ export const MINE = "h.#me.p = :principal";
 export const LIVE = "h.#me.e > :earlier";
 /** `Hold.broken`. */
 export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
-/** `isHeadDead`: the first of the queue, if there is one, was heard of in time. */
+/** `isHeadDead`: the queue is empty, or its first waiter was seen in time. */
 export const HEAD_LIVES = "NOT (q[0].u <= :earlier)";
-/** `remembered`: the id that leaves the ring does not lower the floor, nor raise it too far. */
+/** `keepTombstones`: the id that drops out neither lowers the low watermark nor raises it too far. */
 export const LOW_WATERMARK_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
-/** `touchedTtlAtSec`: garbage collection already waits long enough. */
+/** `touchedTtlAtSec`: garbage collection waits long enough already. */
 export const TTL_STANDS = `${X} >= :touched`;
-/** The same: a run's record is left alone then. */
+/** `renewedTtlAtSec`: garbage collection of a run's record waits long enough already. */
 export const TTL_IS_ENOUGH = `${X} >= :ttl`;
-/** Of a lock's record, the longest use decides. */
+/** A lock's record lives as long as its longest use requires. */
 export const TTL_RISES = `${X} <= :ttl`;
-/** `extension`: the lease ends later than before, and its margin doesn't fall. */
+/** `extension`: the lease ends later than before, and its margin doesn't decrease. */
 export const LENGTHENED = "h.#me.e <= :expires AND h.#me.g <= :margin";
-/** The length that is guessed where none is said. */
+/** The lease has the length that the fast path assumes if the request has none. */
 export const SAME_LENGTH = "h.#me.l = :length";
-/** `runOf`: nothing is known of a run. */
+/** `runOf`: the record has no run. */
 export const NEVER_RUN = "attribute_not_exists(rn)";
-/** `startedTtlAtSec`: the record was made to be kept for as long as an outcome recorded now. */
+/** `startedTtlAtSec`: the record lives long enough for an outcome that is recorded now. */
 export const STARTED_LATELY = "h.#me.a >= :lately";
-/** `isLater`: no late duplicate of an earlier checkpoint. */
+/** `isLater`: not a late duplicate of an earlier checkpoint. */
 export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q <= :sequence)";
-/** `LockRecord.touches`: no waiter was heard of since. */
+/** `LockRecord.touches`: no keep-alive was written since. */
 export const TOUCHED_AS_SEEN = "qv = :touches";
-/** The same, where none ever was. */
+/** The same for a record without any keep-alive. */
 export const UNTOUCHED = "attribute_not_exists(qv)";
-/** Only a format this version writes. */
+/** The record has a format that this version knows. */
 export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
 
-/** `endLease`: the ring's attributes shifted by one, with this lease as the latest to end. */
+/** `endLease`: shifts the tombstone attributes by one, with this lease as the latest to end. */
 export function addTombstone(leaseId: LeaseId, outcome?: string): Pick<Write, "update" | "values"> {
   const shifted = TOMBSTONES.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
   return {

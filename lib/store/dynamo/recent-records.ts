@@ -1,7 +1,7 @@
 /**
- * What this process saw of keys a moment ago. It decides nothing by itself: it says which guess is likely to
- * be right, and what a change may be tried on without a look, since it is written only on the version that was
- * seen. So a key that is contended costs its process no refused write. Bounded, and soon forgotten.
+ * A cache of the records that this process saw recently. It shows which fast path is likely to succeed. A change may
+ * also be decided on a cached record without a read, since it is written only on the version that was seen. So a
+ * contended key causes no refused writes. The cache is bounded, and its entries expire soon.
  */
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
@@ -12,26 +12,26 @@ import type { Address } from "../port.js";
 export interface RecentRecord {
   readonly record?: LockRecord;
   readonly holds: number;
-  /** Somebody holds it, is offered it or waits. */
+  /** True if the key has a holder, an offer or a waiter. */
   readonly isInUse: boolean;
-  /** A refused write would cost more than a look. */
+  /** True if a refused write would cost more than a read. */
   readonly isLarge: boolean;
   readonly offered: ReadonlySet<LeaseId>;
   readonly waiting: ReadonlySet<LeaseId>;
-  /** Who is next to be offered the key. */
+  /** The waiter that is next to be offered the key. */
   readonly first?: LeaseId | undefined;
 }
 
-/** Of a key that this process knows nothing of. */
+/** The entry of a key that is not in the cache. */
 export const NOTHING_SEEN: RecentRecord = { holds: 0, isInUse: false, isLarge: false, offered: new Set(), waiting: new Set() };
 
-/** A glimpse is worth this long, and so many keys are remembered. */
+/** Lifetime of an entry in ms, and the most keys in the cache. */
 const FRESH_MS = 5000;
 const MOST_KEYS = 256;
-/** So many in the queue make an item worth a look before a write. */
+/** Length of the queue from which a read costs less than a refused write. */
 const LARGE_QUEUE = 8;
 
-/** The keys that a process saw lately. */
+/** The cache of recent records, by address. */
 export class RecentRecords {
   readonly #clock: Clock;
   readonly #seen = new Map<string, { readonly recent: RecentRecord; readonly atMs: number }>();
@@ -40,13 +40,13 @@ export class RecentRecords {
     this.#clock = clock;
   }
 
-  /** What was last seen of the key, if that is not long ago. */
+  /** Returns the recent record of the key; {@link NOTHING_SEEN} if it is missing or too old. */
   of(address: Address): RecentRecord {
     const seen = this.#seen.get(nameOf(address));
     return seen && this.#clock.monotonicMs() - seen.atMs <= FRESH_MS ? seen.recent : NOTHING_SEEN;
   }
 
-  /** Remembers the key as it is now. */
+  /** Stores the key's present record, or removes the entry if the key is not in use. */
   note(address: Address, record: LockRecord | undefined): void {
     const name = nameOf(address);
     this.#seen.delete(name);

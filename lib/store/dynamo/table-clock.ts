@@ -1,80 +1,97 @@
 /**
- * The second clock of a client straight on the table: the `Date` header of DynamoDB's own answers.
- * It is in whole seconds, so each answer bounds the table's time: at the latest when it arrived it was
- * `Date`, at the earliest when it was asked for it was not yet `Date + 1 s`. Intersecting the bounds of
- * many answers narrows them to about a round trip (Cristian 1989, Marzullo 1984).
+ * The second clock of a direct client: the `Date` header of DynamoDB's responses. It is in whole seconds, so each
+ * response bounds the table's time: at its arrival the time was at least `Date`, and when the request was sent it was
+ * less than `Date + 1 s`. Intersecting the bounds of many responses narrows them to about a round trip (Cristian 1989,
+ * Marzullo 1984).
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DEFAULTS } from "../../core/limits.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
+import type { AnswerWatcher } from "./built-in-calls.js";
 
-/** Between which times the table says it is now. */
+/** Bounds of the table's present time. */
 export interface TableTime {
   readonly lowMs: number;
   readonly highMs: number;
 }
 
-/** What is known: the table's time was within these bounds at `at`. */
+/** Measured bounds: the table's time was within them at `at`. */
 interface Known extends TableTime {
   readonly at: Instant;
 }
 
 const SECOND_MS = 1000;
 
-/** Who listens already: lock clients that share a DynamoDB client share what its answers say. */
+/** Watched DynamoDB clients: lock clients that share one also share the bounds from its responses. */
 const watched = new WeakMap<DynamoDBClient, { readonly clock: Clock; readonly time: () => TableTime | undefined }>();
+/** The same, told by the transport that sends past the client (dynamo/choose-transport.ts). */
+const watchers = new WeakMap<DynamoDBClient, AnswerWatcher[]>();
+/** The name of the middleware begins with this. */
+export const CLOCK_MIDDLEWARE = "holdfastTableClock";
 
-/** Listens to `client`'s answers; returns the table's time now, or undefined before the first. */
+/** The watchers of the answers to what is sent by the configuration of `client`. */
+export function answerWatchers(client: DynamoDBClient): readonly AnswerWatcher[] {
+  return watchers.get(client) ?? [];
+}
+
+/** Watches `client`'s responses. Returns a function for the table's present time, which is undefined before the first. */
 export function watchTableClock(client: DynamoDBClient, clock: Clock): () => TableTime | undefined {
   const watching = watched.get(client);
   if (watching?.clock === clock) return watching.time;
   let known: Known | undefined;
+  const watcher: AnswerWatcher = {
+    now: () => instantOf(clock),
+    answered(sentAt, date) {
+      const dateMs = Date.parse(date ?? "");
+      if (!Number.isNaN(dateMs)) known = narrowed(known, dateMs, sentAt, instantOf(clock));
+    },
+  };
+  const all = watchers.get(client) ?? [];
+  watchers.set(client, [...all, watcher]);
   client.middlewareStack.add(
     (next) => async (args) => {
-      const sentAt = instantOf(clock);
+      const sentAt = watcher.now();
       const output = await next(args);
-      const dateMs = dateOf(output.response);
-      if (dateMs !== undefined) known = narrowed(known, dateMs, sentAt, instantOf(clock));
+      watcher.answered(sentAt, dateOf(output.response));
       return output;
     },
-    { step: "deserialize" },
+    { step: "deserialize", name: `${CLOCK_MIDDLEWARE}${all.length}` },
   );
   const time = (): TableTime | undefined => known && moved(known, instantOf(clock));
   watched.set(client, { clock, time });
   return time;
 }
 
-/** What an answer with this `Date` says, together with what was known before. */
+/** Returns the bounds from a response with this `Date`, intersected with the known ones. */
 export function narrowed(known: Known | undefined, dateMs: number, sentAt: Instant, arrivedAt: Instant): Known {
   const heard: Known = { lowMs: dateMs, highMs: dateMs + SECOND_MS + atMost(elapsedMs(sentAt, arrivedAt)), at: arrivedAt };
   if (!known) return heard;
   const before = moved(known, arrivedAt);
   const lowMs = Math.max(before.lowMs, heard.lowMs);
   const highMs = Math.min(before.highMs, heard.highMs);
-  // Bounds that no longer meet: a clock jumped. The newer word counts.
+  // The bounds don't overlap, so a clock jumped. The newer response counts.
   return lowMs <= highMs ? { lowMs, highMs, at: arrivedAt } : heard;
 }
 
-/** The bounds as time goes on: at the least rate for the lower, at the most for the upper. */
+/** Returns the bounds at `now`: the lower moves at the slowest possible rate, the upper at the fastest. */
 function moved(known: Known, now: Instant): TableTime {
   const most = elapsedMs(known.at, now);
   const least = Math.min(now.monotonicMs - known.at.monotonicMs, now.wallMs - known.at.wallMs);
   return { lowMs: known.lowMs + atLeast(least), highMs: known.highMs + atMost(most) };
 }
 
-/** The most time that can have passed while a clock counted `ms`: it may be too slow. */
+/** Returns the most time that can have passed while a clock counted `ms`: the clock may be slow. */
 function atMost(ms: number): number {
   return Math.max(0, ms) / (1 - DEFAULTS.clockRateError);
 }
 
-/** The least: it may be too fast. */
+/** Returns the least time that can have passed: the clock may be fast. */
 function atLeast(ms: number): number {
   return Math.max(0, ms) / (1 + DEFAULTS.clockRateError);
 }
 
-function dateOf(response: unknown): number | undefined {
+function dateOf(response: unknown): string | undefined {
   const { headers } = (response ?? {}) as { readonly headers?: Readonly<Record<string, string>> };
-  const dateMs = Date.parse(headers?.["date"] ?? "");
-  return Number.isNaN(dateMs) ? undefined : dateMs;
+  return headers?.["date"];
 }

@@ -1,9 +1,8 @@
 /**
  * The table, defined once: the CDK stack, `npm start` and the tests all create it from here.
  *
- * The partition key is a namespace's shard, the sort key the lock's key. So a list by prefix is a
- * query of the table itself, in key order, and no index costs a write unit
- * (docs/decisions/002-listing-without-an-index.md).
+ * The partition key is a namespace's shard, the sort key the lock's key. So a list by prefix is a query of the table
+ * itself, in key order, and no index costs a write unit (docs/decisions/002-listing-without-an-index.md).
  */
 export const TABLE = {
   partitionKey: "p",
@@ -12,5 +11,11 @@ export const TABLE = {
   ttlAttribute: "x",
 } as const;
 
-/** Bounds on a call to the table, for the AWS SDK's client: all its attempts together end well before a function does. */
-export const TABLE_CALLS = { maxAttempts: 3, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } } as const;
+/**
+ * Limits of a call to the table, for the AWS SDK's client. All its attempts together end well before a function's time limit.
+ * Without `throwOnRequestTimeout` the SDK only warns at the end of `requestTimeout`, and waits on.
+ */
+export const TABLE_CALLS = {
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 1000, requestTimeout: 2000, throwOnRequestTimeout: true },
+} as const;

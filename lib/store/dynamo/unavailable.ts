@@ -1,8 +1,8 @@
-/** The meaning of an AWS SDK failure: whether a write may have happened, and whether to slow down, try later or give up. */
+/** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
 import { StoreNotConfigured, StoreUnavailable } from "../port.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
-/** The table does not exist, or AWS does not accept these credentials or does not let them use it. */
+/** The table does not exist, or AWS rejects the credentials or denies them access. */
 const NOT_CONFIGURED: ReadonlySet<string> = new Set([
   "ResourceNotFoundException",
   "AccessDeniedException",
@@ -13,9 +13,9 @@ const NOT_CONFIGURED: ReadonlySet<string> = new Set([
   "IncompleteSignatureException",
   "MissingAuthenticationTokenException",
 ]);
-/** The AWS SDK says this instead of sending anything; its error for a missing or malformed region has no name. */
+/** Errors of the AWS SDK before it sends anything. Its error for a missing or malformed region has no name. */
 const NOT_SENT = /^(?:CredentialsProviderError|TokenProviderError): |^Error: Region /;
-/** The engine says this, of one request or of a part of a transaction, when the table has other keys. */
+/** Engine messages about a request, or a part of a transaction, on a table with a different key schema. */
 const OTHER_KEYS = /key element does not match the schema|missed key schema element|the table has no sort key|Type mismatch for key/;
 /** Refused before anything was written. */
 const REFUSED = "ValidationException";
@@ -23,20 +23,20 @@ const REFUSED = "ValidationException";
 interface SdkError {
   readonly name?: string;
   readonly message?: string;
-  /** One for each address of a host that was tried; then the message is empty. */
+  /** One for each address of the host that was tried; the message is empty then. */
   readonly errors?: readonly Error[];
   /** One for each item of a cancelled transaction. */
   readonly CancellationReasons?: readonly { readonly Code?: string; readonly Message?: string }[];
   readonly $metadata?: { readonly attempts?: number };
 }
 
-/** A write or a transaction met another transaction on the same item: to be tried again, never reported as lost. */
+/** True if a write or a transaction met another transaction on the same item. The caller must retry, never report a loss. */
 export function isTransactionConflict(error: unknown): boolean {
   const { name, CancellationReasons = [] } = error as SdkError;
   return name === "TransactionConflictException" || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
 }
 
-/** `error` as the store's own: definite only if the SDK sent the request at most once and it was refused. */
+/** Converts `error` to the store's own: definite only if the SDK sent the request at most once and it was refused. */
 export function storeUnavailable(error: unknown): StoreUnavailable {
   const { name = "Error", errors = [], message: whole = "", CancellationReasons = [], $metadata } = error as SdkError;
   const message = whole || errors.map((one) => one.message).join(", ");

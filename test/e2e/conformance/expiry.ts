@@ -1,6 +1,6 @@
 /**
- * What time ends by itself over HTTP. All of it is begun at once, then waited for once, in real time: the
- * shortest leases, their margins, and the window of an offer.
+ * Events that time alone causes, over HTTP: the expiry of the shortest leases, their margins, and the window of an
+ * offer. All of them are started together and then waited for once, in real time.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
@@ -9,18 +9,18 @@ import type { Calls, Put } from "../calls.js";
 import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
-/** The shortest that there is. */
+/** The shortest lease. */
 const SHORT = { leaseMs: 1_000 };
-/** Over as surely, and long enough for a second request within it on a slow way. */
+/** Expires as reliably, and is long enough for a second request within it on a slow connection. */
 const MEDIUM = { leaseMs: 3_000 };
 const LONG = { leaseMs: 120_000 };
 /**
- * After this, a lease of three seconds has run out and its margin is over (1,007 ms after it), and so is the
- * window of an offer (5 s), each by another second for two clocks that differ.
+ * After this time, a lease of three seconds has expired, its margin is over (1,007 ms later), and so is the window of
+ * an offer (5 s). Each has an extra second for two clocks that differ.
  */
 const OVER_MS = 6_200;
 
-/** Leases, runs, levels and offers that nobody ended. */
+/** Leases, runs, reentrant holds and offers that expire. */
 export function expires({ it, beforeAll }: Suite, { freshKey, get, post, put, queue, hold, release, start, begin, complete }: Calls): void {
   const scope = randomUUID();
   let plain: Put, taken: Put, permit: Put, reader: Put, outer: Put, inner: Put, late: Put, dead: Put, offered: Put, next: Put, full: Put;

@@ -1,4 +1,4 @@
-/** A lease's life over HTTP: acquired, asked for again, renewed, looked at, released, and never back. */
+/** A lease's life over HTTP: acquired, acquired again, renewed, checked, released, and never held again. */
 import { expect } from "vitest";
 import { LEASE_ID } from "../../support/lease-ids.js";
 import type { Calls } from "../calls.js";
@@ -6,10 +6,10 @@ import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 const MINUTE_MS = 60_000;
-/** More than a key remembers one by one. */
+/** More than a key's tombstones. */
 const MANY_GRANTS = 12;
 
-/** Acquires, and the same acquire again. */
+/** Acquires, and repeated acquires. */
 export function acquires({ it }: Suite, { freshKey, newId, send, put, hold, release }: Calls): void {
   it("of a free key is 201, with everything that a holder must know", async () => {
     const key = freshKey();
@@ -84,7 +84,7 @@ export function acquires({ it }: Suite, { freshKey, newId, send, put, hold, rele
   });
 }
 
-/** Heartbeats, and whether it is still mine. */
+/** Heartbeats and checks. */
 export function renews({ it }: Suite, { freshKey, newId, get, post, hold, release }: Calls): void {
   it("is 200 with the same token and a new version, and may change length and meta", async () => {
     const held = await hold(undefined, { leaseMs: 5_000, meta: { step: 1 } });
@@ -118,7 +118,7 @@ export function renews({ it }: Suite, { freshKey, newId, get, post, hold, releas
   });
 }
 
-/** The end, and what comes after it. */
+/** Releases, and requests after them. */
 export function releases({ it }: Suite, { freshKey, newId, put, hold, release }: Calls): void {
   it("is 204 released, also when it is sent again, and the key is free", async () => {
     const held = await hold();

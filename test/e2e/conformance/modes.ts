@@ -1,4 +1,4 @@
-/** Readers and writers over HTTP: one key in both modes, and the way from one to the other. */
+/** Readers and writers over HTTP: one key in both modes, and changes between them. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";
@@ -6,7 +6,7 @@ import type { Suite } from "../suite.js";
 
 const SHARED = { mode: "shared", leaseMs: 20_000 };
 
-/** Who holds beside whom. */
+/** The compatibility of holders. */
 export function shares({ it }: Suite, { freshKey, get, put, hold, release }: Calls): void {
   it("lets readers hold together, each with its own token and the floor that a resource compares", async () => {
     const key = freshKey();

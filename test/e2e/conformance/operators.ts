@@ -1,14 +1,14 @@
-/** What is done to a key from outside of its lease over HTTP: looked at, listed, broken. */
+/** Operations on a key from outside of its lease, over HTTP: inspect, list and break. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 const MINUTE_MS = 60_000;
-/** A page of two keys each, over five of them and whatever the service puts between. */
+/** Pages of two keys each, over five keys and any keys in between. */
 const MAX_PAGES = 10;
 
-/** Looks at one key. */
+/** Inspecting one key. */
 export function inspects({ it }: Suite, { freshKey, get, post, queue, hold, release }: Calls): void {
   it("shows a key that nobody ever used as free, never 404", async () => {
     const key = freshKey();
@@ -48,7 +48,7 @@ export function inspects({ it }: Suite, { freshKey, get, post, queue, hold, rele
   });
 }
 
-/** Looks at many. */
+/** Listing keys. */
 export function lists({ it }: Suite, { fixture, get, hold, release }: Calls): void {
   it("shows the held keys of a prefix, in order, by owner, page by page", async () => {
     const prefix = `${fixture().prefix}_list:`;
@@ -75,7 +75,7 @@ export function lists({ it }: Suite, { fixture, get, hold, release }: Calls): vo
   });
 }
 
-/** Ends a hold that is somebody else's. */
+/** Breaking another caller's hold. */
 export function breaks({ it }: Suite, { freshKey, get, post, put, hold, release }: Calls): void {
   const end = ({ key, body }: { key: string; body: { fencingToken?: number } }, rest: object = {}) =>
     post(`/v1/locks/${key}/break`, { reason: "stuck", fencingToken: body.fencingToken, ...rest });

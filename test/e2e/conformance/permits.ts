@@ -4,7 +4,7 @@ import type { Calls } from "../calls.js";
 import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
-/** Permits of a key, taken and given back. */
+/** Permits of a key, acquired and released. */
 export function permits({ it }: Suite, { freshKey, get, put, hold, release }: Calls): void {
   it("are out up to the limit, by their number and not by the leases, and the next is refused", async () => {
     const key = freshKey();

@@ -1,4 +1,4 @@
-/** Who may do what over HTTP: a lease is its principal's, a namespace is nobody else's. */
+/** Authorization over HTTP: a lease belongs to its principal, and a namespace to its owner. */
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";

@@ -1,13 +1,13 @@
-/** Waiting over HTTP: a place by `Prefer: wait`, kept by asking again, and a turn that comes with the release. */
+/** Waiting over HTTP: a place in the queue by `Prefer: wait`, kept by polling, and an offer after the release. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
-/** Long enough for a request to be under way, short against the wait it asks for. */
+/** Long enough for a request to arrive, short compared with the wait it asks for. */
 const UNDER_WAY_MS = 300;
-/** As many may wait for one key. */
+/** The largest number of waiters for one key. */
 const WAITERS = 100;
 
 /** Places in a queue. */

@@ -1,12 +1,12 @@
 /**
- * Many requests at once: what may happen once happens once. Beside each race stands its control, the same
- * requests with nothing to race for, which must all be granted: a service that refuses by itself would pass otherwise.
+ * Concurrent requests: of several conflicting requests, exactly one succeeds. Beside each race is its control, the same
+ * requests without a conflict, which must all be granted. Otherwise a service that refuses everything would pass.
  */
 import { expect } from "vitest";
 import type { Calls, Put } from "../calls.js";
 import type { Suite } from "../suite.js";
 
-/** As many as may write to one key at once, one after the other, before the service asks them to come again (429). */
+/** The number of concurrent writers to one key, one after the other, that the service accepts before it answers 429. */
 const FEW = 5;
 
 /** Races for one key, one leaseId, one set, one run. */

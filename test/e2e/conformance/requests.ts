@@ -1,4 +1,4 @@
-/** What every request must be over HTTP: its body, its path, its method; and what it is told when it is not. */
+/** The rules for every request over HTTP: its body, its path and its method, and the errors for breaking them. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";
@@ -147,7 +147,7 @@ export function paths({ it }: Suite, { fixture, freshKey, newId, send, get, hold
   });
 }
 
-/** The service about itself. */
+/** The service's information about itself. */
 export function service({ it }: Suite, { fixture, get }: Calls): void {
   it("is ok, with its version and its time, also when it is asked to read the table", async () => {
     for (const path of ["/v1/health", "/v1/health?deep=1", "/v1/health?deep=0"]) {

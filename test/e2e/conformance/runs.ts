@@ -1,4 +1,4 @@
-/** Work under an idempotency key over HTTP: started once, its outcome kept, and replayed to everybody else. */
+/** Work under an idempotency key over HTTP: started once, its outcome stored, and replayed to all other callers. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 const UNDER_WAY_MS = 300;
 const SUCCESS = { state: "succeeded", result: { refund: "re_1", cents: 4200, text: "é" } };
 
-/** Starts, and what they come to. */
+/** Starts and their answers. */
 export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin, complete, release }: Calls): void {
   it("is 201 for who runs it: a first attempt, no takeover, and a lease; again 200", async () => {
     const body = { leaseMs: 20_000, owner: "worker", fingerprint: "4200" };
@@ -35,7 +35,7 @@ export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin
     await sleep(UNDER_WAY_MS);
     await complete(run, SUCCESS);
     const held = await waiting;
-    // A deployment may hold no request: then nobody waits in it.
+    // A deployment may be configured without waits.
     if (held.status !== 200) expect(told(held)).toEqual([409, "run-in-progress"]);
     const answered = held.status === 200 ? held : await start(run.key);
     expect([answered.status, answered.headers["idempotent-replayed"], answered.body.result]).toEqual([200, "true", SUCCESS.result]);
@@ -90,7 +90,7 @@ export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin
   });
 }
 
-/** Outcomes: recorded once, by who holds the run. */
+/** Outcomes: recorded once, by the holder of the run. */
 export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, complete, release }: Calls): void {
   it("of a success is recorded, again the same, and replayed to every later start", async () => {
     const run = await begin();
@@ -167,7 +167,7 @@ export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, comp
   });
 }
 
-/** Runs as an operator sees them. */
+/** Runs for operators. */
 export function operatesRuns({ it }: Suite, { fixture, freshKey, get, post, start, begin, complete }: Calls): void {
   it("are looked at: 404 where nothing ran, an ETag that a heartbeat doesn't change, 304 to who knows it", async () => {
     expect(told(await get(`/v1/runs/${freshKey()}`))).toEqual([404, "not-found"]);

@@ -1,11 +1,11 @@
-/** Reentrancy over HTTP: one request, several levels, and a scope that nobody is ever shown. */
+/** Reentrancy over HTTP: one request with several holds, and a scope that no response reveals. */
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
-/** Levels of one scope. */
+/** Reentrant holds of one scope. */
 export function scopes({ it, itWith }: Suite, { freshKey, get, put, queue, hold, release }: Calls): void {
   it("let a nested acquire in past the queue, with the same token, until the last level is gone", async () => {
     const key = freshKey();

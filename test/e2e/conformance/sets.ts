@@ -1,4 +1,4 @@
-/** Many keys under one leaseId over HTTP: all of them or none. And the heartbeats of many leases in one request. */
+/** Many keys under one leaseId over HTTP: all of them or none. Also the heartbeats of many leases in one request. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";

@@ -1,10 +1,10 @@
-/** A hand-over over HTTP: the hold goes to a new leaseId, whose first caller it then belongs to. */
+/** Transfers over HTTP: the hold goes to a new leaseId, and belongs to that id's first caller. */
 import { expect } from "vitest";
 import type { Calls } from "../calls.js";
 import { told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
-/** Hands a hold to another process or step. */
+/** Transfers a hold to another process or step. */
 export function transfers({ it, itWith }: Suite, { newId, get, post, put, hold, release }: Calls): void {
   it("is 200 with a new token, again 200 with the same, and the old lease is over", async () => {
     const held = await hold(undefined, { leaseMs: 20_000 });

@@ -1,18 +1,18 @@
-/** One request and what was said to it, by a gateway or by the service: nothing is promised of it yet. */
+/** One request and its response, from a gateway or from the service, without checks of any guarantee. */
 
-/** An answer. */
+/** A response. */
 export interface Said {
   readonly status: number;
   /** `""` without one. */
   readonly contentType: string;
-  /** The JSON of it; undefined without a body. */
+  /** The JSON body; undefined without a body. */
   readonly body: ReturnType<JSON["parse"]>;
 }
 
-/** A cold start and the longest wait take less; the gateway itself gives up after 30 s. */
+/** Longer than a cold start and the longest wait; the gateway itself gives up after 30 s. */
 const REQUEST_MS = 25_000;
 
-/** Sends to the API at `base`, with whatever `send` adds. @throws SyntaxError when the answer is not JSON */
+/** Sends to the API at `base`, with the additions of `send`. @throws SyntaxError if the response is not JSON */
 export async function ask(base: string, send: typeof fetch, method: string, path: string, body?: object): Promise<Said> {
   const text = body && JSON.stringify(body);
   const response = await send(base + path, {

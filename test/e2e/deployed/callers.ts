@@ -1,4 +1,4 @@
-/** Whom a gateway lets through to the service, and what it says to the others: no problem document, and still definite. */
+/** The requests that a gateway lets through to the service, and its responses to the others: no problem document, and still definite. */
 import { expect, vi } from "vitest";
 import { httpApi } from "../../../lib/client/transport/http.js";
 import type { Sign } from "../../../lib/client/transport/http.js";
@@ -12,15 +12,15 @@ import { signed } from "../signed.js";
 import type { Said } from "./asking.js";
 import { ask } from "./asking.js";
 
-/** A signature is good for five minutes. */
+/** Longer than the five minutes for which a signature is valid. */
 const LONG_AGO_MS = 10 * 60_000;
-/** Two Regions, of which at least one is another than the deployment's. */
+/** Two Regions, at least one of which differs from the deployment's. */
 const REGIONS = ["us-west-2", "eu-central-1"] as const;
 
-/** A gateway that speaks of the credentials means them; one that says no more means the right to call. */
+/** A message about the credentials means that they are wrong; a bare refusal means that the right to call is missing. */
 const REFUSED = /^(?:not-configured|forbidden)$/;
 
-/** Refused before the service was reached: no problem document, and a client knows that nothing happened. */
+/** Refused by the gateway: no problem document, and the client knows that nothing happened. */
 function expectGateways({ status, contentType, body }: Said, what: string): void {
   expect([status, contentType.includes("problem"), typeof body?.code], `${what}: ${JSON.stringify(body)}`).toEqual([
     403,
@@ -30,7 +30,7 @@ function expectGateways({ status, contentType, body }: Said, what: string): void
   expect(fromProblem(status, body), what).toMatchObject({ code: expect.stringMatching(REFUSED), definite: true, retry: "never" });
 }
 
-/** Signatures that are not the caller's. */
+/** Signatures that aren't the caller's. */
 export const forgeries: OfDeployed = ({ it }, { freshKey, newId, get }, deployed) => {
   const refused = async (sign: Sign | undefined): Promise<void> => {
     const { url, carry } = deployed();
@@ -77,7 +77,7 @@ function regionOf({ region, url }: Deployed): string {
   return region ?? /\.execute-api\.([a-z0-9-]+)\./.exec(url)?.[1] ?? process.env["AWS_REGION"] ?? REGIONS[1];
 }
 
-/** What IAM grants, by the paths of the API. */
+/** The rights that IAM grants by the paths of the API. */
 export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hold }, deployed) => {
   const as = (credentials: Credentials): typeof fetch => signed(signerOf(deployed(), credentials), deployed().carry);
   const byClient = (method: string, path: string, body?: object) =>
@@ -128,7 +128,7 @@ export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hol
   });
 };
 
-/** More than the API takes. */
+/** More requests than the API accepts. */
 export const throttles: OfDeployed = ({ itWith }, _calls, deployed) => {
   itWith("burst", "is the gateway's own 429 without a problem, which a client takes as definite", async () => {
     const { url, carry, burst = 0 } = deployed();

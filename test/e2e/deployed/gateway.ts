@@ -1,4 +1,4 @@
-/** What a gateway does to a request on its way to the service, and to the answer on its way back. */
+/** The changes that a gateway makes to a request on its way to the service, and to the response on its way back. */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
@@ -17,10 +17,10 @@ import { ask } from "./asking.js";
 
 /** The gateway's largest body. */
 const GATEWAY_BODY_BYTES = 10 * 1024 * 1024;
-/** A `Date` is whole seconds, and cut off. */
+/** `Date` has whole seconds, rounded down. */
 const DATE_GRAIN_MS = 1_000;
 
-/** A request's pieces as they go over the wire: names and case of its headers untouched. */
+/** A request in pieces, sent without changes to its headers' names and case. */
 interface Raw {
   readonly method: string;
   readonly path: string;
@@ -98,7 +98,7 @@ export const keys: OfDeployed = ({ it }, { freshKey, newId, send, get, release }
   });
 };
 
-/** Paths that end in a slash: a gateway may take them for the route without it, or for a key that is empty. */
+/** Paths that end in a slash: a gateway may match the route without it, or take it for an empty key. */
 export const slashes: OfDeployed = ({ it }, { hold, get, newId }, deployed) => {
   it("is another path, which the API doesn't have: the service's own 404, and nothing happens to the key", async () => {
     const { url, carry } = deployed();
@@ -136,7 +136,7 @@ export const clocks: OfDeployed = ({ it }, { get }) => {
   });
 };
 
-/** The gateway's patience, which is 30 s, and a client's, which is shorter. */
+/** The gateway's timeout of 30 s, and a client's shorter one. */
 export const waits: OfDeployed = ({ it }, { freshKey, hold, queue, put, get, begin, start }, deployed) => {
   it("ends by the service's word and never by the gateway's cut, however long a request would wait", async () => {
     const [held, run] = [await hold(undefined, { leaseMs: 60_000 }), await begin(undefined, { leaseMs: 60_000 })];
@@ -160,7 +160,7 @@ export const waits: OfDeployed = ({ it }, { freshKey, hold, queue, put, get, beg
   });
 };
 
-/** Connections that live longer than a request. */
+/** Connections that last longer than one request. */
 export const connections: OfDeployed = ({ it }, { freshKey }, deployed) => {
   it("serve several requests, one after the other", async () => {
     const { url } = deployed();

@@ -1,6 +1,6 @@
 /**
- * ConditionExpression, FilterExpression and KeyConditionExpression: parsed once into a function of the item. All that
- * DynamoDB refuses before it looks at an item is refused here too, whether or not that part would be evaluated.
+ * ConditionExpression, FilterExpression and KeyConditionExpression, parsed once into a function of the item. Errors
+ * that DynamoDB reports before it reads an item are reported here too, even in parts that wouldn't be evaluated.
  */
 import { validationError } from "./errors.js";
 import type { Path, Placeholders } from "./paths.js";
@@ -9,7 +9,7 @@ import { Reader } from "./tokens.js";
 import type { Value, ValueMap, ValueType } from "./values.js";
 import { bytesOf, isEqual, isList, isMap, order, typeOf } from "./values.js";
 
-/** Says of an item whether the condition holds. */
+/** Tests the condition on an item. */
 export type Test = (item: ValueMap | undefined, given: Placeholders) => boolean;
 
 /** A parsed condition. */
@@ -17,9 +17,9 @@ export interface Condition {
   readonly test: Test;
   /** Its placeholders, of names and of values. */
   readonly used: ReadonlySet<string>;
-  /** The attributes that it begins its paths with, as they are written. */
+  /** The first attribute of each of its paths, as written. */
   readonly paths: readonly Path[];
-  /** What is wrong with it for these values. @throws ValidationException */
+  /** Checks the condition against these values. @throws ValidationException */
   readonly check: (given: Placeholders) => void;
 }
 
@@ -41,7 +41,7 @@ class Parser {
   readonly #used = new Set<string>();
   readonly #paths: Path[] = [];
   readonly #checks: ((given: Placeholders) => void)[] = [];
-  /** The latest test that stood in parentheses. */
+  /** The latest test in parentheses. */
   #wrapped: Test | undefined;
 
   constructor(expression: string, text: string) {
@@ -205,7 +205,7 @@ class Parser {
     );
   }
 
-  /** Only strings and numbers have an order: a value that is something else is refused. */
+  /** Only strings and numbers are ordered: other values are refused. */
   #ordered(operator: string, operand: Operand): void {
     if (operand.kind !== "value") return;
     this.#checks.push((given) => {
@@ -227,7 +227,7 @@ function valueOf(operand: Operand, item: ValueMap | undefined, given: Placeholde
   if (operand.kind === "path" || value === undefined) return value;
   if (typeof value === "string") return bytesOf(value);
   if (isList(value)) return value.length;
-  // Of a number or a truth value there is no size; a comparison with it is false.
+  // A number or a boolean has no size; a comparison with it is false.
   return isMap(value) ? Object.keys(value).length : undefined;
 }
 
@@ -240,7 +240,7 @@ type Comparison = (left: Value | undefined, right: Value | undefined) => boolean
 
 const never: Comparison = () => false;
 
-/** A comparison by order; of different types, and of what is not there, it is false. */
+/** A comparison by order. It is false for different types and for missing values. */
 function byOrder(holds: (between: number) => boolean): Comparison {
   return (left, right) => {
     if (left === undefined || right === undefined) return false;
@@ -258,7 +258,7 @@ const COMPARE: Readonly<Record<string, Comparison>> = {
   ">=": byOrder((between) => between >= 0),
 };
 
-/** Refuses names and values that no expression used, and those that none defines. @throws ValidationException */
+/** Refuses names and values that no expression used, and undefined ones. @throws ValidationException */
 export function checkPlaceholders(used: ReadonlySet<string>, { names, values }: Placeholders): void {
   for (const placeholder of used) {
     if (placeholder.startsWith("#") && !Object.hasOwn(names, placeholder))

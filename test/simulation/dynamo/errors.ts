@@ -2,21 +2,21 @@
 import { ConditionalCheckFailedException, DynamoDBServiceException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import type { AttributeValue, CancellationReason } from "@aws-sdk/client-dynamodb";
 
-/** Why one write of a transaction did not happen. */
+/** The reason why one write of a transaction did not happen. */
 export type Reason = Pick<CancellationReason, "Code" | "Message" | "Item">;
 
-/** An error of the service that has no fields of its own. `httpStatusCode` tells the SDK whether to retry. */
+/** An error of the service without fields of its own. `httpStatusCode` tells the SDK if it may retry. */
 export function serviceError(name: string, message: string, httpStatusCode = 400): Error {
   const $fault = httpStatusCode >= 500 ? "server" : "client";
   return new DynamoDBServiceException({ name, message, $fault, $metadata: { attempts: 1, httpStatusCode } });
 }
 
-/** The request is wrong, whatever the table holds. */
+/** The request is invalid, regardless of the table's content. */
 export function validationError(message: string): Error {
   return serviceError("ValidationException", message);
 }
 
-/** The condition was false of `item`, which comes back in wire form where it was asked for. */
+/** The condition was false for `item`, which is returned in wire form if the request asked for it. */
 export function conditionFailed(item: Record<string, AttributeValue> | undefined): Error {
   const $metadata = { attempts: 1, httpStatusCode: 400 };
   return new ConditionalCheckFailedException({

@@ -1,19 +1,19 @@
-/** Document paths: how they are read, resolved against the names of a request, and looked up in an item. */
+/** Document paths: parsed, resolved with the names of a request, and looked up in an item. */
 import type { Reader } from "./tokens.js";
 import type { Value, ValueMap } from "./values.js";
 import { isList, isMap } from "./values.js";
 
-/** A path as it is written: names, `#` placeholders and indices. */
+/** A path as written: names, `#` placeholders and indices. */
 export type Path = readonly (string | number)[];
 
-/** The names and values of one request, and which of them its expressions used. */
+/** The names and values of one request, and those of them that its expressions used. */
 export class Placeholders {
   constructor(
     readonly names: Readonly<Record<string, string>>,
     readonly values: ValueMap,
   ) {}
 
-  /** The value behind a `:` placeholder, which was checked before. */
+  /** The value of a `:` placeholder, which was checked before. */
   value(placeholder: string): Value {
     return this.values[placeholder] ?? null;
   }
@@ -26,7 +26,7 @@ export class Placeholders {
   }
 }
 
-/** Reads a path; every placeholder in it is noted in `used`. */
+/** Reads a path, and adds every placeholder in it to `used`. */
 export function readPath(reader: Reader, used: Set<string>): Path {
   const path: (string | number)[] = [readStep(reader, used)];
   for (;;) {
@@ -49,7 +49,7 @@ function readStep(reader: Reader, used: Set<string>): string {
   return kind === "#" ? text : reader.name(text);
 }
 
-/** What is at the path, if anything is. */
+/** Returns the value at the path, or undefined. */
 export function lookUp(item: ValueMap | undefined, path: Path, { names }: Placeholders): Value | undefined {
   let value: Value | undefined = item;
   for (const step of path) {

@@ -1,15 +1,14 @@
 /**
- * The AWS SDK's own client in front of an in-memory table: everything but the network is real, from its serializer
- * to its exceptions. It shows that the table answers as a server would; the simulation itself does without the SDK's work.
+ * The AWS SDK's own client in front of an in-memory table: everything but the network is real, from its serializer to
+ * its exceptions. It shows that the table answers as a server would. The simulation itself doesn't use the SDK.
  */
-import type { AttributeValue, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { plainItem } from "../../../lib/store/dynamo/attribute-value.js";
+import type { WireItem } from "../../../lib/store/dynamo/calls.js";
 import type { DynamoTable, Input } from "./table.js";
 import type { ValueMap } from "./values.js";
 import { itemToWire } from "./values.js";
-
-type Wire = Readonly<Record<string, AttributeValue>>;
 
 interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
@@ -60,13 +59,13 @@ function carryOut(table: DynamoTable, operation: string, input: Input): object {
   }
 }
 
-/** The maps of attributes in a request. */
+/** The members of a request that are maps of attributes. */
 const MAPS: ReadonlySet<string> = new Set(["Key", "Item", "ExpressionAttributeValues", "ExclusiveStartKey"]);
 
 function fromWire(input: Input): Input {
   return Object.fromEntries(
     Object.entries(input).map(([name, value]) => {
-      if (MAPS.has(name)) return [name, plainItem(value as Wire)];
+      if (MAPS.has(name)) return [name, plainItem(value as WireItem)];
       if (name === "TransactItems")
         return [name, (value as readonly { readonly Update: Input }[]).map((item) => ({ Update: fromWire(item.Update) }))];
       return [name, value];

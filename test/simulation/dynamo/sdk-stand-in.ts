@@ -1,16 +1,16 @@
 /**
- * What the simulation's bundle has in place of the AWS SDK: its exceptions, and commands that carry their input to the
- * client that they are sent with. The SDK's own work for one command takes longer than all else that a request costs.
+ * The replacement of the AWS SDK in the simulation's bundle: its exceptions, and commands that carry their input to
+ * their client. The SDK's own work for one command takes longer than everything else in a request.
  */
 import type { Input } from "./table.js";
 
-/** What every answer says of how it came about. */
+/** The metadata of every response. */
 interface Metadata {
   attempts?: number;
   httpStatusCode?: number;
 }
 
-/** An answer that is an error, by the name that the service gave it. */
+/** An error response, with the name that the service gave it. */
 export class DynamoDBServiceException extends Error {
   readonly $metadata: Metadata;
   constructor({ name, message, $metadata }: { readonly name: string; readonly message: string; readonly $metadata: Metadata }) {
@@ -80,7 +80,12 @@ export class TransactWriteCommand extends Command {
   }
 }
 
-/** Speaks plain values, as the simulation's clients do themselves. */
+/** A class that no client of the simulation is an instance of, so their requests go through them. */
+export class DynamoDBClient {
+  readonly config = {};
+}
+
+/** Uses plain values, like the simulation's clients. */
 export const DynamoDBDocumentClient = {
   from: <C>(client: C): C => client,
 };

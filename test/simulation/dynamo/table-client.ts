@@ -16,13 +16,13 @@ export interface Sent {
   readonly input: Input;
 }
 
-/** What all clients of a table have in common. */
+/** The parts that all clients of a table share. */
 export interface TableWorld {
   readonly world: World;
   readonly random: Random;
   readonly faultProfile: FaultProfile;
   readonly table: DynamoTable;
-  /** How far the table's own clock is off, in ms. */
+  /** The error of the table's own clock, in ms. */
   readonly clockErrorMs: number;
   /** Items of transactions that are under way. */
   readonly inTransaction: Set<string>;

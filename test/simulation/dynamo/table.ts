@@ -1,7 +1,7 @@
 /**
- * A DynamoDB table in memory, as strict as AWS: what DynamoDB refuses, it refuses, with the same names and messages. It
- * knows what the store sends and no more; anything else is an error that says so. Each operation is atomic. Of time it
- * knows what it is told: TTL and the memory of transaction tokens.
+ * A DynamoDB table in memory, as strict as AWS: it refuses the same requests with the same names and messages. It
+ * supports the store's requests and no others; anything else is an explicit error. Each operation is atomic. Its time
+ * comes from outside: for TTL, and for the memory of transaction tokens.
  */
 import type { Condition } from "./conditions.js";
 import { checkPlaceholders, parseCondition } from "./conditions.js";
@@ -13,7 +13,7 @@ import { parseUpdate } from "./updates.js";
 import type { Value, ValueMap } from "./values.js";
 import { bytesOf, itemToWire, membersSize, order, valueOf } from "./values.js";
 
-/** The table's keys and the attribute that its garbage collection goes by. */
+/** The table's keys and its TTL attribute. */
 export interface Schema {
   readonly tableName: string;
   readonly partitionKey: string;
@@ -33,7 +33,7 @@ export type Input = Readonly<Record<string, unknown>>;
 /** A primary key: the two attributes and their texts. */
 type Key = Readonly<Record<string, string>>;
 
-/** A write that was parsed and checked, and waits for its item. */
+/** A parsed and checked write, before its item is read. */
 interface Prepared {
   readonly id: string;
   readonly key: Key;
@@ -44,7 +44,7 @@ interface Prepared {
   readonly next: (before: ValueMap | undefined) => ValueMap;
 }
 
-/** A transaction token, and what was asked under it. */
+/** A transaction token, and the request that used it. */
 interface Token {
   readonly input: string;
   readonly untilMs: number;
@@ -56,14 +56,14 @@ const MAX_TRANSACTION_BYTES = 4 * 1024 * 1024;
 const MAX_PAGE_BYTES = 1024 * 1024;
 const MAX_KEY_BYTES = { partition: 2048, sort: 1024 };
 const TOKEN_LASTS_MS = 10 * 60_000;
-/** Parsed expressions that are remembered. */
+/** The largest number of cached parsed expressions. */
 const MAX_PARSED = 4000;
 
 /** One table. */
 export class DynamoTable {
   readonly #items = new Map<string, ValueMap>();
   readonly #tokens = new Map<string, Token>();
-  /** Told of every write, in the order in which they happen. */
+  /** Called for every write, in the order in which they happen. */
   onWritten: (written: Written) => void = () => undefined;
 
   constructor(
@@ -103,17 +103,17 @@ export class DynamoTable {
     return returned(input["ReturnValues"], before);
   }
 
-  /** The items that a transaction would write, by their ids; none when its token says that it happened. */
+  /** The items that a transaction would write, by their ids; none if its token was used already. */
   idsOf(input: Input): readonly string[] {
     return this.#seen(input) ? [] : this.#transaction(input).map(({ id }) => id);
   }
 
-  /** The id of the item that a write of one item is about. */
+  /** The id of the item in a write of one item. */
   idOf(input: Input): string {
     return this.#idOf(this.#keyOf(input["Key"]));
   }
 
-  /** All of it or nothing; once for each token. */
+  /** Writes all items or none, once for each token. */
   transactWrite(input: Input): Record<string, never> {
     if (this.#seen(input)) return {};
     const writes = this.#transaction(input);
@@ -172,19 +172,19 @@ export class DynamoTable {
       bytes += membersSize(item);
     }
     const last = page.at(-1);
-    // A page that is full says how to go on, whether or not anything follows.
+    // A full page has a key to continue with, even if nothing follows.
     const isFull = last !== undefined && (page.length >= limit || page.length < inOrder.length);
     const found = filter ? page.filter((item) => filter.test(item, given)) : page;
     return { Items: found, Count: found.length, ...(isFull && { LastEvaluatedKey: this.#keyIn(last) }) };
   }
 
-  /** Time to live: removes the items whose time had passed at `nowSec` and that `isChosen`; returns them. */
+  /** Time to live: removes and returns the items whose time had passed at `nowSec` and that `isChosen`. */
   expire(nowSec: number, isChosen: (item: ValueMap) => boolean = () => true): readonly ValueMap[] {
     const { ttlAttribute } = this.schema;
     const gone: ValueMap[] = [];
     for (const [id, item] of this.#items) {
       const atSec = item[ttlAttribute];
-      // What is longer ago than five years is taken for a mistake.
+      // DynamoDB ignores a time more than five years ago.
       if (typeof atSec !== "number" || atSec >= nowSec || atSec < nowSec - FIVE_YEARS_SEC || !isChosen(item)) continue;
       this.#items.delete(id);
       gone.push(item);
@@ -244,7 +244,7 @@ export class DynamoTable {
     return writes;
   }
 
-  /** Whether this very transaction happened already. */
+  /** True if this transaction was already carried out. */
   #seen(input: Input): boolean {
     const token = input["ClientRequestToken"];
     const known = typeof token === "string" ? this.#tokens.get(token) : undefined;
@@ -266,7 +266,7 @@ export class DynamoTable {
     if (input["TableName"] !== this.schema.tableName) throw serviceError("ResourceNotFoundException", "Requested resource not found");
   }
 
-  /** This table does what the store asks for; a parameter that it does not know must not be taken for done. */
+  /** Refuses unknown parameters, which the table would otherwise silently ignore. */
   #only(input: Input, known: readonly string[]): void {
     for (const [name, value] of Object.entries(input))
       if (value !== undefined && !known.includes(name)) throw new Error(`this table does not know the parameter ${name}`);

@@ -1,7 +1,7 @@
-/** The words of an expression, and a reader that goes from one to the next. */
+/** The tokens of an expression, and a reader of them. */
 import { validationError } from "./errors.js";
 
-/** One word: a placeholder, a name, a whole number or a sign. */
+/** One token: a placeholder, a name, an integer or a sign. */
 export interface Token {
   readonly kind: "name" | "#" | ":" | "number" | "sign" | "end";
   readonly text: string;
@@ -13,7 +13,7 @@ const MAX_EXPRESSION_BYTES = 4096;
 const MAX_OPERATORS = 300;
 const TOKEN = /\s*(?:([A-Za-z][A-Za-z0-9_]*)|#([A-Za-z0-9_]+)|:([A-Za-z0-9_]+)|(\d+)|(<>|<=|>=|[=<>()[\],.+-]))/y;
 const OPERATOR = /<>|<=|>=|[=<>+-]|\b(?:AND|OR|NOT|IN|BETWEEN)\b|\b[a-z_]+\s*\(/g;
-/** Those of DynamoDB's reserved words that are short enough to be mistaken for an attribute of ours. */
+/** The DynamoDB reserved words that are short enough to be mistaken for one of our attributes. */
 const RESERVED = new Set(
   `ADD ALL AND ANY ARE AS ASC AT ATTR BY CALL CASE CAST CHAR COPY CUBE DATA DATE DAY DEC DESC DO DROP EACH ELSE END EXEC FILE FOR FREE FROM
    FULL GET GO GOTO HASH HOST HOUR IF IN INT INTO IS ITEM JOIN KEY KEYS LAG LAST LEAD LEFT LESS LIKE LIST LOAD LOB LOCK LOG LONG LOOP LOW MAP
@@ -23,7 +23,7 @@ const RESERVED = new Set(
    STATE STATUS TOKEN TOTAL USAGE`.split(/\s+/),
 );
 
-/** Reads one expression, which is named in its errors. */
+/** Reads one expression, which its errors name. */
 export class Reader {
   readonly #tokens: readonly Token[];
   #at = 0;
@@ -41,12 +41,12 @@ export class Reader {
     this.#tokens = this.#read();
   }
 
-  /** The next word, which stays. */
+  /** The next token, without consuming it. */
   get peek(): Token {
     return this.#tokens[this.#at] ?? END;
   }
 
-  /** The word after the next. */
+  /** The token after the next. */
   get peekAfter(): Token {
     return this.#tokens[this.#at + 1] ?? END;
   }
@@ -57,7 +57,7 @@ export class Reader {
     return token;
   }
 
-  /** Takes the sign or keyword if it comes next. Keywords are told in any case. */
+  /** Consumes the sign or keyword if it comes next. Keywords are case-insensitive. */
   takes(text: string): boolean {
     const { kind } = this.peek;
     if ((kind !== "sign" && kind !== "name") || this.peek.text.toUpperCase() !== text) return false;
@@ -69,7 +69,7 @@ export class Reader {
     if (!this.takes(text)) throw this.syntaxError();
   }
 
-  /** The name of an attribute as it stands. */
+  /** Consumes the name of an attribute. */
   name(text: string): string {
     if (RESERVED.has(text.toUpperCase())) throw this.invalid(`Attribute name is a reserved keyword; reserved keyword: ${text}`);
     return text;

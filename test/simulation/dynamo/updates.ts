@@ -1,6 +1,6 @@
 /**
- * UpdateExpression: parsed once into actions. All of them read the item as it was before; none of them creates the
- * parents of a path. Paths that overlap are refused before any item is looked at.
+ * UpdateExpression, parsed once into actions. All of them read the item before the update, and none of them creates the
+ * parents of a path. Overlapping paths are refused before any item is read.
  */
 import { validationError } from "./errors.js";
 import type { Path, Placeholders } from "./paths.js";
@@ -12,9 +12,9 @@ import { define, isList, isMap } from "./values.js";
 /** A parsed update. */
 export interface Update {
   readonly used: ReadonlySet<string>;
-  /** The paths that it changes, for this request. @throws ValidationException when they overlap */
+  /** The paths that it changes, for this request. @throws ValidationException if they overlap */
   readonly targets: (given: Placeholders) => readonly Path[];
-  /** The item after it. @throws ValidationException */
+  /** The item after the update. @throws ValidationException */
   readonly apply: (item: ValueMap, given: Placeholders) => ValueMap;
 }
 
@@ -176,7 +176,7 @@ function applied(before: ValueMap, sets: readonly Assignment[], removes: readonl
   const values = sets.map(({ operand }) => operand(before, given));
   let item = before;
   for (const [index, { path }] of sets.entries()) item = changed(item, given.resolve(path), 0, values[index] ?? null) as ValueMap;
-  // Of one list the last index goes first: all of them mean the list as it was.
+  // Within one list, the last index is removed first, because all indices mean the list before the update.
   const gone = removes.map((path) => given.resolve(path)).sort((a, b) => lastIndex(b) - lastIndex(a));
   for (const path of gone) item = changed(item, path, 0, undefined) as ValueMap;
   return item;
@@ -187,7 +187,7 @@ function lastIndex(path: Path): number {
   return typeof last === "number" ? last : -1;
 }
 
-/** `parent` with `value` at the path, or with nothing there. */
+/** Returns `parent` with `value` at the path, or with nothing there. */
 function changed(parent: Value | undefined, path: Path, at: number, value: Value | undefined): Value {
   const step = path[at];
   const isLast = at === path.length - 1;
@@ -196,7 +196,7 @@ function changed(parent: Value | undefined, path: Path, at: number, value: Value
     if (!isLast && step >= parent.length) throw validationError(NO_PARENT);
     if (value === undefined && isLast) return parent.toSpliced(step, 1);
     const next = isLast ? (value ?? null) : changed(parent[step], path, at + 1, value);
-    // Behind the end of a list means at its end.
+    // An index beyond the end of a list appends to it.
     return step < parent.length ? parent.with(step, next) : [...parent, next];
   }
   if (!isMap(parent) || step === undefined) throw validationError(NO_PARENT);
@@ -208,7 +208,7 @@ function changed(parent: Value | undefined, path: Path, at: number, value: Value
     return rest;
   }
   const next = isLast ? (value ?? null) : changed(parent[step], path, at + 1, value);
-  // A map has no order: what is new comes first here, so that nobody relies on one.
+  // A map is unordered: new members come first here, so that no code relies on an order.
   const copy: Record<string, Value> = is ? { ...parent } : {};
   define(copy, step, next);
   return is ? copy : { ...copy, ...parent };

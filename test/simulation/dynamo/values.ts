@@ -1,6 +1,6 @@
 /**
  * Attribute values of the in-memory table, as plain JavaScript: a string is an S, a number an N, and so on. Only the
- * types that the store uses exist here; a set or a binary is refused by name. Values are never changed in place.
+ * types that the store uses exist; a set or a binary is refused by name. Values are immutable.
  */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { validationError } from "./errors.js";
@@ -16,7 +16,7 @@ export interface ValueMap {
 /** DynamoDB's name for a value's type. */
 export type ValueType = "S" | "N" | "BOOL" | "NULL" | "L" | "M";
 
-/** Levels that a value may be nested. */
+/** The deepest nesting of a value. */
 const MAX_DEPTH = 32;
 
 /** The type of `value`. */
@@ -28,19 +28,19 @@ export function typeOf(value: Value): ValueType {
   return Array.isArray(value) ? "L" : "M";
 }
 
-/** Whether `value` is a map. */
+/** True if `value` is a map. */
 export function isMap(value: Value | undefined): value is ValueMap {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether `value` is a list. */
+/** True if `value` is a list. */
 export function isList(value: Value | undefined): value is readonly Value[] {
   return Array.isArray(value);
 }
 
 /**
- * A copy of `given` without its undefined members, as the document client marshals it.
- * @throws Error for what this table has no type for, and for a number that JavaScript does not hold exactly.
+ * Copies `given` without its undefined members, as the document client marshals it.
+ * @throws Error for a type that this table doesn't support, and for a number that JavaScript can't represent exactly.
  */
 export function valueOf(given: unknown, depth = 0): Value {
   if (depth > MAX_DEPTH) throw validationError("Nesting Levels have exceeded supported limits");
@@ -61,13 +61,13 @@ export function valueOf(given: unknown, depth = 0): Value {
   return map;
 }
 
-/** Sets an own property, whatever its name: `__proto__` is an attribute like any other. */
+/** Sets an own property with any name: `__proto__` is an attribute like any other. */
 export function define(map: Record<string, Value>, name: string, value: Value): void {
   if (name === "__proto__") Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
   else map[name] = value;
 }
 
-/** Whether both are the same: maps by their members, lists by their elements in order. */
+/** True if both are equal: maps by their members, lists by their elements in order. */
 export function isEqual(a: Value | undefined, b: Value | undefined): boolean {
   if (a === b) return true;
   if (isList(a)) return isList(b) && a.length === b.length && a.every((one, index) => isEqual(one, b[index]));
@@ -76,7 +76,7 @@ export function isEqual(a: Value | undefined, b: Value | undefined): boolean {
   return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]));
 }
 
-/** Below 0, 0 or above 0; undefined when the types differ or have no order. Strings compare by their UTF-8 bytes. */
+/** Below 0, 0 or above 0; undefined if the types differ or have no order. Strings compare by their UTF-8 bytes. */
 export function order(a: Value, b: Value): number | undefined {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a !== "string" || typeof b !== "string") return undefined;

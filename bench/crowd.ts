@@ -1,0 +1,74 @@
+/**
+ * A crowd in one process: callers wait for one key until they time out, while leases of other keys are renewed. The
+ * benchmark measures the longest time for which the event loop was blocked, and the heap that each caller takes.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { createClient } from "../lib/client/client.js";
+import type { LockClient } from "../lib/client/lock-client.js";
+import { systemRuntime } from "../lib/client/runtime.js";
+import { createPolicy } from "../lib/core/policy.js";
+import { systemClock } from "../lib/core/time.js";
+import { gatewayClocks } from "../lib/service/clocks.js";
+import { lockService } from "../lib/service/service.js";
+import { createMemoryStore } from "../lib/store/memory-store.js";
+import { markdownTable } from "./table.js";
+
+const SIZES = [1000, 10_000, 100_000] as const;
+/** Callers that arrive in one turn of the event loop. */
+const ARRIVALS_A_TURN = 200;
+const WAIT_MS = 5000;
+const OTHERS = 20;
+const CALLER = { principal: "bench", namespace: "default", requestId: "bench" };
+
+interface Measured {
+  readonly longestBlockMs: number;
+  readonly bytesEach: number;
+  readonly lostLeases: number;
+}
+
+/** Returns the table of a crowd's costs to its process. */
+export async function crowd(): Promise<string> {
+  const rows: (readonly string[])[] = [];
+  for (const size of SIZES) {
+    const { longestBlockMs, bytesEach, lostLeases } = await measure(size);
+    rows.push([size.toLocaleString("en"), `${Math.round(longestBlockMs)} ms`, `${(bytesEach / 1024).toFixed(1)} KB`, `${lostLeases}`]);
+  }
+  return markdownTable([
+    ["callers that wait", "longest block of the event loop", "heap a caller", `leases of other keys lost, of ${OTHERS}`],
+    ...rows,
+  ]);
+}
+
+async function measure(size: number): Promise<Measured> {
+  const locks = clientInMemory();
+  const rival = await locks.scope("the-rival-of-the-crowd").acquire("ORDER_1231", { leaseMs: 60_000 });
+  const others = await Promise.all(Array.from({ length: OTHERS }, (_, index) => locks.acquire(`other:${index}`, { leaseMs: 3000 })));
+  const before = process.memoryUsage().heapUsed;
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  const waiting: Promise<unknown>[] = [];
+  for (let arrived = 0; arrived < size; arrived++) {
+    waiting.push(locks.acquire("ORDER_1231", { waitMs: WAIT_MS }).catch(() => undefined));
+    if (arrived % ARRIVALS_A_TURN === 0) await nextTurn();
+  }
+  const bytesEach = (process.memoryUsage().heapUsed - before) / size;
+  await Promise.all(waiting);
+  delay.disable();
+  const lostLeases = others.filter((lease) => !lease.isHeld()).length;
+  await rival.release();
+  await locks.close();
+  return { longestBlockMs: delay.max / 1e6, bytesEach, lostLeases };
+}
+
+/** A client with the service and the store in this process, on the machine's clock. */
+function clientInMemory(): LockClient {
+  const store = createMemoryStore({ policy: createPolicy(), clock: systemClock });
+  const deps = { store, log: () => undefined, clock: systemClock };
+  const service = () => lockService(deps, CALLER, gatewayClocks(systemClock, undefined));
+  const operations = Object.keys(service()) as (keyof ReturnType<typeof service>)[];
+  const api = Object.fromEntries(
+    operations.map((operation) => [operation, (request: never, options: never) => service()[operation](request, options)]),
+  );
+  return createClient(systemRuntime(api as unknown as ReturnType<typeof service>));
+}

@@ -1,0 +1,91 @@
+/**
+ * The built-in transport's settings in a function, from its environment: no part of the AWS SDK has to be loaded for
+ * them. What the SDK would look up elsewhere (profiles, containers, other partitions) is a reason to load it.
+ */
+import { Agent } from "node:http";
+import { Agent as TlsAgent } from "node:https";
+import type { Clock } from "../../core/time.js";
+import { VERSION } from "../../core/version.js";
+import { TABLE_CALLS } from "./table.js";
+import type { Destination, TransportSettings } from "./built-in-calls.js";
+import { standardRetries } from "./retries.js";
+import { signer } from "./signature.js";
+
+/** The variables of a process. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Variables by which the AWS SDK would find other credentials, or another endpoint. */
+const ELSEWHERE = [
+  ...["AWS_PROFILE", "AWS_CREDENTIAL_EXPIRATION", "AWS_CREDENTIAL_SCOPE", "AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE"],
+  ...["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_RETRY_MODE"],
+];
+/** The domain of a region's endpoints, where it is known; each pattern is that of a partition. */
+const DOMAINS: readonly (readonly [RegExp, string])[] = [
+  [/^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$/, "amazonaws.com"],
+  [/^us-gov-\w+-\d+$/, "amazonaws.com"],
+  [/^cn-\w+-\d+$/, "amazonaws.com.cn"],
+];
+/** As the AWS SDK has them. */
+const MAX_SOCKETS = 50;
+
+/** Reads `env`; a string says why it takes the AWS SDK. */
+export function environmentSettings(
+  env: Environment,
+  deps: { readonly clock: Clock; readonly random: () => number },
+): TransportSettings | string {
+  const elsewhere = ELSEWHERE.find((name) => isSet(env, name));
+  if (elsewhere !== undefined) return `${elsewhere} is set`;
+  const missing = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"].find((name) => !isSet(env, name));
+  if (missing !== undefined) return `${missing} is not set`;
+  const region = env["AWS_REGION"] ?? "";
+  const domain = DOMAINS.find(([regions]) => regions.test(region))?.[1];
+  const named = [env["AWS_ENDPOINT_URL_DYNAMODB"], env["AWS_ENDPOINT_URL"]].find(Boolean);
+  if (named === undefined && domain === undefined) return `the endpoint of ${region} is not known`;
+  const url = new URL(named ?? `https://dynamodb.${region}.${domain ?? ""}`);
+  if (url.protocol !== "http:" && url.protocol !== "https:") return `the endpoint ${url.protocol} is neither http: nor https:`;
+  const retries = standardRetries(TABLE_CALLS.maxAttempts, deps);
+  let offsetMs = 0;
+  return {
+    destination: destinations(env, url, region),
+    retries: () => Promise.resolve(retries),
+    bounds: { connectMs: TABLE_CALLS.requestHandler.connectionTimeout, answerMs: TABLE_CALLS.requestHandler.requestTimeout },
+    userAgent: `holdfast/${VERSION} lang/js md/nodejs#${process.versions.node} exec-env/${env["AWS_EXECUTION_ENV"] ?? "none"}`,
+    clockOffset: { get: () => offsetMs, set: (ms) => void (offsetMs = ms) },
+    // A function's second clock is its gateway's.
+    watchers: () => [],
+  };
+}
+
+function isSet(env: Environment, name: string): boolean {
+  return env[name] !== undefined && env[name] !== "";
+}
+
+/** To one place, with the credentials that the environment has at the time. */
+function destinations(
+  env: Environment,
+  { protocol, hostname, port, host, pathname }: URL,
+  region: string,
+): TransportSettings["destination"] {
+  const isTls = protocol === "https:";
+  const path = pathname.endsWith("/") ? pathname : `${pathname}/`;
+  const agent = isTls
+    ? new TlsAgent({ keepAlive: true, maxSockets: MAX_SOCKETS })
+    : new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  const endpoint = {
+    protocol: isTls ? "https:" : "http:",
+    hostname: hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: port === "" ? (isTls ? 443 : 80) : Number(port),
+    path,
+    agent,
+  } as const;
+  let last: { readonly of: string; readonly found: Destination } | undefined;
+  return async () => {
+    const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "", AWS_SESSION_TOKEN: token } = env;
+    const of = `${accessKeyId} ${secretAccessKey} ${token ?? ""}`;
+    if (last?.of !== of) {
+      const credentials = { accessKeyId, secretAccessKey, sessionToken: token === "" ? undefined : token };
+      last = { of, found: { endpoint, sign: signer(credentials, { host, path, region, service: "dynamodb" }) } };
+    }
+    return last.found;
+  };
+}

@@ -1,0 +1,97 @@
+/**
+ * One HTTP request over a kept connection, and its whole answer. Bounded: in time from the start to the last byte, and in
+ * the answer's size. It sends once; a connection that breaks is told by the name that the AWS SDK gives it.
+ */
+import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { request as overHttp } from "node:http";
+import { request as overHttps } from "node:https";
+import type { Clock } from "../../core/time.js";
+import type { RawHeaders } from "./signature.js";
+
+/** Where requests go. */
+export interface Endpoint {
+  readonly protocol: "http:" | "https:";
+  readonly hostname: string;
+  readonly port: number;
+  readonly path: string;
+  readonly agent: Agent;
+}
+
+/** How long a request may take, in ms. */
+export interface SendBounds {
+  /** Until a new connection stands. */
+  readonly connectMs: number;
+  /** Until the whole answer is here. */
+  readonly answerMs: number;
+}
+
+/** An answer. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** Larger than any answer of DynamoDB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** The network's codes that the AWS SDK calls a time-out: after each of them the request may have been carried out. */
+const BROKEN: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT"]);
+
+/** Posts `body`. @throws an error named `TimeoutError`, or one with the network's `code` */
+export function post(endpoint: Endpoint, headers: RawHeaders, body: string, bounds: SendBounds, clock: Clock): Promise<Reply> {
+  const { protocol, hostname, port, path, agent } = endpoint;
+  return new Promise((resolve, reject) => {
+    const send = protocol === "https:" ? overHttps : overHttp;
+    // Headers in a list go out as they are, without a map of them in between.
+    const all = [...headers, "content-length", String(Buffer.byteLength(body))];
+    const request = send({ host: hostname, port, path, method: "POST", agent, headers: all as unknown as Record<string, string> });
+    const fail = (error: Error): void => {
+      timer.cancel();
+      request.destroy();
+      reject(error);
+    };
+    const timer = clock.after(bounds.answerMs, () => fail(timeout(`no answer within ${bounds.answerMs} ms`)));
+    request.on("error", (error: Error & { code?: string }) => {
+      if (BROKEN.has(error.code)) error.name = "TimeoutError";
+      fail(error);
+    });
+    request.on("response", (response: IncomingMessage) => {
+      const status = response.statusCode ?? 0;
+      const broken = (error: Error): void => fail(Object.assign(error, { $metadata: { httpStatusCode: status } }));
+      collect(response, broken, (text) => {
+        timer.cancel();
+        resolve({ status, headers: response.headers, text });
+      });
+    });
+    boundConnecting(request, bounds.connectMs, clock, fail);
+    request.end(body);
+  });
+}
+
+/** Ends a request whose new connection does not come about in time. A kept one stands already. */
+function boundConnecting(request: ClientRequest, connectMs: number, clock: Clock, fail: (error: Error) => void): void {
+  request.once("socket", (socket) => {
+    if (!socket.connecting) return;
+    const timer = clock.after(connectMs, () => fail(timeout(`no connection within ${connectMs} ms`)));
+    socket.once("connect", () => timer.cancel());
+    request.once("close", () => timer.cancel());
+  });
+}
+
+function collect(response: IncomingMessage, fail: (error: Error) => void, done: (text: string) => void): void {
+  let first: Buffer | undefined;
+  let more: Buffer[] | undefined;
+  let bytes = 0;
+  response.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) return fail(new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`));
+    if (!first) first = chunk;
+    else (more ??= [first]).push(chunk);
+  });
+  response.on("end", () => done(more ? Buffer.concat(more).toString("utf8") : (first?.toString("utf8") ?? "")));
+  response.on("error", fail);
+}
+
+function timeout(message: string): Error {
+  return Object.assign(new Error(message), { name: "TimeoutError", code: "ETIMEDOUT" });
+}

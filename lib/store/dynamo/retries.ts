@@ -1,0 +1,112 @@
+/**
+ * When a request is sent again, after which pause, and when no more: a strategy of the AWS SDK's client, or the same
+ * rules without the SDK. Which error is which kind is told here, by the SDK's own lists.
+ */
+import type { Clock } from "../../core/time.js";
+import type { ErrorMetadata } from "./service-error.js";
+
+/** What the AWS SDK's strategies tell apart. */
+export type ErrorType = "THROTTLING" | "TRANSIENT" | "SERVER_ERROR" | "CLIENT_ERROR";
+
+/** A request's right to be sent, and how often it was sent again. */
+export interface RetryToken {
+  getRetryCount(): number;
+  /** A pause before it is sent, in ms, beside the one that the strategy has made itself. */
+  getRetryDelay(): number;
+}
+
+/** A strategy, as the AWS SDK has them. A request that may not be sent again is refused its token. */
+export interface RetryStrategy {
+  acquireInitialRetryToken(scope: string): Promise<RetryToken>;
+  refreshRetryTokenForRetry(token: RetryToken, info: { readonly error: unknown; readonly errorType: ErrorType }): Promise<RetryToken>;
+  recordSuccess(token: RetryToken): void;
+}
+
+const THROTTLING: ReadonlySet<string | undefined> = new Set([
+  "BandwidthLimitExceeded",
+  "EC2ThrottledException",
+  "LimitExceededException",
+  "PriorRequestNotComplete",
+  "ProvisionedThroughputExceededException",
+  "RequestLimitExceeded",
+  "RequestThrottled",
+  "RequestThrottledException",
+  "SlowDown",
+  "ThrottledException",
+  "Throttling",
+  "ThrottlingException",
+  "TooManyRequestsException",
+  "TransactionInProgressException",
+]);
+const TRANSIENT: ReadonlySet<string | undefined> = new Set(["TimeoutError", "RequestTimeout", "RequestTimeoutException"]);
+const TRANSIENT_STATUS: ReadonlySet<number | undefined> = new Set([500, 502, 503, 504]);
+const NETWORK: ReadonlySet<string | undefined> = new Set([
+  ...["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT"],
+  ...["EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"],
+]);
+
+interface Failure {
+  readonly name?: string;
+  readonly message?: string;
+  readonly code?: string;
+  readonly cause?: unknown;
+  readonly $metadata?: ErrorMetadata;
+}
+
+/** The kind of `error`. */
+export function errorTypeOf(error: unknown): ErrorType {
+  const { name, $metadata: { httpStatusCode } = {} } = error as Failure;
+  if (httpStatusCode === 429 || THROTTLING.has(name)) return "THROTTLING";
+  if (isTransient(error as Failure, 0)) return "TRANSIENT";
+  return httpStatusCode !== undefined && httpStatusCode >= 500 && httpStatusCode <= 599 ? "SERVER_ERROR" : "CLIENT_ERROR";
+}
+
+const MAX_CAUSES = 10;
+
+function isTransient({ name, message = "", code, cause, $metadata = {} }: Failure, depth: number): boolean {
+  return (
+    $metadata.clockSkewCorrected === true ||
+    (name === "InvalidSignatureException" && message.includes("Signature expired")) ||
+    TRANSIENT.has(name) ||
+    NETWORK.has(code) ||
+    TRANSIENT_STATUS.has($metadata.httpStatusCode) ||
+    (typeof cause === "object" && cause !== null && depth < MAX_CAUSES && isTransient(cause, depth + 1))
+  );
+}
+
+/** What all of a process's requests together may spend on being sent again, and what each time takes of it. */
+const BUDGET = 500;
+const COST = { THROTTLING: 5, TRANSIENT: 14 } as const;
+/** Upper bound of the first pause, in ms; twice as long before each further time. */
+const BASE_MS = { THROTTLING: 1000, TRANSIENT: 25 } as const;
+const LONGEST_MS = 20_000;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/** The AWS SDK's standard mode, for where there is no SDK: at most `maxAttempts` sendings. */
+export function standardRetries(maxAttempts: number, { clock, random }: Deps): RetryStrategy {
+  let budget = BUDGET;
+  const tokenOf = (count: number, cost: number): RetryToken & { readonly cost: number } => ({
+    cost,
+    getRetryCount: () => count,
+    getRetryDelay: () => 0,
+  });
+  return {
+    acquireInitialRetryToken: () => Promise.resolve(tokenOf(0, 1)),
+    async refreshRetryTokenForRetry(token, { errorType }) {
+      const count = token.getRetryCount();
+      const isRetried = errorType === "THROTTLING" || errorType === "TRANSIENT";
+      if (!isRetried || count + 1 >= maxAttempts || budget < COST[errorType]) throw new Error("not sent again");
+      budget -= COST[errorType];
+      const pauseMs = random() * Math.min(BASE_MS[errorType] * 2 ** count, LONGEST_MS);
+      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+      return tokenOf(count + 1, COST[errorType]);
+    },
+    recordSuccess(token) {
+      budget = Math.min(BUDGET, budget + (token as RetryToken & { readonly cost: number }).cost);
+    },
+  };
+}

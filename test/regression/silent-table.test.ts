@@ -1,0 +1,34 @@
+/**
+ * A table that takes a request and never answers: the call ends at its bound. The AWS SDK takes `requestTimeout`
+ * for a bound only where `throwOnRequestTimeout` says so; without it, it warned after 2 s and waited for as long as the socket lived.
+ */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+import { A, POLICY, Fixture } from "../store/fixture.js";
+
+/** Shorter than the real bound, so that the test is, too. */
+const BOUND_MS = 100;
+const server = createServer(() => undefined);
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+it("ends the call when its time is up, and may have happened", async () => {
+  const requestHandler = { ...TABLE_CALLS.requestHandler, requestTimeout: BOUND_MS };
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = engineClient(endpoint, { ...TABLE_CALLS, maxAttempts: 2, requestHandler });
+  const store = createDynamoStore({ client, tableName: "silent", policy: POLICY, clock: systemClock, random: () => 0.5 });
+  await expect(new Fixture(store).acquire(A)).rejects.toMatchObject({ name: "StoreUnavailable", definite: false });
+  client.destroy();
+}, 5_000);

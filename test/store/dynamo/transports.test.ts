@@ -1,0 +1,328 @@
+/**
+ * The built-in transport does what the AWS SDK does with everything that a table, a proxy or the network may answer: the
+ * same row through both, compared in what the caller is told, in how often the table is asked, and in what it is sent.
+ */
+import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js";
+import { callsThrough, transportOf } from "../../../lib/store/dynamo/choose-transport.js";
+import { readSettings } from "../../../lib/store/dynamo/client-settings.js";
+import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
+import { storeUnavailable } from "../../../lib/store/dynamo/unavailable.js";
+import type { ScriptedTable, Step } from "./scripted-table.js";
+import { startScriptedTable } from "./scripted-table.js";
+
+const HOUR_MS = 3_600_000;
+const ANSWER_MS = 150;
+
+let table: ScriptedTable;
+beforeAll(async () => {
+  table = await startScriptedTable();
+});
+afterAll(() => table.close());
+// The pauses before a retry are drawn: nearly none.
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0.001));
+afterEach(() => void vi.restoreAllMocks());
+
+function client(config: DynamoDBClientConfig = {}): DynamoDBClient {
+  return new DynamoDBClient({
+    endpoint: table.endpoint,
+    region: "us-east-1",
+    credentials: { accessKeyId: "local", secretAccessKey: "local", sessionToken: "token" },
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: 1000, requestTimeout: ANSWER_MS, throwOnRequestTimeout: true },
+    ...config,
+  });
+}
+
+const UPDATE: UpdateInput = {
+  TableName: "locks",
+  Key: { p: "a/locks/1", k: "ORDER_1" },
+  ConditionExpression: "v = :seen",
+  UpdateExpression: "SET #h = :h",
+  ExpressionAttributeNames: { "#h": "h" },
+  ExpressionAttributeValues: { ":seen": 1, ":h": { id: { o: "é", n: 1, left: undefined, on: true, none: null } }, ":q": [1, "a"] },
+  ReturnValues: "ALL_OLD",
+  ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+};
+
+type Ask = (calls: TableCalls) => Promise<unknown>;
+const update: Ask = (calls) => calls.updateItem(UPDATE);
+const { ReturnValues: _, ...PART } = UPDATE;
+const transact: Ask = (calls) => calls.transactWriteItems({ TransactItems: [{ Update: PART }, { Update: PART }] });
+
+/** What comes of it, as far as a caller may depend on it. */
+async function cameOf(calls: TableCalls, ask: Ask, steps: readonly Step[]) {
+  table.script(...steps);
+  const told = await ask(calls).then(
+    (answer) => ({ answer: plain(answer) }),
+    (error: unknown) => {
+      const { name, $metadata, Item, CancellationReasons } = error as Error & Record<string, unknown>;
+      const { attempts, httpStatusCode } = ($metadata ?? {}) as { attempts?: number; httpStatusCode?: number };
+      const { definite, throttled, name: kind } = storeUnavailable(error);
+      return {
+        name,
+        attempts,
+        httpStatusCode,
+        Item: plain(Item),
+        CancellationReasons: plain(CancellationReasons),
+        kind,
+        definite,
+        throttled,
+      };
+    },
+  );
+  return { ...told, asked: table.asked.length };
+}
+
+/** Without the SDK's own members, and without those that are undefined. */
+function plain(value: unknown): unknown {
+  if (value === undefined) return undefined;
+  return JSON.parse(JSON.stringify(value, (name, one: unknown) => (name === "$metadata" ? undefined : one)));
+}
+
+/** The same row through both. */
+async function both(ask: Ask, steps: readonly Step[], config?: DynamoDBClientConfig) {
+  const [mine, theirs] = [client(config), client(config)];
+  expect(await transportOf(mine)).toEqual({ transport: "built-in" });
+  const came = { builtIn: await cameOf(callsThrough(mine), ask, steps), sdk: await cameOf(callsThrough(theirs, "sdk"), ask, steps) };
+  mine.destroy();
+  theirs.destroy();
+  return came;
+}
+
+const dated = (step: Step, date: string): Step => (typeof step === "string" ? step : { ...step, headers: { date } });
+const service = (name: string) => `com.amazonaws.dynamodb.v20120810#${name}`;
+const refused = (name: string, status = 400, more: object = {}): Step => ({
+  status,
+  body: { __type: service(name), message: "No", ...more },
+});
+const OK: Step = {
+  status: 200,
+  body: { Attributes: { v: { N: "1" }, h: { M: { a: { S: "é" } } }, q: { L: [{ BOOL: true }, { NULL: true }] } } },
+};
+const ITEM = { v: { N: "2" }, h: { M: { a: { S: "b" } } } };
+
+interface Row {
+  readonly when: string;
+  readonly steps: readonly Step[];
+  readonly ask?: Ask;
+}
+
+const ROWS: readonly Row[] = [
+  { when: "an answer", steps: [OK] },
+  { when: "an answer without attributes", steps: [{ status: 200, body: {} }] },
+  { when: "an empty answer", steps: [{ status: 200, body: "" }] },
+  { when: "a condition that failed", steps: [refused("ConditionalCheckFailedException", 400, { Item: ITEM })] },
+  { when: "a condition that failed without an item", steps: [refused("ConditionalCheckFailedException")] },
+  { when: "throttling once", steps: [refused("ThrottlingException"), OK] },
+  { when: "throttling always", steps: [refused("ThrottlingException")] },
+  { when: "too little throughput", steps: [refused("ProvisionedThroughputExceededException")] },
+  { when: "a limit on requests", steps: [refused("RequestLimitExceeded")] },
+  { when: "429 of a proxy", steps: [{ status: 429, body: "slow down" }] },
+  { when: "a transaction on the item", steps: [refused("TransactionConflictException")] },
+  { when: "no such table", steps: [refused("ResourceNotFoundException")] },
+  { when: "a request that is wrong", steps: [refused("ValidationException")] },
+  { when: "no right to it", steps: [refused("AccessDeniedException")] },
+  { when: "a lost answer and no right to it", steps: ["reset", refused("AccessDeniedException")] },
+  {
+    when: "credentials that expired",
+    steps: [{ status: 400, body: { __type: "com.amazon.coral.service#ExpiredTokenException", message: "Old" } }],
+  },
+  { when: "credentials of nobody", steps: [{ status: 400, body: { __type: "com.amazon.coral.service#UnrecognizedClientException" } }] },
+  { when: "a signature that is wrong", steps: [refused("InvalidSignatureException")] },
+  { when: "500 once", steps: [refused("InternalServerError", 500), OK] },
+  { when: "500 always", steps: [refused("InternalServerError", 500)] },
+  {
+    when: "500 and then a failed condition",
+    steps: [refused("InternalServerError", 500), refused("ConditionalCheckFailedException", 400, { Item: ITEM })],
+  },
+  { when: "501", steps: [refused("NotImplemented", 501)] },
+  { when: "503 as a page", steps: [{ status: 503, body: "<html>", headers: { "content-type": "text/html" } }] },
+  { when: "502 without a body", steps: [{ status: 502 }] },
+  { when: "a redirection", steps: [{ status: 302, headers: { location: "/elsewhere" } }] },
+  {
+    when: "an error named in a header",
+    steps: [{ status: 400, body: { Message: "No" }, headers: { "x-amzn-errortype": "ThrottlingException:http://a/" } }],
+  },
+  { when: "an error named by its code", steps: [{ status: 400, body: { code: "ValidationException" } }] },
+  { when: "an error without a name", steps: [{ status: 400, body: {} }] },
+  { when: "an answer that is no JSON", steps: [{ status: 200, body: "{" }] },
+  { when: "an answer that is a page", steps: [{ status: 200, body: "<html>" }] },
+  { when: "an error that is no JSON", steps: [{ status: 400, body: "no" }] },
+  { when: "a connection that breaks once", steps: ["reset", OK] },
+  { when: "a connection that breaks always", steps: ["reset"] },
+  { when: "a connection that breaks in the answer", steps: ["cut", OK] },
+  { when: "connections that break in the answer", steps: ["cut"] },
+  { when: "silence once", steps: ["silent", OK] },
+  { when: "silence", steps: ["silent"] },
+  { when: "a lost answer, then throttling", steps: ["reset", refused("ThrottlingException")] },
+  { when: "a transaction", steps: [{ status: 200, body: {} }], ask: transact },
+  {
+    when: "a cancelled transaction",
+    ask: transact,
+    steps: [
+      refused("TransactionCanceledException", 400, {
+        CancellationReasons: [{ Code: "None" }, { Code: "ConditionalCheckFailed", Message: "No", Item: ITEM }],
+      }),
+    ],
+  },
+  {
+    when: "a transaction that met another",
+    ask: transact,
+    steps: [refused("TransactionCanceledException", 400, { CancellationReasons: [{ Code: "TransactionConflict" }, { Code: "None" }] })],
+  },
+  { when: "a transaction in progress", steps: [refused("TransactionInProgressException"), { status: 200, body: {} }], ask: transact },
+];
+
+describe("with both transports the caller is told the same, and the table is asked as often", () => {
+  it.each(ROWS)("$when", async ({ steps, ask = update }) => {
+    const { builtIn, sdk } = await both(ask, steps);
+    expect(builtIn).toEqual(sdk);
+  });
+
+  it("a connection that was kept and is reset under the next request: it may have been carried out, and is sent again", async () => {
+    const came = [];
+    for (const wanted of ["auto", "sdk"] as const) {
+      const one = client();
+      const calls = callsThrough(one, wanted);
+      table.script(OK, "reset", OK);
+      await calls.updateItem(UPDATE);
+      await calls.updateItem(UPDATE);
+      came.push(table.asked.map(({ ofConnection }) => ofConnection));
+      one.destroy();
+    }
+    expect(came).toEqual([
+      [1, 2, 1],
+      [1, 2, 1],
+    ]);
+  });
+
+  it("nobody listens: every attempt is told by the network's name", async () => {
+    const gone = await startScriptedTable();
+    await gone.close();
+    const { builtIn, sdk } = await both(update, [], { endpoint: gone.endpoint });
+    expect(builtIn).toMatchObject({ attempts: 3, asked: 0, definite: false });
+    expect(builtIn).toEqual(sdk);
+  });
+
+  it.each([
+    ["no credentials", { credentials: () => Promise.reject(Object.assign(new Error("none"), { name: "CredentialsProviderError" })) }],
+    ["no region", { region: () => Promise.reject(new Error("Region is missing")) }],
+  ])("%s: nothing is sent", async (_, config) => {
+    const { builtIn, sdk } = await both(update, [OK], config);
+    expect(builtIn).toMatchObject({ asked: 0, kind: "StoreNotConfigured", definite: true });
+    expect(builtIn).toEqual(sdk);
+  });
+});
+
+describe("with both transports the table is sent the same", () => {
+  it.each<[string, Ask]>([
+    ["an update", update],
+    ["a read", (calls) => calls.getItem({ TableName: "locks", Key: UPDATE.Key, ConsistentRead: true })],
+    [
+      "a query",
+      (calls) =>
+        calls.query({
+          TableName: "locks",
+          KeyConditionExpression: "#p = :p",
+          FilterExpression: "size(h) > :zero",
+          ExpressionAttributeNames: { "#p": "p" },
+          ExpressionAttributeValues: { ":p": "a", ":zero": 0 },
+          Limit: 100,
+        }),
+    ],
+    ["a transaction", transact],
+  ])("%s", async (_, ask) => {
+    const sent = [];
+    for (const wanted of ["auto", "sdk"] as const) {
+      const one = client();
+      table.script(OK);
+      await ask(callsThrough(one, wanted));
+      const [{ operation, body, headers } = expect.fail("nothing was sent")] = table.asked;
+      const { ClientRequestToken, ...input } = JSON.parse(body) as Record<string, unknown>;
+      expect(typeof ClientRequestToken).toBe(ask === transact ? "string" : "undefined");
+      sent.push({ operation, input, type: headers["content-type"], token: headers["x-amz-security-token"], host: headers.host });
+      expect(headers["user-agent"]).toMatch(/aws-sdk-js\/3/);
+      one.destroy();
+    }
+    expect(sent[0]).toEqual(sent[1]);
+  });
+
+  it("a transaction that is sent again has the same token, so that it is carried out once", async () => {
+    for (const wanted of ["auto", "sdk"] as const) {
+      const one = client();
+      table.script("reset", refused("InternalServerError", 500), OK);
+      await transact(callsThrough(one, wanted));
+      const tokens = table.asked.map(({ body }) => (JSON.parse(body) as { ClientRequestToken: string }).ClientRequestToken);
+      expect(tokens).toHaveLength(3);
+      expect(new Set(tokens).size).toBe(1);
+      one.destroy();
+    }
+  });
+});
+
+describe("a machine whose clock is an hour off", () => {
+  const signedAtMs = (headers: Readonly<Record<string, unknown>>): number =>
+    Date.parse(String(headers["x-amz-date"]).replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
+
+  it.each([HOUR_MS, -HOUR_MS])("is corrected by the refusal's Date, by %i ms, and the request signed anew", async (offMs) => {
+    for (const wanted of ["auto", "sdk"] as const) {
+      const one = client();
+      const calls = callsThrough(one, wanted);
+      const date = new Date(Date.now() + offMs).toUTCString();
+      table.script(dated(refused("InvalidSignatureException"), date), dated(OK, date));
+      await calls.updateItem(UPDATE);
+      await calls.updateItem(UPDATE);
+      const offs = table.asked.map((asked) => Math.round((signedAtMs(asked.headers) - Date.now()) / HOUR_MS) * HOUR_MS);
+      expect(offs.map((off) => off + 0)).toEqual([0, offMs, offMs]);
+      one.destroy();
+    }
+  });
+
+  it("is refused for good where its user has switched the correction off", async () => {
+    const step = dated(refused("InvalidSignatureException"), new Date(Date.now() + HOUR_MS).toUTCString());
+    const config = { disableClockSkewCorrection: true } as DynamoDBClientConfig;
+    const { builtIn, sdk } = await both(update, [step], config);
+    expect(builtIn).toMatchObject({ attempts: 1, kind: "StoreNotConfigured" });
+    expect(builtIn).toEqual(sdk);
+  });
+});
+
+describe("credentials", () => {
+  it("are asked for anew when they have expired, while requests go on", async () => {
+    for (const wanted of ["auto", "sdk"] as const) {
+      const given = { accessKeyId: "OLD", secretAccessKey: "s", expiration: new Date(Date.now() - 1) };
+      const one = client({ credentials: async () => ({ ...given }) });
+      const calls = callsThrough(one, wanted);
+      table.script(OK);
+      await calls.updateItem(UPDATE);
+      Object.assign(given, { accessKeyId: "NEW", expiration: new Date(Date.now() + HOUR_MS) });
+      await calls.updateItem(UPDATE);
+      given.accessKeyId = "NEWEST";
+      await calls.updateItem(UPDATE);
+      const keys = table.asked.map(({ headers }) => /Credential=(\w+)\//.exec(String(headers.authorization))?.[1]);
+      expect(keys).toEqual(["OLD", "NEW", "NEW"]);
+      one.destroy();
+    }
+  });
+});
+
+describe("the built-in transport alone", () => {
+  it("takes no answer that is larger than any of DynamoDB's", async () => {
+    const one = client({ maxAttempts: 1, requestHandler: { requestTimeout: 20_000 } });
+    table.script({ status: 200, body: "x".repeat(17 * 1024 * 1024) });
+    await expect(callsThrough(one).updateItem(UPDATE)).rejects.toThrow(/longer than/);
+    one.destroy();
+  });
+
+  it("bounds a request that its client doesn't bound, and takes its client's own bounds for the others", async () => {
+    const boundsOf = async (requestHandler: object) => {
+      const settings = await readSettings(client({ requestHandler }), () => []);
+      return typeof settings === "string" ? settings : settings.bounds;
+    };
+    expect(await boundsOf({})).toEqual({ connectMs: 10_000, answerMs: 10_000 });
+    expect(await boundsOf(TABLE_CALLS.requestHandler)).toEqual({ connectMs: 1000, answerMs: 2000 });
+  });
+});
