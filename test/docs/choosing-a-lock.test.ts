@@ -66,7 +66,7 @@ describe("the page's figures", () => {
   it.each([
     ["a heartbeat's interval", `1 more for each heartbeat (every ${renewAfterMs(DEFAULTS.leaseMs) / 1000} s;`],
     ["how many readers there may be", `more than ${LIMITS.leasesMax} readers at once`],
-    ["how many permits", `Or over ${LIMITS.leasesMax} at once`],
+    ["how many permits", `over ${LIMITS.leasesMax} at once`],
     ["how many keys a set may have", `a set of up to ${LIMITS.setKeys} keys`],
     ["how long a scope must be", `${LIMITS.scopeMinChars} characters or more that nobody guesses`],
   ])("say %s as the code has it", (_what, sentence) => {
