@@ -177,9 +177,9 @@ export interface LockRecord {
   /** The first reader that asked to become the writer, and the time until which its request counts. */
   readonly upgrading?: Upgrading;
   /** Tombstones, the latest end first; at most {@link LIMITS.tombstonesMax}. */
-  readonly ended: readonly Tombstone[];
+  readonly tombstones: readonly Tombstone[];
   /** The low watermark: the highest leaseId that has left `ended`. Ids at or below it get no new lease. Empty: no id has left. */
-  readonly floor: LeaseId;
+  readonly lowWatermark: LeaseId;
   /** The state of the work, if the key is a run's. */
   readonly run?: Run;
   /** Epoch seconds after which garbage collection may remove the record. No decision depends on it. */

@@ -193,7 +193,7 @@ describe("two readers that ask to become the writer", () => {
     key.acquire("B", READER);
     expect(key.at(LEASE_MS + MARGIN_MS - 1, 5_000).change("A", "exclusive")).toMatchObject({ code: "locked", retryAfterMs: 1 });
     expect(key.at(LEASE_MS + MARGIN_MS).change("A", "exclusive")).toMatchObject({ how: "changed" });
-    expect(key.record?.ended).toEqual([{ leaseId: ID("B"), ending: "taken" }]);
+    expect(key.record?.tombstones).toEqual([{ leaseId: ID("B"), ending: "taken" }]);
     expect(key.renew("B")).toMatchObject({ code: "lease-lost", reason: "taken" });
   });
 });

@@ -75,8 +75,8 @@ const ITS_HOLD: readonly Fact[] = [
 
 /** Other conditions that an acquire may meet, in order of precedence. */
 const OTHERWISE: readonly Fact[] = [
-  { fact: "ended", add: (to, me) => ({ ...to, ended: [{ leaseId: me, ending: "released" }] }), answer: "lease-over" },
-  { fact: "is at the floor", add: (to, me) => ({ ...to, floor: me }), answer: "lease-over" },
+  { fact: "ended", add: (to, me) => ({ ...to, tombstones: [{ leaseId: me, ending: "released" }] }), answer: "lease-over" },
+  { fact: "is at the floor", add: (to, me) => ({ ...to, lowWatermark: me }), answer: "lease-over" },
   {
     fact: "meets another's hold",
     add: (to) => ({ ...to, holds: { ...to.holds, [OTHER]: hold({ principal: "someone" }) } }),

@@ -111,7 +111,9 @@ const offersOneAtATime = writing((next, before) => {
 });
 
 const forgetsWhoLeft = writing((next, before, command) =>
-  command.type === "release" && !before.holds[command.leaseId] ? { ...next, ended: before.ended, floor: before.floor } : next,
+  command.type === "release" && !before.holds[command.leaseId]
+    ? { ...next, tombstones: before.tombstones, lowWatermark: before.lowWatermark }
+    : next,
 );
 
 const has = (all: readonly { readonly leaseId: LeaseId }[], id: LeaseId): boolean => all.some(({ leaseId }) => leaseId === id);

@@ -144,7 +144,7 @@ describe("whose turn it was holds", () => {
   it("though its id is below the floor by then, and made long ago", () => {
     const key = queueOf("B");
     for (let order = 1000; order < 1012; order++) key.send({ type: "release", key: "k", leaseId: leaseId(order), principal: "P" });
-    expect((key.record?.floor ?? "") > ID("B")).toBe(true);
+    expect((key.record?.lowWatermark ?? "") > ID("B")).toBe(true);
     const takeableMs = 100 * LEASE_MS + MARGIN_MS * 100;
     for (let ms = 0; ms < LIMITS.leaseIdBehindMs; ms += VISIT_MS) expect(key.at(ms).ask("B")).toMatchObject({ state: "waiting" });
     expect(takeableMs).toBeGreaterThan(LIMITS.leaseIdBehindMs);

@@ -41,7 +41,7 @@ const mine = (over: Parameters<typeof hold>[0] = {}): Pick<LockRecord, "holds"> 
 const others = (over: Parameters<typeof hold>[0] = {}): Pick<LockRecord, "holds"> => ({
   holds: { [OTHER]: hold({ principal: "someone", ...over }) },
 });
-const ended = (ending: Tombstone["ending"]): Pick<LockRecord, "ended"> => ({ ended: [{ leaseId: ME, ending }] });
+const ended = (ending: Tombstone["ending"]): Pick<LockRecord, "tombstones"> => ({ tombstones: [{ leaseId: ME, ending }] });
 const recordedByMe = (state: "succeeded" | "failed" | "retry", attempt = 1): Run => ({
   ...run({ state, attempt }),
   outcome: {
@@ -70,7 +70,7 @@ const STATES: readonly State[] = [
   //                                           start                    succeeded                     failed                         retry                           renew                            release                  reset
   state("nobody ran it", undefined,
     "granted → R1 me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → -", "not-found"),
-  state("its only start was given up", { ended: [{ leaseId: OTHER, ending: "released" }] },
+  state("its only start was given up", { tombstones: [{ leaseId: OTHER, ending: "released" }] },
     "granted → R1 me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → -", "reset"),
   state("I run it", { ...mine(), run: run() },
     "replayed", "recorded → S1=", "recorded → F1=", "recorded → T1=", "renewed → R1 me", "released → -", "run-in-progress"),
@@ -158,7 +158,7 @@ describe("what comes of a command, in every state of a run", () => {
   });
 
   it("a reset leaves nothing of the run, and all that keeps late duplicates out", () => {
-    const known = record({ ...others(TAKEABLE), ...ended("taken"), floor: "f", run: run({ attempt: 4, checkpoint: CHECKPOINT }) });
+    const known = record({ ...others(TAKEABLE), ...ended("taken"), lowWatermark: "f", run: run({ attempt: 4, checkpoint: CHECKPOINT }) });
     const { next, events } = decided(known, { type: "reset", key: "k" });
     expect(next).toEqual({
       version: 4,
@@ -212,7 +212,7 @@ describe("an outcome", () => {
     { earlier: LEASE_MS, ahead: 0, ending: "expired" },
   ])("says truthfully whether the lease lasted until then: at $earlier ms it was $ending", ({ earlier, ahead, ending }) => {
     const { next, events } = decided(record({ ...mine(), run: run() }), complete("succeeded"), at(earlier, ahead));
-    expect(next?.ended).toEqual([{ leaseId: ME, ending, outcome: expect.any(String) }]);
+    expect(next?.tombstones).toEqual([{ leaseId: ME, ending, outcome: expect.any(String) }]);
     expect(events[0]).toMatchObject({ event: "ended", leaseId: ME, reason: ending });
   });
 

@@ -48,10 +48,10 @@ const FACTS: readonly Fact[] = [
   {
     row: 3,
     fact: "ended",
-    add: (to) => knowing(to, { ended: [{ leaseId: to.command.leaseId, ending: "released" }] }),
+    add: (to) => knowing(to, { tombstones: [{ leaseId: to.command.leaseId, ending: "released" }] }),
     answer: "lease-over",
   },
-  { row: 3, fact: "is at the floor", add: (to) => knowing(to, { floor: to.command.leaseId }), answer: "lease-over" },
+  { row: 3, fact: "is at the floor", add: (to) => knowing(to, { lowWatermark: to.command.leaseId }), answer: "lease-over" },
   { row: 3, fact: "is too old", add: (to) => asking(to, { leaseId: leaseIdAt(NOW_MS - 15 * MINUTE_MS - 1) }), answer: "lease-id-time" },
   { row: 3, fact: "is too new", add: (to) => asking(to, { leaseId: leaseIdAt(NOW_MS + 10_001) }), answer: "lease-id-time" },
   {

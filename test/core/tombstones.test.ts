@@ -23,22 +23,22 @@ describe("the ring of ended leases", () => {
   it("remembers eight, the latest first, and no floor until one has left", () => {
     const ended = ids(8, NOW_MS - 1000);
     const record = after(ended);
-    expect(record.ended.map(({ leaseId }) => leaseId)).toEqual([...ended].reverse());
-    expect(record.floor).toBe("");
+    expect(record.tombstones.map(({ leaseId }) => leaseId)).toEqual([...ended].reverse());
+    expect(record.lowWatermark).toBe("");
   });
 
   it("raises the floor to the id that leaves, and never lowers it", () => {
     const ended = ids(9, NOW_MS - 1000);
     const record = after(ended);
-    expect(record.floor).toBe(ended[0]);
+    expect(record.lowWatermark).toBe(ended[0]);
     const older = leaseIdAt(NOW_MS - 9000);
-    expect(after([older, ...ids(8, NOW_MS - 500)], record).floor > (ended[8] ?? "")).toBe(false);
-    expect(after([older, ...ids(8, NOW_MS - 500)], record).floor).toBe(ended[8]);
+    expect(after([older, ...ids(8, NOW_MS - 500)], record).lowWatermark > (ended[8] ?? "")).toBe(false);
+    expect(after([older, ...ids(8, NOW_MS - 500)], record).lowWatermark).toBe(ended[8]);
   });
 
   it("refuses as forgotten whatever is at or below the floor", () => {
     const record = after(ids(9, NOW_MS - 1000));
-    expect(endingOf(record, record.floor)).toBe("forgotten");
+    expect(endingOf(record, record.lowWatermark)).toBe("forgotten");
     expect(endingOf(record, leaseIdAt(NOW_MS - 5000))).toBe("forgotten");
     expect(endingOf(record, leaseIdAt(NOW_MS))).toBeUndefined();
   });
@@ -71,7 +71,7 @@ describe("an id that a wrong clock made in the future", () => {
   it("never shuts the key, however many of them are cancelled", () => {
     let record: LockRecord | undefined;
     for (let order = 0; order < 50; order++) record = cancelAt(record, NOW_MS + 1_800_000 + order) ?? record;
-    expect(record?.floor).toBe("");
+    expect(record?.lowWatermark).toBe("");
     expect(acquireAt(record, NOW_MS)).toMatchObject({ ok: true, how: "granted" });
   });
 
@@ -81,7 +81,7 @@ describe("an id that a wrong clock made in the future", () => {
       (before, ahead) => cancelAt(before, NOW_MS + ahead * 60_000) ?? before,
       undefined,
     );
-    expect(record?.ended.map(({ leaseId }) => (leaseIdTimeMs(leaseId) - NOW_MS) / 60_000)).toEqual([15, 10, 20, 5]);
+    expect(record?.tombstones.map(({ leaseId }) => (leaseIdTimeMs(leaseId) - NOW_MS) / 60_000)).toEqual([15, 10, 20, 5]);
   });
 
   it("leaves room for how other leases ended", () => {
@@ -91,17 +91,17 @@ describe("an id that a wrong clock made in the future", () => {
     );
     const ended = ids(6, NOW_MS - 1000);
     const record = after(ended, cancelled);
-    expect(record.floor).toBe(ended[1]);
+    expect(record.lowWatermark).toBe(ended[1]);
     expect(ended.slice(2).map((leaseId) => endingOf(record, leaseId))).toEqual(["released", "released", "released", "released"]);
   });
 
   it("is kept by name until its time has come, so that a new id above the floor is always taken", () => {
     const slightly = ids(12, NOW_MS + LIMITS.leaseIdAheadMs);
     const record = { ...after(slightly), version: 9 };
-    expect(leaseIdTimeMs(record.floor) - NOW_MS).toBe(LIMITS.leaseIdAheadMs + 3);
+    expect(leaseIdTimeMs(record.lowWatermark) - NOW_MS).toBe(LIMITS.leaseIdAheadMs + 3);
     const bounded = after(ids(12, NOW_MS + LIMITS.leaseIdAheadMs - 1500));
-    expect(leaseIdTimeMs(bounded.floor)).toBeLessThanOrEqual(NOW_MS + LIMITS.leaseIdAheadMs - 2 * DEFAULTS.clockErrorMs);
-    expect(acquireAt(bounded, leaseIdTimeMs(bounded.floor) + 1)).toMatchObject({ ok: true, how: "granted" });
+    expect(leaseIdTimeMs(bounded.lowWatermark)).toBeLessThanOrEqual(NOW_MS + LIMITS.leaseIdAheadMs - 2 * DEFAULTS.clockErrorMs);
+    expect(acquireAt(bounded, leaseIdTimeMs(bounded.lowWatermark) + 1)).toMatchObject({ ok: true, how: "granted" });
   });
 
   it("is not remembered when the key would have forgotten it before its time", () => {

@@ -189,7 +189,7 @@ describe("ids that are cancelled by callers that hold nothing", () => {
       key.release(letter);
     }
     expect(key.at(100).acquire("K")).toMatchObject({ how: "granted" });
-    expect(key.record?.floor).toBe(ID("F"));
+    expect(key.record?.lowWatermark).toBe(ID("F"));
   });
 });
 

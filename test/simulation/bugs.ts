@@ -78,8 +78,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     file: "lib/core/lock/tombstones.ts",
     edits: [
       [
-        "return { ended: all.filter((entry) => entry !== leaving), floor: raised };",
-        "return { ended: all.filter((entry) => entry !== leaving), floor };",
+        "return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark: raised };",
+        "return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark };",
       ],
     ],
   },

@@ -105,7 +105,7 @@ export class Oracle implements Bench {
     if (before?.version !== next.version) return this.written(address, write);
     for (const [place, waiter] of next.waiters.entries())
       if (before.waiters[place]?.aliveUntilMs !== waiter.aliveUntilMs) this.queues.heard(waiter);
-    const rest = ({ holds, offers, ended, floor, fencingToken, run }: LockRecord): string =>
+    const rest = ({ holds, offers, tombstones: ended, lowWatermark: floor, fencingToken, run }: LockRecord): string =>
       JSON.stringify([holds, offers, ended, floor, fencingToken, run]);
     if (rest(before) !== rest(next)) this.fail("S2", `${address.key}: changed at version ${next.version}, which it had before`);
   }
@@ -116,7 +116,7 @@ export class Oracle implements Bench {
     const truth = this.#truth(kind, key);
     this.#fold(`${kind}/${key}|${next.version}|${next.fencingToken}|${Object.keys(next.holds).join()}`);
     // Clocks that disagree date a record that they make anew by the id that is cancelled, however old (release.ts).
-    const isDatedById = !before && this.mayDisagree && next.ended.length === 1;
+    const isDatedById = !before && this.mayDisagree && next.tombstones.length === 1;
     if (next.version <= truth.version && !isDatedById) this.fail("S2", `${key}: version ${next.version} after ${truth.version}`);
     truth.version = next.version;
 
@@ -126,7 +126,7 @@ export class Oracle implements Bench {
       if (!after) this.#ended(truth, leaseId, hold, write);
       else this.#kept(truth, leaseId, hold, after, write);
     }
-    for (const ended of next.ended) if (!truth.endings.has(ended.leaseId)) this.#end(truth, ended.leaseId, ended.ending);
+    for (const ended of next.tombstones) if (!truth.endings.has(ended.leaseId)) this.#end(truth, ended.leaseId, ended.ending);
     const broken = clash(holdersIn(next));
     if (broken) this.fail(asLock(truth, broken), `${key}: the item has holds that exclude each other`);
     for (const [leaseId, hold] of Object.entries(next.holds)) if (!held[leaseId]) this.#began(truth, leaseId, hold, write);
@@ -315,9 +315,9 @@ export class Oracle implements Bench {
 
   #ended(truth: Truth, leaseId: string, { fencingToken, expiresAtMs }: Hold, { next, decidedAtMs }: Written): void {
     const { key } = truth;
-    const ending = next.ended.find((ended) => ended.leaseId === leaseId)?.ending;
+    const ending = next.tombstones.find((ended) => ended.leaseId === leaseId)?.ending;
     const released = this.asked.has("release", leaseId);
-    if (!ending && leaseId <= next.floor) return this.#end(truth, leaseId, released ? "released" : "forgotten");
+    if (!ending && leaseId <= next.lowWatermark) return this.#end(truth, leaseId, released ? "released" : "forgotten");
     truth.holding.delete(leaseId);
     if (!ending) return this.fail("S7", `${key}: a hold vanished without being remembered`);
     this.#end(truth, leaseId, ending);

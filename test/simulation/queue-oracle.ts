@@ -144,7 +144,7 @@ function isHeardOf(before: LockRecord, next: LockRecord): boolean {
     some.length === others.length && some.every(({ leaseId }, at) => leaseId === others[at]?.leaseId);
   return (
     isEqual(before.holds, next.holds) &&
-    isEqual(before.ended, next.ended) &&
+    isEqual(before.tombstones, next.tombstones) &&
     isEqual(before.upgrading, next.upgrading) &&
     isSame(before.offers, next.offers) &&
     isSame(before.waiters, next.waiters) &&

@@ -137,7 +137,7 @@ export class RunOracle {
     if (last?.leaseId !== leaseId) return this.bench.fail("R3", `${key}: what ended was not the latest attempt`);
     if (wasTaken) last.end = "silent";
     else if (next.run?.outcome?.recordedBy === leaseId) this.#recorded(key, truth, last, next.run, decidedAtMs);
-    else if (next.ended.some((ended) => ended.leaseId === leaseId && ended.ending === "broken")) this.#wasReset(key, truth);
+    else if (next.tombstones.some((ended) => ended.leaseId === leaseId && ended.ending === "broken")) this.#wasReset(key, truth);
     else {
       this.bench.coverage.runsGivenUp++;
       if (last.isBegun) this.bench.fail("R3", `${key}: attempt ${last.number} counts as never started, and its work was begun`);

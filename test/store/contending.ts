@@ -70,8 +70,8 @@ export function contends(store: () => LockStore): void {
       12,
     );
     const record = await lock.read();
-    const ending = record?.ended[0]?.ending;
-    expect(record?.ended).toHaveLength(1);
+    const ending = record?.tombstones[0]?.ending;
+    expect(record?.tombstones).toHaveLength(1);
     // The later requests get the ending that happened, and none gets the other one.
     expect(["released", "transferred"]).toContain(ending);
     expect(outcomes.filter((outcome) => outcome === "released" || outcome === "transferred").every((outcome) => outcome === ending)).toBe(

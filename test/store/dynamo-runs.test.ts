@@ -51,8 +51,8 @@ describe("a run's item", () => {
     holds: {},
     offers: [],
     waiters: [],
-    ended: [],
-    floor: "",
+    tombstones: [],
+    lowWatermark: "",
     run,
     ttlAtSec: 8,
   });

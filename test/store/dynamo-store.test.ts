@@ -124,11 +124,11 @@ describe("a record and its item", () => {
         { leaseId: leaseId(4), ...inLine, mode: "shared" as const, permits: 1, priority: 0, aliveUntilMs: 9, ttlMs: 15_000 },
         { leaseId: leaseId(5), ...inLine, mode: "exclusive" as const, owner: "é".repeat(100), aliveUntilMs: 8, ttlMs: 16_000 },
       ],
-      ended: [
+      tombstones: [
         { leaseId: "c", ending: "broken" as const, fencingToken: 5 },
         { leaseId: "d", ending: "taken" as const },
       ],
-      floor: "b",
+      lowWatermark: "b",
       ttlAtSec: 8,
     };
     expect(fromItem(toItem(record))).toEqual(record);
@@ -143,8 +143,8 @@ describe("a record and its item", () => {
       holds: {},
       offers: [],
       waiters: [],
-      ended: [],
-      floor: "",
+      tombstones: [],
+      lowWatermark: "",
       ttlAtSec: 1,
     });
     for (const value of [1.5, Number.NaN, "1", 2 ** 53])

@@ -116,8 +116,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       holds: held ? { [id]: hold } : {},
       offers: [],
       waiters: [],
-      ended: ended.map((leaseId) => ({ leaseId, ending })),
-      floor: ended.length === LIMITS.tombstonesMax ? floor : "",
+      tombstones: ended.map((leaseId) => ({ leaseId, ending })),
+      lowWatermark: ended.length === LIMITS.tombstonesMax ? floor : "",
       ttlAtSec: toSecondsUp(expiresAtMs + marginMs + POLICY.retentionMs) + longerUsed,
     };
   });

@@ -128,8 +128,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
       holds: { [leaseId(99)]: hold },
       offers: [],
       waiters,
-      ended: ended.map((order) => ({ leaseId: leaseId(order), ending: "released" })),
-      floor: leaseId(0),
+      tombstones: ended.map((order) => ({ leaseId: leaseId(order), ending: "released" })),
+      lowWatermark: leaseId(0),
       ttlAtSec: toSecondsUp(expiresAtMs + marginMs + POLICY.retentionMs) + longerUsed,
     };
   });

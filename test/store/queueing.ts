@@ -124,7 +124,7 @@ export function queues(store: () => LockStore): void {
     await lock.at(20).release(A);
     expect(await lock.at(30).release(B)).toEqual({ ok: true, state: "never" });
     expect(await lock.standing()).toEqual({ holds: [], offers: [D], waiters: [] });
-    expect((await lock.read())?.ended.map(({ leaseId: id, ending }) => [id, ending])).toEqual([
+    expect((await lock.read())?.tombstones.map(({ leaseId: id, ending }) => [id, ending])).toEqual([
       [B, "cancelled"],
       [A, "released"],
       [C, "cancelled"],
@@ -154,7 +154,7 @@ export function queues(store: () => LockStore): void {
     // Any waiter that notices the lapse advances the queue: here the second, and the first is offered the key.
     expect(await lock.at(overMs).queue(C)).toMatchObject({ position: 2 });
     expect(await lock.standing()).toEqual({ holds: [], offers: [B], waiters: [C] });
-    expect((await lock.read())?.ended).toEqual([{ leaseId: A, ending: "taken" }]);
+    expect((await lock.read())?.tombstones).toEqual([{ leaseId: A, ending: "taken" }]);
     expect(await lock.queue(B)).toMatchObject({ how: "granted" });
   });
 

@@ -166,8 +166,8 @@ const LONGEST = (() => {
   } satisfies Readonly<Record<string, Partial<LockRecord>>>;
 })();
 const EMPTY: LockRecord = {
-  ...{ ...EMPTY_RECORD, version: MOST, fencingToken: MOST, fenceFloor: MOST, limit: 999, floor: leaseId(1), ttlAtSec: MOST },
-  ended: Array.from({ length: LIMITS.tombstonesMax }, () => ({
+  ...{ ...EMPTY_RECORD, version: MOST, fencingToken: MOST, fenceFloor: MOST, limit: 999, lowWatermark: leaseId(1), ttlAtSec: MOST },
+  tombstones: Array.from({ length: LIMITS.tombstonesMax }, () => ({
     ...({ leaseId: leaseId(1), ending: "transferred", fencingToken: MOST, outcome: "o".repeat(11) } as const),
   })),
   upgrading: { leaseId: leaseId(1), untilMs: MOST },

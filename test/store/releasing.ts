@@ -37,8 +37,8 @@ export function releases(store: () => LockStore): void {
       await lock.release(id);
     }
     const record = await lock.read();
-    expect(record?.ended.map((entry) => entry.leaseId)).toEqual(ids.slice(3).reverse());
-    expect(record?.floor).toBe(leaseId(9));
+    expect(record?.tombstones.map((entry) => entry.leaseId)).toEqual(ids.slice(3).reverse());
+    expect(record?.lowWatermark).toBe(leaseId(9));
     expect(await lock.release(leaseId(3))).toEqual({ ok: true, state: "unknown" });
   });
 

@@ -150,8 +150,8 @@ const remembered: fc.Arbitrary<LockRecord> = fc
         offers: [],
         waiters: [],
         holds,
-        ended: ended.map((leaseId) => ({ leaseId, ending })),
-        floor: ended.length === LIMITS.tombstonesMax ? floor : "",
+        tombstones: ended.map((leaseId) => ({ leaseId, ending })),
+        lowWatermark: ended.length === LIMITS.tombstonesMax ? floor : "",
         ...(run && { run }),
         // As its start set it; heartbeats only ever extended it.
         ttlAtSec: startedTtlAtSec({ ...hold, expiresAtMs: grantedAtMs + leaseMs }, keepResultMs, POLICY) + longerKept,

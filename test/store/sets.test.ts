@@ -98,7 +98,7 @@ describe.each(STORES)("$name, sets", ({ makeStore }) => {
     const applied = await sets.acquire(A, KEYS);
     expect(setOutcome(KEYS, applied)).toBe("granted");
     expect(await sets.holders(KEYS)).toEqual([[A], [A], [A]]);
-    expect((await sets.key("a").read())?.ended).toEqual([{ leaseId: B, ending: "taken" }]);
+    expect((await sets.key("a").read())?.tombstones).toEqual([{ leaseId: B, ending: "taken" }]);
     expect(applied[0]?.events.map(({ event }) => event)).toEqual(["ended", "granted"]);
   });
 

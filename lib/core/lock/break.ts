@@ -56,7 +56,7 @@ function breakingOf(hold: Hold, { drainMs }: Break, reading: ClockReading): Hold
 
 /** Answers for a hold that is not there: it was broken before (a replay, logged again), followed by another, or is over. */
 function notThere(record: LockRecord, { key, fencingToken }: Break): Decision<Break> {
-  const broken = record.ended.find((entry) => entry.fencingToken === fencingToken);
+  const broken = record.tombstones.find((entry) => entry.fencingToken === fencingToken);
   if (broken) {
     const { leaseId, ending } = broken;
     const replay: LeaseEvent = { event: "ended", leaseId, owner: "", principal: "", fencingToken, reason: ending, repeated: true };

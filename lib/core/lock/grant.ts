@@ -28,7 +28,7 @@ export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: Cl
 }
 
 function leaseOver(record: LockRecord): Refusal {
-  return refuse("lease-over", record.floor === "" ? {} : { leaseIdAboveMs: lowWatermarkMs(record) });
+  return refuse("lease-over", record.lowWatermark === "" ? {} : { leaseIdAboveMs: lowWatermarkMs(record) });
 }
 
 /** Refuses a repeated id whose lease belongs to another principal, is over, or has other parameters. */

@@ -25,21 +25,21 @@ export const EMPTY_RECORD: LockRecord = {
   holds: {},
   offers: [],
   waiters: [],
-  ended: [],
-  floor: "",
+  tombstones: [],
+  lowWatermark: "",
   ttlAtSec: 0,
 };
 
 /** Returns how `leaseId` ended; `forgotten` if the record shows only that it is at or below the low watermark. */
 export function endingOf(record: LockRecord, leaseId: LeaseId): Ending | "forgotten" | undefined {
-  const ended = record.ended.find((entry) => entry.leaseId === leaseId);
+  const ended = record.tombstones.find((entry) => entry.leaseId === leaseId);
   if (ended) return ended.ending;
-  return leaseId <= record.floor ? "forgotten" : undefined;
+  return leaseId <= record.lowWatermark ? "forgotten" : undefined;
 }
 
 /** Returns the time that a new id must be above, in epoch ms; 0 without a low watermark. */
-export function lowWatermarkMs({ floor }: LockRecord): number {
-  return floor === "" ? 0 : leaseIdTimeMs(floor);
+export function lowWatermarkMs({ lowWatermark }: LockRecord): number {
+  return lowWatermark === "" ? 0 : leaseIdTimeMs(lowWatermark);
 }
 
 /** Returns the hold of `leaseId`, if the record has it: live, or expired but not taken over yet. */
@@ -56,7 +56,7 @@ export function endLease(
   known: Pick<Tombstone, "fencingToken" | "outcome"> = {},
 ): LockRecord {
   const { [leaseId]: _gone, ...holds } = record.holds;
-  return { ...record, holds, ...keepTombstones([{ leaseId, ending, ...known }, ...record.ended], record.floor, reading) };
+  return { ...record, holds, ...keepTombstones([{ leaseId, ending, ...known }, ...record.tombstones], record.lowWatermark, reading) };
 }
 
 /**
@@ -64,11 +64,11 @@ export function endLease(
  * the id is the furthest ahead of too many cancelled ones.
  */
 export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord {
-  const all: readonly Tombstone[] = [{ leaseId, ending }, ...record.ended];
+  const all: readonly Tombstone[] = [{ leaseId, ending }, ...record.tombstones];
   const ahead = all.filter((entry) => mayBeMadeUp(entry) && !mayRaiseLowWatermark(entry.leaseId, reading));
-  if (ahead.length <= LIMITS.tombstonesAheadMax) return { ...record, ...keepTombstones(all, record.floor, reading) };
+  if (ahead.length <= LIMITS.tombstonesAheadMax) return { ...record, ...keepTombstones(all, record.lowWatermark, reading) };
   const leaving = firstForgotten(ahead, reading);
-  return leaving.leaseId === leaseId ? record : { ...record, ended: all.filter((entry) => entry !== leaving) };
+  return leaving.leaseId === leaseId ? record : { ...record, tombstones: all.filter((entry) => entry !== leaving) };
 }
 
 /** True if the id may never have held. Then its time may be any. */
@@ -84,16 +84,20 @@ function firstForgotten(ahead: readonly Tombstone[], { latestMs }: ClockReading)
 }
 
 /** Drops one tombstone if there are too many, and returns the rest with the low watermark after it. */
-function keepTombstones(all: readonly Tombstone[], floor: LeaseId, reading: ClockReading): Pick<LockRecord, "ended" | "floor"> {
-  if (all.length <= LIMITS.tombstonesMax) return { ended: all, floor };
+function keepTombstones(
+  all: readonly Tombstone[],
+  lowWatermark: LeaseId,
+  reading: ClockReading,
+): Pick<LockRecord, "tombstones" | "lowWatermark"> {
+  if (all.length <= LIMITS.tombstonesMax) return { tombstones: all, lowWatermark };
   const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
   // No tombstone may raise the watermark, as for a function whose clock is behind. Ids beyond the limit of which nobody
   // knows that they held are dropped without raising it.
   const madeUp = all.filter(mayBeMadeUp);
   const isForgotten = !oldest && madeUp.length > LIMITS.tombstonesAheadMax;
   const leaving = oldest ?? (isForgotten ? firstForgotten(madeUp, reading) : lowestOf(all));
-  const raised = isForgotten || leaving.leaseId <= floor ? floor : leaving.leaseId;
-  return { ended: all.filter((entry) => entry !== leaving), floor: raised };
+  const raised = isForgotten || leaving.leaseId <= lowWatermark ? lowWatermark : leaving.leaseId;
+  return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark: raised };
 }
 
 function highestOf(entries: readonly Tombstone[]): Tombstone {

@@ -58,7 +58,7 @@ export function completeWithoutHold(record: LockRecord | undefined, command: Com
   const { run } = record ?? {};
   const replay: LeaseEvent = { event: "recorded", leaseId, owner: "", principal, outcome: state, repeated: true };
   if (run?.outcome?.recordedBy !== leaseId) {
-    const before = record?.ended.find((ended) => ended.leaseId === leaseId);
+    const before = record?.tombstones.find((ended) => ended.leaseId === leaseId);
     if (before?.outcome === outcomeDigest(command)) return { answer: { ok: true, how: "replayed" }, events: [replay] };
     return { answer: leaseLost(record, leaseId, reading), events: [] };
   }

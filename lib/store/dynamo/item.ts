@@ -119,7 +119,7 @@ export const QUEUE: readonly string[] = ["q", "qi"];
 /** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
   const ring = TOMBSTONES.map((name, index) => {
-    const ended = record.ended[index];
+    const ended = record.tombstones[index];
     return [name, ended ? tombstoneToItem(ended) : NO_TOMBSTONE] as const;
   });
   return {
@@ -131,7 +131,7 @@ export function toItem(record: LockRecord): Item {
     ...(record.fenceFloor > 0 && { ff: record.fenceFloor }),
     lim: record.limit,
     v: record.version,
-    fl: record.floor,
+    fl: record.lowWatermark,
     ...Object.fromEntries(ring),
     q: record.waiters.map(waiterToItem),
     qi: record.waiters.map(({ leaseId }) => leaseId),
@@ -257,8 +257,8 @@ export function fromItem(item: Item): LockRecord {
       .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
       .sort(inOrder),
     waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
-    ended: ring.map(tombstoneFromItem),
-    floor: (item["fl"] as string | undefined) ?? "",
+    tombstones: ring.map(tombstoneFromItem),
+    lowWatermark: (item["fl"] as string | undefined) ?? "",
     ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
     ...(item["rn"] !== undefined && { run: runFromItem(item["rn"] as Item) }),
     ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
