@@ -39,14 +39,14 @@ export const EXITS = {
   notGot: {
     status: 75,
     name: "EX_TEMPFAIL",
-    meaning: "Not got in time: the key is held, or the run is another's. The command was not run",
+    meaning: "Not got in time: the key is held, or another caller has the run. The command was not run",
   },
-  lost: { status: 76, name: "EX_PROTOCOL", meaning: "The lease was lost while the command ran, whatever the command came to" },
+  lost: { status: 76, name: "EX_PROTOCOL", meaning: "The lease was lost while the command ran, whatever the command's own status" },
   forbidden: { status: 77, name: "EX_NOPERM", meaning: "This principal may not do that" },
   config: {
     status: 78,
     name: "EX_CONFIG",
-    meaning: "It isn't said where the locks are, or wrongly; AWS's credentials, the Region or a package that this needs are missing",
+    meaning: "The location of the locks is missing or wrong, or AWS's credentials, the Region or a needed package are missing",
   },
   notExecutable: { status: 126, name: "", meaning: "The command was found and could not be started" },
   commandNotFound: { status: 127, name: "", meaning: "The command was not found" },

@@ -40,7 +40,7 @@ const ENDING_PART = 1 / 6;
 const LONGEST_ENDING_MS = { lock: 5000, once: 1000 };
 
 const LOCK_EXAMPLE = `
-Example: one at a time, on however many machines; who comes late waits a minute.
+Example: one at a time across all machines; later callers wait up to a minute.
   $ holdfast lock nightly-report --wait 1m -- ./report.sh --all
 
 The command finds HOLDFAST_KEY, HOLDFAST_FENCING_TOKEN and HOLDFAST_FENCE_FLOOR
@@ -58,10 +58,10 @@ export function addRunCommands(program: Command, host: CliHost): void {
   withCommon(program.command("lock"), "lock")
     .summary("run a command while the key is held")
     .description("Run a command while a key is held, and end with its status.")
-    .option("-s, --shared", "beside others who share, not beside who doesn't")
-    .option("--limit <n>", "a semaphore: how many permits there are", count)
-    .option("--permits <n>", "of a semaphore: how many of them to take", count)
-    .option("--priority <n>", "in the queue: 0 to 9, higher ones first", count)
+    .option("-s, --shared", "share the key with other --shared holders; exclude writers")
+    .option("--limit <n>", "use the key as a semaphore with this many permits", count)
+    .option("--permits <n>", "how many of the semaphore's permits to take", count)
+    .option("--priority <n>", "priority in the queue, 0 to 9; higher goes first", count)
     .addHelpText("after", LOCK_EXAMPLE)
     .action(async (key: string, words: readonly string[], options: LockOptions) => {
       const command = commandAfterDashes("lock", key, host.argv, words);
@@ -80,13 +80,13 @@ export function addRunCommands(program: Command, host: CliHost): void {
 
   withCommon(program.command("once"), "once")
     .summary("run a command once per key")
-    .description("Run a command once per key. Who asks again is told what it printed, and how it ended.")
+    .description("Run a command once per key. Later callers get its output and its status.")
     .addOption(
-      new Option("--keep <duration>", "how long that is kept: up to 365d, or forever")
+      new Option("--keep <duration>", "how long to keep these: up to 365d, or forever")
         .argParser(durationOrForever)
         .default(durationOrForever(DEFAULT_KEEP), DEFAULT_KEEP),
     )
-    .option("--fingerprint <text>", "what the run is about: the same key with another one is refused")
+    .option("--fingerprint <text>", "identifies the input: the same key with another one is refused")
     .option("--max-attempts <n>", "how often it may be started; 0: no end", count, 5)
     .option("--final <statuses>", "statuses to keep as well as 0, as in 1,2; with others the next caller runs it", exitStatuses)
     .addOption(
@@ -125,7 +125,7 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
     .addOption(
       new Option("-w, --wait <duration>", "how long to wait for it").argParser(duration).default(duration(DEFAULT_WAIT), DEFAULT_WAIT),
     )
-    .option("-n, --no-wait", "don't: ask once")
+    .option("-n, --no-wait", "fail immediately if the key is held")
     .option("--owner <text>", "a label for people (default: user@host:pid)")
     .option(
       "-k, --kill-after <duration>",
@@ -133,7 +133,9 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
       duration,
     )
     .addOption(
-      new Option("-E, --conflict-exit-code <status>", "the status if it was not got").argParser(exitStatus).default(EXITS.notGot.status),
+      new Option("-E, --conflict-exit-code <status>", "exit status if the key was not got")
+        .argParser(exitStatus)
+        .default(EXITS.notGot.status),
     )
     .option("-v, --verbose", "say on stderr what happens");
 }

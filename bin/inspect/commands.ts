@@ -59,7 +59,7 @@ function addShow(program: Command, withLocks: WithLocks): void {
     .description("Show one key: who holds it, and who waits for it.")
     .argument("<key>")
     .usage("KEY [options]")
-    .option("--run", "the run of that key instead, and what came of it")
+    .option("--run", "show the run of that key and its outcome instead")
     .addHelpText("after", example("holdfast show ORDER_1231"))
     .action(
       withLocks("looks", async (context, key: string, options: { readonly run?: boolean }) => {
@@ -77,9 +77,9 @@ function addBreak(program: Command, withLocks: WithLocks): void {
     .argument("<key>")
     .usage("KEY --reason TEXT [options]")
     .requiredOption("--reason <text>", "why; it is logged")
-    .option("--token <n>", "whose: as show has it (default: the only one, if you say yes)", count)
+    .option("--token <n>", "fencing token of the hold, from show (default: the only hold, if you confirm)", count)
     .addOption(new Option("--drain <duration>", "end it by then, by force: then only tokens protect").argParser(duration))
-    .option("-y, --yes", "don't ask")
+    .option("-y, --yes", "don't ask for confirmation")
     .addHelpText("after", example('holdfast break ORDER_1231 --reason "its machine is gone"'))
     .action(
       withLocks("changes", async (context, key: string, options: { reason: string; token?: number; drain?: number; yes?: boolean }) => {
@@ -114,7 +114,7 @@ function addWatch(program: Command, withLocks: WithLocks): void {
 function addRuns(program: Command, withLocks: WithLocks): void {
   listing(program.command("runs"))
     .summary("list runs and their states")
-    .description("List runs: how each stands, and in which attempt.")
+    .description("List runs: the state and the attempt of each.")
     .addOption(new Option("--state <state>", "only these").choices(RUN_STATES))
     .addHelpText("after", example("holdfast runs report: --state failed"))
     .action(

@@ -31,7 +31,7 @@ export const ERRORS = {
   "upgrade-conflict": { status: 409, definite: true, retry: "never", title: "Another reader asked to upgrade first" },
   "token-mismatch": { status: 409, definite: true, retry: "never", title: "The lease has another fencing token by now" },
   "lease-lost": { status: 410, definite: true, retry: "new-lease", title: "The lease is no longer held" },
-  "lease-over": { status: 410, definite: true, retry: "new-lease", title: "This leaseId already had its life" },
+  "lease-over": { status: 410, definite: true, retry: "new-lease", title: "This leaseId was already used and has ended" },
   "other-hold": { status: 412, definite: true, retry: "never", title: "The key is held by another lease by now" },
   "too-large": { status: 413, definite: true, retry: "never", title: "The request body is too large" },
   "unsupported-media-type": { status: 415, definite: true, retry: "never", title: "The request body must be JSON" },

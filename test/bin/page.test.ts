@@ -3,7 +3,7 @@
  * and statuses are true.
  */
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -15,6 +15,7 @@ import { KEPT_BYTES } from "../../bin/exec/kept-output.js";
 import { programFor } from "../../bin/program.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
+import { mayLinkTo } from "../docs/generated.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
 import { endAll, loadedAtOnce, onPath, run } from "./holdfast.js";
@@ -143,7 +144,7 @@ describe("the page's options", () => {
   });
 
   it("over 256 KB are what isn't kept", () => {
-    expect(TEXT).toContain(`up to ${KEPT_BYTES / 1024} KB are kept`);
+    expect(TEXT).toContain(`Up to ${KEPT_BYTES / 1024} KB are kept`);
   });
 });
 
@@ -177,7 +178,7 @@ describe("the page's links", () => {
   it("lead somewhere", () => {
     const links = [...PAGE.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => join(dirname(PATH), link));
     expect(links.length).toBeGreaterThan(1);
-    expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([]);
+    expect(links.filter((link) => !mayLinkTo(link))).toEqual([]);
   });
 });
 
@@ -190,7 +191,7 @@ describe("help", () => {
   });
 
   it.each(["lock", "once"])("of %s names every variable that its command finds", async (name) => {
-    const source = readFileSync(join(ROOT, `bin/${name}.ts`), "utf8");
+    const source = readFileSync(join(ROOT, `bin/exec/${name}.ts`), "utf8");
     const variables = new Set([...source.matchAll(/HOLDFAST_[A-Z_]+/g)].map(([variable]) => variable));
     expect(variables.size).toBeGreaterThan(2);
     const { stdout } = await run([name, "--help"], {});

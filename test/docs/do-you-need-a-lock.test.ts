@@ -1,6 +1,6 @@
 /** "Do you need a lock?": its code is the examples', its figures are the code's, its costs are counted at the engine. */
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
@@ -50,14 +50,6 @@ describe("the page's code", () => {
     ];
     expect(changed.map(isFaithful)).toEqual(changed.map(() => false));
     expect(isFaithful({ file, lines })).toBe(true);
-  });
-});
-
-describe("the page's links", () => {
-  it("lead somewhere", () => {
-    const links = [...PAGE.matchAll(/\]\(([^)]+)\)/g)].map(([, link = ""]) => join(dirname(PATH), link));
-    expect(links.length).toBeGreaterThan(5);
-    expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([]);
   });
 });
 

@@ -11,7 +11,7 @@ const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
 /** The cells of the rows about trackers. */
 const ROWS = PAGE.split("\n")
-  .filter((line) => line.startsWith("| ") && !/^\| (?:-|What was met)/.test(line))
+  .filter((line) => line.startsWith("| ") && !/^\| (?:-|Problem)/.test(line))
   .map((line) => line.split(" | ").map((cell) => cell.replaceAll(/^\| | \|$/g, "").trim()));
 
 /** The anchor that a heading has on GitHub. */

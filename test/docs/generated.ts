@@ -38,8 +38,16 @@ function inCell(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, " ").replaceAll(/(?<!\\)\|/g, "\\|");
 }
 
+/** Pages that `npm run docs:reference` writes; git ignores them, so they may be missing. */
+export const REFERENCE = ["docs/sdk.md", "docs/http-api.md"] as const;
+
+/** True if a page may link to `path`: a file of the repository, or a page of the generated reference. */
+export function mayLinkTo(path: string): boolean {
+  return REFERENCE.some((page) => page === path) || existsSync(join(ROOT, path));
+}
+
 /** The links of the page at `path` that lead to no file of the repository. */
 export function deadLinks(path: string, page = readPage(path)): readonly string[] {
   const links = [...page.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link.replace(/#.*/, ""));
-  return links.filter((link) => link !== "" && !/^https?:/.test(link) && !existsSync(join(ROOT, dirname(path), link)));
+  return links.filter((link) => link !== "" && !/^https?:/.test(link) && !mayLinkTo(join(dirname(path), link)));
 }

@@ -26,7 +26,7 @@ describe("the guides' figures", () => {
     [KEYS, `1 to ${LIMITS.keyChars} characters of`],
     [WAITING, `\`waitMs\` is ${seconds(DEFAULTS.waitMs)} by default`],
     [WAITING, `has ${seconds(DEFAULTS.offerWindowMs)} to claim it`],
-    [WAITING, `not heard of for ${seconds(DEFAULTS.waiterTtlMs)} (longer further back)`],
+    [WAITING, `not seen for ${seconds(DEFAULTS.waiterTtlMs)} (longer further back)`],
     [WAITING, `0 (the default) to ${LIMITS.priorityMax}, higher before lower`],
     [WAITING, `A key has at most ${LIMITS.waitersMax} waiters`],
     [WAITING, `at least one every ${seconds(LIMITS.pollMaxMs, 1)}`],
@@ -74,13 +74,12 @@ describe("the guides' figures", () => {
   it("of hand-overs in a row are the line's", () => {
     const [, most] = /LOCAL_HANDOFFS_MAX = (\d+)/.exec(readFileSync(join(ROOT, "lib/client/acquire/local-queue.ts"), "utf8")) ?? [];
     expect(WAITING).toContain(`up to ${most} in a row`);
-    expect(WAITING).toContain(`up to ${most} hand-overs within one process`);
   });
 
   it("of the price in requests are the decision's", () => {
     const decision = readFileSync(join(ROOT, "docs/decisions/011-the-queue-stands-in-the-item.md"), "utf8");
-    expect(decision).toContain("(16 clients, holds of 200 ms: some six requests a grant in place of five)");
-    expect(WAITING).toContain("16 clients with holds of 200 ms make some six requests a grant in place of five");
+    expect(decision).toContain("(16 clients, holds of 200 ms: some six requests a grant instead of five)");
+    expect(WAITING).toContain("16 clients with holds of 200 ms make some six requests a grant instead of five");
   });
 
   it("of segments are the handle's", () => {

@@ -1,6 +1,6 @@
-/** The reference in docs/http-api.md: the OpenAPI document as people read it, with the defaults that the service fills in. */
+/** Makes docs/http-api.md: the OpenAPI document for people, with the defaults that the service fills in. */
 import { openapi } from "../../lib/wire/openapi.js";
-import { table } from "./generated.js";
+import { readPage, table, withParts } from "./generated.js";
 import { EXAMPLES } from "./http-examples.js";
 
 /** The part of JSON Schema that the document uses. */
@@ -190,6 +190,11 @@ const COMMON = ["400", "401", "403", "413", "415", "429", "500", "503"];
 function withoutCommon(operation: Operation, common: ReadonlyMap<string, string>): Operation {
   const own = Object.entries(operation.responses).filter(([status, { description }]) => common.get(status) !== description);
   return { ...operation, responses: Object.fromEntries(own) };
+}
+
+/** The page, from its template and the OpenAPI document. */
+export function httpPage(): Promise<string> {
+  return withParts(readPage("test/docs/http-api-page.md"), httpReference());
 }
 
 /** The page's parts, by name. */

@@ -158,7 +158,7 @@ describe("the page's figures", () => {
     ["how old an id may be", `${LIMITS.leaseIdBehindMs / 60_000} minutes at least`],
     [
       "the heartbeats",
-      `two may fail before the third is late. So there is time, ${(2 * renewAfterMs(DEFAULTS.leaseMs)) / SECOND_MS} s of a lease of ${DEFAULTS.leaseMs / SECOND_MS} s`,
+      `two heartbeats may fail before the third is late, ${(2 * renewAfterMs(DEFAULTS.leaseMs)) / SECOND_MS} s of a lease of ${DEFAULTS.leaseMs / SECOND_MS} s`,
     ],
     ["the TTL attribute", `AttributeName=${TABLE.ttlAttribute}`],
     ["the format", FORMATS > 1 ? "?" : "There is one format so far"],

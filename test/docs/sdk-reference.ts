@@ -1,9 +1,9 @@
-/** The reference in docs/sdk.md: what each entry of package.json exports, with the doc comments of the sources. */
+/** Makes docs/sdk.md: the exports of each entry of package.json, with the doc comments of the sources. */
 import { join } from "node:path";
 import ts from "typescript";
 import { entries, programOfEntries } from "../tidy/public-surface.js";
 import { ROOT } from "../tidy/tree.js";
-import { table } from "./generated.js";
+import { readPage, table, withParts } from "./generated.js";
 
 /** The exports of `holdfast` under each heading. A test checks that the list is complete. */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
@@ -152,7 +152,12 @@ function isImplementation(one: ts.FunctionDeclaration, { declarations = [] }: ts
   return one.body !== undefined && declarations.length > 1;
 }
 
-/** The page's parts, by name: the groups of `holdfast`, and what every other entry has beside it. */
+/** The page, from its template and the sources. */
+export function sdkPage(): Promise<string> {
+  return withParts(readPage("test/docs/sdk-page.md"), sdkReference());
+}
+
+/** The page's parts, by name: the groups of `holdfast`, then the additional exports of every other entry. */
 export function sdkReference(): Readonly<Record<string, string>> {
   const { checker, read } = readEntries();
   const [main, ...others] = read as [Entry, ...Entry[]];

@@ -3,11 +3,12 @@
  * imports only its new names, and all blocks are compiled and run together, as a reader would paste them.
  */
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "../tidy/tree.js";
+import { mayLinkTo } from "./generated.js";
 import { plainEnvironment } from "./npm-start.js";
 
 const run = promisify(execFile);
@@ -41,7 +42,7 @@ export function guide(name: string): Guide {
     text: page.replaceAll(/\s+/g, " "),
     program,
     says: [...program.matchAll(/\/\/ → (.*)$/gm)].map(([, said = ""]) => said),
-    deadLinks: links.filter((link) => !existsSync(join(ROOT, dirname(`docs/${name}`), link))),
+    deadLinks: links.filter((link) => !mayLinkTo(join("docs", link))),
     blocks,
   };
 }

@@ -24,7 +24,7 @@ export interface Bug {
 export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "release-without-owner-check",
-    why: "a release frees whatever holds the key, as an unconditional unlock does",
+    why: "a release frees any holder of the key, like an unconditional unlock",
     file: "lib/core/lock/release.ts",
     edits: [
       [
@@ -39,31 +39,31 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
   {
     name: "token-from-a-counter",
-    why: "a counter kept in the item starts again when garbage collection removes it",
+    why: "a counter in the item restarts when garbage collection removes the item",
     file: "lib/core/lock/grant.ts",
     edits: [["return Math.max(record.fencingToken + 1, reading.latestMs);", "return record.fencingToken + 1;"]],
   },
   {
     name: "margin-of-e",
-    why: "one clock's error as the margin, forgetting that the other may be off the other way",
+    why: "the margin covers one clock's error, although the other may be off in the opposite direction",
     file: "lib/core/limits.ts",
     edits: [["return Math.ceil(2 * clockErrorMs + 2 * DEFAULTS.clockRateError * leaseMs) + 1;", "return clockErrorMs;"]],
   },
   {
     name: "deadline-from-receipt",
-    why: "the lease counted from when its reply arrived: a slow reply stretches it",
+    why: "the lease counts from the arrival of its reply: a slow reply stretches it",
     file: "lib/client/transport/retry.ts",
     edits: [["honest(outcome, ambiguous), sentAt, ambiguous", "honest(outcome, ambiguous), sentAt: instantOf(clock), ambiguous"]],
   },
   {
     name: "lease-ms-for-remaining-ms",
-    why: "the whole length believed again when an earlier grant is told once more",
+    why: "a replay of an earlier grant counts as a full lease",
     file: "lib/client/lease/deadline.ts",
     edits: [["lastsMs: lease.remainingMs - clientMarginMs", "lastsMs: lease.leaseMs - clientMarginMs"]],
   },
   {
     name: "remaining-by-the-earlier-clock",
-    why: "a slow server clock tells the holder that more is left than is",
+    why: "a slow server clock reports more remaining time than there is",
     file: "lib/core/lock/views.ts",
     edits: [
       [
@@ -74,7 +74,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
   {
     name: "ring-without-floor",
-    why: "the last eight ends remembered and nothing of those before: a late duplicate is granted as new",
+    why: "only the last eight ends are remembered: an older late duplicate is granted as new",
     file: "lib/core/lock/tombstones.ts",
     edits: [
       [
@@ -85,13 +85,13 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
   {
     name: "renewal-that-shortens",
-    why: "a renewal sets the expiry, whatever it was: a shorter or late one takes time away",
+    why: "a renewal always sets the expiry: a shorter or late one takes time away",
     file: "lib/core/lock/renew.ts",
     edits: [["if (expiresAtMs < hold.expiresAtMs) return hold;", ""]],
   },
   {
     name: "release-before-belief-ends",
-    why: "the holder believes until the release is answered: the next one holds before",
+    why: "the holder treats the lease as held until the release is answered: the next one holds before",
     file: "lib/client/lease/lease.ts",
     edits: [
       ['Promise<LeaseState> {\n    this.#end("released", releasedError(this.key));', "Promise<LeaseState> {"],
@@ -100,13 +100,13 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
   {
     name: "takeover-by-the-later-clock",
-    why: "a server clock that is fast takes over from a holder who still believes",
+    why: "a fast server clock takes over from a holder that still treats the lease as held",
     file: "lib/core/lock/expiry.ts",
     edits: [["hold.expiresAtMs + hold.marginMs <= reading.earliestMs;", "hold.expiresAtMs + hold.marginMs <= reading.latestMs;"]],
   },
   {
     name: "monotonic-clock-alone",
-    why: "a frozen sandbox stops it: the holder wakes up and believes",
+    why: "a frozen sandbox stops this clock: the holder wakes up and treats the lease as held",
     file: "lib/core/time.ts",
     edits: [
       ["return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);", "return now.monotonicMs - since.monotonicMs;"],
@@ -120,7 +120,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
   {
     name: "acquire-again-extends",
-    why: "a late duplicate of an acquire lengthens a lease that nobody renewed",
+    why: "a late duplicate of an acquire extends a lease that nobody renewed",
     file: "lib/core/lock/acquire.ts",
     edits: [
       [
@@ -131,7 +131,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
   {
     name: "version-from-nothing",
-    why: "a collected item starts its versions again, and a write that saw the old one finds it",
+    why: "a collected item restarts its versions, and a write conditional on the old one succeeds",
     file: "lib/core/change.ts",
     edits: [["(record.version === 0 ? reading.latestMs : record.version) + 1", "record.version + 1"]],
   },

@@ -5,7 +5,7 @@ import type { Bug } from "./bugs.js";
 export const KIND_BUGS: readonly Bug[] = [
   {
     name: "levels-counted-by-calls",
-    why: "every call of a level counts, also one that is sent again: nobody releases what nobody asked for",
+    why: "every call of a level counts, repeats included, and nobody releases the extra ones",
     file: "lib/core/lock/acquire.ts",
     edits: [
       [
@@ -18,13 +18,13 @@ export const KIND_BUGS: readonly Bug[] = [
   },
   {
     name: "joined-without-a-living-level",
-    why: "a scope goes on under its token although the last of its levels ran out long ago",
+    why: "a scope continues under its token although the last of its levels ran out long ago",
     file: "lib/core/lock/compatibility.ts",
     edits: [["hold.scope === scope && isLive(hold, reading)", "hold.scope === scope"]],
   },
   {
     name: "outer-release-ends-all-levels",
-    why: "the release of one level frees the key, and those inside it go on believing",
+    why: "the release of one level frees the key, and other levels still treat it as held",
     file: "lib/core/lock/release.ts",
     edits: [
       [
@@ -35,19 +35,19 @@ export const KIND_BUGS: readonly Bug[] = [
   },
   {
     name: "upgrade-beside-readers",
-    why: "a reader becomes the writer without a look at the other readers",
+    why: "a reader becomes the writer without a check of the other readers",
     file: "lib/core/lock/change-mode.ts",
     edits: [["if (occupantsOf(record, reading).length > 1)", "if (mode === 'shared' && occupantsOf(record, reading).length > 1)"]],
   },
   {
     name: "mode-without-its-token",
-    why: "a late duplicate of a change that was undone since changes the mode once more",
+    why: "a late duplicate of a change that was undone since changes the mode again",
     file: "lib/core/lock/change-mode.ts",
     edits: [["hold.mode !== mode && hold.fencingToken !== fencingToken", "hold.fencingToken < fencingToken"]],
   },
   {
     name: "permits-without-a-margin",
-    why: "a permit is one of many, and is given to the next at its expiry",
+    why: "a permit goes to the next caller at its expiry, without a margin",
     file: "lib/core/lock/grant.ts",
     edits: [
       [
@@ -64,7 +64,7 @@ export const KIND_BUGS: readonly Bug[] = [
   },
   {
     name: "a-set-in-parts",
-    why: "the keys of a set are written one after the other: what comes between leaves a part of it",
+    why: "the keys of a set are written one by one: an interruption leaves a part of the set",
     file: "lib/store/compare-and-set.ts",
     edits: [
       [
@@ -76,19 +76,19 @@ export const KIND_BUGS: readonly Bug[] = [
   },
   {
     name: "readers-fence-each-other",
-    why: "every reader raises what a resource compares, and those who hold beside it are refused",
+    why: "every reader raises the fence floor, and a resource refuses the concurrent readers",
     file: "lib/core/lock/acquire.ts",
     edits: [["fenceFloor: others ? rest.fenceFloor : hold.fencingToken,", "fenceFloor: hold.fencingToken,"]],
   },
   {
     name: "set-granted-by-its-changes",
-    why: "of a set only the keys that change are written on condition: one that was held already may be released meanwhile",
+    why: "only the changed keys of a set are written on condition: one that was already held may be released meanwhile",
     file: "lib/store/compare-and-set.ts",
     edits: [["const result = await replaceAll(changes);", "const result = await replaceAll(changes.filter(({ next }) => next));"]],
   },
   {
     name: "set-told-by-assignment",
-    why: "how each lease of a set ended is assigned by its key: the key __proto__ makes no member",
+    why: "the ends of a set's leases are assigned by key: the key __proto__ makes no member",
     file: "lib/service/sets.ts",
     edits: [["states: Object.fromEntries(states)", "states: states.reduce((told, [key, state]) => ((told[key] = state), told), {})"]],
   },

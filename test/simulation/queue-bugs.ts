@@ -5,13 +5,13 @@ import type { Bug } from "./bugs.js";
 export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "heard-of-as-a-change",
-    why: "a waiter that says it is there raises the version, and all who write then have lost their races",
+    why: "a keep-alive raises the version, and all concurrent writers lose their races",
     file: "lib/core/lock/acquire.ts",
     edits: [["...(reports && { touch: { waiter: touch, index } }),", "...(reports && { next: change(now.record, reading, {}) }),"]],
   },
   {
     name: "heard-of-in-vain",
-    why: "a change that was decided before a waiter was heard of is written over it, since the version is the same",
+    why: "a change decided before a keep-alive overwrites it, because the version is the same",
     file: "lib/store/memory-store.ts",
     edits: [
       ["return !next || !current || !seen || isSameQueue(next, seen) || current.touches === seen.touches;", "return true;"],
@@ -20,13 +20,13 @@ export const QUEUE_BUGS: readonly Bug[] = [
   },
   {
     name: "every-visit-a-write",
-    why: "a waiter says at every visit that it is there: each costs a write of the whole queue",
+    why: "every poll of a waiter is a keep-alive, and costs a write of the whole queue",
     file: "lib/core/lock/queue.ts",
     edits: [["if (waiter.aliveUntilMs - waiter.ttlMs / 2 <= latestMs) return true;", "if (latestMs > 0) return true;"]],
   },
   {
     name: "offer-shorter-than-a-visit",
-    why: "the key is offered for a shorter time than the one it is offered to may stay away",
+    why: "the offer's window is shorter than the longest pause between polls",
     file: "lib/core/lock/expiry.ts",
     edits: [
       ["return offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs;", "return offeredAtMs + DEFAULTS.offerWindowMs / 3 <= earliestMs;"],
@@ -34,7 +34,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
   },
   {
     name: "offer-withdrawn-by-the-later-clock",
-    why: "a server clock that is fast takes the turn away from somebody who is on its way",
+    why: "a fast server clock withdraws the offer from a waiter that is about to claim it",
     file: "lib/core/lock/expiry.ts",
     edits: [
       ["{ offeredAtMs }: Offer, { earliestMs }: ClockReading", "{ offeredAtMs }: Offer, { latestMs }: ClockReading"],
@@ -43,43 +43,43 @@ export const QUEUE_BUGS: readonly Bug[] = [
   },
   {
     name: "the-living-skipped",
-    why: "with an offer that lapsed everybody ahead goes, whether or not they were heard of since",
+    why: "a lapsed offer skips all waiters ahead, also those that were seen since",
     file: "lib/core/lock/queue.ts",
     edits: [["&& lastSeenMs(waiter) < lapsedAtMs;", "&& lapsed.length > 0;"]],
   },
   {
     name: "the-dead-one-by-one",
-    why: "each of the dead is offered the key in its turn, and keeps it for a whole window",
+    why: "each dead waiter is offered the key in turn, for a whole window",
     file: "lib/core/lock/queue.ts",
     edits: [["&& lastSeenMs(waiter) < lapsedAtMs;", "&& lapsedAtMs === 0;"]],
   },
   {
     name: "claimed-after-withdrawal",
-    why: "an offer that was withdrawn is still good for a claim: two hold then",
+    why: "a withdrawn offer can still be claimed: two hold then",
     file: "lib/core/lock/queue.ts",
     edits: [["offers: offers.sort(inOrder), waiters }", "offers: [...offers, ...lapsed].sort(inOrder), waiters }"]],
   },
   {
     name: "hand-over-forgets-the-head",
-    why: "the first in the queue is taken out of it, and never offered the key",
+    why: "the first waiter is removed from the queue, and never offered the key",
     file: "lib/core/lock/queue.ts",
     edits: [["offers.push({ ...offered, offeredAtMs: reading.latestMs });", "void offered;"]],
   },
   {
     name: "offered-key-to-a-newcomer",
-    why: "a key that is only offered counts as free: whoever comes first has it",
+    why: "an offered key counts as free: the first caller gets it",
     file: "lib/core/lock/queue.ts",
     edits: [[".map(([, hold]) => hold), ...offers];", ".map(([, hold]) => hold)];"]],
   },
   {
     name: "arrivals-in-front",
-    why: "whoever comes stands before those who wait",
+    why: "new arrivals go in front of the queue",
     file: "lib/core/lock/queue.ts",
     edits: [["const place = behind < 0 ? waiters.length : behind;", "const place = behind < 0 ? 0 : behind;"]],
   },
   {
     name: "free-to-who-does-not-queue",
-    why: "an acquire that waits for nobody doesn't see the queue either",
+    why: "an acquire that doesn't wait ignores the queue",
     file: "lib/core/lock/acquire.ts",
     edits: [
       [
@@ -90,7 +90,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
   },
   {
     name: "dead-waiters-stay",
-    why: "dead waiters go only when it is their turn: behind a holder that goes on, the queue stays full of them",
+    why: "dead waiters leave only at their turn: behind a holder that keeps renewing, the queue stays full of them",
     file: "lib/core/lock/queue.ts",
     edits: [
       ["const drops = isNew || (isFirst && isHeadDead(before, reading));", "const drops = isNew && isFirst && reading.latestMs < 0;"],
@@ -98,25 +98,25 @@ export const QUEUE_BUGS: readonly Bug[] = [
   },
   {
     name: "the-dead-shown",
-    why: "whoever looks at a key is shown waiters that were not heard of for long",
+    why: "an inspection shows waiters that were not seen for long",
     file: "lib/core/lock/views.ts",
     edits: [["waiters.filter((waiter) => isWaiting(waiter, reading))", "waiters"]],
   },
   {
     name: "refusal-that-writes-nothing",
-    why: "a caller that only tries leaves the record as it is: it never moves a queue of dead waiters on",
+    why: "a caller that only tries writes nothing: it never advances a queue of dead waiters",
     file: "lib/core/lock/acquire.ts",
     edits: [["if (!hasMoved) return", "if (hasMoved || !hasMoved) return"]],
   },
   {
     name: "refused-set-that-writes-nothing",
-    why: "a set that is refused leaves all records as they are: it never moves a queue of dead waiters on",
+    why: "a refused set writes nothing: it never advances a queue of dead waiters",
     file: "lib/store/compare-and-set.ts",
     edits: [["const isWritten = !answer.ok && next", "const isWritten = !answer.ok && events.length < 0 && next"]],
   },
   {
     name: "heard-of-taken-back",
-    why: "a keep-alive whose write stalled is written over a later one: its waiter counts as dead too early",
+    why: "a stalled keep-alive overwrites a later one: its waiter counts as dead too early",
     file: "lib/store/dynamo/fast-path.ts",
     edits: [[" AND q[${index}].u < :until", ""]],
   },

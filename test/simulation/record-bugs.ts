@@ -7,13 +7,13 @@ import type { Bug } from "./bugs.js";
 export const RECORD_BUGS: readonly Bug[] = [
   {
     name: "handed-over-by-clocks-that-disagree",
-    why: "a release offers the key by the later clock, which may be days ahead: if nobody takes it, it is shut for days",
+    why: "a release offers the key by the latest clock, which may be days ahead: if nobody claims it, it is blocked for days",
     file: "lib/core/lock/queue.ts",
     edits: [["record.waiters.length === 0 || isSkewed(reading) ?", "record.waiters.length === 0 ?"]],
   },
   {
     name: "floor-by-the-later-clock",
-    why: "a function whose clock is days ahead lifts the floor days ahead: no new id fits above it",
+    why: "a function whose clock is days ahead raises the low watermark days ahead: no new id fits above it",
     file: "lib/core/lock/expiry.ts",
     edits: [
       [
@@ -24,13 +24,13 @@ export const RECORD_BUGS: readonly Bug[] = [
   },
   {
     name: "floor-ahead-of-new-ids",
-    why: "the floor follows whatever id leaves the ring: a caller that holds nothing lifts it by cancels of ids that are ahead",
+    why: "the low watermark follows every id that leaves the tombstones: a caller that holds nothing raises it by cancelling ids that are ahead",
     file: "lib/core/lock/expiry.ts",
     edits: [["return leaseId <= highestLowWatermark(reading);", "return leaseId <= highestLowWatermark(reading) || reading.latestMs > 0;"]],
   },
   {
     name: "ids-ahead-of-the-floor",
-    why: "how far ahead a new id may be is counted from a floor that stands ahead: no id fits such a key and a fresh one, as a set",
+    why: "a new id's limit counts from a low watermark that is ahead: no id fits such a key and a fresh one, as a set",
     file: "lib/core/lock/expiry.ts",
     edits: [
       ["return leaseId <= highestLowWatermark(reading);", "return leaseId <= highestLowWatermark(reading) || reading.latestMs > 0;"],
@@ -43,7 +43,7 @@ export const RECORD_BUGS: readonly Bug[] = [
   },
   {
     name: "guard-on-another-reading",
-    why: "the clocks are compared when a request comes, and decide when it has waited for the table: one may be days off by then",
+    why: "the clocks are compared when a request arrives, and used after it waited for the table: one may be days off by then",
     file: "lib/service/request.ts",
     edits: [
       ['command.type === "release" ? unguarded : clocks);', 'command.type === "release" ? unguarded : (clocks(), unguarded));'],
@@ -52,31 +52,31 @@ export const RECORD_BUGS: readonly Bug[] = [
   },
   {
     name: "released-by-the-earlier-clock",
-    why: "a function whose clock is days behind takes the release of a lease that ran out for one in time",
+    why: "a function whose clock is days behind accepts the release of an expired lease as in time",
     file: "lib/core/lock/release.ts",
     edits: [["return isSkewed(reading) && hold.expiresAtMs <= reading.latestMs ?", "return reading.latestMs < 0 ?"]],
   },
   {
     name: "never-by-the-earlier-clock",
-    why: "a function whose clock is days behind says that a lease never held which ended, and whose record was collected",
+    why: "a function whose clock is days behind reports never for a lease that ended and whose record was collected",
     file: "lib/core/lock/release.ts",
     edits: [["const ending = isSkewed(reading) &&", "const ending = reading.latestMs < 0 &&"]],
   },
   {
     name: "record-without-a-bound",
-    why: "holders say as much as they like: every heartbeat pays for what all of them said",
+    why: "holders store as much as they like: every heartbeat pays for all of it",
     file: "lib/core/transition.ts",
     edits: [["if (bytes <= LIMITS.recordBytes ||", "if (bytes > 0 || bytes <= LIMITS.recordBytes ||"]],
   },
   {
     name: "newer-fields-dropped",
-    why: "a record is written back without what a newer version says in it",
+    why: "a record is written back without the fields of a newer version",
     file: "lib/store/dynamo/item.ts",
     edits: [["return unknown.length > 0 ?", "return unknown.length < 0 ?"]],
   },
   {
     name: "queue-compared-by-its-text",
-    why: "a queue is replaced where it is what this version would have written: never, where a newer one wrote it",
+    why: "a queue is replaced only if this version would have written the same bytes: never, if a newer one wrote it",
     file: "lib/store/dynamo/dynamo-store.ts",
     edits: [
       [

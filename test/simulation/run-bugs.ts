@@ -5,7 +5,7 @@ import type { Bug } from "./bugs.js";
 export const RUN_BUGS: readonly Bug[] = [
   {
     name: "outcome-unconditional",
-    why: "what an attempt came to is recorded, whether or not it still holds the run: a zombie overwrites its successor's",
+    why: "an outcome is recorded even if the attempt lost the run: a zombie overwrites its successor's",
     file: "lib/core/run/complete.ts",
     edits: [
       [
@@ -17,7 +17,7 @@ export const RUN_BUGS: readonly Bug[] = [
   },
   {
     name: "takeover-without-attempt",
-    why: "a takeover goes on with the attempt that it found, as if nothing had been begun",
+    why: "a takeover continues the attempt that it found, as if nothing had begun",
     file: "lib/core/run/start.ts",
     edits: [
       ["attempt: (run?.attempt ?? 0) + 1,", "attempt: (run?.attempt ?? 0) + (tookOver ? 0 : 1),"],
@@ -26,19 +26,19 @@ export const RUN_BUGS: readonly Bug[] = [
   },
   {
     name: "fingerprint-ignored",
-    why: "the key alone says what the work is: another payload gets the first one's result",
+    why: "the key alone identifies the work: another payload gets the first one's result",
     file: "lib/core/run/run.ts",
     edits: [['return known === "" || asked === "" || known === asked;', "return true;"]],
   },
   {
     name: "forgotten-by-the-later-clock",
-    why: "a server clock that is fast forgets an outcome early, and the work is done again",
+    why: "a fast server clock forgets an outcome early, and the work is done again",
     file: "lib/core/run/run.ts",
     edits: [["keptUntilMs <= reading.earliestMs ?", "keptUntilMs <= reading.latestMs ?"]],
   },
   {
     name: "collected-while-kept",
-    why: "the record of a run is collected like a lock's, a retention after its last use, with the outcome that it should keep",
+    why: "the record of a run is collected like a lock's, a retention after its last use, together with its outcome",
     file: "lib/core/run/run.ts",
     edits: [
       ["retentionMs: 2 * policy.retentionMs + keepResultMs }", "retentionMs: 2 * policy.retentionMs }"],
@@ -50,31 +50,31 @@ export const RUN_BUGS: readonly Bug[] = [
   },
   {
     name: "run-over-at-its-expiry",
-    why: "a run counts as over when its lease does, without the margin for a runner who still believes",
+    why: "a run counts as over when its lease does, without the margin for a runner that still treats it as held",
     file: "lib/core/run/run.ts",
     edits: [["some((hold) => !isReclaimable(hold, reading))", "some((hold) => hold.expiresAtMs > reading.earliestMs)"]],
   },
   {
     name: "reset-without-looking",
-    why: "an operator's reset ends whatever runs: two run it then",
+    why: "an operator's reset ends a running attempt: two run it then",
     file: "lib/core/run/reset.ts",
     edits: [["if (isRunning(record, reading))", "if (reading.latestMs < 0 && isRunning(record, reading))"]],
   },
   {
     name: "given-up-takeover-forgotten",
-    why: "a takeover that was given up before it began leaves no trace of the attempt that never said how it ended",
+    why: "a takeover abandoned before it began leaves no trace of the interrupted attempt",
     file: "lib/core/lock/release.ts",
     edits: [['state: takeover ? "interrupted" : "retry"', 'state: "retry"']],
   },
   {
     name: "given-up-after-it-began",
-    why: "work whose invocation ends is given up like a lock, and counts as never started",
+    why: "work whose invocation ends is abandoned like a lock, and counts as never started",
     file: "lib/client/session.ts",
     edits: [['kind === "locks" && this.released(lease)', "this.released(lease)"]],
   },
   {
     name: "outcome-before-belief-ends",
-    why: "the runner believes until its outcome is answered: after one that failed, the next runs before",
+    why: "the runner treats the run as held until its outcome is answered: after a failure, the next one runs before",
     file: "lib/client/lease/lease.ts",
     edits: [
       ['Promise<Recorded | Refusal> {\n    this.#end("released", releasedError(this.key));', "Promise<Recorded | Refusal> {"],
@@ -88,19 +88,19 @@ export const RUN_BUGS: readonly Bug[] = [
   },
   {
     name: "checkpoints-as-they-come",
-    why: "a save that was slow undoes a later one that its caller was told is kept",
+    why: "a slow save undoes a later one that was already confirmed",
     file: "lib/core/run/run.ts",
     edits: [["{ sequence }: Checkpoint): boolean {", "{ sequence }: Checkpoint): boolean {\n  if (before !== sequence) return true;"]],
   },
   {
     name: "last-outcome-alone",
-    why: "only the latest outcome is known when it is sent again: one whose answer was lost is told that it was taken over",
+    why: "only the latest outcome is recognised when it is repeated: a repeat of an earlier one is reported as taken over",
     file: "lib/core/run/complete.ts",
     edits: [["before?.outcome === outcomeDigest(command)", 'before?.outcome === ""']],
   },
   {
     name: "checkpoint-prolonged-by-a-save",
-    why: "a checkpoint whose item is kept for longer is saved again as the first of its lease: it undoes a later one",
+    why: "extending a checkpoint's item saves it again as the first of its lease: it undoes a later one",
     file: "lib/core/run/run.ts",
     edits: [
       ["return { digest: payload.digest, ttlAtSec };", "return { ...payload, ttlAtSec };"],

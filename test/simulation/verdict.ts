@@ -1,6 +1,6 @@
 /** The oracle's findings: broken properties, and how often the relevant situations occurred. */
 
-/** The properties that the oracle checks. `docs/protocol.md` defines them. */
+/** The properties that the oracle checks. `docs/guarantees.md` states them. */
 export type Property =
   | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14")
   | ("L1" | "L2" | "L3" | "L4" | "R1" | "R2" | "R3" | "R4" | "internal");

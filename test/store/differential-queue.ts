@@ -102,7 +102,11 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
       if (record !== before || updates.length > 0) {
         const kept = await startProcess().read(address);
         if (together && record && kept) {
-          expect({ ...kept, tombstones: [], lowWatermark: "" }, JSON.stringify(asked)).toEqual({ ...record, tombstones: [], lowWatermark: "" });
+          expect({ ...kept, tombstones: [], lowWatermark: "" }, JSON.stringify(asked)).toEqual({
+            ...record,
+            tombstones: [],
+            lowWatermark: "",
+          });
           await put(record);
           processes = startAll();
         } else expect(kept, JSON.stringify(asked)).toEqual(record);

@@ -38,8 +38,8 @@ const ignored = new Set([".git", ...gitignore.map((line) => line.trim().replace(
 
 function walk(directory: string): readonly string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
-    if (ignored.has(entry.name)) return [];
     const path = join(directory, entry.name);
+    if (ignored.has(entry.name) || ignored.has(relative(ROOT, path).split(sep).join("/"))) return [];
     if (entry.isDirectory()) return walk(path);
     return entry.isFile() ? [path] : [];
   });

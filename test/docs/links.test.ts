@@ -1,0 +1,53 @@
+/** Links of the documents: each leads to a file of the repository, and to a heading that the file has. */
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { allFiles } from "../tidy/tree.js";
+import type { SourceText } from "../tidy/tree.js";
+import { mayLinkTo } from "./generated.js";
+
+/** Templates of pages in docs/: their links start there, and the tests of the reference check them. */
+const TEMPLATES = ["test/docs/sdk-page.md", "test/docs/http-api-page.md"];
+const DOCUMENTS = allFiles().filter(({ path }) => path.endsWith(".md") && !TEMPLATES.includes(path));
+
+/** The anchors that GitHub makes of a page's headings. */
+function anchorsOf(page: string): readonly string[] {
+  const headings = [...page.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .replaceAll(/[^\w\s-]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+function deadLinksIn({ path, text }: SourceText): readonly string[] {
+  const links = [...text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, "").matchAll(/\]\(([^)\s]+)(?: "[^"]*")?\)/g)].map(([, link = ""]) => link);
+  const dead = links.filter((link) => {
+    if (/^https?:/.test(link)) return false;
+    const [file = "", anchor] = link.split("#");
+    const target = file === "" ? path : join(dirname(path), file);
+    if (target !== path && !mayLinkTo(target)) return true;
+    const page = target === path ? { text } : DOCUMENTS.find((one) => one.path === target);
+    return anchor !== undefined && page !== undefined && !anchorsOf(page.text).includes(anchor);
+  });
+  return dead.map((link) => `${path}: ${link}`);
+}
+
+describe("links in documents", () => {
+  it("lead to a file, and to a heading of it", () => {
+    expect(DOCUMENTS.length).toBeGreaterThan(30);
+    expect(DOCUMENTS.flatMap(deadLinksIn)).toEqual([]);
+  });
+
+  it.each(["[none](none.md)", "[none](docs/faq.md#no-such-question)", "# Here\n[none](#there)"])("control: %s is reported", (text) => {
+    expect(deadLinksIn({ path: "a.md", text })).toHaveLength(1);
+  });
+
+  it.each(["[SDK](docs/sdk.md)", "[README](README.md#into-your-account)", "# Here it is\n[here](#here-it-is)"])(
+    "control: %s is not",
+    (text) => {
+      expect(deadLinksIn({ path: "a.md", text })).toEqual([]);
+    },
+  );
+});
