@@ -4,6 +4,7 @@ import { LockLostError } from "../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeHolding(fixture: Fixture): void {
   describe("holds", () => {
     it("what is renewed by hand: never shorter, the same token", async () => {

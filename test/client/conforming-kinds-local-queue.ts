@@ -5,6 +5,7 @@ import { LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsLine(fixture: KindsFixture): void {
   describe("a line of callers", () => {
     it("is one waiter, and hands the key on in order, each with a token and an owner of its own", async () => {

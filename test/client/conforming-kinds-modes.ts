@@ -6,6 +6,7 @@ import type { KindsFixture } from "./kinds-fixture.js";
 const SHARED = { mode: "shared" } as const;
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsModes(fixture: KindsFixture): void {
   describe("readers and writers", () => {
     it("readers hold together; a writer holds alone", async () => {

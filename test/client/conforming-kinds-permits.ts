@@ -4,6 +4,7 @@ import { LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsPermits(fixture: KindsFixture): void {
   describe("a semaphore", () => {
     it("gives out as many permits as its limit, to whoever asks, and then null", async () => {

@@ -5,6 +5,7 @@ import { LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsQueue(fixture: KindsFixture): void {
   /** Resolves when `count` waiters are in the queue. */
   async function untilWaiting(name: string, count: number): Promise<void> {

@@ -4,6 +4,7 @@ import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsScopes(fixture: KindsFixture): void {
   describe("a scope", () => {
     it("lets the inner acquire in at once, in the same process and in another: the same token, a level more", async () => {

@@ -4,6 +4,7 @@ import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import type { KindsFixture } from "./kinds-fixture.js";
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsSets(fixture: KindsFixture): void {
   const freshNames = (count: number): string[] => Array.from({ length: count }, () => fixture.fresh());
   const isFree = async (name: string): Promise<boolean> => (await fixture.other.inspect(name)).holders.length === 0;

@@ -5,6 +5,7 @@ import { thrownBy } from "../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeRunEnds(fixture: Fixture): void {
   const failing = (error: unknown) => (): never => {
     throw error;

@@ -35,6 +35,7 @@ const VALUES: readonly (readonly [what: string, value: unknown])[] = [
 ];
 
 /** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
 export function describeRunValues(fixture: Fixture): void {
   describe("a result is kept", () => {
     const replay = (name: string) => fixture.rival.runOnce(name, () => expect.unreachable("the work was done"));

@@ -115,6 +115,7 @@ export interface Asked {
 }
 
 /** Creates each command of a history from the record that the previous commands left. */
+// Over 60 lines: one model or one server, whose parts share its state.
 export function resolver({ kinds }: History, key: string): (step: Step, record: LockRecord | undefined) => Asked {
   let nowMs = START_MS;
   let order = 0;

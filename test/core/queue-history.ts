@@ -127,6 +127,7 @@ export interface Asked {
 }
 
 /** Plays a history through `core` until no client wants anything. A result of `told` ends it. */
+// Over 60 lines: one model or one server, whose parts share its state.
 export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked) => string | undefined): string | undefined {
   const { kinds, clients, others, clocks } = history;
   const events: { readonly atMs: number; readonly act: () => string | undefined }[] = [];

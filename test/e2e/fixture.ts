@@ -51,6 +51,7 @@ const LEASE = /^\/v1\/(?:locks|runs)\/[^/]+\/leases\/[^/]+/;
 const SET = /^\/v1\/lock-sets\/[^/]+/;
 
 /** Begins a run with two requests, for the clock and for the document. */
+// Over 60 lines: one model or one server, whose parts share its state.
 export async function openFixture(target: Target): Promise<Fixture> {
   const prefix = `e2e-${randomBytes(6).toString("hex")}`;
   const scopes = new Set<string>();

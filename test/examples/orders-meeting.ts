@@ -43,6 +43,7 @@ let fresh = 0;
  * is working too, or waits in the order's queue, all are let go, in the order of their start. Without: all start at
  * once, and none is held.
  */
+// Over 60 lines: one model or one server, whose parts share its state.
 export async function meet(
   local: LocalShop,
   first: Name | undefined,

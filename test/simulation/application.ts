@@ -3,7 +3,7 @@ import { LockError } from "../../lib/client/errors.js";
 import type { Lease } from "../../lib/client/lease/lease.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import type { AcquireOptions } from "../../lib/client/options.js";
-import type { Actor, Stage } from "./history.js";
+import type { Actor, Stage } from "./stage.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];
 

@@ -4,21 +4,12 @@
  * once: the code has changed.
  */
 
+import type { Bug } from "./bug.js";
 import { KIND_BUGS } from "./kind-bugs.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
-
-/** One mistake. */
-export interface Bug {
-  readonly name: string;
-  /** The reason why a developer might do this, and the property that it breaks. */
-  readonly why: string;
-  readonly file: string;
-  /** The texts to replace and their replacements; in `file` if given, else in the bug's own file. */
-  readonly edits: readonly (readonly [find: string, replace: string, file?: string])[];
-}
 
 /** Mistakes of plain locks. */
 export const LOCK_BUGS: readonly Bug[] = [

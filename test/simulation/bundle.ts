@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { context } from "esbuild";
 import type { BuildContext, Plugin } from "esbuild";
-import type { Bug } from "./bugs.js";
+import type { Bug } from "./bug.js";
 import { BUGS } from "./bugs.js";
 import type { simulate } from "./history.js";
 

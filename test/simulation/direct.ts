@@ -29,6 +29,7 @@ export function directClient(backend: DynamoBackend, process: Process, random: R
 }
 
 /** The operations. The oracle sees each request and each answer. */
+// Over 60 lines: one model or one server, whose parts share its state.
 function heard(api: ServiceApi, oracle: Oracle): ServiceApi {
   const { asked, queues, runs } = oracle;
   const acquired = (key: string, answer: Held | Waiting | Refusal): void => {

@@ -30,6 +30,7 @@ export interface DynamoBackend extends Backend {
 }
 
 /** One table, shared by the processes of a history. */
+// Over 60 lines: one model or one server, whose parts share its state.
 export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundings): DynamoBackend {
   const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
   const records = new WeakMap<ValueMap, LockRecord>();

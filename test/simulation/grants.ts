@@ -5,7 +5,7 @@
  */
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { sleep } from "./application.js";
-import type { Actor, Stage } from "./history.js";
+import type { Actor, Stage } from "./stage.js";
 import { SEATS } from "./kinds.js";
 import type { Place } from "./local-queue.js";
 import { Customer } from "./local-queue.js";

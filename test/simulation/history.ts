@@ -4,7 +4,6 @@
  * production code.
  */
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
@@ -18,7 +17,6 @@ import { drawClockError, drawFaults } from "./faults.js";
 import type { FaultMix, FaultProfile } from "./faults.js";
 import { check } from "./checker.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
-import type { Kinds } from "./kinds.js";
 import { drawKinds, withKinds } from "./kinds.js";
 import { checkLongRun } from "./long-run.js";
 import { releaseAll, withMischief } from "./mischief.js";
@@ -28,6 +26,7 @@ import { checkHerd, checkLine } from "./queue-liveness.js";
 import { Random } from "./random.js";
 import { withRuns } from "./runs.js";
 import { makeHandler } from "./service.js";
+import type { Actor, Stage } from "./stage.js";
 import type { Coverage, Violation } from "./verdict.js";
 import { EndOfWorld, Process, World } from "./world.js";
 
@@ -68,32 +67,6 @@ const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 
-/** A client in its own process. */
-export interface Actor {
-  readonly process: Process;
-  readonly client: LockClient;
-  /** `fetch` of that client, directly to the network. */
-  readonly send: typeof fetch;
-}
-
-/** All parts of a history. */
-export interface Stage {
-  readonly world: World;
-  readonly random: Random;
-  readonly faultProfile: FaultProfile;
-  readonly oracle: Oracle;
-  readonly network: Network;
-  readonly keys: readonly string[];
-  /** The keys of runs. They are the same names as the locks', since a lock and a run never share a record. */
-  readonly runKeys: readonly string[];
-  readonly kinds: Kinds;
-  /** Handles of detached leases that any client may attach. */
-  readonly handles: string[];
-  /** The time until which sessions start. */
-  busyUntilMs: number;
-  actor(index: number): Actor;
-}
-
 /** The part of a history to simulate. */
 export interface Extent {
   /** True to end with the first violation. @default false */
@@ -112,6 +85,7 @@ export async function simulate(seed: number, extent: Extent = {}): Promise<Histo
   }
 }
 
+// Over 60 lines: one model or one server, whose parts share its state.
 async function lived(seed: number, { untilViolated = false }: Extent): Promise<History> {
   const random = new Random(seed);
   const world = new World(START_MS + random.between(0, 1000));

@@ -1,5 +1,5 @@
 /** The must-fail switches of all kinds of locks except the plain lock: see bugs.ts. */
-import type { Bug } from "./bugs.js";
+import type { Bug } from "./bug.js";
 
 /** Mistakes in the rules of compatibility between leases. */
 export const KIND_BUGS: readonly Bug[] = [

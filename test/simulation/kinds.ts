@@ -7,7 +7,7 @@ import type { SetKey } from "../../lib/client/lease/lease-set.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { Mode } from "../../lib/core/record.js";
 import { sleep, wait } from "./application.js";
-import type { Actor, Stage } from "./history.js";
+import type { Activity, Actor, Kinds, Stage } from "./stage.js";
 import { standInLine } from "./local-queue.js";
 import type { Random } from "./random.js";
 
@@ -16,25 +16,6 @@ const ITEMS = ["CART_1", "CART_2", "CART_3"];
 /** A semaphore's key. */
 export const SEATS = "SEATS_1";
 const LEASES_MS = [1000, 1000, 2000, 6000, 20_000];
-
-/** A request that passes through many processes, which hold its key together. */
-interface Errand {
-  readonly scope: string;
-  readonly key: string;
-}
-
-type Activity = (stage: Stage, actor: Actor) => Promise<void>;
-
-/** The keys and options for the kinds of locks in one history. */
-export interface Kinds {
-  readonly items: readonly string[];
-  readonly seats: number;
-  readonly activities: readonly Activity[];
-  /** True if a lease transferred to the id of a set is renewed, and so gets a holder, before the set is acquired. */
-  readonly renewsFirst: boolean;
-  /** The latest requests that other processes may still join. */
-  readonly errands: Errand[];
-}
 
 const ACTIVITIES: readonly Activity[] = [readOrWrite, takeSeats, runErrand, takeSet, stand, handIntoSet];
 

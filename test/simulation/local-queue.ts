@@ -10,7 +10,7 @@ import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { Mode } from "../../lib/core/record.js";
 import { elapsedMs, instantOf } from "../../lib/core/time.js";
 import { sleep } from "./application.js";
-import type { Actor, Stage } from "./history.js";
+import type { Actor, Stage } from "./stage.js";
 
 /** The longest wait for an answer. Then the waiter asks again. */
 const UNANSWERED_MS = 2500;

@@ -5,7 +5,7 @@
 import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import { sleep } from "./application.js";
-import type { Stage } from "./history.js";
+import type { Stage } from "./stage.js";
 
 const KEY = "LONG_RUN";
 const RUNNER = 350;

@@ -6,7 +6,7 @@ import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { LeaseState } from "../../lib/core/commands.js";
 import { sleep } from "./application.js";
 import { lockKeysOf } from "./grants.js";
-import type { Actor, Stage } from "./history.js";
+import type { Actor, Stage } from "./stage.js";
 
 const MINUTE = 60_000;
 /** More ids than a key has tombstones for. */

@@ -1,6 +1,6 @@
 /** The mistakes that the simulation must find, each within a limited number of seeds. */
 import type { MustFail } from "../support/witnesses.js";
-import type { Bug } from "./bugs.js";
+import type { Bug } from "./bug.js";
 import { BUGS } from "./bugs.js";
 import { loadSimulation } from "./bundle.js";
 import { campaign } from "./campaign.js";

@@ -1,5 +1,5 @@
 /** The must-fail switches of the queue: see bugs.ts. */
-import type { Bug } from "./bugs.js";
+import type { Bug } from "./bug.js";
 
 /** Mistakes in the order of the queue. */
 export const QUEUE_BUGS: readonly Bug[] = [

@@ -4,7 +4,7 @@
  */
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { sleep } from "./application.js";
-import type { Stage } from "./history.js";
+import type { Stage } from "./stage.js";
 import { Customer, untilHeld } from "./local-queue.js";
 
 const LINE = "LINE_1";

@@ -1,7 +1,7 @@
 /**
  * The must-fail switches of record writes: by clocks that disagree, of ids that are ahead, of any size, by another version. See bugs.ts.
  */
-import type { Bug } from "./bugs.js";
+import type { Bug } from "./bug.js";
 
 /** Mistakes in the changes that a record may undergo. */
 export const RECORD_BUGS: readonly Bug[] = [

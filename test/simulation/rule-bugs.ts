@@ -1,5 +1,5 @@
 /** The must-fail switches of answers to callers and of requests' targets: see bugs.ts. */
-import type { Bug } from "./bugs.js";
+import type { Bug } from "./bug.js";
 
 /** Mistakes in rules that leave the record consistent. Only an observer that knows each request and its time can find them. */
 export const RULE_BUGS: readonly Bug[] = [

@@ -1,5 +1,5 @@
 /** The must-fail switches of runs: see bugs.ts. */
-import type { Bug } from "./bugs.js";
+import type { Bug } from "./bug.js";
 
 /** Mistakes in the parts of runs beyond their leases. */
 export const RUN_BUGS: readonly Bug[] = [

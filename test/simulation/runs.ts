@@ -7,7 +7,7 @@ import { FinalError, LockLostError, RunFailedError } from "../../lib/client/erro
 import type { Run } from "../../lib/client/run/run-once.js";
 import { errorToJson } from "../../lib/client/run/json-codec.js";
 import { sleep } from "./application.js";
-import type { Actor, Stage } from "./history.js";
+import type { Actor, Stage } from "./stage.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000];
 const SHORTEST_KEPT_MS = 60_000;

@@ -14,6 +14,7 @@ export function fiftyAcquire(lock: Fixture): Promise<readonly string[]> {
 }
 
 /** The tests of contention. */
+// Over 60 lines: a list of tests, each of which is short.
 export function contends(store: () => LockStore): void {
   it.each([
     ["free", async () => undefined],

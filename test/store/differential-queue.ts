@@ -39,6 +39,7 @@ export const FAST_PATHS = {
 } as const;
 
 /** The pair of stores, on this table of an engine. */
+// Over 60 lines: one model or one server, whose parts share its state.
 export function queueStorePair({ client, tableName }: EngineTable): Play<History> {
   const writtenBy = watchWrites(client);
   tellHoldsById(client);

@@ -7,6 +7,7 @@ import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixt
 const SECOND_MS = 1000;
 
 /** The tests of acquiring. */
+// Over 60 lines: a list of tests, each of which is short.
 export function acquires(store: () => LockStore): void {
   it("grants a key that nobody used, with a token no lower than the later clock", async () => {
     const lock = new Fixture(store()).at(0, 400);
@@ -191,6 +192,7 @@ export function acquires(store: () => LockStore): void {
 }
 
 /** The tests of renewing. */
+// Over 60 lines: a list of tests, each of which is short.
 export function renews(store: () => LockStore): void {
   it.each([
     { was: 30_000, given: "its own length", length: 30_000 },

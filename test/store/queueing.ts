@@ -14,6 +14,7 @@ const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
 const WAITER_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax) - SHORT_OWNER_BYTES;
 
 /** The tests of waiting. */
+// Over 60 lines: a list of tests, each of which is short.
 export function queues(store: () => LockStore): void {
   it("grants a free key at once to who would wait, and keeps no place", async () => {
     const lock = new QueueScene(store());

@@ -16,6 +16,7 @@ export function fiftyStart(run: RunScene): Promise<readonly string[]> {
 }
 
 /** The tests of running. */
+// Over 60 lines: a list of tests, each of which is short.
 export function runs(store: () => LockStore): void {
   it("starts what nobody ran, and keeps what the next decision needs", async () => {
     const run = new RunScene(store()).at(0, 400);

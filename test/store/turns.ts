@@ -12,6 +12,7 @@ import { A, B, C, D, leaseId, leaseIn, outcomeOf, START_MS } from "./fixture.js"
 const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
 
 /** The tests of offers that lapse. */
+// Over 60 lines: a list of tests, each of which is short.
 export function lapses(store: () => LockStore): void {
   /** A has released the key at 10 ms: B has an offer, and the others wait. */
   const offered = async (...ids: readonly LeaseId[]): Promise<QueueScene> => {
@@ -85,6 +86,7 @@ export function lapses(store: () => LockStore): void {
 }
 
 /** The tests of the order of waiters, and of waiters that are granted together. */
+// Over 60 lines: a list of tests, each of which is short.
 export function ordersTurns(store: () => LockStore): void {
   it("puts a higher priority first, and the first who came first within one", async () => {
     const lock = await inLine(store(), B);

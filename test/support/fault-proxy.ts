@@ -70,6 +70,7 @@ const FORWARD = { kind: "forward" } as const;
 const REPLY_FAULTS: readonly string[] = ["lose-reply", "hold-reply"];
 
 /** Starts a proxy in front of `target`, by default the engine of this test run. */
+// Over 60 lines: one model or one server, whose parts share its state.
 export async function startFaultProxy(target = inject("engineEndpoint")): Promise<FaultProxy> {
   const plans: Plan[] = [];
   const ledger = createLedger();

@@ -50,6 +50,7 @@ const SKEWED_MS = 240_000;
 const SLOW_ANSWER_MS = 900_000;
 
 /** Returns operations that send by `settings`. The machine's clock signs, whichever clock the locks use. */
+// Over 60 lines: the four calls share one way to sign, send and try again.
 export function builtInCalls(settings: TransportSettings, clock: Clock = systemClock): TableCalls {
   /** Makes one attempt. */
   async function attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Readonly<Record<string, unknown>>> {

@@ -51,6 +51,7 @@ export function createDynamoStore({
 }
 
 /** A store on the table `tableName`, with the operations themselves. */
+// Over 60 lines: the methods of one port share the table and its recent records.
 export function createTableStore({
   calls,
   tableName,

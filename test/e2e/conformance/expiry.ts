@@ -21,6 +21,7 @@ const LONG = { leaseMs: 120_000 };
 const OVER_MS = 6_200;
 
 /** Leases, runs, reentrant holds and offers that expire. */
+// Over 60 lines: a list of tests, each of which is short.
 export function expires({ it, beforeAll }: Suite, { freshKey, get, post, put, queue, hold, release, start, begin, complete }: Calls): void {
   const scope = randomUUID();
   let plain: Put, taken: Put, permit: Put, reader: Put, outer: Put, inner: Put, late: Put, dead: Put, offered: Put, next: Put, full: Put;

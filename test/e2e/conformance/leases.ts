@@ -10,6 +10,7 @@ const MINUTE_MS = 60_000;
 const MANY_GRANTS = 12;
 
 /** Acquires, and repeated acquires. */
+// Over 60 lines: a list of tests, each of which is short.
 export function acquires({ it }: Suite, { freshKey, newId, send, put, hold, release }: Calls): void {
   it("of a free key is 201, with everything that a holder must know", async () => {
     const key = freshKey();

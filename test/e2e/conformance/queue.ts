@@ -11,6 +11,7 @@ const UNDER_WAY_MS = 300;
 const WAITERS = 100;
 
 /** Places in a queue. */
+// Over 60 lines: a list of tests, each of which is short.
 export function queues({ it, itWith }: Suite, { freshKey, newId, get, post, put, queue, hold, release }: Calls): void {
   it("gives a place by 202 to who prefers to wait, and keeps it for who asks again", async () => {
     const { key } = await hold();
