@@ -1,6 +1,8 @@
 /**
  * The routes of the API. The handler dispatches by route key, and the stack deploys the same list. Each route has a duty, which decides the
- * function that serves it.
+ * function that serves it. A new route also needs its handler (operations.ts), its document and message (lib/wire/operation-docs.ts,
+ * lib/wire/messages.ts), and its call in lib/core/api, lib/service and lib/client/transport/http.ts. The stack, the local gateway and the
+ * permissions follow from this list.
  */
 
 /** The operations, by the HTTP API's route key. */

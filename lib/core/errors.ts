@@ -1,7 +1,9 @@
 /**
  * Errors as data: every refusal of the service, with its status, whether the operation certainly did not happen, advice
- * to the caller, and one sentence. Problem documents, the client's behaviour and the docs are made from this table. No
- * retry policy is ever inferred from a status.
+ * to the caller, and one sentence. Problem documents and the table in the docs are made from it. No retry policy is ever
+ * inferred from a status. A new code also needs a place in `refusals` (lib/wire/operation-docs.ts), `ADVICE`
+ * (test/docs/error-pages.ts) and `EXIT_OF` (bin/format-failure.ts); in `UNAVAILABLE` (lib/client/errors.ts) if it is an
+ * outage, and in `AGAIN` (lib/client/acquire/wait-in-queue.ts) if a wait outlasts it.
  */
 
 /**
@@ -55,7 +57,7 @@ export type ErrorCode = keyof typeof ERRORS;
 /** The reason why a lease is no longer held. */
 export type LostReason = "expired" | "taken" | "broken" | "released" | "transferred" | "never";
 
-/** A holder as others may see it, without its leaseId, scope or principal. */
+/** A holder as others may see it, without its leaseId, scope or principal. Waiters: `WaiterView` in lock/views.ts. */
 export interface HolderView {
   readonly owner: string;
   readonly mode: "exclusive" | "shared";

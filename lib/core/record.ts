@@ -25,6 +25,7 @@ interface Extensible {
 export interface Hold extends Extensible {
   /** Digest of the principal that may renew and release it. Empty after a transfer, until the first call of the new lease. */
   readonly principal: string;
+  /** Text for people: who holds it, or waits. Proves nothing. */
   readonly owner: string;
   readonly mode: Mode;
   /** The number of the key's permits that it takes; 1 unless the key is a semaphore. */

@@ -86,6 +86,7 @@ function isPatient(answer: Held | Waiting | Refusal): boolean {
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
+  // Stored with the hold, and compared by later versions: append a new parameter only where it is given.
   const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority]);
   return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, ...given({ scope, meta }) };
 }

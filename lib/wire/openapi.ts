@@ -14,7 +14,7 @@ type Schema = v.GenericSchema;
 type Json = Readonly<Record<string, unknown>>;
 
 const RETRY_AFTER = { "Retry-After": "Whole seconds; goes with `retryAfterMs`" };
-const ALWAYS: readonly ErrorCode[] = [
+export const ALWAYS: readonly ErrorCode[] = [
   "invalid-request",
   "forbidden",
   "too-large",

@@ -134,6 +134,19 @@ describe("a crowd of requests, each with an owner, a meta and an invocation of i
     );
   });
 
+  it("doesn't show a caller that left as the holder", async () => {
+    const { clock, locks, rival } = createRig();
+    const held = await rival.acquire(KEY);
+    const left = locks.acquire(KEY, { owner: "left", waitMs: 1000 }).catch((error: unknown) => error);
+    const next = locks.acquire(KEY, { owner: "next", waitMs: 30_000 });
+    await clock.advance(2000);
+    expect(await left).toBeInstanceOf(LockTimeoutError);
+    await held.release();
+    const lease = await clock.settle(next);
+    expect(lease.owner).toBe("next");
+    expect((await rival.inspect(KEY)).holders.map(({ owner }) => owner)).toEqual(["next"]);
+  });
+
   it("doesn't give the next caller the meta of the one before", async () => {
     const { clock, locks, store } = createRig();
     const first = await clock.settle(locks.acquire(KEY, { meta: { step: 1 }, waitMs: 5000 }));

@@ -1,4 +1,4 @@
-/** The first condition that an acquire meets decides: each row of lib/core/lock/acquire.ts's list, against every row below it. */
+/** The first condition that an acquire meets decides: rows 1, 2, 3, 6 and 9 of lib/core/lock/acquire.ts's list against each other. The scope, the limit and the queue are in kinds.test.ts and queue.test.ts. */
 import { describe, expect, it } from "vitest";
 import type { Acquire } from "../../lib/core/commands.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";

@@ -28,8 +28,10 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "fingerprint-mismatch": "Give each piece of work an idempotency key of its own",
   "lease-id-time": "Make the UUIDv7 right before you send it, by a correct clock; `serverTimeMs` is the service's. The SDK corrects it",
   locked: "Come back after `retryAfterMs`, or wait in the queue (`Prefer: wait`). In the SDK it is no error: `tryAcquire` returns `null`",
-  "queue-full": "Come back later. If it happens often: shorter holds, or more keys (segments)",
-  "key-full": "Come back later. If it happens often: shorter owners, less `meta`, or more keys (segments)",
+  "queue-full":
+    "Come back later. If it happens often: shorter holds, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
+  "key-full":
+    "Come back later. If it happens often: shorter owners, less `meta`, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
   throttled: "Slow down and retry later; alarm if it persists",
   "not-configured":
     "Correct the part that the message names: the table and its keys, the region, the credentials and their permissions, or the namespace. No wrapper proceeds past it",

@@ -8,8 +8,8 @@ import type { HttpResult } from "../../lambda/http.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import * as messages from "../../lib/wire/messages.js";
-import { OPERATION_DOCS } from "../../lib/wire/operation-docs.js";
-import { openapi } from "../../lib/wire/openapi.js";
+import { OPERATION_DOCS, SCHEMAS as NAMED } from "../../lib/wire/operation-docs.js";
+import { ALWAYS, openapi } from "../../lib/wire/openapi.js";
 import { LEASE_ID } from "./lease-ids.js";
 
 /** The response. */
@@ -34,19 +34,7 @@ const MAX_CHARS: Readonly<Record<string, number>> = {
   Inspection: MAX_LOOK_CHARS,
   List: MAX_LOOK_CHARS,
 };
-const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = {
-  Lease: messages.Lease,
-  Inspection: messages.Inspection,
-  List: messages.List,
-  Break: messages.Break,
-  Started: messages.Started,
-  StartedOrReplayed: messages.StartedOrReplayed,
-  Recorded: messages.Recorded,
-  Run: messages.Run,
-  RunList: messages.RunList,
-  Reset: messages.Reset,
-  Health: messages.Health,
-};
+const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = NAMED;
 const DOCUMENT = openapi() as { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>> };
 
 /** Converts the handler's result to a reply. */
@@ -75,7 +63,12 @@ export function checkReply(routeKey: string, reply: Reply, asked: string): void 
       String(status),
     );
   }
-  if (status >= 400) return checkProblem(reply);
+  if (status >= 400) {
+    const { code } = body as messages.ProblemBody;
+    const documented: readonly string[] = [...(OPERATION_DOCS[routeKey]?.refusals ?? []), ...ALWAYS];
+    if (status !== 405 && routeKey !== "$default") expect(documented, `${routeKey} refuses with ${code}`).toContain(code);
+    return checkProblem(reply);
+  }
   if (status === 204 || status === 304) expect(text).toBe("");
   else expect(headers["content-type"]).toBe("application/json");
   const fits = SCHEMAS[schema] && v.safeParse(SCHEMAS[schema], body);

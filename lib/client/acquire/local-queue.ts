@@ -33,8 +33,8 @@ import { Wait } from "./wait.js";
 const LOCAL_HANDOFFS_MAX = 8;
 /** The budget of a handoff, in ms. After it, the key is freed for any waiter. */
 const HANDOFF_BUDGET_MS = 5000;
-/** The number of times that one grant is renewed for callers that leave before they get it. */
-const RENEWALS_MAX = 5;
+/** Changes of one grant for callers that leave before they get it. */
+const CHANGES_MAX = 5;
 /** The number of callers settled in one turn of the event loop, which takes some milliseconds. */
 const TOLD_AT_ONCE = 100;
 
@@ -93,17 +93,23 @@ interface LocalWaiter {
   readonly reject: (error: Error) => void;
 }
 
-/** True if the lease fits the caller: at least as long as requested, and with its meta. */
-function suits({ leaseMs, meta = {} }: LeaseView, params: AcquireParams): boolean {
-  return leaseMs >= params.leaseMs && canonicalJson(meta) === canonicalJson(params.meta ?? {});
+/** True if the lease fits the caller: with its owner and meta, and at least as long as requested. */
+function suits({ leaseMs, owner, meta = {} }: LeaseView, params: AcquireParams): boolean {
+  return owner === params.owner && leaseMs >= params.leaseMs && canonicalJson(meta) === canonicalJson(params.meta ?? {});
 }
 
-/** Returns the lease renewed with the caller's own length and meta; undefined if it is lost or there is no response. */
-async function renewedFor({ answer: { lease } }: Answered<Held>, { params, deps }: LocalWaiter): Promise<Answered<Held> | undefined> {
+/**
+ * Returns the lease with one more thing as the caller asked for it: its owner, by a transfer, or else its length and meta, by
+ * a renewal. Undefined if the lease is lost or there is no response.
+ */
+async function fitted({ answer: { lease } }: Answered<Held>, { params, deps }: LocalWaiter): Promise<Answered<Held> | undefined> {
   const { key, leaseId } = lease;
-  const { leaseMs, meta = {} } = params;
+  const { leaseMs, owner, meta = {} } = params;
   const bounds = boundsFor(leaseMs, capBudgetMs(Math.min(lease.leaseMs, HANDOFF_BUDGET_MS), deps.context));
-  const { answer, ...when } = await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps);
+  const { answer, ...when } =
+    lease.owner === owner
+      ? await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps)
+      : await transferHold({ key, leaseId }, { leaseMs, owner }, bounds, deps);
   return answer.ok ? { answer, ...when } : undefined;
 }
 
@@ -196,7 +202,7 @@ class LocalQueue {
    * fails: then the lease is cancelled, and no caller ever held it.
    */
   async #give(answered: Answered<Held>, deps: AcquireDeps): Promise<boolean> {
-    for (let renewals = 0; ; renewals++) {
+    for (let changes = 0; ; changes++) {
       const { first } = this.#standing;
       if (first && suits(answered.answer.lease, first.params)) {
         this.#remove(first);
@@ -205,12 +211,12 @@ class LocalQueue {
         first.resolve({ answered, handoff: this.#handoff() });
         return true;
       }
-      const renewed = first && renewals < RENEWALS_MAX ? await renewedFor(answered, first) : undefined;
-      if (!renewed) {
+      const next = first && changes < CHANGES_MAX ? await fitted(answered, first) : undefined;
+      if (!next) {
         await cancel(answered.answer.lease, deps);
         return false;
       }
-      answered = renewed;
+      answered = next;
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * Fast paths: the common case of a command as one conditional write, sent without a read. Each is built from named
  * predicates, and each predicate mirrors a rule of the core. If all of them hold, the write leaves exactly the record
- * that `transition` would (a property test compares the two). If one fails, the response has the present item, and the
+ * that `transition` would (test/store/differential.test.ts compares the two). If one fails, the response has the present item, and the
  * core decides on it.
  */
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";

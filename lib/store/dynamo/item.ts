@@ -61,7 +61,10 @@ export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombsto
 /** The value of a tombstone attribute without a tombstone. */
 export const NO_TOMBSTONE = { i: "", w: "" } as const;
 
-/** The attributes of each part that this version knows. A part's other attributes are kept as they are. */
+/**
+ * The attributes of each part that this version knows. A part's other attributes are kept as they are. A new attribute is added here, in the
+ * part's `…ToItem` and `…FromItem`, and in the round trip of test/store/dynamo-store.test.ts.
+ */
 const KNOWN = {
   hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt"]),
   offer: new Set(["p", "o", "ph", "m", "n", "pr", "a"]),
