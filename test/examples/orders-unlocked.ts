@@ -15,11 +15,20 @@ function withOther(locks: LockClient, withLock: (view: LockClient) => WithLock):
 
 /** A client that excludes nobody, with a token that no resource refuses. */
 export function withoutLocks(locks: LockClient): LockClient {
-  const lease = { fencingToken: Number.MAX_SAFE_INTEGER, assertHeld: () => undefined } as Partial<Lease> as Lease;
-  return withOther(locks, () => async (_name, work) => work(lease));
+  return withOther(locks, () => async (_name, work) => work(leaseWithAnyToken(() => undefined)));
 }
 
-/** Appends the operation's name to the key: only callers of the same operation exclude each other. */
+/**
+ * Appends the operation's name to the key: only callers of the same operation exclude each other. Tokens of different keys have no order,
+ * so the work gets one that no resource refuses.
+ */
 export function keyPerOperation(locks: LockClient, operation: string): LockClient {
-  return withOther(locks, (view) => (name, work) => view.withLock(`${name}_${operation}`, work));
+  return withOther(
+    locks,
+    (view) => (name, work) => view.withLock(`${name}_${operation}`, (lease) => work(leaseWithAnyToken(() => lease.assertHeld()))),
+  );
+}
+
+function leaseWithAnyToken(assertHeld: () => void): Lease {
+  return { fencingToken: Number.MAX_SAFE_INTEGER, assertHeld } as Partial<Lease> as Lease;
 }
