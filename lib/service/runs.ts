@@ -51,7 +51,7 @@ function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun">
       const began = instantOf(clock);
       for (;;) {
         const answer = await apply(command, "runs", { deferLog: "run-in-progress" });
-        if (answer.ok) return told(requests, key, answer);
+        if (answer.ok) return withValues(requests, key, answer);
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
         const seen = await read({ key, kind: "runs" }, async () => {
@@ -183,7 +183,7 @@ async function keep(
  * Adds the stored values to the answer. Reading them may fail. The start has happened nevertheless, and the same
  * request sent again returns it.
  */
-async function told(requests: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
+async function withValues(requests: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
   const whole = await requests.read({ key, kind: "runs" }, () => values(requests, key, answer));
   return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
 }

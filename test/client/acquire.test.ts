@@ -5,14 +5,14 @@ import { LIMITS } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
 import { LockError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
 import type { LockClient, Operation } from "../../lib/testing.js";
-import { createRig, isConsistent } from "./harness.js";
+import { createHarness, isConsistent } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 3000;
 
 describe("tryAcquire", () => {
   it("gives a lease that is held, with one request", async () => {
-    const { locks, wire } = createRig({ owner: "checkout-7" });
+    const { locks, wire } = createHarness({ owner: "checkout-7" });
     const lease = await locks.tryAcquire(KEY, { leaseMs: LEASE_MS });
     expect(lease).toMatchObject({ key: KEY, owner: "checkout-7", mode: "exclusive", permits: 1, holdCount: 1, state: "held" });
     expect(isConsistent(lease!)).toBe(true);
@@ -20,20 +20,20 @@ describe("tryAcquire", () => {
   });
 
   it("is null while another holds the key, after one request", async () => {
-    const { locks, rival, wire } = createRig();
+    const { locks, rival, wire } = createHarness();
     await rival.acquire(KEY);
     expect(await locks.tryAcquire(KEY)).toBeNull();
     expect(wire.sent).toHaveLength(1);
   });
 
   it("sends nothing when its signal was aborted before", async () => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     await expect(locks.tryAcquire(KEY, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
     expect(wire.sent).toEqual([]);
   });
 
   it("leaves nothing behind when its signal aborts while the request is under way", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const giveUp = new AbortController();
     wire.next("acquire", { replyMs: 200 });
     const asked = locks.tryAcquire(KEY, { signal: giveUp.signal });
@@ -46,7 +46,7 @@ describe("tryAcquire", () => {
   });
 
   it("asks a service that gives no answer for no longer than the lease would last", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.always("acquire", { lost: "request", silently: true });
     const began = clock.monotonicMs();
     await expect(clock.settle(locks.tryAcquire(KEY, { leaseMs: LEASE_MS }))).rejects.toBeInstanceOf(LockUnavailableError);
@@ -57,7 +57,7 @@ describe("tryAcquire", () => {
 
 describe("acquire", () => {
   it("waits, and gets the key soon after its release", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const theirs = await rival.acquire(KEY);
     const waiting = locks.acquire(KEY);
     await clock.advance(5000);
@@ -70,7 +70,7 @@ describe("acquire", () => {
   });
 
   it("takes over from a holder that died, after its lease and its margin", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const began = clock.monotonicMs();
     await rival.acquire(KEY, { leaseMs: LEASE_MS, heartbeat: false });
     const lease = await clock.settle(locks.acquire(KEY));
@@ -81,7 +81,7 @@ describe("acquire", () => {
   });
 
   it("waits in the queue under one leaseId, and leaves it when its time is over", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     await rival.acquire(KEY);
     await expect(clock.settle(locks.acquire(KEY, { waitMs: 5000 }))).rejects.toBeInstanceOf(LockTimeoutError);
     const ids = wire.sent.filter(({ operation }) => operation !== "inspect").map(({ request }) => request.leaseId);
@@ -93,7 +93,7 @@ describe("acquire", () => {
   });
 
   it("looks more often than it writes, and comes in time to keep its place", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     await rival.acquire(KEY);
     await expect(clock.settle(locks.acquire(KEY, { waitMs: 20_000 }))).rejects.toThrow();
     const timesMs = [...wire.of("acquire"), ...wire.of("check")].map(({ atMs }) => atMs).sort((a, b) => a - b);
@@ -104,7 +104,7 @@ describe("acquire", () => {
   });
 
   it("throws LockTimeoutError after waitMs, and not before", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await rival.acquire(KEY);
     const began = clock.monotonicMs();
     const error: unknown = await clock.settle(locks.acquire(KEY, { waitMs: 2500 }).catch((reason: unknown) => reason));
@@ -116,14 +116,14 @@ describe("acquire", () => {
   });
 
   it("asks once with waitMs 0", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     await rival.acquire(KEY);
     await expect(clock.settle(locks.acquire(KEY, { waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
     expect(wire.sent).toHaveLength(1);
   });
 
   it("gives up when its signal aborts, with the reason as the cause", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const theirs = await rival.acquire(KEY);
     const giveUp = new AbortController();
     const waiting = locks.acquire(KEY, { signal: giveUp.signal });
@@ -139,7 +139,7 @@ describe("acquire", () => {
   });
 
   it("sends nothing when its signal was aborted before", async () => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     await expect(locks.acquire(KEY, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
     expect(wire.sent).toEqual([]);
   });
@@ -147,7 +147,7 @@ describe("acquire", () => {
   it("gives up or gives the lease, and never neither, at whatever moment the signal aborts", async () => {
     const outcomes = new Set<string>();
     for (let turns = 0; turns < 60; turns++) {
-      const { clock, locks, rival, wire } = createRig();
+      const { clock, locks, rival, wire } = createHarness();
       const giveUp = new AbortController();
       wire.onSend = () => void inTurns(turns).then(() => giveUp.abort());
       const outcome = await clock.settle(locks.acquire(KEY, { signal: giveUp.signal }).catch((error: unknown) => error as Error));
@@ -158,7 +158,7 @@ describe("acquire", () => {
   });
 
   it("keeps its lease when the signal aborts after the grant", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const giveUp = new AbortController();
     const lease = await locks.acquire(KEY, { signal: giveUp.signal, leaseMs: LEASE_MS });
     giveUp.abort();
@@ -167,7 +167,7 @@ describe("acquire", () => {
   });
 
   it.each(["throttled", "clock-skew", "unavailable", "internal"] as const)("sends the same request again after %s", async (code) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("acquire", { instead: refuse(code, { retryAfterMs: 300 }) });
     const lease = await clock.settle(locks.acquire(KEY));
     expect(lease.isHeld()).toBe(true);
@@ -179,7 +179,7 @@ describe("acquire", () => {
   it.each(["forbidden", "newer-format", "too-large"] as const)(
     "gives up at once after %s, with the service's word for it",
     async (code) => {
-      const { locks, wire } = createRig();
+      const { locks, wire } = createHarness();
       wire.always("acquire", { instead: refuse(code) });
       const error: unknown = await locks.acquire(KEY).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(LockError);
@@ -191,7 +191,7 @@ describe("acquire", () => {
 
 describe("a client that was closed", () => {
   it("releases what it holds, stops its heartbeats and acquires no more", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const leases = [await locks.acquire("a"), await locks.acquire("b")];
     await locks.close();
     expect(leases.map(({ state }) => state)).toEqual(["released", "released"]);
@@ -207,7 +207,7 @@ describe("a client that was closed", () => {
   });
 
   it("gives up the acquires that wait, and has left nothing behind when it says so", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const theirs = await rival.acquire(KEY);
     const waiting = locks.acquire(KEY);
     const failed = expect(waiting).rejects.toMatchObject({ code: "closed" });
@@ -221,7 +221,7 @@ describe("a client that was closed", () => {
   });
 
   it("cancels an acquire that it was closed under", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.next("acquire", { replyMs: 200 });
     const asked = expect(locks.acquire(KEY)).rejects.toMatchObject({ code: "closed" });
     await clock.advance(100);
@@ -261,13 +261,13 @@ describe("a signal", () => {
   const ABORTED = { name: "AbortError", cause: reason };
 
   it.each(WAYS)("that was aborted before is an AbortError with its reason, and nothing is sent: %s", async (_how, ask) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     await expect(ask(locks, AbortSignal.abort(reason))).rejects.toMatchObject(ABORTED);
     expect(wire.sent).toEqual([]);
   });
 
   it.each(WAYS)("that aborts as the grant arrives is one as well, and nothing stays held: %s", async (_how, ask, granting, renewing) => {
-    const { clock, locks, wire, rival } = createRig();
+    const { clock, locks, wire, rival } = createHarness();
     const giveUp = new AbortController();
     // The answer arrives when so much of the lease is over that it is renewed first. The signal aborts meanwhile.
     wire.next(granting, ...Array.from({ length: 4 }, () => ({ lost: "reply", silently: true }) as const));
@@ -281,7 +281,7 @@ describe("a signal", () => {
     const warnings: Error[] = [];
     const note = (warning: Error): void => void warnings.push(warning);
     process.on("warning", note);
-    const { locks, clock } = createRig();
+    const { locks, clock } = createHarness();
     const { signal } = new AbortController();
     const view = locks.scope("request-6e0c63257de34c92");
     const held = await clock.settle(Promise.all(Array.from({ length: 50 }, (_, index) => view.acquire(`k${index}`, { signal }))));

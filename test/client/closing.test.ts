@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const ON_ITS_WAY_MS = 400;
@@ -40,7 +40,7 @@ describe.each(ENDINGS)("closing while %s is on its way", (_what, begin) => {
   };
 
   it.each(VIEWS)("%s waits until it is answered", async (_whose, make) => {
-    const { clock, locks: client, rival, wire } = createRig();
+    const { clock, locks: client, rival, wire } = createHarness();
     for (const operation of SLOW) wire.always(operation, { requestMs: ON_ITS_WAY_MS });
     const { locks, closes } = make(client);
     await begin(locks);
@@ -58,7 +58,7 @@ describe.each(ENDINGS)("closing while %s is on its way", (_what, begin) => {
 
 describe("closing", () => {
   it("a second time waits as the first does", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const leases: Lease[] = [await locks.acquire("a"), await locks.acquire("b")];
     wire.always("release", { requestMs: ON_ITS_WAY_MS });
     void locks.close();
@@ -67,7 +67,7 @@ describe("closing", () => {
   });
 
   it("ends though nobody answers any more", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire("a");
     for (const operation of SLOW) wire.always(operation, { lost: "request", silently: true });
     lease.release().catch(() => undefined);

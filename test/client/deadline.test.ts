@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient, Operation } from "../../lib/testing.js";
 import { LockLostError } from "../../lib/testing.js";
-import { createRig, isConsistent } from "./harness.js";
+import { createHarness, isConsistent } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 9000;
@@ -12,7 +12,7 @@ const FIXED = { leaseMs: LEASE_MS, heartbeat: false } as const;
 
 describe("the deadline", () => {
   it("is the remaining time from the send, less the client's margin", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const lease = await locks.acquire(KEY, FIXED);
     expect(lease.remainingMs()).toBe(LEASE_MS - MARGIN_MS);
     await clock.advance(LEASE_MS - MARGIN_MS - 1);
@@ -28,7 +28,7 @@ describe("the deadline", () => {
     { requestMs: 0, replyMs: 1400 },
     { requestMs: 1400, replyMs: 0 },
   ])("counts from the send, not from the receipt: $requestMs ms there and $replyMs ms back shorten it", async (fate) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("acquire", fate);
     const sentAtMs = clock.monotonicMs();
     const lease = await clock.settle(locks.acquire(KEY, FIXED));
@@ -37,7 +37,7 @@ describe("the deadline", () => {
   });
 
   it("counts from the attempt that was answered, not from the first", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("acquire", { lost: "request", silently: true });
     const lease = await clock.settle(locks.acquire(KEY, FIXED));
     const [first, second] = wire.of("acquire");
@@ -46,14 +46,14 @@ describe("the deadline", () => {
   });
 
   it("of an acquire that was answered again counts what is left of the first grant", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("acquire", { lost: "reply", silently: true });
     const lease = await clock.settle(locks.acquire(KEY, FIXED));
     expect(clock.monotonicMs() + lease.remainingMs()).toBe(wire.of("acquire")[0]!.atMs + LEASE_MS - MARGIN_MS);
   });
 
   it("of a slow renewal counts from its send too", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, FIXED);
     await clock.advance(3000);
     wire.next("renew", { requestMs: 100, replyMs: 1200 });
@@ -62,7 +62,7 @@ describe("the deadline", () => {
   });
 
   it("is never moved back by an answer that was overtaken by a later one", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, FIXED);
     wire.next("renew", { replyMs: 1000 }, { requestMs: 500 });
     const both = Promise.all([lease.renew({ leaseMs: 6000 }), lease.renew({ leaseMs: 12_000 })]);
@@ -74,7 +74,7 @@ describe("the deadline", () => {
   });
 
   it("is earlier than the moment at which anybody else is granted the key", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const lease = await locks.acquire(KEY, FIXED);
     let lostAtMs = 0;
     lease.signal.addEventListener("abort", () => (lostAtMs = clock.monotonicMs()));
@@ -86,7 +86,7 @@ describe("the deadline", () => {
 
 describe("a lease without heartbeats", () => {
   it("ends at its deadline: the signal fires by itself, with the reason", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, FIXED);
     await clock.advance(LEASE_MS - MARGIN_MS - 1);
     expect(lease.signal.aborted).toBe(false);
@@ -101,7 +101,7 @@ describe("a lease without heartbeats", () => {
   it.each([1001, 5001, 12_345, 86_399_999])(
     "ends once and quietly at whatever fraction of a millisecond %d ms come to",
     async (leaseMs) => {
-      const { clock, locks } = createRig();
+      const { clock, locks } = createHarness();
       const lease = await locks.acquire(KEY, { leaseMs, heartbeat: false });
       await clock.advance(leaseMs);
       expect(lease.signal.aborted).toBe(true);
@@ -111,7 +111,7 @@ describe("a lease without heartbeats", () => {
 
 describe("a process that was frozen past its lease", () => {
   it("holds nothing at its first call, and its signal has fired after the first turn of the timers", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     const woken: unknown[] = [];
     clock.after(1, () => woken.push(lease.isHeld(), lease.remainingMs(), lease.isHeld(), lease.state));
@@ -124,7 +124,7 @@ describe("a process that was frozen past its lease", () => {
   });
 
   it("fires its signal without anybody asking, and renews nothing", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     await clock.freeze(LEASE_MS);
     expect(lease.signal.reason).toMatchObject({ reason: "deadline" });
@@ -133,7 +133,7 @@ describe("a process that was frozen past its lease", () => {
   });
 
   it("while a renewal was under way does not believe its answer", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     wire.next("renew", { requestMs: 50, replyMs: 50 });
     await clock.advance(3060);
@@ -147,7 +147,7 @@ describe("a process that was frozen past its lease", () => {
 
 describe("a wall clock that jumps", () => {
   it("forward past the lease ends the belief: a frozen sandbox looks like that", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     clock.jumpWall(LEASE_MS);
     expect(lease.isHeld()).toBe(false);
@@ -157,7 +157,7 @@ describe("a wall clock that jumps", () => {
   });
 
   it("forward past the lease fires the signal soon, without anybody asking", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: 3_600_000 });
     clock.jumpWall(3_600_000);
     await clock.advance(1000);
@@ -166,7 +166,7 @@ describe("a wall clock that jumps", () => {
   });
 
   it("back prolongs nothing: the monotonic clock decides", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const lease = await locks.acquire(KEY, FIXED);
     clock.jumpWall(-3_600_000);
     expect(lease.remainingMs()).toBe(LEASE_MS - MARGIN_MS);
@@ -175,7 +175,7 @@ describe("a wall clock that jumps", () => {
   });
 
   it("back while heartbeats go on: still held, still renewed", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     clock.jumpWall(-3_600_000);
     await clock.advance(5 * LEASE_MS);
@@ -192,7 +192,7 @@ describe("belief ends, and the signal fires, before the request is sent", () => 
   ];
 
   it.each(ENDS)("that makes it %s (a %s)", async (how, operation, end) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     const seen: unknown[] = [];
     wire.onSend = (sent) => sent.operation === operation && seen.push(lease.isHeld(), lease.signal.aborted, isConsistent(lease));
@@ -203,7 +203,7 @@ describe("belief ends, and the signal fires, before the request is sent", () => 
   });
 
   it("also when it is never answered", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     wire.always("release", { lost: "request", silently: true });
     const releasing = lease.release().catch((error: unknown) => error);

@@ -5,7 +5,7 @@ import { DEFAULTS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.
 import type { Lease, LockClient } from "../../lib/index.js";
 import { InvalidRequestError, LockError, LockLostError } from "../../lib/index.js";
 import { Random } from "../simulation/random.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "scheduler";
 const SECOND_MS = 1000;
@@ -25,7 +25,7 @@ describe("of those who stand for a key", () => {
    */
   async function led(electOn: (locks: LockClient) => LockClient["elect"]): Promise<{ most: number; turns: number[] }> {
     const random = new Random(7);
-    const { locks, rival, clock } = createRig({ random: () => random.unit() });
+    const { locks, rival, clock } = createHarness({ random: () => random.unit() });
     const end = new AbortController();
     const turns = [0, 0];
     let [leading, most] = [0, 0];
@@ -57,7 +57,7 @@ describe("of those who stand for a key", () => {
 
 describe("who leads", () => {
   it("leads for as long as it likes, under a lease that is kept alive", async () => {
-    const { locks, clock } = createRig();
+    const { locks, clock } = createHarness();
     const leases: Lease[] = [];
     void locks.elect(KEY, (lease) => {
       leases.push(lease);
@@ -69,7 +69,7 @@ describe("who leads", () => {
   });
 
   it("and dies is replaced as soon as its lease and margin have passed", async () => {
-    const { locks, rival, wire, clock } = createRig();
+    const { locks, rival, wire, clock } = createHarness();
     let [ledAtMs, diedAtMs] = [0, 0];
     await clock.settle(rival.acquire(KEY, { heartbeat: false }));
     diedAtMs = clock.monotonicMs();
@@ -84,7 +84,7 @@ describe("who leads", () => {
   });
 
   it("and resigns is replaced within a renewal interval, and stands again", async () => {
-    const { locks, rival, clock } = createRig();
+    const { locks, rival, clock } = createHarness();
     const order: string[] = [];
     const lead = (who: string) => async (): Promise<void> => {
       order.push(who);
@@ -100,7 +100,7 @@ describe("who leads", () => {
   });
 
   it("and loses the lease is told, stands again, and leads with a later token", async () => {
-    const { locks, wire, clock, events } = createRig();
+    const { locks, wire, clock, events } = createHarness();
     const tokens: number[] = [];
     void locks.elect(KEY, (lease) => {
       tokens.push(lease.fencingToken);
@@ -117,7 +117,7 @@ describe("who leads", () => {
   });
 
   it("and throws frees the key, and ends the election with its error", async () => {
-    const { locks, rival, clock } = createRig();
+    const { locks, rival, clock } = createHarness();
     const failing = locks.elect(KEY, () => Promise.reject(new RangeError("its own")));
     await expect(clock.settle(failing)).rejects.toThrow(new RangeError("its own"));
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
@@ -126,7 +126,7 @@ describe("who leads", () => {
   describe("and was lost meanwhile", () => {
     /** Leads until the lease is lost, and then runs `wind`; `ended` is the election's outcome, if it ended. */
     async function lost(wind: (lease: Lease) => unknown) {
-      const { locks, wire, clock } = createRig();
+      const { locks, wire, clock } = createHarness();
       let turns = 0;
       let ended: unknown;
       void locks
@@ -167,7 +167,7 @@ describe("who leads", () => {
   });
 
   it("can't stand for the same key meanwhile: told at once", async () => {
-    const { locks, clock } = createRig();
+    const { locks, clock } = createHarness();
     const within = locks.elect(KEY, () => locks.elect(KEY, () => undefined));
     await expect(clock.settle(within)).rejects.toMatchObject({ code: "self-deadlock" });
   });
@@ -175,7 +175,7 @@ describe("who leads", () => {
 
 describe("an election that is told to end", () => {
   it("tells who leads, keeps the key until it has stopped, frees it, and resolves", async () => {
-    const { locks, rival, clock } = createRig();
+    const { locks, rival, clock } = createHarness();
     const end = new AbortController();
     let signal: AbortSignal | undefined;
     const election = locks.elect(KEY, { signal: end.signal }, async (lease) => {
@@ -195,7 +195,7 @@ describe("an election that is told to end", () => {
   it("ends with what its leader throws on the way out, unless that is the signal's", async () => {
     const own = new RangeError("its own");
     for (const error of [own, "the shutdown", undefined]) {
-      const { locks, clock } = createRig();
+      const { locks, clock } = createHarness();
       const end = new AbortController();
       const election = locks.elect(KEY, { signal: end.signal }, async (lease) => {
         await untilLost(lease);
@@ -213,7 +213,7 @@ describe("an election that is told to end", () => {
     ["by its signal", ({ given }) => given.abort()],
     ["by the end of its client", ({ locks }) => locks.close()],
   ])("%s leaves nothing behind of who stood by", async (_how, end) => {
-    const { locks, rival, wire, clock } = createRig();
+    const { locks, rival, wire, clock } = createHarness();
     const given = new AbortController();
     const held = await rival.acquire(KEY);
     const election = locks.elect(KEY, { signal: given.signal }, () => expect.unreachable());
@@ -228,13 +228,13 @@ describe("an election that is told to end", () => {
   });
 
   it("before it began resolves without a request", async () => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     await locks.elect(KEY, { signal: AbortSignal.abort() }, () => expect.unreachable());
     expect(wire.sent).toHaveLength(0);
   });
 
   it("with its invocation, in time to say so", async () => {
-    const { locks, rival, clock } = createRig();
+    const { locks, rival, clock } = createHarness();
     const endsAtMs = clock.monotonicMs() + 5 * SECOND_MS;
     await rival.acquire(KEY);
     const view = locks.forInvocation({ getRemainingTimeInMillis: () => endsAtMs - clock.monotonicMs() });
@@ -245,7 +245,7 @@ describe("an election that is told to end", () => {
 
 describe("standing by", () => {
   it("costs a request each renewal interval, or less than twice as many", async () => {
-    const { locks, rival, wire, clock } = createRig();
+    const { locks, rival, wire, clock } = createHarness();
     await rival.acquire(KEY);
     void locks.elect(KEY, () => expect.unreachable());
     await clock.advance(HOUR_MS);
@@ -255,7 +255,7 @@ describe("standing by", () => {
   });
 
   it("outlasts a service that can't be reached, asking less and less often", async () => {
-    const { locks, wire, clock } = createRig();
+    const { locks, wire, clock } = createHarness();
     let leads = 0;
     wire.always("acquire", { lost: "request" });
     wire.always("release", { lost: "request" });
@@ -282,7 +282,7 @@ describe("an election that can't be", () => {
     ["lead", (locks) => locks.elect(KEY, undefined as never)],
     ["key", (locks) => locks.elect("", () => undefined)],
   ])("is refused by the name of %s", async (field, elect) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const refused = elect(locks);
     await expect(refused).rejects.toBeInstanceOf(InvalidRequestError);
     await expect(refused).rejects.toMatchObject({ field });
@@ -290,7 +290,7 @@ describe("an election that can't be", () => {
   });
 
   it("for want of a right ends with the refusal", async () => {
-    const { locks, wire, clock } = createRig();
+    const { locks, wire, clock } = createHarness();
     const refusal = { ok: false, code: "forbidden", detail: "not yours", definite: true, retry: "never" } as const;
     wire.always("acquire", { instead: refusal });
     const election = locks.elect(KEY, () => undefined);

@@ -2,14 +2,14 @@
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { createLockClient, LockLostError } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 9000;
 
 describe("onEvent", () => {
   it("tells of a lease that was acquired and released", async () => {
-    const { locks, events } = createRig({ prefix: "shop:" });
+    const { locks, events } = createHarness({ prefix: "shop:" });
     const { fencingToken, release } = await acquired(locks.acquire(KEY));
     expect(events).toEqual([{ type: "acquired", key: `shop:${KEY}`, fencingToken }]);
     await release();
@@ -18,7 +18,7 @@ describe("onEvent", () => {
   });
 
   it("tells of a lease that was lost, and why, once", async () => {
-    const { clock, locks, events } = createRig();
+    const { clock, locks, events } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS, heartbeat: false });
     await clock.advance(2 * LEASE_MS);
     await clock.settle(lease.release());
@@ -29,7 +29,7 @@ describe("onEvent", () => {
   });
 
   it("tells of a lease that was handed over as released, and of the one that it became", async () => {
-    const { clock, locks, events } = createRig();
+    const { clock, locks, events } = createHarness();
     const handle = await (await locks.acquire(KEY)).detach();
     const attached = await clock.settle(locks.attach(handle));
     expect(events.map(({ type, fencingToken }) => [type, fencingToken === attached.fencingToken])).toEqual([
@@ -40,7 +40,7 @@ describe("onEvent", () => {
   });
 
   it("tells of a renewal that failed while the lease lives on", async () => {
-    const { clock, locks, wire, events } = createRig();
+    const { clock, locks, wire, events } = createHarness();
     await locks.acquire(KEY, { leaseMs: LEASE_MS });
     wire.next("renew", { instead: refuse("newer-format") });
     await clock.advance(LEASE_MS);
@@ -49,7 +49,7 @@ describe("onEvent", () => {
   });
 
   it("tells of a release that nobody answered when the client is closed", async () => {
-    const { clock, locks, wire, events } = createRig();
+    const { clock, locks, wire, events } = createHarness();
     await locks.acquire(KEY);
     wire.always("release", { lost: "reply", silently: true });
     await clock.settle(locks.close());
@@ -80,7 +80,7 @@ describe("onEvent", () => {
   });
 
   it("tells of nothing that nobody got", async () => {
-    const { clock, locks, rival, events } = createRig();
+    const { clock, locks, rival, events } = createHarness();
     await rival.acquire(KEY);
     expect(await locks.tryAcquire(KEY)).toBeNull();
     await expect(clock.settle(locks.acquire(KEY, { waitMs: 500 }))).rejects.toThrow();
@@ -88,7 +88,7 @@ describe("onEvent", () => {
   });
 
   it("never carries a leaseId, nor does any error", async () => {
-    const { clock, locks, wire, events } = createRig();
+    const { clock, locks, wire, events } = createHarness();
     const lost = await locks.acquire("lost", { leaseMs: LEASE_MS });
     const released = await locks.acquire("released");
     wire.always("renew", { lost: "reply" });

@@ -32,7 +32,7 @@ export interface Harness {
 }
 
 /** Options of a harness. */
-export interface RigOptions extends Omit<ClientOptions, "onEvent"> {
+export interface HarnessOptions extends Omit<ClientOptions, "onEvent"> {
   /** Jitter, from 0 to 1. @default 0.5 */
   readonly random?: () => number;
   /** The clock for the client's ids and lease deadlines. @default the harness's own */
@@ -40,7 +40,7 @@ export interface RigOptions extends Omit<ClientOptions, "onEvent"> {
 }
 
 /** Creates a service and two clients of it. */
-export function createRig({ random = () => 0.5, clientClock, ...options }: RigOptions = {}): Harness {
+export function createHarness({ random = () => 0.5, clientClock, ...options }: HarnessOptions = {}): Harness {
   const clock = new VirtualClock();
   const service: Clock = { ...timersOf(clock), wallMs: () => clock.monotonicMs(), monotonicMs: () => clock.monotonicMs() };
   const store = createMemoryStore({ policy: createPolicy(), clock: service });

@@ -8,7 +8,7 @@ import { refuse } from "../../lib/core/errors.js";
 import type { Lease } from "../../lib/testing.js";
 import { Random } from "../simulation/random.js";
 import type { Harness } from "./harness.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 import type { Fate } from "./wire.js";
 
 const LEASE_MS = 30_000;
@@ -28,7 +28,7 @@ const BEATS = ["renewMany", "renew", "renewSet"] as const;
 /** A harness with jitter and `count` leases, acquired over one interval. */
 async function holding(count: number, hold: (harness: Harness, index: number) => Promise<Lease>) {
   const random = new Random(count);
-  const harness = createRig({ random: () => random.unit() });
+  const harness = createHarness({ random: () => random.unit() });
   const leases: Lease[] = [];
   for (let index = 0; index < count; index++) {
     leases.push(await hold(harness, index));
@@ -103,7 +103,7 @@ describe("a few leases", () => {
 
   it("have a last turn just before their deadline", async () => {
     // With the longest pauses, the last of them would end after the deadline.
-    const harness = createRig({ random: () => 1 });
+    const harness = createHarness({ random: () => 1 });
     const leases = await Promise.all([0, 1, 2].map((index) => lock(harness, index)));
     fail(harness, { instead: refuse("unavailable") });
     const lastMs = Math.min(...leases.map((lease) => lease.remainingMs()));

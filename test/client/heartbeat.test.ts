@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { LockLostError } from "../../lib/testing.js";
-import { createRig, isConsistent } from "./harness.js";
+import { createHarness, isConsistent } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 9000;
@@ -16,7 +16,7 @@ describe("heartbeats", () => {
     [0.5, 1],
     [1, 1.1],
   ])("renew every third of the lease, with jitter: a generator that says %d makes it %d of that", async (random, factor) => {
-    const { clock, locks, wire } = createRig({ random: () => random });
+    const { clock, locks, wire } = createHarness({ random: () => random });
     const grantedAtMs = clock.monotonicMs();
     const lease = await locks.acquire(KEY, OPTIONS);
     await clock.advance(10 * LEASE_MS);
@@ -28,7 +28,7 @@ describe("heartbeats", () => {
   });
 
   it("renew less often where the service says so: half of the lease, of a key whose record is large", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const limit = 150;
     const meta = { note: "m".repeat(1000) };
     for (let order = 0; order < 26; order++) await rival.acquire(KEY, { limit, meta, leaseMs: 3_600_000, heartbeat: false });
@@ -43,14 +43,14 @@ describe("heartbeats", () => {
   });
 
   it("are on whatever the length of the lease", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const leases = [await locks.acquire("short", { leaseMs: 1000 }), await locks.acquire("long", { leaseMs: 3_600_000 })];
     await clock.advance(4 * 3_600_000);
     expect(leases.map(({ state }) => state)).toEqual(["held", "held"]);
   });
 
   it("keep the same token and ask for the same length", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const { fencingToken } = await locks.acquire(KEY, OPTIONS);
     await clock.advance(LEASE_MS);
     expect(wire.of("renew").map(({ request }) => request.leaseMs)).toEqual([LEASE_MS, LEASE_MS, LEASE_MS]);
@@ -58,7 +58,7 @@ describe("heartbeats", () => {
   });
 
   it("never overlap, however slow the answers are", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     let underWay = 0;
     let most = 0;
     wire.onSend = () => (most = Math.max(most, ++underWay));
@@ -75,7 +75,7 @@ describe("heartbeats", () => {
   });
 
   it("may fail many times, as long as one lands before the deadline", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, OPTIONS);
     for (let round = 0; round < 5; round++) {
       wire.next("renew", { lost: "reply" }, { lost: "request", silently: true }, { instead: refuse("unavailable") });
@@ -88,7 +88,7 @@ describe("heartbeats", () => {
   });
 
   it("survive an outage shorter than what was left of the lease", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, OPTIONS);
     await clock.advance(EVERY_MS - 1);
     wire.always("renew", { lost: "request", silently: true });
@@ -101,7 +101,7 @@ describe("heartbeats", () => {
 
 describe("a renewal that nobody answers", () => {
   it("makes the state unknown, then lost at the deadline and not a moment earlier", async () => {
-    const { clock, locks, wire, events } = createRig();
+    const { clock, locks, wire, events } = createHarness();
     const lease = await locks.acquire(KEY, OPTIONS);
     wire.always("renew", { lost: "reply" });
     await clock.advance(EVERY_MS + 1);
@@ -121,7 +121,7 @@ describe("a renewal that nobody answers", () => {
   });
 
   it("is sent until shortly before the deadline: an outage that ends in time is survived", async () => {
-    const { clock, locks, wire } = createRig({ random: () => 1 });
+    const { clock, locks, wire } = createHarness({ random: () => 1 });
     const lease = await locks.acquire(KEY, { leaseMs: 3000 });
     wire.always("renew", { lost: "request" });
     await clock.advance(2700);
@@ -132,7 +132,7 @@ describe("a renewal that nobody answers", () => {
   });
 
   it("and is then answered: held again", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, OPTIONS);
     wire.next("renew", { lost: "reply" }, { lost: "reply" });
     await clock.advance(EVERY_MS + 1);
@@ -142,7 +142,7 @@ describe("a renewal that nobody answers", () => {
   });
 
   it("called by hand: LockLostError at the deadline, in one piece with the state", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { ...OPTIONS, heartbeat: false });
     wire.always("renew", { lost: "request", silently: true });
     await expect(clock.settle(lease.renew())).rejects.toBeInstanceOf(LockLostError);
@@ -150,7 +150,7 @@ describe("a renewal that nobody answers", () => {
   });
 
   it("because it was refused without losing the lease is told, and tried again at the next tick", async () => {
-    const { clock, locks, wire, events } = createRig();
+    const { clock, locks, wire, events } = createHarness();
     const lease = await locks.acquire(KEY, OPTIONS);
     wire.next("renew", { instead: refuse("forbidden") });
     await clock.advance(EVERY_MS + 1);
@@ -161,7 +161,7 @@ describe("a renewal that nobody answers", () => {
   });
 
   it.each(["taken", "broken", "expired", "never"] as const)("because the lease is lost (%s) ends it at once", async (reason) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, OPTIONS);
     wire.next("renew", { instead: refuse("lease-lost", { reason }) });
     await clock.advance(EVERY_MS + 1);
@@ -174,7 +174,7 @@ describe("a renewal that nobody answers", () => {
 
 describe("a tick that comes far too late", () => {
   it("asks whether the lease is still held before it renews", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: 60_000 });
     await lease.renew({ leaseMs: 600_000 });
     await clock.freeze(70_000);
@@ -183,14 +183,14 @@ describe("a tick that comes far too late", () => {
   });
 
   it("renews straight away when it was only a little late", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     await locks.acquire(KEY, OPTIONS);
     await clock.freeze(EVERY_MS + 500);
     expect(wire.sent.map(({ operation }) => operation)).toEqual(["acquire", "renew"]);
   });
 
   it("renews nothing when the answer is that the lease is gone", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: 60_000 });
     await lease.renew({ leaseMs: 600_000 });
     wire.next("check", { instead: refuse("lease-lost", { reason: "broken" }) });
@@ -202,7 +202,7 @@ describe("a tick that comes far too late", () => {
 
 describe("heartbeats end", () => {
   it.each(["release", "detach"] as const)("with %s", async (how) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, OPTIONS);
     await clock.advance(EVERY_MS + 1);
     await lease[how]();
@@ -211,7 +211,7 @@ describe("heartbeats end", () => {
   });
 
   it("with maxHoldMs: the signal fires, the key is given back", async () => {
-    const { clock, locks, rival, wire, events } = createRig();
+    const { clock, locks, rival, wire, events } = createHarness();
     const lease = await locks.acquire(KEY, { ...OPTIONS, maxHoldMs: 20_000 });
     await clock.advance(19_999);
     expect(lease.state).toBe("held");
@@ -239,7 +239,7 @@ describe("whatever happens to the messages and the clocks", () => {
       fc.array(step, { maxLength: 12 }),
       fc.double({ min: 0, max: 1, noNaN: true }),
       async (steps, random) => {
-        const { clock, locks, rival, wire } = createRig({ random: () => random });
+        const { clock, locks, rival, wire } = createHarness({ random: () => random });
         const lease = await locks.acquire(KEY, OPTIONS);
         let over = false;
         for (const { do: what, ms } of steps) {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { VirtualClock } from "../../lib/testing.js";
 import { LockLostError, LockTimeoutError } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 
@@ -20,7 +20,7 @@ describe("forInvocation", () => {
     [10_000, 3_600_000, 12_000],
     [900.7, undefined, 2900],
   ])("with %d ms left a lease of %s ms becomes one of %d ms", async (leftMs, leaseMs, expectedMs) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     await locks.forInvocation(invocation(clock, leftMs)).acquire(KEY, leaseMs === undefined ? {} : { leaseMs });
     expect(wire.of("acquire")[0]?.request.leaseMs).toBe(expectedMs);
   });
@@ -32,7 +32,7 @@ describe("forInvocation", () => {
     [800, 5000, 0],
     [800, undefined, 0],
   ])("with %d ms left a wait of %s ms ends after %d ms", async (leftMs, waitMs, expectedMs) => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await rival.acquire(KEY);
     const began = clock.monotonicMs();
     const view = locks.forInvocation(invocation(clock, leftMs));
@@ -41,7 +41,7 @@ describe("forInvocation", () => {
   });
 
   it.each([0, 400, -5000])("with %d ms left gives nobody a lease, and leaves nothing behind", async (leftMs) => {
-    const { clock, locks, rival, events } = createRig();
+    const { clock, locks, rival, events } = createHarness();
     const view = locks.forInvocation(invocation(clock, leftMs));
     await expect(clock.settle(view.tryAcquire(KEY))).rejects.toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
     await expect(clock.settle(view.acquire(KEY))).rejects.toBeInstanceOf(LockLostError);
@@ -50,7 +50,7 @@ describe("forInvocation", () => {
   });
 
   it("ends its leases and their heartbeats while a release can still go out", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const lease = await locks.forInvocation(invocation(clock, 20_000)).acquire(KEY, { leaseMs: 6000 });
     await clock.advance(19_499);
     expect(lease.state).toBe("held");
@@ -65,7 +65,7 @@ describe("forInvocation", () => {
   });
 
   it("renews for no longer than the invocation may need", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const endsAtMs = clock.monotonicMs() + 40_000;
     await locks.forInvocation(invocation(clock, 40_000)).acquire(KEY);
     await clock.advance(39_000);
@@ -74,7 +74,7 @@ describe("forInvocation", () => {
   });
 
   it("holds nothing of an earlier invocation after a thaw, and sends nothing for it but the release", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.forInvocation(invocation(clock, 10_000)).acquire(KEY, { leaseMs: 60_000 });
     const requests = wire.sent.length;
     await clock.freeze(11_000);
@@ -84,7 +84,7 @@ describe("forInvocation", () => {
   });
 
   it("releases what is held when it is closed, and nothing of the client that it came from", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const outer = await locks.acquire("outer");
     const view = locks.forInvocation(invocation(clock, 60_000));
     const inner = await view.acquire("inner");
@@ -96,7 +96,7 @@ describe("forInvocation", () => {
   });
 
   it("ends with the client that it came from", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const view = locks.forInvocation(invocation(clock, 60_000));
     const lease = await view.acquire(KEY);
     const theirs = await rival.acquire("another");
@@ -111,7 +111,7 @@ describe("forInvocation", () => {
   });
 
   it("closes at the end of its block", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     {
       await using view = locks.forInvocation(invocation(clock, 60_000));
       await view.acquire(KEY);
@@ -120,7 +120,7 @@ describe("forInvocation", () => {
   });
 
   it("keeps the client's prefix and owner", async () => {
-    const { clock, locks } = createRig({ prefix: "billing:", owner: "worker-7" });
+    const { clock, locks } = createHarness({ prefix: "billing:", owner: "worker-7" });
     const lease = await locks.forInvocation(invocation(clock, 60_000)).acquire(KEY);
     expect(lease).toMatchObject({ key: `billing:${KEY}`, owner: "worker-7" });
   });

@@ -7,7 +7,7 @@ import { refuse } from "../../lib/core/errors.js";
 import type { Clock } from "../../lib/core/time.js";
 import { LockTimeoutError } from "../../lib/testing.js";
 import type { VirtualClock } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 /** Callers that may be settled in one turn of the event loop. */
@@ -15,7 +15,7 @@ const PORTION = 100;
 const OTHERS = 20;
 
 /** A harness whose client clock counts its reads and the runs of its timers. */
-function countedRig() {
+function countedHarness() {
   const counts = { reads: 0, turns: 0 };
   const counted = (clock: VirtualClock): Clock => {
     const read = (ms: number): number => {
@@ -33,14 +33,14 @@ function countedRig() {
       inBackground: (delayMs, task) => clock.inBackground(delayMs, inTurn(task)),
     };
   };
-  return { ...createRig({ clientClock: counted }), counts };
+  return { ...createHarness({ clientClock: counted }), counts };
 }
 
 /** Runs `size` callers that want the key. Returns their errors, and the largest number of callers settled in one turn. */
 async function crowd(
   size: number,
-  ask: (harness: ReturnType<typeof countedRig>, index: number) => Promise<unknown>,
-  harness = countedRig(),
+  ask: (harness: ReturnType<typeof countedHarness>, index: number) => Promise<unknown>,
+  harness = countedHarness(),
 ) {
   const { counts } = harness;
   const [errors, perTurn] = [new Set<unknown>(), new Map<number, number>()];
@@ -57,7 +57,7 @@ describe("a crowd whose time is over", () => {
   it("costs each caller the same few looks at the clock, however many they are", async () => {
     const readsEach: number[] = [];
     for (const size of [200, 2000]) {
-      const harness = countedRig();
+      const harness = countedHarness();
       await harness.rival.acquire(KEY);
       const { all } = await crowd(size, ({ locks }) => locks.acquire(KEY, { waitMs: 1500 }), harness);
       await harness.clock.advance(2000);
@@ -70,7 +70,7 @@ describe("a crowd whose time is over", () => {
   });
 
   it("of 100,000 is told in portions, leaves nothing behind, and costs no other lease its heartbeat", { timeout: 120_000 }, async () => {
-    const harness = countedRig();
+    const harness = countedHarness();
     const { clock, locks, rival, wire } = harness;
     await rival.acquire(KEY);
     const others = await Promise.all(Array.from({ length: OTHERS }, (_, index) => locks.acquire(`other:${index}`, { leaseMs: 3000 })));
@@ -89,7 +89,7 @@ describe("a crowd whose time is over", () => {
   });
 
   it("with times of their own are each told at their own", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await rival.acquire(KEY);
     const began = clock.monotonicMs();
     const waitsMs = [900, 300, 2000, 300, 1200, 700];
@@ -107,7 +107,7 @@ describe("a crowd of requests, each with an owner, a meta and an invocation of i
   const SIZE = 40;
 
   it("takes one place in the key's queue, and each gets the lease that it asked for", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const held = await rival.acquire(KEY);
     const seen: unknown[] = [];
     const all = Array.from({ length: SIZE }, (_, request) => {
@@ -135,7 +135,7 @@ describe("a crowd of requests, each with an owner, a meta and an invocation of i
   });
 
   it("doesn't show a caller that left as the holder", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const held = await rival.acquire(KEY);
     const left = locks.acquire(KEY, { owner: "left", waitMs: 1000 }).catch((error: unknown) => error);
     const next = locks.acquire(KEY, { owner: "next", waitMs: 30_000 });
@@ -148,7 +148,7 @@ describe("a crowd of requests, each with an owner, a meta and an invocation of i
   });
 
   it("doesn't give the next caller the meta of the one before", async () => {
-    const { clock, locks, store } = createRig();
+    const { clock, locks, store } = createHarness();
     const first = await clock.settle(locks.acquire(KEY, { meta: { step: 1 }, waitMs: 5000 }));
     const next = locks.acquire(KEY, { waitMs: 5000 });
     await clock.advance(10);
@@ -161,7 +161,7 @@ describe("a crowd of requests, each with an owner, a meta and an invocation of i
 
 describe("a crowd that is refused", () => {
   it("is told the service's word in portions, and whoever comes meanwhile is asked for anew", async () => {
-    const harness = countedRig();
+    const harness = countedHarness();
     harness.wire.next("acquire", { replyMs: 50, instead: refuse("forbidden") });
     const { all, mostInOneTurn } = await crowd(1000, ({ locks }) => locks.acquire(KEY, { waitMs: 5000 }), harness);
     await harness.clock.advance(50);
@@ -174,7 +174,7 @@ describe("a crowd that is refused", () => {
 
 describe("a crowd that gives up", () => {
   it("goes one by one, and the key is granted to whoever is left", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const theirs = await rival.acquire(KEY);
     const giveUps = Array.from({ length: 500 }, () => new AbortController());
     const all = giveUps.map(({ signal }) => locks.acquire(KEY, { signal }).catch((error: unknown) => (error as Error).name));

@@ -6,13 +6,13 @@ import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { locked, LockTimeoutError, LockUnavailableError } from "../../lib/testing.js";
 import type { LockClient } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 import type { Fate } from "./wire.js";
 
 const KEY = "ORDER_1231";
 
 /** Acquires for up to `waitMs` and returns the outcome and the time it took. */
-async function outcomeOf(harness: ReturnType<typeof createRig>, waitMs: number, locks: LockClient = harness.locks) {
+async function outcomeOf(harness: ReturnType<typeof createHarness>, waitMs: number, locks: LockClient = harness.locks) {
   const began = harness.clock.monotonicMs();
   const error = await locks.acquire(KEY, { waitMs }).then(
     () => undefined,
@@ -30,7 +30,7 @@ const OUTAGES: readonly (readonly [what: string, fate: Fate])[] = [
 
 describe.each(OUTAGES)("while the service %s", (_what, fate) => {
   it("every caller of a line is told of an outage, each when its own time is over", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     harness.wire.always("acquire", fate);
     const waitsMs = [800, 3000, 1500, 6000];
     const outcomes = await harness.clock.settle(Promise.all(waitsMs.map((waitMs) => outcomeOf(harness, waitMs))));
@@ -38,7 +38,7 @@ describe.each(OUTAGES)("while the service %s", (_what, fate) => {
   });
 
   it("as a caller that is alone is", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     harness.wire.always("acquire", fate);
     const { name, afterMs } = await harness.clock.settle(outcomeOf(harness, 1500));
     expect(name).toBe("LockUnavailableError");
@@ -47,7 +47,7 @@ describe.each(OUTAGES)("while the service %s", (_what, fate) => {
   });
 
   it("which began after the key was found held, too", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     await harness.rival.acquire(KEY, { leaseMs: 60_000 });
     const all = Promise.all([4000, 8000].map((waitMs) => outcomeOf(harness, waitMs)));
     await harness.clock.advance(500);
@@ -56,7 +56,7 @@ describe.each(OUTAGES)("while the service %s", (_what, fate) => {
   });
 
   it("a patient caller gets the key when the outage ends, whatever became of the first in line", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     harness.wire.always("acquire", fate);
     const [impatient, patient] = [outcomeOf(harness, 1000), harness.locks.acquire(KEY, { waitMs: 20_000 })];
     await harness.clock.advance(5000);
@@ -66,7 +66,7 @@ describe.each(OUTAGES)("while the service %s", (_what, fate) => {
   });
 
   it("whenUnavailable decides for every call of a locked function, and whenHeld for none", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     harness.wire.always("acquire", fate);
     let ran = 0;
     const call = (waitMs: number) =>
@@ -77,7 +77,7 @@ describe.each(OUTAGES)("while the service %s", (_what, fate) => {
 
 describe("while the key is held", () => {
   it("control: every caller of a line is told so, and none proceeds", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     await harness.rival.acquire(KEY, { leaseMs: 60_000 });
     const work = locked({ locks: harness.locks, key: () => KEY, waitMs: 1000, whenUnavailable: "proceed" }, async () => "ran");
     const all = Promise.allSettled([work(), work(), outcomeOf(harness, 3000)]);
@@ -87,7 +87,7 @@ describe("while the key is held", () => {
   });
 
   it("an answer that is on its way when the time is over makes no outage of it", async () => {
-    const harness = createRig({ random: () => 0 });
+    const harness = createHarness({ random: () => 0 });
     await harness.rival.acquire(KEY, { leaseMs: 60_000 });
     harness.wire.always("check", { replyMs: 300 });
     for (const waitMs of [1000, 1100, 1200, 1300, 1400, 1500])
@@ -100,14 +100,14 @@ describe("while the key is held", () => {
   });
 
   it("by a caller of the same line, the others wait and are told so when their time is over", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const held = await harness.locks.acquire(KEY);
     expect(await harness.clock.settle(outcomeOf(harness, 1000))).toEqual({ name: "LockTimeoutError", afterMs: 1000 });
     expect(held.state).toBe("held");
   });
 
   it("and handing it over is not answered, an outage is what the next in line is told of", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const held = await harness.locks.acquire(KEY);
     const next = outcomeOf(harness, 3000);
     for (const operation of ["transfer", "release", "acquire"] as const)

@@ -5,7 +5,7 @@
 import { expect, it } from "vitest";
 import type { Clock, Timer } from "../../lib/core/time.js";
 import type { VirtualClock } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 
@@ -31,7 +31,7 @@ function rigWithTimers() {
     },
     inBackground: (delayMs, task) => clock.inBackground(delayMs, task),
   });
-  return { ...createRig({ clientClock: watched }), pending };
+  return { ...createHarness({ clientClock: watched }), pending };
 }
 
 it("nothing keeps the process alive once the last of a line was served", async () => {

@@ -1,7 +1,7 @@
 /** A transport that throws unexpected errors: only its caller gets the error, and the next caller in the local queue still gets the key. */
 import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const BUG = new TypeError("a bug of the transport's");
@@ -20,7 +20,7 @@ const FAULTS: readonly (readonly [how: string, fail: () => Promise<never>])[] = 
 describe.each(FAULTS)("an operation that %s", (_how, fail) => {
   /** The first caller holds the key, another waits for it, and `operation` is broken. */
   async function broken(operation: keyof ServiceApi, leaseMs = 9000) {
-    const harness = createRig();
+    const harness = createHarness();
     const first = await harness.locks.acquire(KEY, { leaseMs });
     const second = harness.locks.acquire(KEY, { leaseMs, waitMs: 60_000 });
     await harness.clock.advance(1000);

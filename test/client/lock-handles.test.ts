@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { LockClient, LockHandle } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "STOCK_7";
 
@@ -12,7 +12,7 @@ describe("the defaults of a handle", () => {
     ["a reader", (locks) => locks.readWrite(KEY, { owner: "orders" }).read],
     ["segments", (locks) => locks.segments(KEY, 1, { owner: "orders" })],
   ])("of %s are not undone by an option that is undefined", async (_kind, handle) => {
-    const { locks } = createRig({ owner: "nobody" });
+    const { locks } = createHarness({ owner: "nobody" });
     const given = { owner: undefined } as object;
     const taken = [await handle(locks).tryAcquire(given)];
     await taken[0]?.release();
@@ -23,7 +23,7 @@ describe("the defaults of a handle", () => {
   });
 
   it("of a semaphore hold as well: undefined makes no mutex of it; and a bare number is no options", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const stock = locks.semaphore(KEY, { limit: 2 });
     const undone = { limit: undefined } as object;
     expect(await Promise.all([stock.tryAcquire(undone), stock.tryAcquire(undone), stock.tryAcquire(undone)])).toEqual([
@@ -37,7 +37,7 @@ describe("the defaults of a handle", () => {
 
 describe("a handle", () => {
   it("sends nothing until it is used", async () => {
-    const { locks, wire, clock } = createRig();
+    const { locks, wire, clock } = createHarness();
     locks.mutex(KEY);
     locks.semaphore(KEY, { limit: 2 });
     locks.readWrite(KEY);
@@ -47,7 +47,7 @@ describe("a handle", () => {
   });
 
   it("asks with its defaults, which a call may change", async () => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const orders = locks.mutex(KEY, { leaseMs: 5000, owner: "orders" });
     expect(orders.key).toBe(KEY);
     await (await orders.acquire()).release();
@@ -58,14 +58,14 @@ describe("a handle", () => {
   });
 
   it("asks once with tryAcquire, whatever waitMs its defaults say", async () => {
-    const { locks, rival, wire } = createRig();
+    const { locks, rival, wire } = createHarness();
     await rival.acquire(KEY);
     expect(await locks.mutex(KEY, { waitMs: 60_000 }).tryAcquire()).toBeNull();
     expect(wire.of("acquire")).toHaveLength(1);
   });
 
   it("waits as long as it was told to", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await rival.acquire(KEY);
     const began = clock.monotonicMs();
     await expect(clock.settle(locks.mutex(KEY, { waitMs: 700 }).acquire())).rejects.toBeInstanceOf(LockTimeoutError);
@@ -73,7 +73,7 @@ describe("a handle", () => {
   });
 
   it("refuses what its client would, by name", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     await expect(locks.mutex("a b").tryAcquire()).rejects.toMatchObject({ field: "key" });
     await expect(locks.mutex(KEY, { leaseMs: 1 }).acquire()).rejects.toMatchObject({ field: "leaseMs" });
     await expect(locks.semaphore(KEY, { limit: 2 }).tryAcquire({ permits: 3 })).rejects.toMatchObject({ field: "permits" });
@@ -81,7 +81,7 @@ describe("a handle", () => {
   });
 
   it("is of its client's view: of a scope it is reentrant, of a prefix it is within it", async () => {
-    const { locks } = createRig({ prefix: "billing:" });
+    const { locks } = createHarness({ prefix: "billing:" });
     const mutex = locks.scope("request-0123456789").mutex(KEY);
     const [outer, inner] = [await mutex.acquire(), await mutex.tryAcquire()];
     expect([outer.key, inner?.holdCount]).toEqual([`billing:${KEY}`, 2]);
@@ -90,7 +90,7 @@ describe("a handle", () => {
 
 describe("a mutex", () => {
   it("is of one holder, whatever its defaults say", async () => {
-    const { locks, rival } = createRig();
+    const { locks, rival } = createHarness();
     const lease = await locks.mutex(KEY, { limit: 5, mode: "shared" }).acquire();
     expect([lease.mode, lease.permits]).toEqual(["exclusive", 1]);
     expect(await rival.tryAcquire(KEY)).toBeNull();
@@ -99,7 +99,7 @@ describe("a mutex", () => {
 
 describe("a semaphore", () => {
   it("has as many permits as its limit, and a call may take several", async () => {
-    const { locks, rival } = createRig();
+    const { locks, rival } = createHarness();
     const [mine, theirs] = [locks.semaphore(KEY, { limit: 3 }), rival.semaphore(KEY, { limit: 3 })];
     const lease = await mine.acquire({ permits: 2 });
     expect(await theirs.tryAcquire({ permits: 2 })).toBeNull();
@@ -111,7 +111,7 @@ describe("a semaphore", () => {
 
 describe("a read-write lock", () => {
   it("is one key: readers together, a writer alone", async () => {
-    const { locks, rival } = createRig();
+    const { locks, rival } = createHarness();
     const [mine, theirs] = [locks.readWrite(KEY), rival.readWrite(KEY)];
     const readers = [await mine.read.acquire(), await theirs.read.acquire()];
     expect(await mine.write.tryAcquire()).toBeNull();
@@ -125,7 +125,7 @@ describe("a read-write lock", () => {
 
 describe("segments", () => {
   it("are keys of their own, of which a part always falls to the same", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const stock = locks.segments(KEY, 4);
     expect(stock.keys).toEqual([0, 1, 2, 3].map((index) => `${KEY}:${index}`));
     const parts = Array.from({ length: 200 }, (_, index) => `customer-${index}`);
@@ -137,7 +137,7 @@ describe("segments", () => {
   });
 
   it("are tried from a random one on: the next that is free, then null", async () => {
-    const { locks, rival } = createRig({ random: () => 0.5 });
+    const { locks, rival } = createHarness({ random: () => 0.5 });
     const stock = locks.segments(KEY, 4);
     const got: (string | undefined)[] = [];
     for (let tries = 0; tries < 5; tries++) got.push((await stock.tryAcquire())?.key);
@@ -149,12 +149,12 @@ describe("segments", () => {
     [0, 0],
     [0.999, 3],
   ])("begin at a random one: a generator that says %d means %d", async (random, index) => {
-    const { locks } = createRig({ random: () => random });
+    const { locks } = createHarness({ random: () => random });
     expect((await locks.segments(KEY, 4).acquire()).key).toBe(`${KEY}:${index}`);
   });
 
   it("work under one of them, each with the segments' defaults", async () => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const stock = locks.segments(KEY, 2, { leaseMs: 5000 });
     expect(await stock.withLock(({ key }) => key)).toBe(`${KEY}:1`);
     expect(await stock.withLock({ owner: "me" }, ({ owner }) => owner)).toBe("me");
@@ -162,7 +162,7 @@ describe("segments", () => {
   });
 
   it.each([0, -1, 1.5, 1001, Number.NaN])("are refused in a number of %d", (count) => {
-    expect(() => createRig().locks.segments(KEY, count)).toThrow(
+    expect(() => createHarness().locks.segments(KEY, count)).toThrow(
       expect.objectContaining({ name: "InvalidRequestError", field: "segments" }),
     );
   });

@@ -14,7 +14,7 @@ import {
 } from "../../lib/index.js";
 import type { LockedOptions } from "../../lib/index.js";
 import type { Harness } from "./harness.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 interface Order {
   readonly id: number | undefined;
@@ -70,7 +70,7 @@ function ordersOn({ locks }: Harness) {
 
 describe("a method", () => {
   it("runs under the key that its arguments name, with its own this, arguments and result, and frees it", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const orders = ordersOn(harness);
     expect(await orders.accept({ id: 1 }, "now")).toBe("accepted 1");
     expect(orders.done).toEqual(["accept 1 now"]);
@@ -79,7 +79,7 @@ describe("a method", () => {
   });
 
   it("never runs twice at once for one key, and does for two; control: as it is, it does", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     let inside = 0;
     const most = { same: 0, other: 0, plain: 0 };
     const work = async (name: keyof typeof most): Promise<void> => {
@@ -99,14 +99,14 @@ describe("a method", () => {
   });
 
   it("has its lease, for the token, and none outside", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const orders = ordersOn(harness);
     const lease = (await orders.ship([{ id: 7 }])) as Lease;
     expect([lease.key, lease.fencingToken > 0, currentLease()]).toEqual(["ORDER_7", true, undefined]);
   });
 
   it("is not said to have succeeded when the lock was lost meanwhile", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const orders = ordersOn(harness);
     const working = orders.hold({ id: 1 }, new Promise((resolve) => void harness.clock.after(3_000, resolve)));
     const outcome = expect(working).rejects.toThrow(LockLostError);
@@ -119,7 +119,7 @@ describe("a method", () => {
 
 describe("currentLease", () => {
   it("is the lease of the nearest lock around, whichever way it was taken, and none in what goes on after it", async () => {
-    const { locks, clock } = createRig();
+    const { locks, clock } = createHarness();
     let left: Promise<unknown> | undefined;
     await locks.withLock("outer", async (outer) => {
       expect(currentLease()).toBe(outer);
@@ -141,7 +141,7 @@ describe("currentLease", () => {
 
 describe("a key that is held", () => {
   const held = async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire("ORDER_1");
     return { harness, lease, orders: ordersOn(harness) };
   };
@@ -181,27 +181,27 @@ describe("a list", () => {
   const ids = (count: number): Order[] => Array.from({ length: count }, (_, id) => ({ id }));
 
   it("of none locks nothing, and the method runs", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const orders = ordersOn(harness);
     expect(await orders.ship([])).toBeUndefined();
     expect([orders.done, harness.wire.sent]).toEqual([["ship "], []]);
   });
 
   it("of one, or of one several times, is a lock", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     await ordersOn(harness).ship([{ id: 1 }, { id: 1 }]);
     expect([harness.wire.of("acquire").length, harness.wire.of("acquireSet").length]).toEqual([1, 0]);
   });
 
   it.each([2, 25])("of %d is one set", async (count) => {
-    const harness = createRig();
+    const harness = createHarness();
     const set = (await ordersOn(harness).ship(ids(count))) as LeaseSet;
     expect(set.keys).toHaveLength(count);
     expect([harness.wire.of("acquire").length, harness.wire.of("acquireSet").length]).toEqual([0, 1]);
   });
 
   it("of more than 25 is refused by name and number, and the method does not run", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const orders = ordersOn(harness);
     await expect(orders.ship(ids(26))).rejects.toThrow("Orders.ship: its arguments name 26 keys; a set has at most 25");
     expect([orders.done, harness.wire.sent]).toEqual([[], []]);
@@ -225,7 +225,7 @@ describe("a key that can't be made", () => {
     ["one of a list is undefined", () => ["ORDER_1", undefined], "its key is undefined; it must be text"],
     ["one of a list is a list", () => [["ORDER_1"]], "its key is a list; it must be text"],
   ])("because %s: InvalidRequestError names the function and the rule, and the function does not run", async (_what, make, message) => {
-    const harness = createRig();
+    const harness = createHarness();
     let ran = 0;
     const pay = locked({ locks: harness.locks, key: make as () => string }, async function settle() {
       ran++;
@@ -237,7 +237,7 @@ describe("a key that can't be made", () => {
   });
 
   it("is named by class and method", async () => {
-    await expect(ordersOn(createRig()).accept({ id: undefined })).rejects.toThrow("Orders.accept: its key could not be made");
+    await expect(ordersOn(createHarness()).accept({ id: undefined })).rejects.toThrow("Orders.accept: its key could not be made");
   });
 
   it.each<[options: object, message: string]>([
@@ -249,7 +249,7 @@ describe("a key that can't be made", () => {
   });
 
   it("an option that does not exist is refused at the call", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const pay = locked({ locks, key: () => "k", leaseSeconds: 3 } as LockedOptions<unknown, []>, async () => undefined);
     await expect(pay()).rejects.toThrow("leaseSeconds: is not an option of acquire");
   });
@@ -268,7 +268,7 @@ describe("a key that can't be made", () => {
       },
     ],
   ])("%s is refused before any call: its work would begin when the lock is released", async (_kind, fn) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const work = fn as () => Promise<number>;
     for (const wrap of [() => locked({ locks, key: () => "k" }, work), () => runOnce({ locks, key: () => "k" }, work)])
       expect(thrownIn(wrap)).toMatchObject({ name: "InvalidRequestError", field: "fn", message: expect.stringContaining("generator") });
@@ -280,9 +280,9 @@ describe("a key that can't be made", () => {
   });
 
   it("a method that was detached from its instance says what is missing, and runs where nothing is", async () => {
-    const { accept } = ordersOn(createRig());
+    const { accept } = ordersOn(createHarness());
     await expect(accept({ id: 1 })).rejects.toThrow("accept: needs a client: the option locks, or a property locks of the instance");
-    const { locks } = createRig();
+    const { locks } = createHarness();
     class Clock {
       @locked({ locks, key: () => "k" })
       async tick(): Promise<string> {
@@ -325,7 +325,7 @@ describe("a key that can't be made", () => {
 
 describe("locks that can't be reached", () => {
   const unreachable = (whenUnavailable: "throw" | "skip" | "proceed" | undefined) => {
-    const harness = createRig();
+    const harness = createHarness();
     harness.wire.always("acquire", { lost: "request" });
     harness.wire.always("release", { lost: "request" });
     let ran = 0;
@@ -353,7 +353,7 @@ describe("locks that can't be reached", () => {
   });
 
   it("of a client with a prefix are told of by the keys that they have there, and so is a set that was held", async () => {
-    const { locks, wire, clock, events } = createRig({ prefix: "shop:" });
+    const { locks, wire, clock, events } = createHarness({ prefix: "shop:" });
     const ship = locked({ locks, key: () => ["a", "b"], whenUnavailable: "skip" }, async () => "shipped");
     await ship();
     wire.always("acquireSet", { lost: "request" });
@@ -367,7 +367,7 @@ describe("locks that can't be reached", () => {
 });
 
 it("keeps types: arguments, result, and undefined where a call may be skipped", () => {
-  const { locks } = createRig();
+  const { locks } = createHarness();
   const pay = async (order: Order, amount: number): Promise<number> => amount + (order.id ?? 0);
   const lockedPay: (order: Order, amount: number) => Promise<number> = locked({ locks, key: (order: Order) => keyOf(order) }, pay);
   const skipping: (order: Order, amount: number) => Promise<number | undefined> = locked({ locks, key: keyOf, whenHeld: "skip" }, pay);

@@ -6,14 +6,14 @@ import type { LockApi } from "../../lib/core/api/locks.js";
 import type { Clock } from "../../lib/core/time.js";
 import type { Lease, LockClient, Operation, VirtualClock } from "../../lib/testing.js";
 import { LockUnavailableError } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 3000;
 
 describe("an answer that was lost", () => {
   it.each(["request", "reply"] as const)("to an acquire (%s): the same lease, the same token, one grant", async (lost) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("acquire", { lost }, { lost, silently: true });
     const lease = await clock.settle(locks.acquire(KEY, { leaseMs: LEASE_MS }));
     expect(lease.isHeld()).toBe(true);
@@ -23,7 +23,7 @@ describe("an answer that was lost", () => {
   });
 
   it.each(["request", "reply"] as const)("to a renewal (%s): still held, for the whole length", async (lost) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS, heartbeat: false });
     await clock.advance(1000);
     wire.next("renew", { lost }, { lost, silently: true });
@@ -33,7 +33,7 @@ describe("an answer that was lost", () => {
   });
 
   it.each(["request", "reply"] as const)("to a release (%s): still the truth about how it ended", async (lost) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     wire.next("release", { lost }, { lost, silently: true });
     expect(await clock.settle(lease.release())).toBe("released");
@@ -41,7 +41,7 @@ describe("an answer that was lost", () => {
   });
 
   it("to every attempt of a release: an error, and asked again it is sent again", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     wire.always("release", { lost: "reply" });
     await expect(clock.settle(lease.release())).rejects.toBeInstanceOf(LockUnavailableError);
@@ -57,7 +57,7 @@ describe("an answer that was lost", () => {
   ];
 
   it.each(ASKED)("to %s: asked again", async (operation, ask) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const { fencingToken } = await rival.acquire(KEY);
     wire.next(operation, { lost: "reply" }, { lost: "request" });
     await expect(clock.settle(ask(locks, fencingToken))).resolves.toBeDefined();
@@ -65,7 +65,7 @@ describe("an answer that was lost", () => {
   });
 
   it("to everything: LockUnavailableError, which doesn't claim that nothing happened", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     for (const operation of ["acquire", "release"] as const) wire.always(operation, { lost: "reply" });
     const error: unknown = await clock.settle(locks.acquire(KEY, { waitMs: 3000 }).catch((reason: unknown) => reason));
     expect(error).toBeInstanceOf(LockUnavailableError);
@@ -73,7 +73,7 @@ describe("an answer that was lost", () => {
   });
 
   it("before a refusal that is definite by itself: the whole is not", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
     wire.next("release", { lost: "reply" });
     wire.always("release", { instead: refuse("throttled", { retryAfterMs: 400 }) });
@@ -84,7 +84,7 @@ describe("an answer that was lost", () => {
 
 describe("an id with an attempt that was never answered", () => {
   it("is cancelled after a 423, and never holds after that", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const theirs = await rival.acquire(KEY);
     wire.next("acquire", { lost: "reply" });
     expect(await clock.settle(locks.tryAcquire(KEY))).toBeNull();
@@ -96,7 +96,7 @@ describe("an id with an attempt that was never answered", () => {
   });
 
   it("is cancelled when the signal aborts, and never holds after that", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const giveUp = new AbortController();
     wire.next("acquire", { lost: "request", silently: true });
     const failed = expect(locks.acquire(KEY, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
@@ -110,14 +110,14 @@ describe("an id with an attempt that was never answered", () => {
   });
 
   it("is cancelled when nobody answers at all: what the cancel reaches is free", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.always("acquire", { lost: "reply" });
     await expect(clock.settle(locks.acquire(KEY, { waitMs: 2000 }))).rejects.toBeInstanceOf(LockUnavailableError);
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
   });
 
   it("needs no cancel when every attempt was answered", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     await rival.acquire(KEY);
     wire.next("acquire", { instead: refuse("throttled", { retryAfterMs: 50 }) });
     expect(await clock.settle(locks.tryAcquire(KEY))).toBeNull();
@@ -139,7 +139,7 @@ describe("an id that the service does not take as new", () => {
     ["an hour ahead", 3_600_000],
     ["a day behind", -86_400_000],
   ])("because this clock is %s: corrected by the service's time, with a new id, once and for all", async (_what, offMs) => {
-    const { clock, locks, wire } = createRig({ clientClock: wrongBy(offMs) });
+    const { clock, locks, wire } = createHarness({ clientClock: wrongBy(offMs) });
     const lease = await clock.settle(locks.acquire(KEY, { leaseMs: LEASE_MS }));
     expect(lease.isHeld()).toBe(true);
     expect(wire.of("acquire")).toHaveLength(2);
@@ -149,7 +149,7 @@ describe("an id that the service does not take as new", () => {
   });
 
   it("when attaching: corrected, and the handle still serves", async () => {
-    const { clock, locks, rival, wire } = createRig({ clientClock: wrongBy(3_600_000) });
+    const { clock, locks, rival, wire } = createHarness({ clientClock: wrongBy(3_600_000) });
     const handle = await (await rival.acquire(KEY, { leaseMs: LEASE_MS })).detach();
     const lease = await clock.settle(locks.attach(handle));
     expect(lease.isHeld()).toBe(true);
@@ -157,7 +157,7 @@ describe("an id that the service does not take as new", () => {
   });
 
   it("because the key remembers newer ones: lease-over is corrected to above its floor", async () => {
-    const { clock, locks, rival, wire } = createRig({ clientClock: wrongBy(-60_000) });
+    const { clock, locks, rival, wire } = createHarness({ clientClock: wrongBy(-60_000) });
     for (let round = 0; round < 10; round++) await (await rival.acquire(KEY)).release();
     const lease = await clock.settle(locks.acquire(KEY, { leaseMs: LEASE_MS }));
     expect(lease.isHeld()).toBe(true);
@@ -165,7 +165,7 @@ describe("an id that the service does not take as new", () => {
   });
 
   it("however often: an error after a few, not a loop", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.always("acquire", { instead: refuse("lease-id-time", { serverTimeMs: 0 }) });
     await expect(clock.settle(locks.acquire(KEY))).rejects.toMatchObject({ code: "lease-id-time" });
     expect(wire.of("acquire")).toHaveLength(5);
@@ -174,7 +174,7 @@ describe("an id that the service does not take as new", () => {
 
 describe("a lease with less than one renewal interval left", () => {
   it("is renewed before anyone gets it", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     // Granted at once, but the responses arrive when most of the lease is over.
     wire.always("acquire", { lost: "reply" });
     const asked = locks.acquire(KEY, { leaseMs: LEASE_MS, waitMs: LEASE_MS });
@@ -186,7 +186,7 @@ describe("a lease with less than one renewal interval left", () => {
   });
 
   it("that can't be renewed is cancelled, and asked for anew", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.always("acquire", { lost: "reply" });
     wire.always("renew", { lost: "request" });
     const asked = locks.acquire(KEY, { leaseMs: LEASE_MS, waitMs: 10_000 });
@@ -200,7 +200,7 @@ describe("a lease with less than one renewal interval left", () => {
   });
 
   it("because the process was frozen before it could read the answer: asked for anew", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("acquire", { replyMs: 10 });
     const asked = locks.acquire(KEY, { leaseMs: LEASE_MS });
     await clock.advance(5);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { LockError, LockLostError } from "../../lib/index.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 import type { Harness } from "./harness.js";
 
 const KEY = "PAGE_1";
@@ -16,7 +16,7 @@ function duplicate({ wire }: Harness, index: number): ReturnType<ServiceApi["cha
 
 describe("an upgrade", () => {
   it("whose answer was lost is asked for again with the same token: one new token, no conflict with itself", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, SHARED);
     const before = lease.fencingToken;
     harness.wire.next("changeMode", { lost: "reply" }, { lost: "reply", silently: true });
@@ -29,7 +29,7 @@ describe("an upgrade", () => {
   });
 
   it("that comes once more after the downgrade makes no writer", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, SHARED);
     await lease.upgrade();
     await lease.downgrade();
@@ -41,14 +41,14 @@ describe("an upgrade", () => {
   });
 
   it("that comes once more while nothing followed it changes nothing: the control", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, SHARED);
     await lease.upgrade();
     expect(await duplicate(harness, 0)).toMatchObject({ ok: true, how: "replayed", lease: { fencingToken: lease.fencingToken } });
   });
 
   it("is not undone by a heartbeat's answer that was under way", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, SHARED);
     harness.wire.next("renew", { replyMs: 1000 });
     await harness.clock.advance(LEASE_MS / 3 + 100);
@@ -59,7 +59,7 @@ describe("an upgrade", () => {
   });
 
   it("may wait for longer than the lease: heartbeats go on, and so does its place", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const [lease, theirs] = [await harness.locks.acquire(KEY, SHARED), await harness.rival.acquire(KEY, SHARED)];
     const upgrading = lease.upgrade({ waitMs: 60_000 });
     await harness.clock.advance(3 * LEASE_MS);
@@ -72,7 +72,7 @@ describe("an upgrade", () => {
   });
 
   it("ends with the lease: LockLostError when it is broken meanwhile, or was before", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const [lease] = [await harness.locks.acquire(KEY, SHARED), await harness.rival.acquire(KEY, SHARED)];
     const upgrading = expect(lease.upgrade()).rejects.toBeInstanceOf(LockLostError);
     await harness.clock.advance(500);
@@ -83,7 +83,7 @@ describe("an upgrade", () => {
   });
 
   it("that nobody answers does not outlive the lease, and nobody thinks to be the writer", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, { ...SHARED, heartbeat: false });
     harness.wire.always("changeMode", { lost: "request", silently: true });
     await expect(harness.clock.settle(lease.upgrade())).rejects.toBeInstanceOf(LockError);
@@ -91,7 +91,7 @@ describe("an upgrade", () => {
   });
 
   it("refuses options that it doesn't have", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, SHARED);
     await expect(lease.upgrade({ waitMs: -1 })).rejects.toMatchObject({ name: "InvalidRequestError", field: "waitMs" });
     await expect(lease.upgrade({ leaseMs: 5000 } as object)).rejects.toMatchObject({ field: "leaseMs" });
@@ -100,7 +100,7 @@ describe("an upgrade", () => {
 
 describe("a downgrade", () => {
   it("whose answer was lost is asked for again: one new token", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, { leaseMs: LEASE_MS });
     harness.wire.next("changeMode", { lost: "reply" });
     await harness.clock.settle(lease.downgrade());
@@ -109,7 +109,7 @@ describe("a downgrade", () => {
   });
 
   it("that comes once more after the next upgrade lets nobody in", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, { leaseMs: LEASE_MS });
     await lease.downgrade();
     await lease.upgrade();

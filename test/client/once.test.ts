@@ -1,14 +1,14 @@
 /** Functions and methods that run once for the key in their arguments. */
 import { describe, expect, it } from "vitest";
 import { currentRun, InvalidRequestError, key, runOnce, RunFailedError, FinalError, LockError } from "../../lib/index.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 interface Refund {
   readonly order: number;
   readonly amount: number;
 }
 
-function refundsOn({ locks }: ReturnType<typeof createRig>) {
+function refundsOn({ locks }: ReturnType<typeof createHarness>) {
   class Refunds {
     readonly locks = locks;
     readonly paid: (string | undefined)[] = [];
@@ -28,7 +28,7 @@ function refundsOn({ locks }: ReturnType<typeof createRig>) {
 
 describe("a method that runs once", () => {
   it("does its work at the first call, and every other returns what that did", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const refunds = refundsOn(harness);
     const together = Promise.all([1, 2, 3].map(() => refunds.pay({ order: 7, amount: 5 })));
     await harness.clock.advance(10_000);
@@ -40,13 +40,13 @@ describe("a method that runs once", () => {
   });
 
   it("has its run, with the idempotency key to pass on, and none outside", async () => {
-    const refunds = refundsOn(createRig());
+    const refunds = refundsOn(createHarness());
     await refunds.pay({ order: 7, amount: 5 });
     expect([refunds.paid.map((passed) => typeof passed), currentRun()]).toEqual([["string"], undefined]);
   });
 
   it("refuses the same key with another payload", async () => {
-    const refunds = refundsOn(createRig());
+    const refunds = refundsOn(createHarness());
     await refunds.pay({ order: 7, amount: 5 });
     const refused = await refunds.pay({ order: 7, amount: 6 }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LockError);
@@ -54,7 +54,7 @@ describe("a method that runs once", () => {
   });
 
   it("starts again after an error, with the same idempotency key, and not after a final one", async () => {
-    const refunds = refundsOn(createRig());
+    const refunds = refundsOn(createHarness());
     refunds.fails = new Error("the bank is closed");
     await expect(refunds.pay({ order: 7, amount: 5 })).rejects.toThrow("the bank is closed");
     refunds.fails = new FinalError("no such order");
@@ -69,7 +69,7 @@ describe("a method that runs once", () => {
     [() => ["a", "b"], "its key is a list; it must be text"],
     [() => "", "its key is empty text; it must be text"],
   ])("does not run without a key", async (make, message) => {
-    const harness = createRig();
+    const harness = createHarness();
     let ran = 0;
     const pay = runOnce({ locks: harness.locks, key: make as () => string }, async function settle() {
       ran++;
@@ -81,7 +81,7 @@ describe("a method that runs once", () => {
   });
 
   it("keeps its type as a wrapper", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const pay: (refund: Refund, note: string) => Promise<number> = runOnce(
       { locks, key: (refund: Refund) => key("REFUND", refund.order) },
       async (refund: Refund, note: string) => refund.amount + note.length,

@@ -7,7 +7,7 @@ import { createLockClient, InvalidRequestError } from "../../lib/testing.js";
 import type { Schema } from "../../lib/wire/decode.js";
 import { decode } from "../../lib/wire/decode.js";
 import { AcquireBody, AcquireSetBody, BreakBody, ListQuery, ResetBody, RunListQuery } from "../../lib/wire/messages.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 /** Options from a program without types. */
@@ -58,7 +58,7 @@ const BAD_LEASES: readonly (readonly [option: string, value: unknown])[] = [
 
 describe("an acquire", () => {
   it.each(BAD_LEASES)("refuses %s: %o", async (option, value) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     for (const asking of [loosely(locks).acquire(KEY, { [option]: value }), loosely(locks).tryAcquire(KEY, { [option]: value })]) {
       const error: unknown = await asking.catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(InvalidRequestError);
@@ -82,7 +82,7 @@ describe("an acquire", () => {
     [{ signal: () => 1 }, "signal: a function given; it must be an AbortSignal"],
     [{ meta: { amount: 1n } }, "meta: must be an object of at most 1024 bytes as JSON: Do not know how to serialize a BigInt"],
   ])("repeats what was given, and says the rule: %o", async (options, message) => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const error = (await loosely(locks)
       .acquire(KEY, options)
       .catch((reason: unknown) => reason)) as Error;
@@ -97,7 +97,7 @@ describe("an acquire", () => {
     ["", '"" given; a key is 1 to 200'],
     [undefined, "undefined given; a key is 1 to 200"],
   ])("of what is no key repeats it, and shows the call that makes one: %j", async (given, says) => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const error = (await loosely(locks)
       .acquire(given)
       .catch((reason: unknown) => reason)) as Error;
@@ -106,19 +106,19 @@ describe("an acquire", () => {
   });
 
   it.each([-1, 0.5, "1s", Number.NaN])("refuses waitMs: %j", async (waitMs) => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     await expect(loosely(locks).acquire(KEY, { waitMs })).rejects.toMatchObject({ field: "waitMs" });
   });
 
   it("that asks once doesn't take waitMs: it would be ignored", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     await expect(loosely(locks).tryAcquire(KEY, { waitMs: 1000 })).rejects.toThrow(
       "waitMs: is not an option of tryAcquire; these are: leaseMs, owner",
     );
   });
 
   it.each(["", ".", "..", "a b", "a/b", "ä", "x".repeat(201), undefined, null, 7, {}])("refuses the key %j", async (key) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     for (const asking of [loosely(locks).acquire(key), loosely(locks).tryAcquire(key), loosely(locks).inspect(key)]) {
       await expect(asking).rejects.toMatchObject({ name: "InvalidRequestError", field: "key" });
     }
@@ -126,7 +126,7 @@ describe("an acquire", () => {
   });
 
   it("refuses a key that its client's prefix makes too long", async () => {
-    const { locks } = createRig({ prefix: "billing:" });
+    const { locks } = createHarness({ prefix: "billing:" });
     await expect(locks.acquire("x".repeat(195))).rejects.toMatchObject({ field: "key" });
   });
 
@@ -140,7 +140,7 @@ describe("an acquire", () => {
     { heartbeat: false },
     { leaseMs: undefined },
   ])("takes %j", async (options) => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     expect(await loosely(locks).tryAcquire(KEY, options)).not.toBeNull();
   });
 });
@@ -151,7 +151,7 @@ describe("other operations", () => {
     ["leaseMs", 1.5],
     ["ttl", 5000],
   ])("renew and detach refuse %s: %j, and the lease is none the worse", async (option, value) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const lease = await locks.acquire(KEY);
     const loose = lease as unknown as { renew(options: Loose): Promise<void>; detach(options: Loose): Promise<string> };
     await expect(loose.renew({ [option]: value })).rejects.toMatchObject({ field: option });
@@ -168,7 +168,7 @@ describe("other operations", () => {
     ["owner", 7],
     ["leaseMs", 1],
   ])("attach refuses %s: %j", async (option, value) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const handle = await (await locks.acquire(KEY)).detach();
     const requests = wire.sent.length;
     await expect(loosely(locks).attach(handle, { [option]: value })).rejects.toMatchObject({ name: "InvalidRequestError", field: option });
@@ -187,7 +187,7 @@ describe("other operations", () => {
     undefined,
     7,
   ])("attach refuses the handle %j", async (handle) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     await expect(loosely(locks).attach(handle)).rejects.toMatchObject({ name: "InvalidRequestError", field: "handle" });
     expect(wire.sent).toEqual([]);
   });
@@ -203,7 +203,7 @@ describe("other operations", () => {
     ["drainMs", { reason: "stuck", fencingToken: 1, drainMs: -1 }],
     ["force", { reason: "stuck", fencingToken: 1, force: true }],
   ])("forceRelease refuses a wrong %s: %j", async (option, options) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     await expect(loosely(locks).forceRelease(KEY, options)).rejects.toMatchObject({ name: "InvalidRequestError", field: option });
     expect(wire.sent).toEqual([]);
   });
@@ -219,7 +219,7 @@ describe("other operations", () => {
     ["owner", 7],
     ["owner", "x".repeat(257)],
   ])("list refuses %s: %j", async (option, value) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     await expect(loosely(locks).list({ [option]: value })).rejects.toMatchObject({ name: "InvalidRequestError", field: option });
     expect(wire.sent).toEqual([]);
   });

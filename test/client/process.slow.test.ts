@@ -13,7 +13,7 @@ import { freshTable } from "../support/engine.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { ProgramOrder } from "./program.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const REACHES = ["service", "table"] as const;
 
@@ -122,7 +122,7 @@ describe("timers", () => {
         return clock.after(delayMs, task);
       },
     });
-    const { clock, locks: counting, wire } = createRig({ clientClock: counted });
+    const { clock, locks: counting, wire } = createHarness({ clientClock: counted });
     const lease = await counting.acquire("k", { leaseMs: 9000 });
     const before = keeping;
     await clock.advance(30_000);

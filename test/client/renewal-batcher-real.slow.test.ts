@@ -21,7 +21,7 @@ import { freshTable } from "../support/engine.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import { serve } from "../support/http-service.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 import type { TogetherOrder } from "./together-program.js";
 import { createWire } from "./wire.js";
 
@@ -157,7 +157,7 @@ describe("timers", () => {
         return clock.after(delayMs, task);
       },
     });
-    const { clock, locks, wire } = createRig({ clientClock: counted });
+    const { clock, locks, wire } = createHarness({ clientClock: counted });
     const leases = await hold(locks, 5);
     const before = keeping;
     await clock.advance(30_000);

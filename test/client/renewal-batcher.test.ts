@@ -7,7 +7,7 @@ import type { Harness } from "./harness.js";
 import { RenewalBatcher } from "../../lib/client/lease/renewal-batcher.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { VirtualClock } from "../../lib/testing.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 import type { Sent } from "./wire.js";
 
 const LEASE_MS = 9000;
@@ -45,7 +45,7 @@ describe("a request for several heartbeats", () => {
 
 describe("many leases of one client", () => {
   it.each([2, 10, 25])("%d that are due in the same window go in exactly one request, and none by itself", async (count) => {
-    const harness = createRig();
+    const harness = createHarness();
     const leases = await hold(harness.locks, count);
     await harness.clock.advance(EVERY_MS);
     expect(sizes(harness)).toEqual([count]);
@@ -63,7 +63,7 @@ describe("many leases of one client", () => {
     [27, [25, 2], 0],
     [60, [25, 25, 10], 0],
   ])("%d go in as few requests as hold them", async (count, groups, alone) => {
-    const harness = createRig();
+    const harness = createHarness();
     const leases = await hold(harness.locks, count);
     await harness.clock.advance(EVERY_MS);
     expect([sizes(harness), harness.wire.of("renew").length]).toEqual([groups, alone]);
@@ -74,7 +74,7 @@ describe("many leases of one client", () => {
   it("that begin at other times and have jitter still go in far fewer requests than leases, and none too late", async () => {
     let seed = 7;
     const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
-    const harness = createRig({ random });
+    const harness = createHarness({ random });
     const leases: Lease[] = [];
     for (let index = 0; index < 20; index++) {
       leases.push(await harness.locks.acquire(`k${index}`, OPTIONS));
@@ -95,7 +95,7 @@ describe("many leases of one client", () => {
   });
 
   it("of other lengths go together where their windows meet, and by their own times elsewhere", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     await harness.locks.acquire("short", OPTIONS);
     await harness.locks.acquire("long", { leaseMs: 30_000 });
     await harness.clock.advance(9000);
@@ -105,7 +105,7 @@ describe("many leases of one client", () => {
   });
 
   it("of its views are its own: of a scope and of an invocation; those of another client are not", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     await harness.locks.acquire("plain", OPTIONS);
     await harness.locks.scope("request-0123456789").acquire("scoped", OPTIONS);
     await harness.locks.forInvocation({ getRemainingTimeInMillis: () => 600_000 }).acquire("invoked", OPTIONS);
@@ -115,7 +115,7 @@ describe("many leases of one client", () => {
   });
 
   it("of every kind go together: readers, permits and levels of a scope, of one key too", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const scoped = harness.locks.scope("request-0123456789");
     const leases = [
       await harness.locks.acquire("shelf", { ...OPTIONS, mode: "shared" }),
@@ -133,7 +133,7 @@ describe("many leases of one client", () => {
 
 describe("a lease beats alone, and on its own time", () => {
   it("when it is the only one", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const grantedAtMs = harness.clock.monotonicMs();
     await hold(harness.locks, 1);
     await harness.clock.advance(LEASE_MS);
@@ -142,14 +142,14 @@ describe("a lease beats alone, and on its own time", () => {
   });
 
   it("when the others are not due by a tenth of their interval", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     await harness.locks.acquire("first", OPTIONS);
     await harness.clock.advance(EVERY_MS / 10 + 1);
     await harness.locks.acquire("second", OPTIONS);
     await harness.clock.advance(LEASE_MS);
     expect(harness.wire.of("renewMany")).toEqual([]);
     // Control: a lease within the tenth goes with the first.
-    const other = createRig();
+    const other = createHarness();
     await other.locks.acquire("first", OPTIONS);
     await other.clock.advance(EVERY_MS / 10);
     await other.locks.acquire("second", OPTIONS);
@@ -158,7 +158,7 @@ describe("a lease beats alone, and on its own time", () => {
   });
 
   it("when the others were released, handed over, or never beat", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const [stays, released, handed] = [...(await hold(harness.locks, 3))];
     await harness.locks.acquire("fixed", { ...OPTIONS, heartbeat: false });
     await released!.release();
@@ -169,7 +169,7 @@ describe("a lease beats alone, and on its own time", () => {
   });
 
   it("those that were released take no place in the group of those that stay", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const leases = await hold(harness.locks, 30);
     for (const lease of leases.slice(0, 25)) await lease.release();
     await harness.clock.advance(EVERY_MS);
@@ -177,7 +177,7 @@ describe("a lease beats alone, and on its own time", () => {
   });
 
   it("when it is a set or a run", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const sets = [await harness.locks.acquireAll(["a", "b"], OPTIONS), await harness.locks.acquireAll(["c", "d"], OPTIONS)];
     const run = harness.locks.runOnce(
       "job",
@@ -201,7 +201,7 @@ describe("what a group is told", () => {
   it("is believed from its send, not from its receipt; the same as for one alone", async () => {
     const remaining: number[] = [];
     for (const count of [1, 3]) {
-      const { clock, locks, wire } = createRig();
+      const { clock, locks, wire } = createHarness();
       const leases = await hold(locks, count);
       wire.next(count === 1 ? "renew" : "renewMany", { requestMs: 400, replyMs: 500 });
       await clock.advance(EVERY_MS + 900);
@@ -213,7 +213,7 @@ describe("what a group is told", () => {
   });
 
   it("is each one's own: one that was broken loses only itself, and isn't asked for again", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const leases = await hold(harness.locks, 4);
     const [first, broken, ...rest] = leases;
     await harness.rival.forceRelease(broken!.key, { reason: "test", fencingToken: broken!.fencingToken });
@@ -227,7 +227,7 @@ describe("what a group is told", () => {
 
   it("nobody answered: it costs each lease one attempt, and each asks again by itself", async () => {
     for (const fate of [{ lost: "request" }, { lost: "reply" }, { lost: "request", silently: true }] as const) {
-      const harness = createRig();
+      const harness = createHarness();
       const leases = await hold(harness.locks, 3);
       harness.wire.next("renewMany", fate);
       await harness.clock.advance(EVERY_MS + 1);
@@ -241,7 +241,7 @@ describe("what a group is told", () => {
   });
 
   it("is refused as a whole: each asks again, and none is lost for it", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const leases = await hold(harness.locks, 3);
     harness.wire.next("renewMany", { instead: refuse("unavailable") }, { instead: refuse("forbidden") });
     await harness.clock.advance(3 * LEASE_MS);
@@ -249,7 +249,7 @@ describe("what a group is told", () => {
   });
 
   it("nobody answers any more: each is lost at its own deadline and not before", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const [early, late] = [await harness.locks.acquire("early", OPTIONS), await harness.locks.acquire("late", { leaseMs: 18_000 })];
     harness.wire.always("renewMany", { lost: "request", silently: true });
     harness.wire.always("renew", { lost: "request", silently: true });
@@ -264,7 +264,7 @@ describe("what a group is told", () => {
   });
 
   it("comes too late for a short lease: it has asked again by itself, and the long one waited", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const long = await harness.locks.acquire("long", { leaseMs: 30_000 });
     await harness.clock.advance(9700);
     const short = await harness.locks.acquire("short", { leaseMs: 1000 });
@@ -281,7 +281,7 @@ describe("a caller that may not send keys in a body", () => {
   it.each<[count: number]>([[2], [30]])(
     "learns it once of %d leases, sends each heartbeat by itself from then on, and loses none",
     async (count) => {
-      const harness = createRig();
+      const harness = createHarness();
       const leases = await hold(harness.locks, count);
       harness.wire.always("renewMany", { instead: refuse("forbidden") });
       await harness.clock.advance(EVERY_MS);
@@ -294,7 +294,7 @@ describe("a caller that may not send keys in a body", () => {
   );
 
   it("control: where not even one may be renewed, each is lost at its deadline", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const leases = await hold(harness.locks, 2);
     harness.wire.always("renewMany", { instead: refuse("forbidden") });
     harness.wire.always("renew", { instead: refuse("forbidden") });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError } from "../../lib/testing.js";
 import { thrownBy } from "../support/run-gate.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "refund:42";
 /** A client from a program without types. */
@@ -18,7 +18,7 @@ const loosely = (locks: unknown): LooseClient => locks as LooseClient;
 const never = (): never => expect.unreachable("nothing runs that was asked wrongly");
 
 async function expectRefusal(ask: (locks: LooseClient) => Promise<unknown>, field: string): Promise<string> {
-  const { locks, wire } = createRig();
+  const { locks, wire } = createHarness();
   const error = await thrownBy((async () => ask(loosely(locks)))());
   expect(error).toBeInstanceOf(InvalidRequestError);
   expect(error).toMatchObject({ field, code: "invalid-request", definite: true, retry: "never" });
@@ -96,7 +96,7 @@ describe("runOnce", () => {
   });
 
   it.each([[[{}]], [[{}, undefined]], [[undefined]], [[{}, "work"]]])("refuses %j for its function", async (rest) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const error = await thrownBy(loosely(locks).runOnce(KEY, ...rest));
     expect(error).toMatchObject({ name: "InvalidRequestError", field: "work" });
     expect((error as Error).message).toBe("runOnce: the last argument is the function to run");
@@ -117,7 +117,7 @@ describe("runOnce", () => {
     ["owner", ""],
     ["heartbeat", false],
   ])("takes %s: %j", async (option, value) => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     expect(await clock.settle(loosely(locks).runOnce(KEY, { [option]: value }, () => "done"))).toMatchObject({ value: "done" });
   });
 });

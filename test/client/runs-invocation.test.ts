@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { BatchRecord, VirtualClock } from "../../lib/testing.js";
 import { LockTimeoutError, runBatch } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "refund:42";
 
@@ -26,14 +26,14 @@ describe("a run in an invocation", () => {
     [10_000, 3_600_000, 12_000],
     [900.7, undefined, 2900],
   ])("with %d ms left and leaseMs %s has a lease of %d ms", async (leftMs, leaseMs, expectedMs) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const view = locks.forInvocation(invocation(clock, leftMs));
     await view.runOnce(KEY, leaseMs === undefined ? {} : { leaseMs }, () => "done");
     expect(wire.of("start")[0]?.request.leaseMs).toBe(expectedMs);
   });
 
   it.each([0, 400, -5000])("with %d ms left is not begun, and nobody else is kept from it", async (leftMs) => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const view = locks.forInvocation(invocation(clock, leftMs));
     const error = await clock.settle(thrownBy(view.runOnce(KEY, () => expect.unreachable("the invocation ends"))));
     expect(error).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
@@ -50,7 +50,7 @@ describe("a run in an invocation", () => {
     [800, 5000, 0],
     [0, undefined, 0],
   ])("with %d ms left and waitMs %s waits for another's result for %d ms", async (leftMs, waitMs, expectedMs) => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     void rival.runOnce(KEY, () => new Promise(() => undefined));
     await clock.advance(0);
     const began = clock.monotonicMs();
@@ -61,7 +61,7 @@ describe("a run in an invocation", () => {
   });
 
   it("is told half a second before the invocation ends; the outcome that it still gets out is recorded", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const began = clock.monotonicMs();
     let toldAtMs = 0;
     const view = locks.forInvocation(invocation(clock, 20_000));
@@ -76,7 +76,7 @@ describe("a run in an invocation", () => {
   });
 
   it("that is cut off is taken over soon, however long a lease it asked for", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const view = locks.forInvocation(invocation(clock, 10_000));
     void thrownBy(view.runOnce(KEY, { leaseMs: 3_600_000 }, () => new Promise(() => undefined)));
     await clock.advance(10_000);
@@ -88,7 +88,7 @@ describe("a run in an invocation", () => {
   });
 
   it("control: outside of one, the same lease keeps everybody waiting for an hour", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     void thrownBy(locks.runOnce(KEY, { leaseMs: 3_600_000, heartbeat: false }, () => new Promise(() => undefined)));
     await clock.advance(10_000);
     const next = thrownBy(rival.runOnce(KEY, { waitMs: 60_000 }, () => "again"));
@@ -96,7 +96,7 @@ describe("a run in an invocation", () => {
   });
 
   it("sends nothing after the invocation but what its work still says", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const gate = createGate();
     const working = locks.forInvocation(invocation(clock, 10_000)).runOnce(KEY, () => gate.pass().then(() => "done"));
     await clock.advance(9500);
@@ -113,7 +113,7 @@ describe("a batch in an invocation", () => {
   const RECORDS: readonly BatchRecord[] = ["a", "b", "c"].map((body) => ({ messageId: body, body }));
 
   it("begins nothing that could not end, and reports it", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const reasons: unknown[] = [];
     const onFailure = (_record: BatchRecord, error: unknown): void => void reasons.push((error as Error).message);
     const answer = await runBatch(locks, { Records: RECORDS }, invocation(clock, 999), { onFailure }, () => expect.unreachable("too late"));
@@ -123,7 +123,7 @@ describe("a batch in an invocation", () => {
   });
 
   it("in order ends in the midst when its time does", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const seen: string[] = [];
     const work = async ({ body }: BatchRecord): Promise<void> => {
       await passed(clock, 2000);
@@ -135,7 +135,7 @@ describe("a batch in an invocation", () => {
   });
 
   it("waits for nobody, unless it is told to", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const gate = createGate();
     const working = rival.runOnce("message_a", () => gate.pass().then(() => "theirs"));
     await gate.reached;
@@ -153,7 +153,7 @@ describe("a batch in an invocation", () => {
   });
 
   it("works on at most ten at once", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const records = Array.from({ length: 25 }, (_, index) => ({ messageId: `m${index}`, body: "" }));
     let [now, most] = [0, 0];
     const work = async (): Promise<void> => {

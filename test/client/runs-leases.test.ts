@@ -4,7 +4,7 @@ import { takeoverMarginMs } from "../../lib/core/limits.js";
 import type { LockClient, Run, RunOptions, VirtualClock } from "../../lib/testing.js";
 import { LockLostError } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "refund:42";
 const DAY_MS = 86_400_000;
@@ -16,7 +16,7 @@ describe("a crashed runner's key", () => {
   it.each([1000, 3000, 30_000])(
     "is free after its lease of %d ms and the margin, though its result is to be kept for a day",
     async (leaseMs) => {
-      const { clock, locks, rival } = createRig();
+      const { clock, locks, rival } = createHarness();
       await crash(locks, { leaseMs, keepResultMs: DAY_MS });
       await clock.advance(leaseMs + takeoverMarginMs(leaseMs) - 1);
       await expect(ask(rival)).rejects.toMatchObject({ code: "wait-timeout" });
@@ -28,7 +28,7 @@ describe("a crashed runner's key", () => {
   );
 
   it("is free that long after the last heartbeat that arrived", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const leaseMs = 3000;
     void thrownBy(locks.runOnce(KEY, { leaseMs }, () => new Promise(() => undefined)));
     await clock.advance(60_000);
@@ -41,7 +41,7 @@ describe("a crashed runner's key", () => {
   });
 
   it("is taken over by one who waits, as soon as it is free", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await crash(locks, { leaseMs: 3000 });
     const began = clock.monotonicMs();
     expect(await clock.settle(rival.runOnce(KEY, { waitMs: 60_000 }, told))).toMatchObject({ value: { takeover: true } });
@@ -54,7 +54,7 @@ describe("a crashed runner's key", () => {
 describe("a job longer than its lease", () => {
   /** A minute of work under a lease of three seconds, and a rival that calls repeatedly. */
   async function longJob(options: RunOptions) {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     let calls = 0;
     const work = async (run: Run): Promise<string> => {
       calls++;
@@ -86,7 +86,7 @@ describe("a job longer than its lease", () => {
   });
 
   it("that is stopped past its lease holds nothing when it wakes, and its outcome counts only if nobody took over", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const gate = createGate();
     let run: Run | undefined;
     const working = locks.runOnce(KEY, { leaseMs: 3000 }, async (given) => {
@@ -106,7 +106,7 @@ describe("a job longer than its lease", () => {
 
 describe("attempts that all crash", () => {
   it("are counted, and end the run after maxAttempts; each is given the last checkpoint, the same key and a larger token", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const runs: (Run & { readonly given: unknown })[] = [];
     for (let attempt = 1; attempt <= 5; attempt++) {
       const run = await crash(locks, { leaseMs: 1000 }, `saved by ${attempt}`);
@@ -126,7 +126,7 @@ describe("attempts that all crash", () => {
   });
 
   it("are seen by an operator as interrupted, and a reset begins anew; the crashed one's outcome is not recorded then", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const gate = createGate();
     const working = thrownBy(locks.runOnce(KEY, { leaseMs: 1000, heartbeat: false }, () => gate.pass().then(() => "late")));
     await gate.reached;
@@ -145,7 +145,7 @@ describe("a result", () => {
   it.each([60_000, DAY_MS])(
     "is replayed for as long as it is kept, %d ms from the end of the work, and then forgotten",
     async (keepResultMs) => {
-      const { clock, locks, rival } = createRig();
+      const { clock, locks, rival } = createHarness();
       await clock.settle(locks.runOnce(KEY, { keepResultMs }, () => passed(clock, 90_000).then(() => "done")));
       await clock.advance(keepResultMs - 1);
       expect(await ask(rival)).toEqual({ value: "done", replayed: true, attempt: 1 });
@@ -156,7 +156,7 @@ describe("a result", () => {
   );
 
   it("of a day is forgotten after a day where nobody says otherwise", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await locks.runOnce(KEY, () => "done");
     await clock.advance(DAY_MS - 1);
     expect(await ask(rival)).toMatchObject({ replayed: true });
@@ -165,7 +165,7 @@ describe("a result", () => {
   });
 
   it('kept "forever" is replayed after a thousand years', async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await locks.runOnce(KEY, { keepResultMs: "forever" }, () => "done");
     await clock.advance(1000 * 365 * DAY_MS);
     expect(await rival.runs.get(KEY)).toMatchObject({ state: "succeeded", keptForMs: "forever" });
@@ -173,7 +173,7 @@ describe("a result", () => {
   });
 
   it("kept for a year is kept no longer, and so is a failure that was final", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const keepResultMs = 365 * DAY_MS;
     await thrownBy(locks.runOnce(KEY, { keepResultMs, isFinal: () => true }, () => Promise.reject(new Error("no stock"))));
     await clock.advance(keepResultMs - 1);
@@ -183,7 +183,7 @@ describe("a result", () => {
   });
 
   it("of another payload is not in the way once it is forgotten", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await locks.runOnce(KEY, { payload: "one", keepResultMs: 60_000 }, () => "done");
     await expect(ask(rival, { payload: "another" })).rejects.toMatchObject({ code: "fingerprint-mismatch" });
     await clock.advance(60_000);

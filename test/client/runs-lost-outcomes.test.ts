@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { refuse } from "../../lib/core/errors.js";
 import { FinalError, LockUnavailableError } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "refund:42";
 const LEASE_MS = 3000;
@@ -15,7 +15,7 @@ describe("an answer that was lost to an outcome", () => {
     ["request", "large", "x".repeat(5000)],
     ["reply", "large", "x".repeat(5000)],
   ] as const)("(%s, %s): recorded once, and replayed as it is", async (lost, _size, result) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.next("complete", { lost }, { lost, silently: true });
     const versionNow = async () => (await rival.runs.get(KEY))!.version;
     let before = 0;
@@ -30,7 +30,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it.each(["request", "reply"] as const)("that was a failure (%s): its own error, and the next may start", async (lost) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.next("complete", { lost }, { lost, silently: true });
     const error = new Error("no stock");
     const running = locks.runOnce(KEY, () => Promise.reject(error));
@@ -39,7 +39,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it("that was a failure, and another attempt began meanwhile: its own error, for that is what was recorded", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.next("complete", { lost: "reply", silently: true });
     const error = new Error("no stock");
     const running = thrownBy(locks.runOnce(KEY, () => Promise.reject(error)));
@@ -53,7 +53,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it("that was final (reply): recorded once, and replayed", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.next("complete", { lost: "reply" });
     const error = new FinalError("card refused");
     await expect(clock.settle(locks.runOnce(KEY, () => Promise.reject(error)))).rejects.toBe(error);
@@ -62,7 +62,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it("that nobody ever answers: LockUnavailableError, which says that the work is done and perhaps not recorded", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.always("complete", { lost: "reply" });
     const error = await clock.settle(thrownBy(locks.runOnce(KEY, () => "done")));
     expect(error).toBeInstanceOf(LockUnavailableError);
@@ -72,7 +72,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it("that nobody ever got: the same error, and the next caller takes over after the lease", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.always("complete", { lost: "request" });
     const running = thrownBy(locks.runOnce(KEY, { leaseMs: LEASE_MS }, () => "done"));
     expect(await clock.settle(running)).toMatchObject({ name: "LockUnavailableError", definite: false });
@@ -81,7 +81,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it("that was refused for good each time: the same error, which says that it is certainly not recorded", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.always("complete", { instead: refuse("throttled", { retryAfterMs: 400 }) });
     const error = await clock.settle(thrownBy(locks.runOnce(KEY, () => "done")));
     expect(error).toMatchObject({ name: "LockUnavailableError", code: "throttled", definite: true });
@@ -89,7 +89,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it("that was a failure and nobody ever answers: its own error, and the listener is told", async () => {
-    const { clock, locks, events, wire } = createRig();
+    const { clock, locks, events, wire } = createHarness();
     wire.always("complete", { lost: "reply" });
     const error = new Error("no stock");
     await expect(clock.settle(locks.runOnce(KEY, () => Promise.reject(error)))).rejects.toBe(error);
@@ -98,7 +98,7 @@ describe("an answer that was lost to an outcome", () => {
   });
 
   it("sends no heartbeat after the work is done, whatever becomes of its outcome", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.always("complete", { lost: "request" });
     await clock.settle(thrownBy(locks.runOnce(KEY, { leaseMs: LEASE_MS }, () => "done")));
     await clock.advance(60_000);
@@ -108,7 +108,7 @@ describe("an answer that was lost to an outcome", () => {
 
 describe("an answer that was lost to a checkpoint", () => {
   it.each(["request", "reply"] as const)("(%s): saved, and the run still held", async (lost) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.next("renew", { lost }, { lost });
     const running = locks.runOnce(KEY, async (run) => {
       await run.saveCheckpoint({ text: "x".repeat(3000) });
@@ -120,7 +120,7 @@ describe("an answer that was lost to a checkpoint", () => {
   });
 
   it("that nobody ever answers: the run is lost at its deadline, and not before", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.always("renew", { lost: "request" });
     const began = clock.monotonicMs();
     const running = thrownBy(locks.runOnce(KEY, { leaseMs: LEASE_MS }, (run) => run.saveCheckpoint("far")));

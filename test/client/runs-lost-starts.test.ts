@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { LockUnavailableError } from "../../lib/testing.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "refund:42";
 const LEASE_MS = 3000;
 
 describe("an answer that was lost to a start", () => {
   it.each(["request", "reply"] as const)("(%s): the same attempt, under the same id, and one call of the function", async (lost) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("start", { lost }, { lost, silently: true });
     let calls = 0;
     const running = locks.runOnce(KEY, ({ attempt, takeover }) => ({ calls: ++calls, attempt, takeover }));
@@ -21,7 +21,7 @@ describe("an answer that was lost to a start", () => {
   });
 
   it("control: under another id it is another's, and refused", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.next("start", { lost: "reply", silently: true });
     const running = locks.runOnce(KEY, () => "done");
     await clock.advance(10);
@@ -30,7 +30,7 @@ describe("an answer that was lost to a start", () => {
   });
 
   it("that nobody ever answers: LockUnavailableError, no call of the function, and nothing started", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.always("start", { lost: "reply" });
     const running = thrownBy(locks.runOnce(KEY, { waitMs: 2000 }, () => expect.unreachable("nobody answered")));
     const error = await clock.settle(running);
@@ -42,7 +42,7 @@ describe("an answer that was lost to a start", () => {
   });
 
   it("that came so late that the lease was nearly over: renewed before the work begins", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.always("start", { lost: "reply" });
     const running = locks.runOnce(KEY, { leaseMs: LEASE_MS }, (run) => run.isHeld());
     await clock.advance(2300);
@@ -52,7 +52,7 @@ describe("an answer that was lost to a start", () => {
   });
 
   it("that came so late that it could not be renewed: given up as if it had never started", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     wire.always("start", { lost: "reply" });
     wire.always("renew", { lost: "request" });
     const options = { leaseMs: LEASE_MS, waitMs: 2500 };
@@ -68,7 +68,7 @@ describe("an answer that was lost to a start", () => {
 
 describe("a start whose signal aborts before it is answered", () => {
   it.each(["request", "reply"] as const)("leaves nothing started, not even by a late duplicate (%s lost)", async (lost) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const giveUp = new AbortController();
     wire.next("start", { lost, silently: true });
     const running = thrownBy(locks.runOnce(KEY, { signal: giveUp.signal }, () => expect.unreachable("it was given up")));
@@ -85,7 +85,7 @@ describe("a start whose signal aborts before it is answered", () => {
   });
 
   it("control: without the cancel, the late duplicate starts it with nobody there", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const giveUp = new AbortController();
     wire.next("start", { lost: "request", silently: true });
     wire.always("release", { lost: "request" });
@@ -97,7 +97,7 @@ describe("a start whose signal aborts before it is answered", () => {
   });
 
   it("of a takeover leaves it the takeover that it is", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const dead = rival.runOnce(KEY, { leaseMs: 1000, heartbeat: false }, async (run) => {
       await run.saveCheckpoint("far");
       return new Promise(() => undefined);
@@ -117,7 +117,7 @@ describe("a start whose signal aborts before it is answered", () => {
   });
 
   it("does nothing to work that has begun", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const giveUp = new AbortController();
     const gate = createGate();
     const running = locks.runOnce(KEY, { signal: giveUp.signal }, async (run) => {

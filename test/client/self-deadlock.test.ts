@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../lib/index.js";
 import type { LockClient } from "../../lib/index.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1";
 const REFUSED = { name: "LockError", code: "self-deadlock", definite: true, retry: "never" };
@@ -22,7 +22,7 @@ const WAYS: readonly (readonly [how: string, ask: (locks: LockClient) => Promise
 
 describe("inside of a withLock", () => {
   it.each(WAYS)("%s of the same key fails at once, and nothing is sent", async (_how, ask) => {
-    const { locks, rival, wire } = createRig();
+    const { locks, rival, wire } = createHarness();
     const result = await locks.withLock(KEY, async (lease) => {
       const sent = wire.sent.length;
       await expect(ask(locks)).rejects.toMatchObject(REFUSED);
@@ -34,12 +34,12 @@ describe("inside of a withLock", () => {
   });
 
   it.each(WAYS)("control: %s of it by itself is no deadlock", async (_how, ask) => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     await ask(locks);
   });
 
   it("however deep the call, and after however many awaits", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const deep = async (levels: number): Promise<void> => {
       await Promise.resolve();
       if (levels > 0) return deep(levels - 1);
@@ -50,15 +50,15 @@ describe("inside of a withLock", () => {
   });
 
   it("another key, and the same name in another prefix, are other keys", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const nested = await locks.withLock(KEY, () => locks.withLock("ORDER_2", ({ key }) => key));
     expect(nested).toBe("ORDER_2");
-    const { locks: billing } = createRig({ prefix: "billing:" });
+    const { locks: billing } = createHarness({ prefix: "billing:" });
     expect(await billing.withLock(KEY, () => billing.withLock(`billing:${KEY}`, ({ key }) => key))).toBe(`billing:billing:${KEY}`);
   });
 
   it("what comes after the refusal goes on as if it had not been asked", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     await locks.withLock(KEY, async () => {
       await expect(locks.acquire(KEY)).rejects.toMatchObject(REFUSED);
       await locks.withLock("OTHER", ({ fencingToken }) => expect(fencingToken).toBeGreaterThan(0));
@@ -69,7 +69,7 @@ describe("inside of a withLock", () => {
 
 describe("inside of a withLocks", () => {
   it("a set that overlaps, or one of its keys, fails at once; a set that doesn't is granted", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     await locks.withLocks(["a", "b", "c"], async (set) => {
       await expect(locks.withLocks(["d", "b"], () => undefined)).rejects.toMatchObject(REFUSED);
       await expect(locks.tryAcquire("c")).rejects.toMatchObject(REFUSED);
@@ -81,7 +81,7 @@ describe("inside of a withLocks", () => {
 
 describe("inside of a run", () => {
   it("the same run fails at once, and nothing is sent; the outer goes on", async () => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const { value } = await locks.runOnce(KEY, async (run) => {
       const sent = wire.sent.length;
       await expect(locks.runOnce(KEY, () => "never")).rejects.toMatchObject(REFUSED);
@@ -93,7 +93,7 @@ describe("inside of a run", () => {
   });
 
   it("another run, and the same one after its end, are none", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     let left: Promise<unknown> | undefined;
     const { value } = await locks.runOnce(KEY, async () => {
       left = (async () => {
@@ -109,7 +109,7 @@ describe("inside of a run", () => {
 
 describe("of what may be held beside the outer", () => {
   it("a permit is granted as long as there is one, and refused when the outer has all that it would wait for", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const take = <T>(permits: number, work: () => Promise<T> | T): Promise<T> => locks.withLock(KEY, { limit: 3, permits }, work);
     const most = await take(1, () =>
       take(1, () =>
@@ -124,7 +124,7 @@ describe("of what may be held beside the outer", () => {
   });
 
   it("a permit that others have is waited for", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const theirs = await rival.acquire(KEY, { limit: 2 });
     const nested = locks.withLock(KEY, { limit: 2 }, () => locks.withLock(KEY, { limit: 2 }, () => "granted"));
     await clock.advance(1000);
@@ -133,7 +133,7 @@ describe("of what may be held beside the outer", () => {
   });
 
   it("a reader is granted beside a reader, also in a set and after a downgrade, and a writer refused", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const shared = { mode: "shared" } as const;
     await locks.withLock(KEY, shared, async () => {
       await locks.withLock(KEY, shared, () => "beside");
@@ -149,7 +149,7 @@ describe("of what may be held beside the outer", () => {
   });
 
   it("another limit is the service's to refuse: it waits for nobody", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     await locks.withLock(KEY, { limit: 2 }, () =>
       expect(locks.withLock(KEY, { limit: 3 }, () => "never")).rejects.toMatchObject({ code: "limit-mismatch" }),
     );
@@ -158,7 +158,7 @@ describe("of what may be held beside the outer", () => {
 
 describe("an acquire that waited in vain for a lease of its own client", () => {
   it("says so, also of a view's; one that waited for another's does not", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const lease = await locks.forInvocation({ getRemainingTimeInMillis: () => 60_000 }).acquire(KEY);
     const inVain = async (): Promise<string> => {
       const error = await clock.settle(locks.acquire(KEY, { waitMs: 500 }).catch((reason: unknown) => reason));
@@ -174,7 +174,7 @@ describe("an acquire that waited in vain for a lease of its own client", () => {
 
 describe("it is no deadlock", () => {
   it("with the scope that the outer has: that is reentrant", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const scoped = locks.scope(SCOPE);
     const levels = await scoped.withLock(KEY, () => scoped.withLock(KEY, ({ holdCount }) => holdCount));
     expect(levels).toBe(2);
@@ -185,7 +185,7 @@ describe("it is no deadlock", () => {
   });
 
   it("between two clients: the other may be another service, and waits its time", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const asked = locks.withLock(KEY, async () => {
       expect(await rival.tryAcquire(KEY)).toBeNull();
       await expect(rival.acquire(KEY, { waitMs: 200 })).rejects.toBeInstanceOf(LockTimeoutError);
@@ -194,7 +194,7 @@ describe("it is no deadlock", () => {
   });
 
   it("after the outer has ended, for work that it left running", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     let left: Promise<unknown> | undefined;
     await locks.withLock(KEY, () => {
       left = (async () => {
@@ -206,7 +206,7 @@ describe("it is no deadlock", () => {
   });
 
   it("after the outer released by itself, handed over, or was lost", async () => {
-    const { locks, rival } = createRig();
+    const { locks, rival } = createHarness();
     await locks.withLock(KEY, async (lease) => {
       await lease.release();
       await (await locks.acquire(KEY)).release();
@@ -224,7 +224,7 @@ describe("it is no deadlock", () => {
   });
 
   it("in branches beside each other: they take turns", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     let inside = 0;
     let most = 0;
     const branch = (): Promise<void> =>
@@ -238,7 +238,7 @@ describe("it is no deadlock", () => {
   });
 
   it("of a run and a lock of the same name", async () => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     const { value } = await locks.runOnce(KEY, () => locks.withLock(KEY, ({ key }) => key));
     expect(value).toBe(KEY);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { clientMarginMs } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
 import { locked, LockLostError, LockUnavailableError } from "../../lib/index.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEYS = ["A", "B", "C"];
 const LEASE_MS = 9000;
@@ -12,7 +12,7 @@ const OPTIONS = { leaseMs: LEASE_MS } as const;
 
 describe("a set whose renewals are answered by two servers", () => {
   it.each([-4000, 4000])("is held although the second one's clock is %d ms off", async (offMs) => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const api = { ...wire.api };
     let renewals = 0;
     const renewSet: typeof api.renewSet = async (request, options) => {
@@ -29,7 +29,7 @@ describe("a set whose renewals are answered by two servers", () => {
   });
 
   it("goes by the renewal that lasts longer, whichever is answered last", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const set = await locks.acquireAll(KEYS, { ...OPTIONS, heartbeat: false });
     wire.next("renewSet", { replyMs: 800 }, {});
     const slow = set.renew();
@@ -42,7 +42,7 @@ describe("a set whose renewals are answered by two servers", () => {
 
 describe("acquiring a set", () => {
   it("is one request, and so are each heartbeat and its release", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const set = await locks.acquireAll(KEYS, OPTIONS);
     await clock.advance(LEASE_MS);
     await set.release();
@@ -50,7 +50,7 @@ describe("acquiring a set", () => {
   });
 
   it("whose answer was lost is asked for again under the same leaseId: one set, the same tokens", async () => {
-    const { clock, locks, wire, rival } = createRig();
+    const { clock, locks, wire, rival } = createHarness();
     wire.next("acquireSet", { lost: "reply" }, { lost: "reply", silently: true });
     const set = await clock.settle(locks.acquireAll(KEYS, OPTIONS));
     const ids = wire.of("acquireSet").map(({ request }) => request.leaseId);
@@ -59,7 +59,7 @@ describe("acquiring a set", () => {
   });
 
   it("that nobody answers is cancelled, and reported as unavailable: no key stays held", async () => {
-    const { clock, locks, wire, rival } = createRig();
+    const { clock, locks, wire, rival } = createHarness();
     wire.always("acquireSet", { lost: "reply" });
     await expect(clock.settle(locks.tryAcquireAll(KEYS, OPTIONS))).rejects.toBeInstanceOf(LockUnavailableError);
     expect(wire.of("releaseSet").map(({ request }) => request.leaseId)).toEqual([wire.of("acquireSet")[0]!.request.leaseId]);
@@ -71,7 +71,7 @@ describe("acquiring a set", () => {
   });
 
   it("that is aborted while its answer is under way gives back what it was granted", async () => {
-    const { clock, locks, wire, rival } = createRig();
+    const { clock, locks, wire, rival } = createHarness();
     const giveUp = new AbortController();
     wire.next("acquireSet", { replyMs: 300 });
     const failed = expect(locks.acquireAll(KEYS, { ...OPTIONS, signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
@@ -82,14 +82,14 @@ describe("acquiring a set", () => {
   });
 
   it("is believed from the send of the request that was answered, for as long as the key that has least", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     wire.next("acquireSet", { requestMs: 300, replyMs: 400 });
     const set = await clock.settle(locks.acquireAll(KEYS, OPTIONS));
     expect(set.remainingMs()).toBe(LEASE_MS - 700 - clientMarginMs(LEASE_MS));
   });
 
   it("waits by looking at what was in its way, and asks for all of it only when that is free", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const theirs = await rival.acquire("B");
     const waiting = locks.acquireAll(KEYS);
     await clock.advance(10_000);
@@ -103,7 +103,7 @@ describe("acquiring a set", () => {
   });
 
   it("says what else than held it was refused for", async () => {
-    const { locks, rival } = createRig();
+    const { locks, rival } = createHarness();
     await rival.acquire("B", { limit: 2 });
     await expect(locks.tryAcquireAll(KEYS)).rejects.toMatchObject({ name: "LockError", code: "limit-mismatch" });
     await expect(locks.acquireAll(KEYS)).rejects.toMatchObject({ code: "limit-mismatch" });
@@ -114,7 +114,7 @@ describe("acquiring a set", () => {
 
 describe("a set that is held", () => {
   it("is kept alive whole, whatever its length", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const set = await locks.acquireAll(KEYS, { leaseMs: 1000 });
     await clock.advance(60_000);
     expect(set.state).toBe("held");
@@ -122,7 +122,7 @@ describe("a set that is held", () => {
   });
 
   it("is unknown while its renewals are not answered, and lost at its deadline, not before", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const set = await locks.acquireAll(KEYS, OPTIONS);
     wire.always("renewSet", { lost: "request" });
     await clock.advance(EVERY_MS + 1);
@@ -135,7 +135,7 @@ describe("a set that is held", () => {
   });
 
   it("is lost at the next heartbeat after one key was broken", async () => {
-    const { clock, locks, rival, events } = createRig();
+    const { clock, locks, rival, events } = createHarness();
     const set = await locks.acquireAll(KEYS, OPTIONS);
     await rival.forceRelease("B", { reason: "test", fencingToken: set.fencingTokens["B"]! });
     await clock.advance(EVERY_MS - 1);
@@ -147,7 +147,7 @@ describe("a set that is held", () => {
   });
 
   it("ends work that goes on without one of its keys: withLocks never says that it succeeded", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const working = locks.withLocks(KEYS, OPTIONS, async (set) => {
       await rival.forceRelease("C", { reason: "test", fencingToken: set.fencingTokens["C"]!, drainMs: 0 });
       await new Promise<void>((resolve) => set.signal.addEventListener("abort", () => resolve(), { once: true }));
@@ -160,7 +160,7 @@ describe("a set that is held", () => {
   });
 
   it("asks whether it is still held before it claims anything after a thaw", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const set = await locks.acquireAll(KEYS, { leaseMs: 60_000 });
     await set.renew({ leaseMs: 600_000 });
     wire.next("renewSet", { instead: refuse("lease-lost", { lost: ["A"] }) });
@@ -170,7 +170,7 @@ describe("a set that is held", () => {
   });
 
   it("is given back, every key of it, when its maxHoldMs is over", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const set = await locks.acquireAll(KEYS, { ...OPTIONS, maxHoldMs: 20_000 });
     await clock.advance(20_000);
     expect(set.signal.reason).toMatchObject({ reason: "max-hold" });
@@ -179,7 +179,7 @@ describe("a set that is held", () => {
   });
 
   it("does not beat when it was told not to", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const set = await locks.acquireAll(KEYS, { ...OPTIONS, heartbeat: false });
     await clock.advance(LEASE_MS);
     expect([set.state, wire.of("renewSet").length]).toEqual(["lost", 0]);
@@ -188,7 +188,7 @@ describe("a set that is held", () => {
 
 describe("a release of a set", () => {
   it("whose answer was lost is sent again: each key's state is true", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const set = await locks.acquireAll(KEYS, OPTIONS);
     wire.next("releaseSet", { lost: "reply" });
     expect(await clock.settle(set.release())).toEqual({ A: "released", B: "released", C: "released" });
@@ -196,7 +196,7 @@ describe("a release of a set", () => {
   });
 
   it("ends belief before it is sent", async () => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const set = await locks.acquireAll(KEYS, OPTIONS);
     let believed: boolean | undefined;
     wire.onSend = ({ operation }) => {
@@ -211,7 +211,7 @@ describe("a set that waited in vain for a key that is held", () => {
   it.each([500, 1500, 20_000])(
     "for %d ms is told of a time-out, and not of an outage: whenUnavailable must not let it proceed",
     async (waitMs) => {
-      const { clock, locks, rival } = createRig();
+      const { clock, locks, rival } = createHarness();
       await rival.acquire(KEYS[1]!);
       const failed = clock.settle(locks.acquireAll(KEYS, { waitMs }).catch((error: unknown) => error));
       expect(await failed).toMatchObject({ name: "LockTimeoutError", holders: [{ owner: "rival" }], waitedMs: waitMs });
@@ -221,7 +221,7 @@ describe("a set that waited in vain for a key that is held", () => {
   );
 
   it("control: one that nobody answers is told of an outage", async () => {
-    const { clock, locks, wire, rival } = createRig();
+    const { clock, locks, wire, rival } = createHarness();
     await rival.acquire(KEYS[1]!);
     const asked = locks.acquireAll(KEYS, { waitMs: 5000 }).catch((error: unknown) => error);
     await clock.advance(1000);

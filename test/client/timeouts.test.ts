@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { LockTimeoutError } from "../../lib/index.js";
 import type { Harness } from "./harness.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const HELD_MS = 4000;
@@ -18,7 +18,7 @@ async function timedOut({ clock }: Harness, asking: Promise<unknown>): Promise<L
 
 /** A harness whose key a rival holds. */
 async function heldRig(): Promise<Harness> {
-  const harness = createRig();
+  const harness = createHarness();
   await harness.rival.acquire(KEY);
   await harness.clock.advance(HELD_MS);
   return harness;
@@ -65,7 +65,7 @@ describe("an acquire that waited in vain", () => {
   });
 
   it("says how many more there are of a semaphore", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     for (const owner of ["one", "two", "three"]) await harness.rival.acquire(KEY, { limit: 3, owner });
     const error = await timedOut(harness, harness.locks.acquire(KEY, { limit: 3, ...OPTIONS }));
     expect(error.holders.map(({ owner }) => owner).toSorted()).toEqual(["one", "three", "two"]);

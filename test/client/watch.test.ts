@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Inspection, LockClient, WatchOptions } from "../../lib/index.js";
 import { InvalidRequestError, LockUnavailableError } from "../../lib/index.js";
-import { createRig } from "./harness.js";
+import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
 const SECOND_MS = 1000;
@@ -20,7 +20,7 @@ function reading(locks: LockClient, options?: WatchOptions) {
 
 describe("a watch", () => {
   it("shows what is so now, then who gets the key, who waits for it and who frees it", async () => {
-    const { locks, rival, clock } = createRig();
+    const { locks, rival, clock } = createHarness();
     const { owners, seen } = reading(locks);
     await clock.advance(2 * SECOND_MS);
     const lease = await rival.acquire(KEY);
@@ -36,7 +36,7 @@ describe("a watch", () => {
   });
 
   it("shows nothing while only heartbeats come, and asks in one request each interval", async () => {
-    const { locks, rival, wire, clock } = createRig();
+    const { locks, rival, wire, clock } = createHarness();
     await rival.acquire(KEY);
     const { seen } = reading(locks, { intervalMs: 2 * SECOND_MS });
     await clock.advance(10 * MINUTE_MS);
@@ -46,7 +46,7 @@ describe("a watch", () => {
   });
 
   it("asks nothing while nobody reads on", async () => {
-    const { locks, wire, clock } = createRig();
+    const { locks, wire, clock } = createHarness();
     const iterator = locks.watch(KEY)[Symbol.asyncIterator]();
     await clock.settle(iterator.next());
     await clock.advance(MINUTE_MS);
@@ -58,7 +58,7 @@ describe("a watch", () => {
 describe("a watch ends", () => {
   it("with its signal, quietly and at once, whatever it was at", async () => {
     for (const afterMs of [0, 10, SECOND_MS / 2, 5 * SECOND_MS]) {
-      const { locks, wire, clock } = createRig();
+      const { locks, wire, clock } = createHarness();
       wire.always("inspect", { requestMs: 100 });
       const end = new AbortController();
       const { done } = reading(locks, { signal: end.signal });
@@ -72,7 +72,7 @@ describe("a watch ends", () => {
   });
 
   it("with the loop that reads it", async () => {
-    const { locks, wire, clock } = createRig();
+    const { locks, wire, clock } = createHarness();
     for await (const inspection of locks.watch(KEY)) {
       expect(inspection.key).toBe(KEY);
       break;
@@ -82,7 +82,7 @@ describe("a watch ends", () => {
   });
 
   it("with its client, and says so", async () => {
-    const { locks, clock } = createRig();
+    const { locks, clock } = createHarness();
     const { done } = reading(locks);
     await clock.advance(3 * SECOND_MS);
     await locks.close();
@@ -90,7 +90,7 @@ describe("a watch ends", () => {
   });
 
   it("when no answer comes for ten seconds; a shorter outage it outlasts", async () => {
-    const { locks, wire, rival, clock } = createRig();
+    const { locks, wire, rival, clock } = createHarness();
     const { done, owners } = reading(locks);
     await clock.advance(2 * SECOND_MS);
     wire.always("inspect", { lost: "request" });
@@ -111,7 +111,7 @@ describe("a watch that can't be", () => {
     ["prefix", (locks) => locks.watch(KEY, { prefix: "a" } as never)],
     ["key", (locks) => locks.watch("")],
   ])("is refused by the name of %s, when it is asked for", (field, watch) => {
-    const { locks } = createRig();
+    const { locks } = createHarness();
     let thrown: unknown;
     try {
       watch(locks);

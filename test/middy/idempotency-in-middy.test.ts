@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { LockClient, Run } from "../../lib/index.js";
 import type { HttpAnswer } from "../../lib/middy.js";
 import { idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestV2 } from "./events.js";
 
@@ -37,7 +37,11 @@ const errors = {
 };
 
 /** Calls the handler that many times in sequence. */
-async function calls(handler: (event: never, context: Context) => Promise<unknown>, harness: ReturnType<typeof createRig>, times: number) {
+async function calls(
+  handler: (event: never, context: Context) => Promise<unknown>,
+  harness: ReturnType<typeof createHarness>,
+  times: number,
+) {
   const answers: unknown[] = [];
   for (let call = 0; call < times; call++) {
     answers.push(await harness.clock.settle(thrownBy(handler(REQUEST as never, invocation(harness.clock) as Context))));
@@ -61,7 +65,7 @@ const PLACES = [
 
 describe.each(PLACES)("%s", (_name, deploy) => {
   it("records what the caller was told: serialized, and with all headers", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const [first, second] = await calls(
       deploy(harness.locks, async () => ({ statusCode: 201, body: { order: 1 } })),
       harness,
@@ -73,7 +77,7 @@ describe.each(PLACES)("%s", (_name, deploy) => {
   });
 
   it("records the answer that an error handler made of an error, if that one is final", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     let ran = 0;
     const work = async (): Promise<unknown> => Promise.reject(Object.assign(new Error(`no such order (${++ran})`), { statusCode: 404 }));
     const [first, second] = await calls(deploy(harness.locks, work), harness, 2);
@@ -82,7 +86,7 @@ describe.each(PLACES)("%s", (_name, deploy) => {
   });
 
   it("records nothing of one that is not, and gives it", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     let ran = 0;
     const work = async (): Promise<unknown> => Promise.reject(new Error(`the bank is closed (${++ran})`));
     const answers = await calls(deploy(harness.locks, work), harness, 2);
@@ -95,7 +99,7 @@ describe.each(PLACES)("%s", (_name, deploy) => {
 
 describe("idempotencyMiddleware", () => {
   it("answers a refusal over the error handler's answer, and keeps the headers that others added", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const work = async (): Promise<unknown> => harness.clock.advance(1).then(() => ({ statusCode: 200 }));
     const handler = middy()
       .use(idempotencyMiddleware({ locks: harness.locks, payload: () => harness.clock.monotonicMs() }))
@@ -110,7 +114,7 @@ describe("idempotencyMiddleware", () => {
   });
 
   it("control: used after others, it replays what is not what the caller was told", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const handler = middy()
       .use(cors)
       .use(serializer)
@@ -122,7 +126,7 @@ describe("idempotencyMiddleware", () => {
   });
 
   it("before a middleware that answers early records nothing, for Middy tells nobody, until the lease is over", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
     const handler = middy()
       .use(idempotencyMiddleware({ locks: harness.locks, waitMs: 0 }))
@@ -136,7 +140,7 @@ describe("idempotencyMiddleware", () => {
   });
 
   it("control: idempotencyHandler around Middy does record it", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
     const handler = idempotencyHandler(
       { locks: harness.locks, waitMs: 0 },
@@ -168,7 +172,7 @@ const TOGETHER = [
 
 describe.each(TOGETHER)("a run with a lock inside, %s", (_name, deploy) => {
   it("doesn't take a key that was held for what came of the work", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.rival.acquire("ORDER_1");
     const handler = deploy(harness.locks, async () => ({ statusCode: 200, body: "paid" }));
     const [held] = await calls(handler, harness, 1);
@@ -181,7 +185,7 @@ describe.each(TOGETHER)("a run with a lock inside, %s", (_name, deploy) => {
 });
 
 it("keeps Middy's types: event, context with the run, result", async () => {
-  const { clock, locks } = createRig();
+  const { clock, locks } = createHarness();
   const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(idempotencyMiddleware({ locks, payload: (event: APIGatewayProxyEventV2) => event.body }))
     .handler(async (event, context) => {

@@ -5,7 +5,7 @@ import type { Run } from "../../lib/index.js";
 import { FinalError, idempotencyKeyOf, key } from "../../lib/index.js";
 import type { HttpAnswer, IdempotencyOptions } from "../../lib/middy.js";
 import { idempotencyHandler } from "../../lib/middy.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import type { RequestParts } from "./events.js";
 import { invocation, problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
@@ -23,7 +23,7 @@ const KINDS = [...GATEWAYS, ["VPC Lattice's", requestOfLattice], ["a made", requ
 describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
   /** A handler on its own service, which counts its calls. */
   function deployed(work: Work<Run>, options: Partial<IdempotencyOptions<unknown, unknown>> = {}) {
-    const harness = createRig();
+    const harness = createHarness();
     const calls: unknown[] = [];
     const counted: Work<Run> = (run, event, context) => {
       calls.push(run?.attempt);
@@ -404,10 +404,10 @@ it.each<[options: object, message: string]>([
   [{ largeResult: "omit" }, "largeResult: is not an option here"],
   [{ keep: 5 }, "keep: is not an option of runOnce"],
 ])("refuses %j before any call", (wrong, message) => {
-  const options = { locks: createRig().locks, ...wrong } as IdempotencyOptions<unknown, unknown>;
+  const options = { locks: createHarness().locks, ...wrong } as IdempotencyOptions<unknown, unknown>;
   expect(() => idempotencyHandler(options, async () => undefined)).toThrow(message);
 });
 
 it("refuses a handler that is none", () => {
-  expect(() => idempotencyHandler({ locks: createRig().locks }, undefined as never)).toThrow("handler: must be a function");
+  expect(() => idempotencyHandler({ locks: createHarness().locks }, undefined as never)).toThrow("handler: must be a function");
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { withInvocation } from "../../lib/middy.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { invocation, SCHEDULED } from "./events.js";
 
@@ -10,7 +10,7 @@ const KEY = "ORDER_1";
 
 describe("withInvocation", () => {
   it("hands event, context and the view to the handler, and returns what that returns", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const handler = withInvocation(locks, async (event: typeof SCHEDULED, context: object, view) => [
       event,
       context,
@@ -21,7 +21,7 @@ describe("withInvocation", () => {
   });
 
   it.each(["returns", "throws"])("releases what the handler still holds when it %s, and sends no heartbeat after that", async (how) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const mistake = new Error("no such order");
     const handler = withInvocation(locks, async (_event: object, _context: object, view) => {
       await view.acquire(KEY);
@@ -36,7 +36,7 @@ describe("withInvocation", () => {
   });
 
   it("control: with the client itself, the key stays held and heartbeats go on", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const plain = async (): Promise<void> => void (await locks.acquire(KEY));
     await clock.settle(plain());
     expect(await rival.tryAcquire(KEY)).toBeNull();
@@ -45,7 +45,7 @@ describe("withInvocation", () => {
   });
 
   it("ends an acquire that nobody awaited", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const lease = await rival.acquire(KEY);
     let waiting: Promise<unknown> = Promise.resolve();
     const handler = withInvocation(locks, async (_event: object, _context: object, view) => void (waiting = thrownBy(view.acquire(KEY))));
@@ -56,7 +56,7 @@ describe("withInvocation", () => {
   });
 
   it("bounds leases and waits by the time that is left, and tells the work before it is over", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const gate = createGate();
     const handler = withInvocation(locks, (_event: object, _context: object, view) => view.withLock(KEY, () => gate.pass()));
     const working = thrownBy(handler(SCHEDULED, invocation(clock, 10_000)));
@@ -68,7 +68,7 @@ describe("withInvocation", () => {
   });
 
   it("leaves the client as it was: the next invocation has a view of its own", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const views = new Set<LockClient>();
     const handler = withInvocation(locks, async (_event: object, _context: object, view) => void views.add(view));
     await handler(SCHEDULED, invocation(clock));
@@ -80,6 +80,6 @@ describe("withInvocation", () => {
 
   it("refuses what is no client, or no handler", () => {
     expect(() => withInvocation({} as LockClient, async () => undefined)).toThrow("locks: must be a client");
-    expect(() => withInvocation(createRig().locks, undefined as never)).toThrow("handler: must be a function");
+    expect(() => withInvocation(createHarness().locks, undefined as never)).toThrow("handler: must be a function");
   });
 });

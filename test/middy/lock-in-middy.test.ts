@@ -9,7 +9,7 @@ import type { Lease, LeaseSet, LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import type { HttpAnswer, LambdaContext } from "../../lib/middy.js";
 import { lockHandler, lockMiddleware } from "../../lib/middy.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestV2, SCHEDULED } from "./events.js";
 
@@ -19,7 +19,7 @@ describe("lockMiddleware", () => {
   const of = (locks: LockClient) => lockMiddleware({ locks, key: () => KEY, leaseMs: 6000 });
 
   it("shows its lease to the handler and to other middlewares, for as long as the handler runs", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const seen: unknown[] = [];
     const look = ({ context, internal }: { context: unknown; internal: unknown }): void => {
       seen.push((context as { lease?: Lease }).lease?.key, (internal as { lease?: Lease }).lease?.key);
@@ -38,7 +38,7 @@ describe("lockMiddleware", () => {
   });
 
   it("finds an event that parsers before it have parsed", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const parser = {
       before(request: { event: { body: unknown } }): void {
         request.event.body = JSON.parse(request.event.body as string);
@@ -53,7 +53,7 @@ describe("lockMiddleware", () => {
   });
 
   it("lets error handlers and loggers hear of a refusal, and keeps the headers that they add to its answer", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     await rival.acquire(KEY);
     const heard: unknown[] = [];
     const logger = { onError: ({ error }: { error: unknown }) => void heard.push((error as Error).name) };
@@ -75,7 +75,7 @@ describe("lockMiddleware", () => {
   });
 
   it("leaves an error of the handler to the error handler of the application, and frees the key before that", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const onError = async (request: { response: unknown; error: unknown }): Promise<void> => {
       expect(await rival.tryAcquire(KEY)).not.toBeNull();
       request.response = { statusCode: 404, body: (request.error as Error).message };
@@ -88,7 +88,7 @@ describe("lockMiddleware", () => {
   });
 
   it("frees the key when a middleware after it fails before the handler, or a validator refuses the event", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const failing = { before: () => Promise.reject(new Error("not valid")) };
     const handler = middy()
       .use(of(locks))
@@ -99,7 +99,7 @@ describe("lockMiddleware", () => {
   });
 
   it("frees the key when Middy gives the handler up because its time is up", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const gate = createGate();
     // The test's clock is stopped, but Middy's timer isn't: it is due at once.
     const handler = middy({ timeoutEarlyInMillis: 59_990 })
@@ -112,7 +112,7 @@ describe("lockMiddleware", () => {
   });
 
   it("owes two requests at once their own answers", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const handler = middy()
       .use(lockMiddleware({ locks, key: (event: { body: string }) => key("ORDER", event.body) }))
       .handler(async (event: { body: string }, context: unknown) => [event.body, (context as { lease: Lease }).lease.key]);
@@ -127,7 +127,7 @@ describe("an early answer of another middleware", () => {
   const LEFT_MS = 20_000;
 
   it("before the lock, which belongs last, takes no lock at all", async () => {
-    const { clock, locks, wire } = createRig();
+    const { clock, locks, wire } = createHarness();
     const handler = middy()
       .use(early)
       .use(lockMiddleware({ locks, key: () => KEY }))
@@ -137,7 +137,7 @@ describe("an early answer of another middleware", () => {
   });
 
   it("after it leaves the key held, for Middy tells nobody; half a second before the invocation ends it is free", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const handler = middy()
       .use(lockMiddleware({ locks, key: () => KEY }))
       .use(early)
@@ -150,7 +150,7 @@ describe("an early answer of another middleware", () => {
   });
 
   it("is none of lockHandler's business, wherever Middy is", async () => {
-    const { clock, locks, wire, rival } = createRig();
+    const { clock, locks, wire, rival } = createHarness();
     const work = async (): Promise<string> => "worked";
     const inside = middy()
       .use(early)
@@ -179,7 +179,7 @@ describe("control: a middleware that only acquires and releases", () => {
     ["it", naive, { statusCode: 200 }],
     ["lockMiddleware", (locks: LockClient) => lockMiddleware({ locks, key: () => KEY, leaseMs: 6000 }), { statusCode: 503 }],
   ])("%s, when the key was lost meanwhile, says", async (_name, middlewareOf, said) => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const gate = createGate();
     const handler = middy()
       .use(middlewareOf(locks))
@@ -195,7 +195,7 @@ describe("control: a middleware that only acquires and releases", () => {
 });
 
 it("keeps Middy's types: event, context with the lease, result", async () => {
-  const { clock, locks } = createRig();
+  const { clock, locks } = createHarness();
   const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(lockMiddleware({ locks, key: (event: APIGatewayProxyEventV2) => key("ORDER", event.rawPath) }))
     .handler(async (event, context) => {

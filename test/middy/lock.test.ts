@@ -4,7 +4,7 @@ import type { Lease, LeaseSet } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import { lockHandler } from "../../lib/middy.js";
 import type { LockHandlerOptions } from "../../lib/middy.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { invocation, problemOf, requestMade, requestV1, requestV2, SCHEDULED } from "./events.js";
 import type { Work } from "./shapes.js";
@@ -22,7 +22,7 @@ const KINDS = [
 describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
   /** A handler on its own service. */
   function deployed(work: Work<Lease | LeaseSet>, options: Partial<LockHandlerOptions<unknown, unknown>> = {}) {
-    const harness = createRig();
+    const harness = createHarness();
     return { ...harness, handler: deploy({ locks: harness.locks, key: () => KEY, ...options }, work) };
   }
 
@@ -140,7 +140,7 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
     });
 
     it("takes the key's own loss for nobody else's: a LockLostError of the handler's making is thrown on", async () => {
-      const theirs = createRig();
+      const theirs = createHarness();
       const { clock, handler } = deployed(async () => {
         const lease = await theirs.locks.acquire("another", { leaseMs: 1000, heartbeat: false });
         await theirs.clock.advance(5000);
@@ -225,7 +225,7 @@ it.each<[options: object, message: string]>([
   [{ leaseMs: 5 }, "leaseMs: 5 given; it is in milliseconds, a whole number from 1000 to 86400000"],
   [{ waitSeconds: 5 }, "waitSeconds: is not an option of acquire"],
 ])("refuses %j before any call", (wrong, message) => {
-  const { locks } = createRig();
+  const { locks } = createHarness();
   const options = { locks, key: () => KEY, ...wrong } as LockHandlerOptions<unknown, unknown>;
   expect(() => lockHandler(options, async () => undefined)).toThrow(message);
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { key } from "../../lib/index.js";
 import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
 import { runBatch, sqsHandler } from "../../lib/middy.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { createGate } from "../support/run-gate.js";
 import { invocation } from "./events.js";
 
@@ -17,7 +17,7 @@ const failures = (...names: readonly string[]) => ({ batchItemFailures: names.ma
 
 describe("options that are undefined", () => {
   it("leave the defaults: a message that another works on is not waited for", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const gate = createGate();
     const working = rival.runOnce("message_m1", () => gate.pass());
     await gate.reached;
@@ -37,7 +37,7 @@ describe("options that are undefined", () => {
 describe("sqsHandler", () => {
   /** A queue's handler whose work fails for these messages. */
   function deployed(...failing: readonly string[]) {
-    const harness = createRig();
+    const harness = createHarness();
     const done: string[] = [];
     const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
       if (failing.includes(body)) throw new Error(`${body} fails`);
@@ -86,7 +86,7 @@ describe("sqsHandler", () => {
     const FIFO = `${QUEUE}.fifo`;
 
     it("works on a group one after the other, and on groups side by side", async () => {
-      const harness = createRig();
+      const harness = createHarness();
       const inside = new Map<string, number>();
       const most = { ofOneGroup: 0, ofAll: 0 };
       const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
@@ -107,7 +107,7 @@ describe("sqsHandler", () => {
     });
 
     it("control: of any other queue, the same messages are worked on all at once", async () => {
-      const { clock, locks } = createRig();
+      const { clock, locks } = createHarness();
       let [inside, most] = [0, 0];
       const handler = sqsHandler({ locks }, async () => {
         most = Math.max(most, ++inside);
@@ -126,7 +126,7 @@ describe("sqsHandler", () => {
     });
 
     it("works on at most ten groups at once", async () => {
-      const { clock, locks } = createRig();
+      const { clock, locks } = createHarness();
       let [inside, most] = [0, 0];
       const handler = sqsHandler({ locks }, async () => {
         most = Math.max(most, ++inside);
@@ -140,7 +140,7 @@ describe("sqsHandler", () => {
   });
 
   it("takes the key, the payload and who is told of failures from its options", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const told: string[] = [];
     const options = {
       locks,
@@ -163,17 +163,17 @@ describe("sqsHandler", () => {
     [{ leaseMs: 5 }, "leaseMs: 5 given; it is in milliseconds"],
     [{ inOrder: true }, "inOrder: is not an option of runOnce"],
   ])("refuses %j before any message, rather than fail each of them", (wrong, message) => {
-    const options = { locks: createRig().locks, ...wrong } as SqsHandlerOptions<SqsMessage>;
+    const options = { locks: createHarness().locks, ...wrong } as SqsHandlerOptions<SqsMessage>;
     expect(() => sqsHandler(options, async () => undefined)).toThrow(message);
   });
 
   it("refuses work that is none", () => {
-    expect(() => sqsHandler({ locks: createRig().locks }, undefined as never)).toThrow("work: must be a function");
+    expect(() => sqsHandler({ locks: createHarness().locks }, undefined as never)).toThrow("work: must be a function");
   });
 });
 
 it("runBatch is here too", async () => {
-  const { clock, locks } = createRig();
+  const { clock, locks } = createHarness();
   const Records = [{ messageId: "1", body: "" }];
   expect(await clock.settle(runBatch(locks, { Records }, invocation(clock), {}, async () => undefined))).toEqual(failures());
 });

@@ -12,7 +12,7 @@ import { createLockClient as createHttpClient } from "../../lib/index.js";
 import { idempotencyHandler, lockHandler } from "../../lib/middy.js";
 import { createLockClient, InvalidRequestError, LockUnavailableError, VirtualClock } from "../../lib/testing.js";
 import type { Lease, LockClient, Operation } from "../../lib/testing.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 
 const KEY = "ORDER_1231";
@@ -23,7 +23,7 @@ const ASK_ONCE_MS = 3000;
 const CANCEL_MS = 2000;
 
 /** A harness whose service never answers from now on, and the time for which an acquire waits for it. */
-function silence(harness = createRig()) {
+function silence(harness = createHarness()) {
   const { clock, wire } = harness;
   for (const operation of Object.keys(wire.api) as Operation[]) wire.always(operation, { lost: "request", silently: true });
   return async (ask: (locks: LockClient) => Promise<unknown>, locks: LockClient = harness.locks): Promise<number> => {
@@ -41,7 +41,7 @@ describe("an acquire that asks once, of a service that never answers, gives up",
     [30_000, ASK_ONCE_MS],
     [HOUR_MS, ASK_ONCE_MS],
   ])("with a lease of %d ms after %d ms, and closing waits for its cancel", async (leaseMs, boundMs) => {
-    const harness = createRig();
+    const harness = createHarness();
     const waits = silence(harness);
     expect(await waits((locks) => locks.tryAcquire(KEY, { leaseMs }))).toBeLessThanOrEqual(boundMs);
     const asked = harness.wire.of("acquire")[0]?.request.leaseId;
@@ -65,7 +65,7 @@ describe("an acquire that asks once, of a service that never answers, gives up",
   });
 
   it("in an attach too, whatever the detached lease's length", async () => {
-    const harness = createRig();
+    const harness = createHarness();
     const handle = await (await harness.rival.acquire(KEY)).detach({ leaseMs: HOUR_MS });
     const waitedMs = await silence(harness)((locks) => locks.attach(handle));
     expect(waitedMs).toBeLessThanOrEqual(10_000);
@@ -74,7 +74,7 @@ describe("an acquire that asks once, of a service that never answers, gives up",
   it.each([30_000, 8000, 4000])(
     "with %d ms left of an invocation: settles before its last second, when its cancel has left",
     async (leftMs) => {
-      const harness = createRig();
+      const harness = createHarness();
       const handle = await (await harness.rival.acquire("handed")).detach({ leaseMs: HOUR_MS });
       const waits = silence(harness);
       for (const ask of [(locks: LockClient) => locks.tryAcquire(KEY), (locks: LockClient) => locks.attach(handle)]) {
@@ -111,20 +111,20 @@ describe("a wait for a service that never answers ends when its time does", () =
   it.each(WAITS)("%s, and one that is shorter gives the first request half a second all the same", async (_name, ask) => {
     expect(await silence()((locks) => ask(locks, 20))).toBe(500);
     // A free key is granted even if the response takes longer than the wait.
-    const { clock, wire, locks } = createRig();
+    const { clock, wire, locks } = createHarness();
     for (const operation of ["acquire", "acquireSet", "start"] as const) wire.always(operation, { replyMs: 300 });
     await clock.settle(ask(locks, 20));
   });
 
   it.each([500, 2000, 20_000])("upgrade, within %d ms", async (waitMs) => {
-    const harness = createRig();
+    const harness = createHarness();
     const lease = await harness.locks.acquire(KEY, { mode: "shared", leaseMs: 60_000 });
     expect(await silence(harness)(() => lease.upgrade({ waitMs }))).toBeLessThanOrEqual(waitMs);
     expect(lease.isHeld()).toBe(true);
   });
 
   it.each(WAITS)("%s, and begun when the key was held", async (_name, ask) => {
-    const harness = createRig();
+    const harness = createHarness();
     await harness.rival.acquireAll([KEY, "a"]);
     void harness.rival.runOnce(KEY, () => new Promise(() => undefined));
     await harness.clock.advance(0);
@@ -138,7 +138,7 @@ describe("a wait for a service that never answers ends when its time does", () =
 
   it.each(WAITS)("%s, and a second before its invocation does", async (_name, ask) => {
     for (const leftMs of [3000, 1800, 1200, 600, 100]) {
-      const harness = createRig();
+      const harness = createHarness();
       const endsMs = harness.clock.monotonicMs() + leftMs;
       const view = harness.locks.forInvocation({ getRemainingTimeInMillis: () => endsMs - harness.clock.monotonicMs() });
       const waitedMs = await silence(harness)((locks) => ask(locks, 30_000), view);
@@ -167,7 +167,7 @@ describe("every call in an invocation settles before it ends, of a service that 
 
   it.each([6000, 3000, 1500])("a wrapped handler, with %d ms left: the 503 is answered in time", async (leftMs) => {
     for (const wrap of [idempotencyHandler, lockHandler]) {
-      const harness = createRig();
+      const harness = createHarness();
       const endsMs = harness.clock.monotonicMs() + leftMs;
       silence(harness);
       const handler = wrap({ locks: harness.locks, key: () => KEY }, async () => expect.unreachable("nobody answered"));
@@ -180,7 +180,7 @@ describe("every call in an invocation settles before it ends, of a service that 
 
   it.each(CALLS)("%s", async (_name, ask) => {
     for (const leftMs of [3000, 900, 300]) {
-      const harness = createRig();
+      const harness = createHarness();
       const endsMs = harness.clock.monotonicMs() + leftMs + 600;
       const view = harness.locks.forInvocation({ getRemainingTimeInMillis: () => endsMs - harness.clock.monotonicMs() });
       const lease = await view.acquire("held", { mode: "shared" });
@@ -250,7 +250,7 @@ describe("a renewal", () => {
     ["too large", { note: "x".repeat(1024) }],
     ["no object", ["a"] as unknown as Record<string, unknown>],
   ])("with a meta that is %s is refused before anything is sent", async (_what, meta) => {
-    const { locks, wire } = createRig();
+    const { locks, wire } = createHarness();
     const lease = await locks.acquire(KEY);
     await expect(lease.renew({ meta })).rejects.toMatchObject({ name: "InvalidRequestError", field: "meta" });
     expect(wire.of("renew")).toEqual([]);

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../lib/testing.js";
 import { LockLostError } from "../../lib/testing.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 3000;
@@ -15,7 +15,7 @@ const ENDLESS = { getRemainingTimeInMillis: () => 900_000 };
 describe("closing a client while work runs under its lock", () => {
   /** Closes the client in the middle of the work. Returns the outcome of `withLock`, and its lease. */
   async function closedUnder(end: () => unknown) {
-    const { clock, locks, rival, events } = createRig();
+    const { clock, locks, rival, events } = createHarness();
     let lease: Lease | undefined;
     const working = locks.withLock(KEY, { leaseMs: LEASE_MS }, async (mine) => {
       lease = mine;
@@ -55,7 +55,7 @@ describe("work that gave its own lock up", () => {
     ["released it", (lease) => lease.release()],
     ["detached it", (lease) => lease.detach()],
   ])("and %s before it returned has its value returned", async (_how, end) => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const working = locks.withLock(KEY, async (lease) => {
       await end(lease);
       return "done";
@@ -64,7 +64,7 @@ describe("work that gave its own lock up", () => {
   });
 
   it("keeps its value when the client is closed after the release", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const working = locks.withLock(KEY, async (lease) => {
       await lease.release();
       await locks.close();
@@ -76,7 +76,7 @@ describe("work that gave its own lock up", () => {
 
 describe("closing a client that has views of it for an invocation", () => {
   it("ends the leases of every view, for others at once", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const lease = await locks.forInvocation(ENDLESS).acquire(KEY, { leaseMs: 60_000 });
     await clock.settle(locks.close());
     expect(lease.isHeld()).toBe(false);
@@ -86,7 +86,7 @@ describe("closing a client that has views of it for an invocation", () => {
   });
 
   it("gives up the acquires of every view that still wait, and leaves nothing of them behind", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const theirs = await rival.acquire(KEY);
     const waiting = expect(locks.forInvocation(ENDLESS).acquire(KEY, { waitMs: 60_000 })).rejects.toMatchObject({ code: "closed" });
     await clock.advance(100);
@@ -97,7 +97,7 @@ describe("closing a client that has views of it for an invocation", () => {
   });
 
   it("closes the views: they grant nothing after it", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const view = locks.forInvocation(ENDLESS);
     await clock.settle(locks.close());
     await expect(view.acquire(KEY)).rejects.toMatchObject({ code: "closed" });
@@ -106,7 +106,7 @@ describe("closing a client that has views of it for an invocation", () => {
   });
 
   it("is not what closing a view does: the client and its other views go on", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const [outer, view, other] = [await locks.acquire("outer"), locks.forInvocation(ENDLESS), locks.forInvocation(ENDLESS)];
     const sibling = await other.acquire("sibling");
     await view.acquire("inner");

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
 import { refuse } from "../../lib/core/errors.js";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 
 const KEY = "ORDER_1231";
 const AHEAD_MS = 9000;
@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 
 describe("detach()", () => {
   it("makes another id above the floor, when the floor of the key is ahead of this clock", async () => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     // Ids from a machine whose clock is ahead, within the allowed error; one more than a key's tombstones.
     clock.jumpWall(AHEAD_MS);
     for (let lease = 0; lease < 9; lease++) {
@@ -32,7 +32,7 @@ describe("detach()", () => {
   });
 
   it.each([HOUR_MS, -HOUR_MS])("makes another id by the service's clock, when the wall stepped by %d ms", async (stepMs) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: 2 * HOUR_MS });
     clock.jumpWall(stepMs);
     const handle = await clock.settle(lease.detach());
@@ -48,7 +48,7 @@ describe("detach()", () => {
     ["the table can't be reached", refuse("unavailable", { definite: true })],
     ["it is forbidden", refuse("forbidden")],
   ])("frees the key at once when it finally fails, as %s", async (_why, refusal) => {
-    const { clock, locks, rival, wire } = createRig();
+    const { clock, locks, rival, wire } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: 10_000 });
     wire.always("transfer", { instead: refusal });
     await expect(clock.settle(lease.detach({ leaseMs: HOUR_MS }))).rejects.toMatchObject({ code: refusal.code });

@@ -1,6 +1,6 @@
 /** Sets, reentrant holds and segments that got something other than they asked for. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 import { kindsOn, told } from "../lambda/kinds.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
@@ -42,7 +42,7 @@ describe("a set", () => {
   });
 
   it("that names a key in both modes means the stronger, in the client too", async () => {
-    const { locks, rival } = createRig();
+    const { locks, rival } = createHarness();
     await locks.acquireAll([{ key: "A" }, { key: "A", mode: "shared" }]);
     expect((await rival.inspect("A")).holders).toMatchObject([{ mode: "exclusive" }]);
   });
@@ -58,7 +58,7 @@ describe("a set", () => {
   });
 
   it("waits for a reader's place beside readers no longer than the writer is in its way", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const writer = await rival.acquire("A");
     const waiting = locks.acquireAll([{ key: "A", mode: "shared" }, "B"], { waitMs: 10_000 });
     await clock.advance(500);
@@ -69,7 +69,7 @@ describe("a set", () => {
   });
 
   it("that was lost to a break is told so, as a single lease is", async () => {
-    const { clock, locks, rival } = createRig();
+    const { clock, locks, rival } = createHarness();
     const set = await locks.acquireAll(["A", "B"], { leaseMs: 9000 });
     await rival.forceRelease("A", { reason: "test", fencingToken: set.fencingTokens["A"]! });
     await clock.advance(3000);
@@ -88,7 +88,7 @@ describe("a level that asks for more permits than its scope has", () => {
 
 describe("segments", () => {
   it("tried inside of work under one of them: the next, not a self-deadlock", async () => {
-    const { locks } = createRig({ random: () => 0 });
+    const { locks } = createHarness({ random: () => 0 });
     const stock = locks.segments("STOCK", 2);
     expect(await stock.withLock(async () => (await stock.tryAcquire())?.key)).toBe("STOCK:1");
   });

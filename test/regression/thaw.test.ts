@@ -4,7 +4,7 @@
  * Work that relied on the signal alone went on without the lock.
  */
 import { describe, expect, it } from "vitest";
-import { createRig } from "../client/harness.js";
+import { createHarness } from "../client/harness.js";
 
 const KEY = "ORDER_1231";
 
@@ -17,7 +17,7 @@ describe.each([true, false])("the signal of a lease (heartbeat: %s)", (heartbeat
     { leaseMs: 3_600_000, beforeMs: 600_000, frozenMs: 3_600_000 },
     { leaseMs: 86_400_000, beforeMs: 0, frozenMs: 86_400_000 },
   ])("fires within a second of the thaw: $leaseMs ms, frozen for $frozenMs ms", async ({ leaseMs, beforeMs, frozenMs }) => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs, heartbeat });
     await clock.advance(beforeMs);
     let firedAtMs: number | undefined;
@@ -32,7 +32,7 @@ describe.each([true, false])("the signal of a lease (heartbeat: %s)", (heartbeat
   });
 
   it("doesn't fire when the freeze left some of the lease", async () => {
-    const { clock, locks } = createRig();
+    const { clock, locks } = createHarness();
     const lease = await locks.acquire(KEY, { leaseMs: 30_000, heartbeat });
     clock.jumpWall(20_000);
     await clock.advance(NOTICED_MS);

@@ -235,7 +235,7 @@ class LocalQueue {
         const { deps, params } = next;
         const { leaseMs, owner } = params;
         const news = new Wait(Number.POSITIVE_INFINITY, deps);
-        news.heard(refuse("locked"));
+        news.answered(refuse("locked"));
         this.#news = news;
         const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), deps.context);
         const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };

@@ -93,7 +93,7 @@ export async function untilSet(
       const { answer } = answered;
       if (answer.ok) return session.adopt({ ...answered, answer }, options, { api: set.api });
       if (answer.code !== "locked") throw errorOf(answer, what);
-      wait.heard(answer);
+      wait.answered(answer);
       [inTheWay = ""] = answer.blocking ?? [];
       const mode = modes.get(inTheWay);
       for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
@@ -104,7 +104,7 @@ export async function untilSet(
         const holders = await holdersInTheWay(session, inTheWay, mode, bounds());
         held = holders.length > 0;
         // A poll is an answer too: otherwise the end of the wait would count as an outage.
-        if (held) wait.heard({ ...answer, holders });
+        if (held) wait.answered({ ...answer, holders });
       }
     }
   });

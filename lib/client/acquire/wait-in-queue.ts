@@ -44,7 +44,7 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
     if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
-    wait.heard(answer);
+    wait.answered(answer);
     const pollMs = backoffMs(POLLS, polls);
     // Jitter on both, so that waiters for the end of the same lease don't all ask at that instant.
     const freeMs = (answer.retryAfterMs ?? pollMs) + POLLS.firstMs * random();
@@ -107,7 +107,7 @@ async function polls(
   const { clock, random } = deps;
   let seen: Waiting = first;
   for (let idle = 0; ; idle++) {
-    wait.heard(seen);
+    wait.answered(seen);
     const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
     await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);

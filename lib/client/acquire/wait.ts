@@ -74,7 +74,7 @@ export class Wait {
   }
 
   /** Records an answer after which the wait goes on. */
-  heard(answer: Waiting | Refusal): void {
+  answered(answer: Waiting | Refusal): void {
     this.#answer = answer;
     this.#failure = this.#silentSince = undefined;
     this.#onAnswer();

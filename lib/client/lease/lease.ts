@@ -212,7 +212,7 @@ export class HeldLease implements Lease {
       const refusal = await this.#changeMode("exclusive", wait.bounds(this.leaseMs, this.signal));
       if (!refusal) return;
       if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what) : errorOf(refusal, what);
-      wait.heard(refusal);
+      wait.answered(refusal);
       const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
       if (pauseMs > 0) await pause(pauseMs, clock, this.signal);
       this.assertHeld();

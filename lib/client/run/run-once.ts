@@ -111,7 +111,7 @@ async function begin(session: Session, key: string, options: RunOptions): Promis
     if (answer.ok && answer.state !== "running") return { ...started, answer };
     if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), session);
     if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
-    wait.heard(answer);
+    wait.answered(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? BREATH_MS : backoffMs(POLLS, polls);
     const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
