@@ -391,5 +391,3 @@ export const Renewals = v.strictObject({
 
 /** The body of a problem document. */
 export type ProblemBody = v.InferOutput<typeof Problem>;
-/** The body of a lease. */
-export type LeaseBody = v.InferOutput<typeof Lease>;
