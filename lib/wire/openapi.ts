@@ -14,6 +14,7 @@ type Schema = v.GenericSchema;
 type Json = Readonly<Record<string, unknown>>;
 
 const RETRY_AFTER = { "Retry-After": "Whole seconds; goes with `retryAfterMs`" };
+/** The refusals that every operation may return. */
 export const ALWAYS: readonly ErrorCode[] = [
   "invalid-request",
   "forbidden",
