@@ -37,7 +37,7 @@ export function compose(
   env: Environment,
   { client, store, log = write, ...deps }: Partial<HandlerDeps> & { readonly client?: DynamoDBClient } = {},
 ): ReturnType<typeof createHandler> {
-  const policy = rulesOf(env);
+  const policy = policyOf(env);
   const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const service = env["HOLDFAST_SERVICE"] ?? "";
@@ -93,7 +93,7 @@ function serverWaitOf(env: Environment): number {
 }
 
 /** Returns the lock policy that `env` configures. @throws Error naming the invalid variable. */
-export function rulesOf(env: Environment): LockPolicy {
+export function policyOf(env: Environment): LockPolicy {
   return createPolicy({
     ...optional(env, "HOLDFAST_RETENTION_MS", "retentionMs"),
     ...optional(env, "HOLDFAST_CLOCK_ERROR_MS", "clockErrorMs"),

@@ -3,7 +3,7 @@
  * (`DYNAMODB_ENDPOINT`) or memory (`HOLDFAST_ENGINE=memory`). A start error is one line on stderr; Ctrl-C ends everything.
  */
 import { randomBytes } from "node:crypto";
-import { compose, rulesOf, tenancyOf } from "../../lambda/compose.js";
+import { compose, policyOf, tenancyOf } from "../../lambda/compose.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import { systemClock } from "../../lib/core/time.js";
 import { VERSION } from "../../lib/core/version.js";
@@ -89,7 +89,7 @@ async function startService(env: NodeJS.ProcessEnv): Promise<Service> {
 }
 
 function inMemory(env: NodeJS.ProcessEnv, runsOn: string): Service {
-  return { handler: compose(env, { store: createMemoryStore({ policy: rulesOf(env) }) }), runsOn };
+  return { handler: compose(env, { store: createMemoryStore({ policy: policyOf(env) }) }), runsOn };
 }
 
 async function onEngine(env: NodeJS.ProcessEnv, engine: Engine): Promise<Service> {

@@ -17,7 +17,7 @@ export function assertLimits(
 ): void {
   const relations: readonly (readonly [rule: string, holds: boolean])[] = [
     ["the default lease is within its bounds", DEFAULTS.leaseMs >= LIMITS.leaseMinMs && DEFAULTS.leaseMs <= LIMITS.leaseMaxMs],
-    ["a client still believes for most of the shortest lease", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
+    ["a client treats the shortest lease as held for most of it", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
     ["the first renewal leaves time for two more", renewAfterMs(LIMITS.leaseMinMs) * 3 <= LIMITS.leaseMinMs],
     [
       "the first renewal leaves half of the lease, however large the record",
@@ -37,7 +37,7 @@ export function assertLimits(
       DEFAULTS.offerWindowMs >= LIMITS.pollMaxMs + 2 * DEFAULTS.clockErrorMs + 300,
     ],
     ["whoever lives reports before an offer lapses", LIMITS.keepAliveAfterMs + SECOND < LIMITS.pollMaxMs],
-    ["whoever visits is heard of before its place is gone", DEFAULTS.waiterTtlMs / 2 > LIMITS.pollMaxMs],
+    ["a waiter that polls in time is seen before it loses its place", DEFAULTS.waiterTtlMs / 2 > LIMITS.pollMaxMs],
     ["the default retention is not below its minimum", DEFAULTS.retentionMs >= RETENTION_MIN_MS],
     ["forever is a safe integer, whatever is added", Number.isSafeInteger(2 * FOREVER_MS)],
     ["an outcome's body has room for its result", LIMITS.outcomeBodyBytes > LIMITS.resultBytes + LIMITS.inlineBytes],

@@ -14,12 +14,12 @@ describe("the relations between limits", () => {
 
   it.each<[rule: string, limits: Partial<Record<keyof typeof LIMITS, number>>, defaults: Partial<Record<keyof typeof DEFAULTS, number>>]>([
     ["the default lease is within its bounds", {}, { leaseMs: LIMITS.leaseMaxMs + 1 }],
-    ["a client still believes for most of the shortest lease", { leaseMinMs: 90 }, {}],
+    ["a client treats the shortest lease as held for most of it", { leaseMinMs: 90 }, {}],
     ["a hold that is all that a key has fits beside a full queue", { recordBytes: 16 * 1024 }, {}],
     ["an item outlives every late duplicate of its ids", { leaseIdReachMs: LIMITS.leaseIdReachMs + 600_000 }, {}],
     ["an offer outlasts the next visit", {}, { offerWindowMs: LIMITS.pollMaxMs }],
     ["whoever lives reports before an offer lapses", { keepAliveAfterMs: LIMITS.pollMaxMs }, {}],
-    ["whoever visits is heard of before its place is gone", {}, { waiterTtlMs: LIMITS.pollMaxMs }],
+    ["a waiter that polls in time is seen before it loses its place", {}, { waiterTtlMs: LIMITS.pollMaxMs }],
     ["the default retention is not below its minimum", {}, { retentionMs: 60_000 }],
     ["an outcome's body has room for its result", { resultBytes: LIMITS.outcomeBodyBytes }, {}],
     ["the guard is wider than the error it guards", {}, { clockGuardMs: DEFAULTS.clockErrorMs }],

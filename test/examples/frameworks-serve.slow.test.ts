@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startGateway } from "../../infra/local/gateway.js";
-import { compose, rulesOf } from "../../lambda/compose.js";
+import { compose, policyOf } from "../../lambda/compose.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
@@ -43,7 +43,7 @@ async function stop(): Promise<void> {
 
 beforeAll(async () => {
   gateway = await startGateway({
-    handler: compose({}, { store: createMemoryStore({ policy: rulesOf({}) }), log: () => undefined }),
+    handler: compose({}, { store: createMemoryStore({ policy: policyOf({}) }), log: () => undefined }),
     port: 0,
   });
   url = await serve();

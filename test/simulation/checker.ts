@@ -27,7 +27,7 @@ export function check(oracle: Oracle, request: Delivered): (result: HttpResult) 
   const [, , kind, key = "", what, leaseId = "", verb] = request.path.split("/");
   const { asked } = oracle;
   if (kind === "renewals") return heartbeats(oracle, request);
-  if (kind === "lock-sets") return judgeSet(oracle, request, key, what);
+  if (kind === "lock-sets") return checkSet(oracle, request, key, what);
   if (kind === "runs" && what === "reset") return oracle.runs.asked.reset(key);
   if (leaseId === "") return notJudged;
   const { method, isDuplicate } = request;
@@ -40,7 +40,7 @@ export function check(oracle: Oracle, request: Delivered): (result: HttpResult) 
     asked.add("acquire", leaseId);
     if (isDuplicate) oracle.duplicateAcquire(kind === "runs" ? "runs" : "locks", key, leaseId);
   }
-  return (kind === "runs" ? judgeRun : judgeLock)(oracle, request, { key, leaseId, verb });
+  return (kind === "runs" ? checkRun : checkLock)(oracle, request, { key, leaseId, verb });
 }
 
 /** The subject of a request. */
@@ -50,7 +50,7 @@ interface About {
   readonly verb: string | undefined;
 }
 
-function judgeLock(oracle: Oracle, request: Delivered, { key, leaseId, verb }: About): (result: HttpResult) => void {
+function checkLock(oracle: Oracle, request: Delivered, { key, leaseId, verb }: About): (result: HttpResult) => void {
   const { method, body, prefer, isDuplicate } = request;
   if (verb === "mode") {
     const { mode, fencingToken } = parsed(body);
@@ -69,7 +69,7 @@ function judgeLock(oracle: Oracle, request: Delivered, { key, leaseId, verb }: A
   };
 }
 
-function judgeRun(
+function checkRun(
   { runs }: Oracle,
   { method, body, atMs, isDuplicate }: Delivered,
   { key, leaseId, verb }: About,
@@ -85,7 +85,7 @@ function judgeRun(
   return ({ statusCode, body: text }) => runs.answeredStart(key, leaseId, { atMs, statusCode, answer: parsed(text) });
 }
 
-function judgeSet(
+function checkSet(
   { asked, coverage }: Oracle,
   { method, body }: Delivered,
   leaseId: string,

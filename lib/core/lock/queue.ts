@@ -127,7 +127,7 @@ export interface AdvancedQueue {
  */
 export function advanceQueue(before: LockRecord, reading: ClockReading, asking?: LeaseId, isNew = false): AdvancedQueue {
   const taken = takeOver(before, reading);
-  // Of all waiters that poll behind dead ones, only the first live one writes: the others would lose the race to it.
+  // Only the first live waiter behind dead ones writes: the others would lose the race to it.
   const isFirst = asking === undefined || before.waiters.find((waiter) => isWaiting(waiter, reading))?.leaseId === asking;
   const drops = isNew || (isFirst && isHeadDead(before, reading));
   const { record: rest, events: gone } = drops ? withoutDead(taken.rest, reading) : { record: taken.rest, events: [] };

@@ -143,7 +143,7 @@ function itemIn(wire: unknown): Item | undefined {
 
 /** Returns the error with the number of attempts, in the AWS SDK's form. */
 function withAttempts(error: unknown, attempts: number): Error {
-  const told = (error instanceof Error ? error : new Error(String(error))) as Error & { $metadata?: ErrorMetadata };
-  (told.$metadata ??= {}).attempts = attempts;
-  return told;
+  const failure = (error instanceof Error ? error : new Error(String(error))) as Error & { $metadata?: ErrorMetadata };
+  (failure.$metadata ??= {}).attempts = attempts;
+  return failure;
 }

@@ -51,6 +51,16 @@ export interface TableCalls {
   transactWriteItems(input: TransactInput): Promise<unknown>;
 }
 
+/** Returns operations that ask for the transport with each request. */
+export function deferredCalls(transport: () => Promise<TableCalls>): TableCalls {
+  return {
+    updateItem: async (input) => (await transport()).updateItem(input),
+    getItem: async (input) => (await transport()).getItem(input),
+    query: async (input) => (await transport()).query(input),
+    transactWriteItems: async (input) => (await transport()).transactWriteItems(input),
+  };
+}
+
 /** The reason why one part of a transaction refused it. `Code` is `None` for a part that didn't. */
 export interface CancellationReason {
   readonly Code?: string | undefined;

@@ -7,6 +7,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { answerWatchers, CLOCK_MIDDLEWARE } from "./table-clock.js";
 import { builtInCalls } from "./built-in-calls.js";
 import type { TableCalls } from "./calls.js";
+import { deferredCalls } from "./calls.js";
 import type { ClientConfig } from "./client-settings.js";
 import { configOf, readSettings } from "./client-settings.js";
 import { sdkCalls } from "./sdk-calls.js";
@@ -27,14 +28,9 @@ export async function transportOf(client: DynamoDBClient): Promise<ChosenTranspo
  * Returns the operations, sent through `client` or past it. Checks each request: a middleware added later applies from the next request
  * on.
  */
-export function callsThrough(client: DynamoDBClient, wanted: TransportOption = "auto"): TableCalls {
-  if (wanted === "sdk" || !isOurs(client)) return sdkCalls(client);
-  return {
-    updateItem: async (input) => (await chosen(client)).calls.updateItem(input),
-    getItem: async (input) => (await chosen(client)).calls.getItem(input),
-    query: async (input) => (await chosen(client)).calls.query(input),
-    transactWriteItems: async (input) => (await chosen(client)).calls.transactWriteItems(input),
-  };
+export function callsThrough(client: DynamoDBClient, option: TransportOption = "auto"): TableCalls {
+  if (option === "sdk" || !isOurs(client)) return sdkCalls(client);
+  return deferredCalls(async () => (await chosen(client)).calls);
 }
 
 /** True if the client is of exactly this class. The behaviour of others (from another copy of the SDK or a simulation) isn't known. */
@@ -48,7 +44,7 @@ interface Choice {
 }
 
 /** A client that was checked. */
-interface Looked {
+interface Checked {
   readonly sdk: TableCalls;
   /** The parts that were checked. If one is replaced, the client is checked again. */
   readonly parts: readonly unknown[];
@@ -57,14 +53,14 @@ interface Looked {
   readonly choice: Promise<Choice>;
 }
 
-const looked = new WeakMap<DynamoDBClient, Looked>();
+const checked = new WeakMap<DynamoDBClient, Checked>();
 
 function chosen(client: DynamoDBClient): Promise<Choice> {
-  const before = looked.get(client);
+  const before = checked.get(client);
   if (before && !before.isStale && partsOf(client).every((part, index) => part === before.parts[index])) return before.choice;
   const sdk = before?.sdk ?? sdkCalls(client);
-  const now: Looked = { sdk, parts: partsOf(client), isStale: false, choice: choose(client, sdk) };
-  looked.set(client, now);
+  const now: Checked = { sdk, parts: partsOf(client), isStale: false, choice: choose(client, sdk) };
+  checked.set(client, now);
   watchStack(client);
   return now.choice;
 }
@@ -97,7 +93,7 @@ function watchStack(client: DynamoDBClient): void {
     if (!add) continue;
     stack[method] = (...args) => {
       add(...args);
-      const now = looked.get(client);
+      const now = checked.get(client);
       if (now) now.isStale = true;
     };
   }

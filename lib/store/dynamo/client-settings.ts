@@ -7,6 +7,7 @@ import type { Agent } from "node:http";
 import { VERSION } from "../../core/version.js";
 import type { AnswerWatcher, Destination, TransportSettings } from "./built-in-calls.js";
 import type { Endpoint } from "./http-sender.js";
+import { endpointAt } from "./http-sender.js";
 import type { RetryStrategy } from "./retries.js";
 import type { Credentials, Scope } from "./signature.js";
 import { signer } from "./signature.js";
@@ -106,19 +107,10 @@ function destinations(config: ClientConfig, agents: Readonly<Record<Endpoint["pr
     const credentials = await config.credentials();
     const [table] = tableNames;
     if (last?.credentials === credentials && last.region === region && last.table === table) return last.found;
-    const { url, scope } = await endpointOf(config, { region, tableNames, accountId: credentials.accountId });
-    const { protocol, hostname, port } = url;
-    if (protocol !== "http:" && protocol !== "https:") throw new Error(`endpoint: ${protocol} is neither http: nor https:`);
-    const found: Destination = {
-      endpoint: {
-        protocol,
-        hostname: hostname.replace(/^\[(.*)\]$/, "$1"),
-        port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
-        path: scope.path,
-        agent: agents[protocol],
-      },
-      sign: signer(credentials, scope),
-    };
+    const { url, region: signingRegion, service } = await endpointOf(config, { region, tableNames, accountId: credentials.accountId });
+    const endpoint = endpointAt(url, agents);
+    const scope = { host: url.host, path: endpoint.path, region: signingRegion, service };
+    const found: Destination = { endpoint, sign: signer(credentials, scope) };
     last = { credentials, region, table, found };
     return found;
   };
@@ -131,7 +123,7 @@ async function endpointOf(
     tableNames,
     accountId,
   }: { readonly region: string; readonly tableNames: readonly string[]; readonly accountId: string | undefined },
-): Promise<{ readonly url: URL; readonly scope: Scope }> {
+): Promise<{ readonly url: URL } & Pick<Scope, "region" | "service">> {
   const parameters = {
     UseFIPS: await config.useFipsEndpoint(),
     UseDualStack: await config.useDualstackEndpoint(),
@@ -146,12 +138,8 @@ async function endpointOf(
   const scheme = properties?.authSchemes?.[0];
   return {
     url,
-    scope: {
-      host: url.host,
-      path: url.pathname.endsWith("/") ? url.pathname : `${url.pathname}/`,
-      region: scheme?.signingRegion ?? config.signingRegion ?? region,
-      service: scheme?.signingName ?? config.signingName ?? "dynamodb",
-    },
+    region: scheme?.signingRegion ?? config.signingRegion ?? region,
+    service: scheme?.signingName ?? config.signingName ?? "dynamodb",
   };
 }
 

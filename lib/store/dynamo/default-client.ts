@@ -9,6 +9,6 @@ import type { TransportOption } from "./choose-transport.js";
 import { callsThrough } from "./choose-transport.js";
 
 /** Returns the operations through `client`, or through a new one for the environment. */
-export function callsOfDefaultClient(client: DynamoDBClient | undefined, wanted: TransportOption): TableCalls {
-  return callsThrough(client ?? new DynamoDBClient(TABLE_CALLS), wanted);
+export function callsOfDefaultClient(client: DynamoDBClient | undefined, option: TransportOption): TableCalls {
+  return callsThrough(client ?? new DynamoDBClient(TABLE_CALLS), option);
 }

@@ -8,6 +8,7 @@ import type { Clock } from "../../core/time.js";
 import { VERSION } from "../../core/version.js";
 import { TABLE_CALLS } from "./table.js";
 import type { Destination, TransportSettings } from "./built-in-calls.js";
+import { endpointAt } from "./http-sender.js";
 import { standardRetries } from "./retries.js";
 import { signer } from "./signature.js";
 
@@ -61,30 +62,17 @@ function isSet(env: Environment, name: string): boolean {
 }
 
 /** Returns a fixed endpoint, with the credentials that the environment has at the time. */
-function destinations(
-  env: Environment,
-  { protocol, hostname, port, host, pathname }: URL,
-  region: string,
-): TransportSettings["destination"] {
-  const isTls = protocol === "https:";
-  const path = pathname.endsWith("/") ? pathname : `${pathname}/`;
-  const agent = isTls
-    ? new TlsAgent({ keepAlive: true, maxSockets: MAX_SOCKETS })
-    : new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
-  const endpoint = {
-    protocol: isTls ? "https:" : "http:",
-    hostname: hostname.replace(/^\[(.*)\]$/, "$1"),
-    port: port === "" ? (isTls ? 443 : 80) : Number(port),
-    path,
-    agent,
-  } as const;
+function destinations(env: Environment, url: URL, region: string): TransportSettings["destination"] {
+  const connections = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  const endpoint = endpointAt(url, { "http:": new Agent(connections), "https:": new TlsAgent(connections) });
+  const scope = { host: url.host, path: endpoint.path, region, service: "dynamodb" };
   let last: { readonly of: string; readonly found: Destination } | undefined;
   return async () => {
     const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "", AWS_SESSION_TOKEN: token } = env;
     const of = `${accessKeyId} ${secretAccessKey} ${token ?? ""}`;
     if (last?.of !== of) {
       const credentials = { accessKeyId, secretAccessKey, sessionToken: token === "" ? undefined : token };
-      last = { of, found: { endpoint, sign: signer(credentials, { host, path, region, service: "dynamodb" }) } };
+      last = { of, found: { endpoint, sign: signer(credentials, scope) } };
     }
     return last.found;
   };

@@ -17,6 +17,18 @@ export interface Endpoint {
   readonly agent: Agent;
 }
 
+/** Returns the endpoint at `url`. @throws Error if its protocol is neither HTTP nor HTTPS */
+export function endpointAt({ protocol, hostname, port, pathname }: URL, agents: Readonly<Record<Endpoint["protocol"], Agent>>): Endpoint {
+  if (protocol !== "http:" && protocol !== "https:") throw new Error(`endpoint: ${protocol} is neither http: nor https:`);
+  return {
+    protocol,
+    hostname: hostname.replace(/^\[(.*)\]$/, "$1"), // An IPv6 address.
+    port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
+    path: pathname.endsWith("/") ? pathname : `${pathname}/`,
+    agent: agents[protocol],
+  };
+}
+
 /** The time limits of a request, in ms. */
 export interface SendBounds {
   /** The limit for opening a new connection. */

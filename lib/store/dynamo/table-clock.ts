@@ -65,13 +65,13 @@ export function watchTableClock(client: DynamoDBClient, clock: Clock): () => Tab
 
 /** Returns the bounds from a response with this `Date`, intersected with the known ones. */
 export function narrowed(known: Known | undefined, dateMs: number, sentAt: Instant, arrivedAt: Instant): Known {
-  const heard: Known = { lowMs: dateMs, highMs: dateMs + SECOND_MS + atMost(elapsedMs(sentAt, arrivedAt)), at: arrivedAt };
-  if (!known) return heard;
+  const answered: Known = { lowMs: dateMs, highMs: dateMs + SECOND_MS + atMost(elapsedMs(sentAt, arrivedAt)), at: arrivedAt };
+  if (!known) return answered;
   const before = moved(known, arrivedAt);
-  const lowMs = Math.max(before.lowMs, heard.lowMs);
-  const highMs = Math.min(before.highMs, heard.highMs);
+  const lowMs = Math.max(before.lowMs, answered.lowMs);
+  const highMs = Math.min(before.highMs, answered.highMs);
   // The bounds don't overlap, so a clock jumped. The newer response counts.
-  return lowMs <= highMs ? { lowMs, highMs, at: arrivedAt } : heard;
+  return lowMs <= highMs ? { lowMs, highMs, at: arrivedAt } : answered;
 }
 
 /** Returns the bounds at `now`: the lower moves at the slowest possible rate, the upper at the fastest. */
