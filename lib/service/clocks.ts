@@ -3,9 +3,8 @@
  * is harmless while the other is right. With one of three handlers off by ±10 s, a single clock broke mutual exclusion
  * in 2419 of 3000 simulated histories, two clocks in none.
  */
-import { refuse } from "../core/errors.js";
 import type { Refusal } from "../core/errors.js";
-import { isSkewed } from "../core/lock/expiry.js";
+import { isSkewed, refuseBySkew } from "../core/lock/expiry.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Clock, ClockReading } from "../core/time.js";
 import type { ReadClocks } from "../store/port.js";
@@ -60,10 +59,10 @@ export class ClockSkew extends Error {
   /** The answer to the request that needed them. */
   readonly refusal: Refusal;
 
-  constructor({ earliestMs, latestMs }: ClockReading) {
-    const detail = `The service's clocks are ${latestMs - earliestMs} ms apart`;
-    super(detail);
-    this.refusal = refuse("clock-skew", { retryAfterMs: 1000, detail });
+  constructor(reading: ClockReading) {
+    const refusal = refuseBySkew(reading);
+    super(refusal.detail);
+    this.refusal = refusal;
   }
 }
 

@@ -4,6 +4,7 @@ import { EMPTY_RECORD, endingOf, endLease } from "../../lib/core/lock/tombstones
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
+import type { ClockReading } from "../../lib/core/time.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { transition } from "../../lib/core/transition.js";
 import { leaseIdAt } from "../support/lease-ids.js";
@@ -112,5 +113,46 @@ describe("an id that a wrong clock made in the future", () => {
       events: [],
     });
     expect(cancel(NOW_MS + LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs).next).toBeDefined();
+  });
+});
+
+describe("cancelled ids that lie between two clocks far apart", () => {
+  const DAY_MS = 24 * 60 * 60_000;
+  const CLOCKS = [
+    ["days behind", { earliestMs: NOW_MS - 3 * DAY_MS, latestMs: NOW_MS }],
+    ["days ahead", { earliestMs: NOW_MS, latestMs: NOW_MS + 3 * DAY_MS }],
+  ] as const;
+  const between = (days: string): number => (days === "days behind" ? NOW_MS - 60_000 : NOW_MS + 60_000);
+  const cancel = (record: LockRecord | undefined, leaseId: string, reading: ClockReading) =>
+    transition(record, { type: "release", key: "k", leaseId, principal: "me" }, reading, createPolicy());
+
+  it.each(CLOCKS)("are not forgotten for another by a clock that is %s: it is refused", (days, reading) => {
+    const cancelled = ids(9, between(days));
+    const record = cancelled
+      .slice(0, 8)
+      .reduce<LockRecord | undefined>((before, leaseId) => cancel(before, leaseId, reading).next, undefined);
+    expect(record?.tombstones.map(({ leaseId }) => leaseId)).toEqual(cancelled.slice(0, 8).reverse());
+    const ninth = cancel(record, cancelled[8] ?? "", reading);
+    expect(ninth.answer).toMatchObject({ ok: false, code: "clock-skew", definite: true, retry: "later" });
+    expect(ninth.next).toBeUndefined();
+  });
+
+  it.each(CLOCKS)("leave for the end of a lease by a clock that is %s, and none of them is granted then", (days, reading) => {
+    const cancelled = ids(8, between(days));
+    const record = cancelled.reduce<LockRecord | undefined>((before, leaseId) => cancel(before, leaseId, reading).next, undefined);
+    const held = leaseIdAt(NOW_MS - 1000);
+    const ended = endLease(record ?? EMPTY_RECORD, held, "released", reading);
+    expect(ended.tombstones).toHaveLength(8);
+    expect(ended.lowWatermark <= held).toBe(true);
+    for (const leaseId of cancelled) expect(endingOf(ended, leaseId)).toBeDefined();
+  });
+
+  it("leave by the low watermark once a lease among them held", () => {
+    const [, reading] = CLOCKS[0];
+    const held = leaseIdAt(NOW_MS - 120_000);
+    const cancelled = ids(8, between("days behind"));
+    const record = cancelled.reduce<LockRecord>((before, leaseId) => cancel(before, leaseId, reading).next ?? before, after([held]));
+    expect(record.lowWatermark).toBe(held);
+    for (const leaseId of cancelled) expect(endingOf(record, leaseId)).toBe("cancelled");
   });
 });

@@ -27,16 +27,17 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["records", RECORD_BUGS],
     ["answers", RULE_BUGS],
   ] as const;
-  const [seeds, within] = [
+  const [seeds, many, within] = [
     constant("test/simulation/simulation.test.ts", "SEEDS"),
+    constant("test/simulation/simulation.slow.test.ts", "SEEDS"),
     constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG"),
   ];
   return {
     "how far": [
-      `\`npm test\` plays ${seeds} random histories, finds no property broken, and fails if they did not contain what they must`,
-      `contain. Then it makes each of ${BUGS.length} mistakes in the production source, one at a time, and fails unless the`,
-      `history that is recorded as its witness breaks a property. \`npm run test:all\` also searches for each mistake`,
-      `from the first history on, and fails unless it is found within ${within}.`,
+      `\`npm test\` plays ${seeds} random histories, and finds no property broken. Then it makes each of ${BUGS.length} mistakes in the`,
+      `production source, one at a time, and fails unless the history that is recorded as its witness breaks a property.`,
+      `\`npm run test:all\` plays ${many} histories, and fails if they did not contain what they must contain. It also searches`,
+      `for each mistake from the first history on, and fails unless it is found within ${within}.`,
     ].join("\n"),
     "the mistakes": table(
       ["of", "mistake", "what it is"],

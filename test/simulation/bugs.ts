@@ -67,12 +67,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "ring-without-floor",
     why: "only the last eight ends are remembered: an older late duplicate is granted as new",
     file: "lib/core/lock/tombstones.ts",
-    edits: [
-      [
-        "return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark: raised };",
-        "return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark };",
-      ],
-    ],
+    edits: [["lowWatermark: leaseId > lowWatermark ? leaseId : lowWatermark };", "lowWatermark };"]],
   },
   {
     name: "renewal-that-shortens",

@@ -28,7 +28,11 @@ export function check(oracle: Oracle, request: Delivered): (result: HttpResult) 
   const { asked } = oracle;
   if (kind === "renewals") return heartbeats(oracle, request);
   if (kind === "lock-sets") return checkSet(oracle, request, key, what);
-  if (kind === "runs" && what === "reset") return oracle.runs.asked.reset(key);
+  if (kind === "runs" && what === "reset") {
+    const done = oracle.runs.asked.reset(key);
+    // A failed one may still take effect.
+    return ({ statusCode }) => (statusCode < 500 ? done() : undefined);
+  }
   if (leaseId === "") return notJudged;
   const { method, isDuplicate } = request;
   if (method === "DELETE" || verb === "outcome") asked.add("release", leaseId);

@@ -109,7 +109,8 @@ function heard(api: ServiceApi, oracle: Oracle): ServiceApi {
     async resetRun(request, options) {
       const done = runs.asked.reset(request.key);
       const answer = await api.resetRun(request, options);
-      done();
+      // A failed one may still take effect.
+      if (answer.ok || answer.definite) done();
       return answer;
     },
   };

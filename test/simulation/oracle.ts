@@ -205,8 +205,8 @@ export class Oracle implements Bench {
     const truth = this.#truth("locks", key);
     const ending = truth.endings.get(leaseId)?.ending;
     const truthful: Record<LeaseState, boolean> = {
-      released: ending === "released",
-      expired: ending === "expired" || ending === "collected",
+      released: ending === "released" || ending === "forgotten",
+      expired: ending === "expired" || ending === "collected" || ending === "forgotten",
       lost: ending === "taken" || ending === "broken",
       transferred: ending === "transferred",
       never: !truth.granted.has(leaseId),
@@ -317,7 +317,12 @@ export class Oracle implements Bench {
     const { key } = truth;
     const ending = next.tombstones.find((ended) => ended.leaseId === leaseId)?.ending;
     const released = this.asked.has("release", leaseId);
-    if (!ending && leaseId <= next.lowWatermark) return this.#end(truth, leaseId, released ? "released" : "forgotten");
+    const leftMs = expiresAtMs - decidedAtMs;
+    if (!ending && leaseId <= next.lowWatermark) {
+      // Its own tombstone was dropped at once.
+      const isClear = released && Math.abs(leftMs) > this.clockErrorMs;
+      return this.#end(truth, leaseId, isClear ? (leftMs > 0 ? "released" : "expired") : "forgotten");
+    }
     truth.holding.delete(leaseId);
     if (!ending) return this.fail("S7", `${key}: a hold vanished without being remembered`);
     this.#end(truth, leaseId, ending);
@@ -336,7 +341,6 @@ export class Oracle implements Bench {
       cancelled: false,
     };
     if (!asked[ending]) this.fail("S5", `${key}: a hold ended by "${ending}" although nobody asked for it`);
-    const leftMs = expiresAtMs - decidedAtMs;
     if (ending === "released" && leftMs + this.clockErrorMs < 0)
       this.fail("S6", `${key}: ended as released ${Math.round(-leftMs)} ms after it ran out`);
     if (ending === "expired" && leftMs - this.clockErrorMs > 0)

@@ -1,16 +1,16 @@
-/** The simulation in the test run: no violation, enough coverage, and the same history twice for each seed. */
+/** The simulation in the test run: no violation, and the same history twice for each seed. */
 import { describe, expect, it } from "vitest";
 import { loadSimulation } from "./bundle.js";
-import { campaign, unseen } from "./campaign.js";
+import { campaign } from "./campaign.js";
 import { seedsFrom, TIMEOUT_MS } from "./must-fail.js";
 
-const SEEDS = 150;
+/** Few histories. `simulation.slow.test.ts` simulates many. */
+const SEEDS = 40;
 
 describe("the simulation", { timeout: TIMEOUT_MS }, () => {
-  it("finds no property broken, and has seen what it must have seen", async () => {
-    const total = await campaign(await loadSimulation(undefined), seedsFrom(1, SEEDS));
-    expect(total.failures).toEqual([]);
-    expect(unseen(total)).toEqual([]);
+  it("finds no property broken", async () => {
+    const { failures } = await campaign(await loadSimulation(undefined), seedsFrom(1, SEEDS));
+    expect(failures).toEqual([]);
   });
 
   it("replays a seed exactly", async () => {

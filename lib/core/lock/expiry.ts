@@ -1,9 +1,14 @@
 /** Expiry of leases, offers, waiters and ids, each by the clock whose error is safe. */
+import type { Refusal } from "../errors.js";
+import { refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
 import { highestLeaseIdAt, leaseIdTimeMs } from "../lease-id.js";
 import { DEFAULTS, LIMITS } from "../limits.js";
 import type { Hold, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
+
+/** The time after which a request that was refused because of the clocks is sent again. */
+const SKEW_RETRY_MS = 1000;
 
 /** True if the lease has not expired, by the earliest clock: a fast clock must not take a lease from its holder. */
 export function isLive(hold: Hold, reading: ClockReading): boolean {
@@ -33,6 +38,12 @@ export function isLongOver(leaseId: LeaseId, { earliestMs }: ClockReading): bool
 /** True if the two server clocks are so far apart that they may not grant, renew or take over anything. */
 export function isSkewed({ earliestMs, latestMs }: ClockReading): boolean {
   return latestMs - earliestMs > DEFAULTS.clockGuardMs;
+}
+
+/** Returns the refusal of what these clocks can't decide. Other functions' clocks, or the same ones later, can. */
+export function refuseBySkew({ earliestMs, latestMs }: ClockReading): Refusal {
+  const detail = `The service's clocks are ${latestMs - earliestMs} ms apart`;
+  return refuse("clock-skew", { retryAfterMs: SKEW_RETRY_MS, detail });
 }
 
 /**

@@ -3,7 +3,8 @@
  * hold lasted (S6). An id that never held gets a tombstone, so that a late duplicate of its acquire is refused (S7).
  *
  * A release is decided even if the clocks disagree beyond the guard. Then the queue stays unchanged, no time is written
- * that only the latest clock shows, and the answer about the hold is either true by both clocks or `unknown`.
+ * that only the latest clock shows, and the answer about the hold is either true by both clocks or `unknown`. Only a
+ * cancel is refused, if its tombstone would replace one that a clock says is still needed.
  */
 import { endedEvent } from "./grant.js";
 import { change, touchedTtlAtSec } from "../change.js";
@@ -15,7 +16,7 @@ import { leaseIdTimeMs } from "../lease-id.js";
 import { advanceIfQueued, offerOf, placeOf } from "./queue.js";
 import type { Ending, Hold, LockRecord, LockPolicy, Offer, Run, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
-import { isBeyondReach, isLive, isLongOver, isSkewed } from "./expiry.js";
+import { isBeyondReach, isLive, isLongOver, isSkewed, refuseBySkew } from "./expiry.js";
 
 const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
   released: "released",
@@ -57,6 +58,7 @@ export function release(record: LockRecord | undefined, command: Release, readin
   // The id is too old by the latest clock alone, so it may have held.
   const ending = isSkewed(reading) && isLongOver(leaseId, { ...reading, earliestMs: reading.latestMs }) ? "unknown" : "cancelled";
   const cancelled = cancelLease(before, leaseId, ending, reading);
+  if (!cancelled) return { answer: refuseBySkew(reading), events: [] };
   const answer = { ok: true, state: STATE_OF[ending] } as const;
   if (cancelled === before) return { answer, events: [] };
   const next = change(cancelled, dated, { ttlAtSec: touchedTtlAtSec(before, dated, policy) });
@@ -83,8 +85,10 @@ function endingNow(hold: Hold, reading: ClockReading): Ending {
 function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const { leaseId, principal } = command;
   if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
+  const cancelled = cancelLease(before, leaseId, "cancelled", reading);
+  if (!cancelled) return { answer: refuseBySkew(reading), events: [] };
   const without = {
-    ...cancelLease(before, leaseId, "cancelled", reading),
+    ...cancelled,
     offers: before.offers.filter((offer) => offer !== waiter),
     waiters: before.waiters.filter((other) => other !== waiter),
   };

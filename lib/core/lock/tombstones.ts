@@ -4,10 +4,12 @@
  * ends would be granted as new.
  *
  * The low watermark never rises so far ahead that no new id fits above it: an id ahead of the clock keeps its tombstone until its time has
- * come. Cancelled ids can be any distance ahead, and any caller may cancel. So the record stores at most four of them. If there are more,
- * it drops the id furthest ahead, since only a request that is equally late could still use it.
+ * come. Cancelled ids can be any distance ahead, and any caller may cancel. So the record stores at most four ids that are ahead of both
+ * clocks. If there are more, it drops the one furthest ahead, since only a request that is equally late could still use it.
  *
- * Honest ids are also ahead of a clock that is behind. If the other clock says that they aren't, the first of them to end is dropped.
+ * If one clock is far behind the other, honest ids lie between the two, and may be ahead of the true time for all that this function knows.
+ * Then the lowest id is dropped if one of them held a lease. Such an id isn't ahead, so the lowest isn't either. If none held, the cancel
+ * is refused.
  */
 import type { LeaseId } from "../lease-id.js";
 import { leaseIdTimeMs } from "../lease-id.js";
@@ -56,50 +58,49 @@ export function endLease(
   known: Pick<Tombstone, "fencingToken" | "outcome"> = {},
 ): LockRecord {
   const { [leaseId]: _gone, ...holds } = record.holds;
-  return { ...record, holds, ...keepTombstones([{ leaseId, ending, ...known }, ...record.tombstones], record.lowWatermark, reading) };
+  // A lease that held isn't ahead of the true time, and the lowest id isn't either.
+  const all = [{ leaseId, ending, ...known }, ...record.tombstones];
+  return { ...record, holds, ...(dropped(all, record, reading) ?? raised(all, record, lowestOf(all))) };
 }
 
 /**
- * Adds a tombstone for a `leaseId` that never held, so that a late acquire is refused. Leaves the record unchanged if
- * the id is the furthest ahead of too many cancelled ones.
+ * Adds a tombstone for a `leaseId` that never held, so that a late acquire is refused. Leaves the record unchanged if the id is the
+ * furthest ahead of too many cancelled ones. Returns nothing if no tombstone may be dropped for it. That happens only if the clocks differ.
  */
-export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord {
+export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord | undefined {
   const all: readonly Tombstone[] = [{ leaseId, ending }, ...record.tombstones];
-  const ahead = all.filter((entry) => mayBeMadeUp(entry) && !mayRaiseLowWatermark(entry.leaseId, reading));
-  if (ahead.length <= LIMITS.tombstonesAheadMax) return { ...record, ...keepTombstones(all, record.lowWatermark, reading) };
-  const leaving = firstForgotten(ahead, reading);
-  return leaving.leaseId === leaseId ? record : { ...record, tombstones: all.filter((entry) => entry !== leaving) };
+  const kept = dropped(all, record, reading) ?? (all.every(mayBeMadeUp) ? undefined : raised(all, record, lowestOf(all)));
+  if (!kept) return undefined;
+  const next = { ...record, ...kept };
+  return endingOf(next, leaseId) ? next : record;
+}
+
+/** The part of a record that tells which leases have ended. */
+type Ended = Pick<LockRecord, "tombstones" | "lowWatermark">;
+
+/**
+ * Drops a tombstone if there are too many: the cancelled id that is furthest ahead of both clocks, or else the first to end of those to
+ * which the low watermark may rise. Returns nothing if the earliest clock says of all of them that the low watermark may not.
+ */
+function dropped(all: readonly Tombstone[], record: LockRecord, reading: ClockReading): Ended | undefined {
+  const { lowWatermark } = record;
+  const byLatest = { ...reading, earliestMs: reading.latestMs };
+  const ahead = all.filter((entry) => mayBeMadeUp(entry) && !mayRaiseLowWatermark(entry.leaseId, byLatest));
+  if (ahead.length > LIMITS.tombstonesAheadMax) return { tombstones: all.filter((entry) => entry !== highestOf(ahead)), lowWatermark };
+  if (all.length <= LIMITS.tombstonesMax) return { tombstones: all, lowWatermark };
+  const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
+  return oldest && raised(all, record, oldest);
+}
+
+/** Drops this tombstone, and raises the low watermark to its id. */
+function raised(all: readonly Tombstone[], { lowWatermark }: LockRecord, leaving: Tombstone): Ended {
+  const { leaseId } = leaving;
+  return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark: leaseId > lowWatermark ? leaseId : lowWatermark };
 }
 
 /** True if the id may never have held a lease. Then its time may have any value. */
 function mayBeMadeUp({ ending }: Tombstone): boolean {
   return ending === "cancelled" || ending === "unknown";
-}
-
-/**
- * Returns the tombstone to drop if too many are ahead of the earliest clock: the one furthest ahead of both clocks, else the first to end.
- */
-function firstForgotten(ahead: readonly Tombstone[], { latestMs }: ClockReading): Tombstone {
-  const byBoth = ahead.filter(({ leaseId }) => !mayRaiseLowWatermark(leaseId, { earliestMs: latestMs, latestMs }));
-  const first = ahead.at(-1);
-  return byBoth.length === 0 && first ? first : highestOf(byBoth);
-}
-
-/** Drops one tombstone if there are too many. Returns the others and the new low watermark. */
-function keepTombstones(
-  all: readonly Tombstone[],
-  lowWatermark: LeaseId,
-  reading: ClockReading,
-): Pick<LockRecord, "tombstones" | "lowWatermark"> {
-  if (all.length <= LIMITS.tombstonesMax) return { tombstones: all, lowWatermark };
-  const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
-  // If no tombstone may raise the watermark, this function's clock may be behind. Ids beyond the limit that may never have held are
-  // dropped without raising it.
-  const madeUp = all.filter(mayBeMadeUp);
-  const isForgotten = !oldest && madeUp.length > LIMITS.tombstonesAheadMax;
-  const leaving = oldest ?? (isForgotten ? firstForgotten(madeUp, reading) : lowestOf(all));
-  const raised = isForgotten || leaving.leaseId <= lowWatermark ? lowWatermark : leaving.leaseId;
-  return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark: raised };
 }
 
 function highestOf(entries: readonly Tombstone[]): Tombstone {

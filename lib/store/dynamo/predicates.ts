@@ -41,7 +41,7 @@ export const LIVE = "h.#me.e > :earlier";
 export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
 /** `isHeadDead`: the queue is empty, or its first waiter was seen in time. */
 export const HEAD_LIVES = "NOT (q[0].u <= :earlier)";
-/** `keepTombstones`: the id that drops out neither lowers the low watermark nor raises it too far. */
+/** `endLease`: the id that drops out neither lowers the low watermark nor raises it too far. */
 export const LOW_WATERMARK_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
 /** `touchedTtlAtSec`: garbage collection waits long enough already. */
 export const TTL_STANDS = `${X} >= :touched`;
