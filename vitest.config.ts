@@ -1,6 +1,7 @@
 /**
- * How the tests run, in two tiers that a file's name tells apart: `*.slow.test.ts` runs in `npm run test:all` only, every
- * other `*.test.ts` in `npm test` too. All of them share the one engine that globalSetup starts, each on its own keys.
+ * How the tests run, in two tiers that a file's name tells apart: `*.slow.test.ts` runs in the slow one, every other
+ * `*.test.ts` in the quick one. A few run in both, with more histories in the slow one (test/support/tier.ts). All of them
+ * share the one engine that globalSetup starts, each on its own keys.
  */
 import { transform } from "esbuild";
 import type { TestProjectInlineConfiguration } from "vitest/config";
@@ -9,6 +10,13 @@ import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
 const SLOW = "test/**/*.slow.test.ts";
+/** The files whose tests are `sized` for their tier. */
+const SIZED = [
+  "test/client/heartbeat-outage.test.ts",
+  "test/client/local-queue-crowd.test.ts",
+  "test/core/{kinds,queue}.property.test.ts",
+  "test/simulation/simulation.test.ts",
+];
 
 /** One project after the other, since only neighbours share a worker; in each the longest first, for which the run would wait. */
 class LongestFirst extends BaseSequencer {
@@ -58,8 +66,8 @@ export default defineConfig({
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
     projects: [
       // Its files share the modules of a worker: 200 imports of the same code took longer than the tests of it.
-      tier("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW], isolate: false }),
-      tier("slow", { include: [SLOW] }),
+      tier("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW], isolate: false, provide: { tier: "quick" } }),
+      tier("slow", { include: [SLOW, ...SIZED], provide: { tier: "slow" } }),
     ],
   },
 });

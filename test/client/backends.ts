@@ -24,12 +24,17 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-/** Every backend, by its name in test titles. */
-export const BACKENDS: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
-  ["in memory", openMemory],
+type Backends = readonly (readonly [name: string, open: () => Promise<Backend>])[];
+
+/** The backend whose time is turned by the test. */
+export const IN_MEMORY: Backends = [["in memory", openMemory]];
+/** The backends whose time is real. */
+export const IN_REAL_TIME: Backends = [
   ["over HTTP", openHttp],
   ["straight on the table", openTable],
 ];
+/** Every backend, by its name in test titles. */
+export const BACKENDS: Backends = [...IN_MEMORY, ...IN_REAL_TIME];
 
 async function openMemory(): Promise<Backend> {
   const { clock, store } = createMemoryClient();

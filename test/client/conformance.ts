@@ -21,7 +21,12 @@ export interface Fixture {
 
 /** Defines a suite for the clients of every backend. */
 export function describeClients(...parts: readonly ((fixture: Fixture) => void)[]): void {
-  describe.each(BACKENDS)("a client %s", (_name, open) => {
+  describeClientsOf(BACKENDS, ...parts);
+}
+
+/** Defines a suite for the clients of these backends. */
+export function describeClientsOf(backends: typeof BACKENDS, ...parts: readonly ((fixture: Fixture) => void)[]): void {
+  describe.each(backends)("a client %s", (_name, open) => {
     let used = 0;
     const fixture = { fresh: () => key("conformance", ++used) } as { -readonly [member in keyof Fixture]: Fixture[member] };
 

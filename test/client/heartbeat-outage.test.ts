@@ -8,9 +8,11 @@ import { refuse } from "../../lib/core/errors.js";
 import type { Lease } from "../../lib/testing.js";
 import { Random } from "../simulation/random.js";
 import type { Harness } from "./harness.js";
+import { sized } from "../support/tier.js";
 import { createHarness } from "./harness.js";
 import type { Fate } from "./wire.js";
 
+const LEASES = sized({ quick: 150, slow: 500 });
 const LEASE_MS = 30_000;
 const EVERY_MS = LEASE_MS / 3;
 const OUTAGE_MS = 15_000;
@@ -51,9 +53,9 @@ function fail({ wire }: Harness, fate: Fate | undefined): void {
 
 const lock = ({ locks }: Harness, index: number): Promise<Lease> => locks.acquire(`k${index}`, { leaseMs: LEASE_MS });
 
-describe.each(OUTAGES)("500 leases of one client, while the service answers with %s", (_what, fate) => {
+describe.each(OUTAGES)("many leases of one client, while the service answers with %s", (_what, fate) => {
   it("send at most twice the requests of a service that is well, and none is lost that outlives the outage", async () => {
-    const harness = await holding(500, lock);
+    const harness = await holding(LEASES, lock);
     const healthy = await sentIn(harness, OUTAGE_MS);
     fail(harness, fate);
     const failing = await sentIn(harness, OUTAGE_MS);
@@ -66,7 +68,7 @@ describe.each(OUTAGES)("500 leases of one client, while the service answers with
   });
 
   it("find out soon that it is over", async () => {
-    const harness = await holding(500, lock);
+    const harness = await holding(LEASES, lock);
     fail(harness, fate);
     await harness.clock.advance(OUTAGE_MS);
     expect(harness.leases.some(({ state }) => state === "unknown")).toBe(true);
@@ -76,7 +78,7 @@ describe.each(OUTAGES)("500 leases of one client, while the service answers with
   });
 
   it("are lost each at its own deadline and not before, when it does not end", async () => {
-    const harness = await holding(500, lock);
+    const harness = await holding(LEASES, lock);
     fail(harness, fate);
     const healthy = 2 * 20;
     const deadlines = harness.leases.map((lease) => harness.clock.monotonicMs() + lease.remainingMs());

@@ -17,6 +17,14 @@ function constant(file: string, name: string): number {
   return Number(value);
 }
 
+/** The numbers of histories that the simulation's test plays. */
+function seeds(): Readonly<Record<"quick" | "slow", string>> {
+  const text = readFileSync(join(ROOT, "test/simulation/simulation.test.ts"), "utf8");
+  const [, quick = "", slow = ""] = /^const SEEDS = \{ quick: (\d+), slow: (\d+) \};$/m.exec(text) ?? [];
+  if (quick === "" || slow === "") throw new Error("simulation.test.ts has no SEEDS");
+  return { quick, slow };
+}
+
 /** The page's parts, by name. */
 export function mustFailParts(): Readonly<Record<string, string>> {
   const kinds = [
@@ -27,16 +35,13 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["records", RECORD_BUGS],
     ["answers", RULE_BUGS],
   ] as const;
-  const [seeds, many, within] = [
-    constant("test/simulation/simulation.test.ts", "SEEDS"),
-    constant("test/simulation/simulation.slow.test.ts", "SEEDS"),
-    constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG"),
-  ];
+  const { quick, slow } = seeds();
+  const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");
   return {
     "how far": [
-      `\`npm test\` plays ${seeds} random histories, and finds no property broken. Then it makes each of ${BUGS.length} mistakes in the`,
+      `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes each of ${BUGS.length} mistakes in the`,
       `production source, one at a time, and fails unless the history that is recorded as its witness breaks a property.`,
-      `\`npm run test:all\` plays ${many} histories, and fails if they did not contain what they must contain. It also searches`,
+      `\`npm run test:all\` plays ${slow} histories, and fails if they did not contain what they must contain. It also searches`,
       `for each mistake from the first history on, and fails unless it is found within ${within}.`,
     ].join("\n"),
     "the mistakes": table(

@@ -1,16 +1,17 @@
 /** The simulation in the test run: no violation, and the same history twice for each seed. */
 import { describe, expect, it } from "vitest";
+import { isThorough, sized } from "../support/tier.js";
 import { loadSimulation } from "./bundle.js";
-import { campaign } from "./campaign.js";
+import { campaign, unseen } from "./campaign.js";
 import { seedsFrom, TIMEOUT_MS } from "./must-fail.js";
 
-/** Few histories. `simulation.slow.test.ts` simulates many. */
-const SEEDS = 40;
+const SEEDS = { quick: 25, slow: 200 };
 
 describe("the simulation", { timeout: TIMEOUT_MS }, () => {
-  it("finds no property broken", async () => {
-    const { failures } = await campaign(await loadSimulation(undefined), seedsFrom(1, SEEDS));
-    expect(failures).toEqual([]);
+  it("finds no property broken, and has seen what it must have seen", async () => {
+    const total = await campaign(await loadSimulation(undefined), seedsFrom(1, sized(SEEDS)));
+    expect(total.failures).toEqual([]);
+    if (isThorough()) expect(unseen(total)).toEqual([]);
   });
 
   it("replays a seed exactly", async () => {

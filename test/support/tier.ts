@@ -1,0 +1,19 @@
+/** The tier that a test runs in, for tests that run in both: `SIZED` of vitest.config.ts lists their files. */
+import { inject } from "vitest";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The tier, which vitest.config.ts provides. */
+    tier: "quick" | "slow";
+  }
+}
+
+/** Returns the size of this test in its tier: a number of histories, of callers. */
+export function sized({ quick, slow }: Readonly<Record<"quick" | "slow", number>>): number {
+  return inject("tier") === "slow" ? slow : quick;
+}
+
+/** True in the slow tier, where enough histories are played to reach every situation. */
+export function isThorough(): boolean {
+  return inject("tier") === "slow";
+}
