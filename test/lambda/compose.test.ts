@@ -40,6 +40,19 @@ describe("the environment", () => {
   });
 });
 
+describe("a function", () => {
+  it.each([
+    ["role", true],
+    ["claim:tenant_id", true],
+    ["claim:", false],
+    ["everybody", false],
+  ])("whose tenants are by %j starts: %s", (HOLDFAST_TENANT, starts) => {
+    const start = () => compose({ HOLDFAST_TABLE: "locks", HOLDFAST_TENANT });
+    if (starts) expect(start()).toBeTypeOf("function");
+    else expect(start).toThrow(`HOLDFAST_TENANT: "${HOLDFAST_TENANT}" is not account, role or claim:NAME`);
+  });
+});
+
 describe("refusals", () => {
   it.each([
     [undefined, ["granted", "refused", "refused"]],
@@ -47,12 +60,14 @@ describe("refusals", () => {
     ["0", ["granted"]],
   ])("are logged in the share HOLDFAST_LOG_REFUSALS=%s, grants always", async (HOLDFAST_LOG_REFUSALS, events) => {
     const clock = new VirtualClock();
-    const lines: LogLine[] = [];
+    const lines: Partial<LogLine>[] = [];
     const store = createMemoryStore({ policy: createPolicy(), clock });
-    const handler = compose({ HOLDFAST_LOG_REFUSALS }, { store, clock, log: (line) => void lines.push(line) });
+    const handler = compose({ HOLDFAST_LOG_REFUSALS }, { store, clock, print: (line) => void lines.push(line) });
     for (let attempt = 0; attempt < 3; attempt++)
       await handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() }));
-    expect(lines.map(({ event }) => event)).toEqual(events);
+    const logged = lines.filter(({ lease }) => lease !== undefined);
+    expect(logged.map(({ event }) => event)).toEqual(events);
+    expect(lines).toHaveLength(3);
   });
 });
 
