@@ -92,6 +92,7 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
       ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     });
     Validations.of(made).acknowledge({ id: "Serverless::Serverless-LambdaDLQ", reason: NO_DEAD_LETTERS });
+    if (!options.tracing) Validations.of(made).acknowledge({ id: "Serverless::Serverless-LambdaTracing", reason: TRACED_ON_REQUEST });
     return made;
   };
   return { functions: { acquire: create("acquire"), hold: create("hold"), admin: create("admin") }, log };
@@ -125,6 +126,7 @@ function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryp
 
 const TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"];
 const TRACES_HAVE_NO_RESOURCE = "X-Ray's two actions to write traces know no resources; all else in the role names the table or the log";
+const TRACED_ON_REQUEST = "Each trace is charged; the log and the metrics say what happened, and `tracing` turns traces on";
 const NO_DEAD_LETTERS = "A dead-letter queue is for asynchronous invocations; only the API invokes this function, and waits for the answer";
 
 /** Returns the permission to use a customer's key, only through DynamoDB. */
