@@ -116,7 +116,9 @@ function row(name: string, isGood: boolean, verdict: string, { states, depth, se
 function recordOf(rows: readonly (readonly string[])[]): string {
   const version = spawnSync("spin", ["-V"], { encoding: "utf8" }).stdout.trim();
   const head = ["model", "result", "states", "depth", "time in s"];
-  const table = [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  const widths = head.map((_title, column) => Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)));
+  const lines = [head, widths.map((width) => "-".repeat(width)), ...rows];
+  const table = lines.map((cells) => `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`).join("\n");
   const bounds = "3 leaseIds, 1 tombstone; in ticks: E 1, the other clock 2 off, drift 1, lease 3, offer 2, waiter 3, stall 0 or 2.";
   return `# Results of the model
 
