@@ -190,18 +190,6 @@ describe.concurrent("a service that doesn't answer", () => {
       stderr: expect.stringMatching(stderr),
     });
   });
-
-  it("because it breaks off is 69, and may have been done", async () => {
-    const breaking = createServer((request) => request.socket.destroy()).listen(0, "127.0.0.1");
-    await once(breaking, "listening");
-    const { port } = breaking.address() as AddressInfo;
-    expect(await run(["reset", "k", "--reason", "x"], { HOLDFAST_URL: `http://127.0.0.1:${port}` })).toEqual({
-      status: 69,
-      stdout: "",
-      stderr: expect.stringMatching(/^holdfast: reset k: .*no answer.*\nIt may have been done or not; doing it again is safe\.\n$/),
-    });
-    breaking.close();
-  });
 });
 
 describe("a gateway that answers in place of the service", () => {
