@@ -31,6 +31,8 @@ export interface EngineChoice {
   readonly endpoint?: string | undefined;
   /** The only engine to start, without a fallback. */
   readonly kind?: EmbeddedEngine | undefined;
+  /** The file in which dynoxide keeps its data, also after it stops. @default memory */
+  readonly dataFile?: string | undefined;
 }
 
 /** A running DynamoDB engine. */
@@ -40,7 +42,7 @@ export interface Engine {
   readonly endpoint: string;
   /** The process group, for an engine that was started here. */
   readonly groupId?: number;
-  /** Stops an engine that was started here and discards its data; leaves an external one alone. */
+  /** Stops an engine that was started here and discards what it has in memory; leaves an external one alone. */
   stop(): Promise<void>;
 }
 
@@ -56,10 +58,10 @@ const DYNAMODB_LOCAL_START_MS = 180_000;
  * @throws NoEngineHere if none was requested by name and this machine has none.
  * @throws StartError if the requested engine doesn't start or answer.
  */
-export async function startEngine({ endpoint, kind }: EngineChoice): Promise<Engine> {
+export async function startEngine({ endpoint, kind, dataFile }: EngineChoice): Promise<Engine> {
   if (endpoint !== undefined) return externalEngine(endpoint);
-  if (kind !== undefined) return embeddedEngine(kind);
-  if (process.platform === "linux" && process.arch === "x64") return embeddedEngine("dynoxide");
+  if (kind !== undefined) return embeddedEngine(kind, dataFile);
+  if (process.platform === "linux" && process.arch === "x64") return embeddedEngine("dynoxide", dataFile);
   try {
     return await embeddedEngine("dynamodb-local");
   } catch (error) {
@@ -67,20 +69,21 @@ export async function startEngine({ endpoint, kind }: EngineChoice): Promise<Eng
   }
 }
 
-async function embeddedEngine(kind: EmbeddedEngine): Promise<Engine> {
-  const { port, groupId, stop } = await startProcess(kind === "dynoxide" ? dynoxide() : dynamodbLocal());
+async function embeddedEngine(kind: EmbeddedEngine, dataFile?: string): Promise<Engine> {
+  const { port, groupId, stop } = await startProcess(kind === "dynoxide" ? dynoxide(dataFile) : dynamodbLocal());
   return { kind, endpoint: `http://127.0.0.1:${port}`, groupId, stop };
 }
 
-/** Returns the command for dynoxide, in memory and without streams, which would slow it down as records accumulate. */
-function dynoxide(): EngineCommand {
+/** Returns the command for dynoxide, without streams, which would slow it down as records accumulate. */
+function dynoxide(dataFile?: string): EngineCommand {
   const manifest = installed("@dynoxide/linux-x64/package.json");
   if (manifest === undefined) {
     throw new StartError(
       "The embedded engine @dynoxide/linux-x64 is not installed: run npm ci without --omit=optional, or set HOLDFAST_ENGINE=memory",
     );
   }
-  const args = (port: number): readonly string[] => ["--host", "127.0.0.1", "--port", String(port)];
+  const file = dataFile === undefined ? [] : ["--db-path", dataFile];
+  const args = (port: number): readonly string[] => ["--host", "127.0.0.1", "--port", String(port), ...file];
   return { name: "dynoxide", command: join(dirname(manifest), "dynoxide"), args, startMs: DYNOXIDE_START_MS };
 }
 

@@ -3,9 +3,12 @@ import { DescribeTableCommand, DescribeTimeToLiveCommand } from "@aws-sdk/client
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it } from "vitest";
 import { createTable } from "../../infra/local/create-table.js";
@@ -32,6 +35,20 @@ describe.runIf(HAS_DYNOXIDE)("an embedded engine", () => {
     const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName: "locks" }));
     expect(TimeToLiveDescription).toMatchObject({ AttributeName: "x", TimeToLiveStatus: "ENABLED" });
     await engine.stop();
+  });
+
+  it("that has a data file finds its table again after it was killed", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "holdfast-engine-"));
+    const choice = { kind: "dynoxide", dataFile: join(directory, "data.db") } as const;
+    const { endpoint, groupId, stop } = await startEngine(choice);
+    await createTable(engineClient(endpoint), "locks");
+    process.kill(-groupId!, "SIGKILL");
+    await stop();
+    const engine = await startEngine(choice);
+    const { Table } = await engineClient(engine.endpoint).send(new DescribeTableCommand({ TableName: "locks" }));
+    expect(Table?.TableStatus).toBe("ACTIVE");
+    await engine.stop();
+    await rm(directory, { recursive: true });
   });
 
   it("is gone once it is stopped, and stopping it again is no error", async () => {

@@ -87,6 +87,32 @@ describe("a fault", () => {
     await slow;
   });
 
+  it("answers for the engine after the engine has carried the request out", async () => {
+    proxy.plan({ kind: "answer", carriedOut: true });
+    await expect(add()).rejects.toMatchObject({ name: "InternalServerError" });
+    expect(await read()).toBe("1");
+  });
+
+  it("has a request carried out twice, and answers it once", async () => {
+    proxy.plan({ kind: "duplicate", againAfterMs: 0 });
+    expect((await add()).Attributes?.["n"]?.N).toBe("1");
+    await expect.poll(read).toBe("2");
+  });
+
+  it("is drawn for each request that has no plan, between any client and server", async () => {
+    const drawn: string[] = [];
+    const front = await startFaultProxy(
+      () => proxy.endpoint,
+      ({ target }) => {
+        drawn.push(target);
+        return drawn.length === 1 ? { kind: "answer", status: 503 } : undefined;
+      },
+    );
+    expect([(await fetch(front.endpoint)).status, (await fetch(front.endpoint)).status]).toEqual([503, 200]);
+    expect([drawn, front.ledger.requests]).toEqual([["GET", "GET"], { GET: 1 }]);
+    await front.close();
+  });
+
   it("meets only requests that its rule fits, by their input too", async () => {
     const none = proxy.plan({ kind: "lose-request" }, { when: ({ body }) => body.Key?.k.S === "other" });
     await add();

@@ -1,18 +1,19 @@
 /**
- * Faults between a client and DynamoDB, on demand: an HTTP proxy in front of an engine. It loses responses after the
- * write, loses or delays requests, and answers instead of the engine. It also counts the requests and capacity units
- * that reach the engine.
+ * Faults between a client and DynamoDB, on demand: an HTTP proxy in front of an engine, or of any other server. It loses
+ * responses after the write, loses, delays or repeats requests, and answers instead of the engine. It also counts the
+ * requests and capacity units that reach the engine.
  */
 import { once } from "node:events";
 import { Agent, createServer, request as httpRequest } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { inject } from "vitest";
 import { createLedger, withCapacity } from "./ledger.js";
 import type { Ledger } from "./ledger.js";
 
-/** A request to DynamoDB: its operation, such as `UpdateItem`, and its input on the wire. */
+/** A request to DynamoDB: its operation, such as `UpdateItem`, and its input on the wire. To another server: its method, and its body. */
 export interface DynamoRequest {
   readonly target: string;
   // The input depends on the operation.
@@ -25,8 +26,17 @@ export type Fault =
   | { readonly kind: "lose-reply" }
   /** The engine never gets the request, and the client's connection breaks. */
   | { readonly kind: "lose-request" }
-  /** The engine never gets the request, and the client gets this response. @default InternalServerError, 500 */
-  | { readonly kind: "answer"; readonly status?: number; readonly errorName?: string; readonly headers?: Readonly<Record<string, string>> }
+  /** The engine carries the request out twice, the second time after `againAfterMs`. The client gets the first response. */
+  | { readonly kind: "duplicate"; readonly againAfterMs: number }
+  /** The client gets this response. The engine gets the request only if `carriedOut` is true. @default InternalServerError, 500 */
+  | {
+      readonly kind: "answer";
+      readonly status?: number;
+      readonly errorName?: string;
+      readonly message?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly carriedOut?: boolean;
+    }
   /** The request reaches the engine only when `until` settles: the late write. */
   | { readonly kind: "hold-request"; readonly until: Promise<unknown> }
   /** The engine carries the request out. The response reaches the client only when `until` settles. */
@@ -69,50 +79,68 @@ interface Plan extends PlannedFault {
 const FORWARD = { kind: "forward" } as const;
 const REPLY_FAULTS: readonly string[] = ["lose-reply", "hold-reply"];
 
-/** Starts a proxy in front of `target`, by default the engine of this test run. */
+/** Decides the fate of a request for which no fault is planned. Undefined forwards it. */
+export type Draw = (request: DynamoRequest) => Fault | undefined;
+
+/**
+ * Starts a proxy in front of `target`, by default the engine of this test run. A function names the target of each
+ * request, for servers that move or share the load.
+ */
 // Over 60 lines: one model or one server, whose parts share its state.
-export async function startFaultProxy(target = inject("engineEndpoint")): Promise<FaultProxy> {
+export async function startFaultProxy(
+  target: string | (() => string) = inject("engineEndpoint"),
+  draw: Draw = () => undefined,
+): Promise<FaultProxy> {
   const plans: Plan[] = [];
   const ledger = createLedger();
   const agent = new Agent({ keepAlive: true });
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const request = {
-      target: String(incoming.headers["x-amz-target"]).split(".").at(-1) ?? "",
-      body: JSON.parse(await text(incoming)) as unknown,
+    const sent = await text(incoming);
+    const operation = incoming.headers["x-amz-target"] as string | undefined;
+    const request: DynamoRequest = {
+      target: operation?.split(".").at(-1) ?? incoming.method ?? "",
+      body: sent === "" ? undefined : (JSON.parse(sent) as unknown),
     };
+    const body = operation === undefined ? sent : JSON.stringify(withCapacity(request.target, request.body));
     const plan = plans.find(({ left, when }) => left > 0 && when(request));
     if (plan) {
       plan.left -= 1;
       plan.struck += 1;
     }
-    const fault = plan?.fault ?? FORWARD;
+    const fault = plan?.fault ?? draw(request) ?? FORWARD;
     const meetsReply = REPLY_FAULTS.includes(fault.kind);
     if (!meetsReply) plan?.strike();
     if (fault.kind === "lose-request") {
       incoming.socket.destroy();
       return;
     }
-    if (fault.kind === "answer") {
+    if (fault.kind === "answer" && fault.carriedOut !== true) {
       answer(response, fault);
       return;
     }
     if (fault.kind === "hold-request") await fault.until;
 
-    const reply = await forward(incoming, request);
-    ledger.record(request.target, reply.status, reply.body);
+    const reply = await forward(incoming, request, body);
+    if (fault.kind === "duplicate") {
+      const again = (): Promise<unknown> => forward(incoming, request, body);
+      void delay(fault.againAfterMs, undefined, { ref: false }).then(again).catch(() => undefined);
+    }
     if (meetsReply) plan?.strike();
     if (fault.kind === "hold-reply") await fault.until;
     if (fault.kind === "lose-reply") incoming.socket.destroy();
+    else if (fault.kind === "answer") answer(response, fault);
     else response.writeHead(reply.status, reply.headers).end(reply.body);
   }
 
-  async function forward(incoming: IncomingMessage, request: DynamoRequest) {
-    const body = JSON.stringify(withCapacity(request.target, request.body));
-    const headers = { ...incoming.headers, "content-length": Buffer.byteLength(body) };
-    const outgoing = httpRequest(target, { agent, method: "POST", path: incoming.url, headers }).end(body);
-    const [reply] = (await once(outgoing, "response")) as [IncomingMessage];
-    return { status: reply.statusCode ?? 502, headers: reply.headers, body: await text(reply) };
+  async function forward({ method = "POST", url, headers: given }: IncomingMessage, request: DynamoRequest, body: string) {
+    const headers = { ...given, "content-length": Buffer.byteLength(body) };
+    const server = typeof target === "string" ? target : target();
+    const outgoing = httpRequest(server, { agent, method, path: url, headers }).end(body);
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    const reply = { status: response.statusCode ?? 502, headers: response.headers, body: await text(response) };
+    ledger.record(request.target, reply.status, "x-amz-target" in given ? reply.body : "");
+    return reply;
   }
 
   const server = createServer((incoming, response) => {
@@ -142,8 +170,8 @@ export async function startFaultProxy(target = inject("engineEndpoint")): Promis
 
 function answer(
   response: ServerResponse,
-  { status = 500, errorName = "InternalServerError", headers = {} }: Fault & { kind: "answer" },
+  { status = 500, errorName = "InternalServerError", message = "Answered by the test", headers = {} }: Fault & { kind: "answer" },
 ): void {
-  const body = JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${errorName}`, message: "Answered by the test" });
+  const body = JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${errorName}`, message });
   response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers }).end(body);
 }
