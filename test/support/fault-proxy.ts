@@ -124,7 +124,9 @@ export async function startFaultProxy(
     const reply = await forward(incoming, request, body);
     if (fault.kind === "duplicate") {
       const again = (): Promise<unknown> => forward(incoming, request, body);
-      void delay(fault.againAfterMs, undefined, { ref: false }).then(again).catch(() => undefined);
+      void delay(fault.againAfterMs, undefined, { ref: false })
+        .then(again)
+        .catch(() => undefined);
     }
     if (meetsReply) plan?.strike();
     if (fault.kind === "hold-reply") await fault.until;

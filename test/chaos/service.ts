@@ -1,0 +1,22 @@
+/** A service process: the real handler behind the local gateway, which has a clock of its own as API Gateway does. */
+import { writeSync } from "node:fs";
+import { engineClient } from "../../infra/local/engine-client.js";
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose } from "../../lambda/compose.js";
+import { systemClock } from "../../lib/core/time.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+
+/** The service's instructions. */
+export interface ServiceOrder {
+  readonly endpoint: string;
+  readonly tableName: string;
+  /** The wall clock at the start of the machine's monotonic clock, in epoch ms: the gateway's clock doesn't jump. */
+  readonly machineStartMs: number;
+}
+
+const { endpoint, tableName, machineStartMs } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
+const clock = { ...systemClock, wallMs: () => Math.floor(machineStartMs + Number(process.hrtime.bigint()) / 1e6) };
+const client = engineClient(endpoint, TABLE_CALLS);
+const handler = compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined });
+const { url } = await startGateway({ handler, port: 0, clock });
+writeSync(1, `${JSON.stringify({ event: "ready", url })}\n`);
