@@ -208,7 +208,7 @@ export async function chaos({ seed, faultsMs, writes = 0, healedMs, without }: C
     const crashed = crashes.map((what) => ({ key: "", what }));
     return { ...verdict, violations: [...verdict.violations, ...crashed], faults, notices, resource: guarded };
   } finally {
-    await Promise.all([...workers, ...services].map(({ child }) => child?.kill()));
+    await Promise.all([...workers, ...services].map(async ({ child }) => child?.kill()));
     await resource.kill();
     await Promise.all(proxies.map((proxy) => proxy.close()));
     await engine.stop();

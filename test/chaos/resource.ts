@@ -7,6 +7,7 @@ import { writeSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import "../support/end-with-parent.js";
 
 /** The resource's instructions. */
 export interface ResourceOrder {

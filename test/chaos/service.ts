@@ -8,6 +8,7 @@ import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import { systemClock } from "../../lib/core/time.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+import "../support/end-with-parent.js";
 
 /** The service's instructions. */
 export interface ServiceOrder {

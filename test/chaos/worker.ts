@@ -11,6 +11,7 @@ import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import { Random } from "../simulation/random.js";
+import "../support/end-with-parent.js";
 import type { Access } from "./resource.js";
 
 /** The worker's instructions. */

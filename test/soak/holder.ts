@@ -11,6 +11,7 @@ import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { Lease, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+import "../support/end-with-parent.js";
 
 /** The holder's instructions. */
 export interface HolderOrder {
@@ -28,6 +29,8 @@ export interface HolderOrder {
 export interface Loss {
   readonly key: string;
   readonly toldAtMs: number;
+  /** The last timer turn of the process before that. A process that has no turn can't be told. */
+  readonly turnBeforeMs: number;
 }
 
 /** The figures of a holder. */
@@ -45,6 +48,8 @@ export interface Figures {
   readonly heapBytes: number;
 }
 
+/** The interval of timer turns that are recorded, in ms. */
+const TURN_MS = 20;
 /** Contenders for one key. */
 const PER_KEY = 5;
 /** The longest pause of a contender between two turns, in ms. */
@@ -62,6 +67,8 @@ let reports = 0;
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 let isEnding = false;
+let turnMs = monotonicMs();
+setInterval(() => (turnMs = monotonicMs()), TURN_MS);
 const locks = open();
 
 process.on("SIGUSR2", () => {
@@ -98,7 +105,7 @@ async function hold(key: string): Promise<void> {
   lease.signal.addEventListener("abort", () => {
     if (isEnding) return;
     held.delete(key);
-    losses.push({ key, toldAtMs: Number(process.hrtime.bigint() / 1_000_000n) });
+    losses.push({ key, toldAtMs: monotonicMs(), turnBeforeMs: turnMs });
     void hold(key);
   });
 }
@@ -132,6 +139,10 @@ async function contend(key: string): Promise<void> {
 function note(error: unknown): void {
   const { code } = error as { readonly code?: string };
   failed[code ?? String(error)] = (failed[code ?? String(error)] ?? 0) + 1;
+}
+
+function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 function countHeld(): number {

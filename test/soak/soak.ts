@@ -37,7 +37,10 @@ export interface SoakReport {
   /** Before the outage: the leases that were held at its end, the losses in it, and the contenders' acquires. */
   readonly healthy: { readonly held: number; readonly lost: number; readonly acquiresMs: readonly number[]; readonly failed: number };
   readonly memory: readonly Memory[];
-  /** Leases whose holder was told of its loss in the outage, and those told only after another could be granted the key. */
+  /**
+   * Leases whose holder was told of its loss in the outage, and those of them told too late: the process had a timer turn
+   * after another could be granted the key, and before it was told.
+   */
   readonly told: number;
   readonly toldLate: number;
   /** The leases that were held again at the end. */
@@ -144,7 +147,7 @@ export async function soak({ leases, contenders, leaseMs, healthyMs, heartbeat =
       healthy: { held: sum(before.map(({ held }) => held)), lost: lossesBefore, acquiresMs, failed },
       ...{ memory, recovered, recoveredMs, healthyRate, ratesAfter, worstSecond },
       told: new Set(losses.map(({ key }) => key)).size,
-      toldLate: losses.filter(({ toldAtMs }) => toldAtMs > awayAtMs + lastMs).length,
+      toldLate: losses.filter(({ turnBeforeMs }) => turnBeforeMs > awayAtMs + lastMs).length,
     };
   } finally {
     await Promise.all([...holders, service].map((child) => child.kill()));
