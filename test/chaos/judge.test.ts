@@ -45,7 +45,7 @@ describe("a history", () => {
     line(hold, at + 4, "wrote", true, value),
   ];
   const entry = (hold: string, token: number, value: number) => ({ hold, token, value });
-  const resource = { k: { count: 2, log: [entry("a", 5, 1), entry("b", 6, 2)] } };
+  const resource = { k: { count: 2, log: [entry("a", 5, 1), entry("b", 6, 2)], refusals: 0 } };
   const told = (lines: readonly Line[], data = resource, healedAt?: number): readonly string[] =>
     judge(lines, data, ["k"], healedAt).violations.map(({ what }) => what);
 
@@ -64,7 +64,7 @@ describe("a history", () => {
 
   it("control: of tokens that don't increase is refused", () => {
     const log = [entry("a", 6, 1), entry("b", 6, 2)];
-    expect(told([...stay("a", 0, 1), ...stay("b", 10, 2)], { k: { count: 2, log } })).toEqual([
+    expect(told([...stay("a", 0, 1), ...stay("b", 10, 2)], { k: { count: 2, log, refusals: 0 } })).toEqual([
       expect.stringMatching(/^token 6 of b follows/),
     ]);
   });

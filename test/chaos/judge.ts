@@ -52,7 +52,8 @@ export function judge(
     const stays = staysOf(lines.filter((line) => line.key === key && line.event !== "failed"));
     const increments = stays.flatMap(incrementOf);
     count("unknown outcomes", increments.filter(({ returnedAt }) => returnedAt === undefined).length);
-    const { count: final, log } = resource[key] ?? { count: 0, log: [] };
+    const { count: final, log, refusals } = resource[key] ?? { count: 0, log: [], refusals: 0 };
+    count("refusals of a token at the resource", refusals);
     const isGranted = healedAt === undefined || stays.some(({ grantedAt }) => grantedAt > healedAt);
     const found = [
       together(stays),

@@ -26,6 +26,8 @@ export interface Entry {
 export interface Guarded {
   readonly count: number;
   readonly log: readonly Entry[];
+  /** The reads and writes that were refused by their token. */
+  readonly refusals: number;
 }
 
 /** A request. Without a value it reads the count, else it sets it. */
@@ -37,12 +39,13 @@ export interface Access {
 }
 
 const { comparesTokens } = JSON.parse(process.argv[2] ?? "") as ResourceOrder;
-const keys = new Map<string, { count: number; log: Entry[]; readBy: number; writtenBy: number }>();
+const keys = new Map<string, { count: number; log: Entry[]; refusals: number; readBy: number; writtenBy: number }>();
 
 function refuses({ key, token, value, hold }: Access): boolean {
-  const data = keys.get(key) ?? { count: 0, log: [], readBy: 0, writtenBy: 0 };
+  const data = keys.get(key) ?? { count: 0, log: [], refusals: 0, readBy: 0, writtenBy: 0 };
   keys.set(key, data);
   const isRefused = token !== undefined && comparesTokens && (token < data.readBy || (value !== undefined && token <= data.writtenBy));
+  if (isRefused) data.refusals += 1;
   if (isRefused) return true;
   data.readBy = Math.max(data.readBy, token ?? 0);
   if (value !== undefined) {

@@ -24,7 +24,7 @@ if (![minutes, leases, contenders, leaseMs].every((value) => value! > 0)) {
 }
 
 const report = await soak({ leases: leases!, contenders: contenders!, leaseMs: leaseMs!, healthyMs: minutes! * 60_000 });
-const { healthy, memory, told, toldLate, recovered, recoveredMs, healthyRate, ratesAfter, worstSecond } = report;
+const { healthy, memory, told, toldLate, recovered, recoveredMs, healthyRate, rateInOutage, ratesAfter, worstSecond } = report;
 const sorted = healthy.acquiresMs.toSorted((a, b) => a - b);
 const percentile = (share: number): string => `${(sorted[Math.ceil(share * sorted.length) - 1] ?? NaN).toFixed(1)} ms`;
 const megabytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
@@ -39,7 +39,8 @@ console.log(`engine away for longer than a lease: ${told} holders told of their 
 const recovery = recoveredMs === undefined ? "never" : `after ${(recoveredMs / 1000).toFixed(1)} s`;
 console.log(`held again: ${recovered}, all of them ${recovery}`);
 const after = ratesAfter.map((rate) => rate.toFixed(0)).join(", ");
-console.log(`requests to the engine: ${healthyRate.toFixed(0)}/s before, ${after}/s in the heartbeat intervals after`);
+console.log(`requests to the engine: ${healthyRate.toFixed(0)}/s before, ${rateInOutage.toFixed(0)}/s in the outage`);
+console.log(`in the heartbeat intervals after it: ${after}/s`);
 console.log(`in the worst second after: ${worstSecond.toFixed(0)}/s`);
 
 const broken = [

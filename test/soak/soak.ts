@@ -47,8 +47,9 @@ export interface SoakReport {
   readonly recovered: number;
   /** The time from the engine's return until all leases were held again, in ms. Undefined if they never were. */
   readonly recoveredMs: number | undefined;
-  /** Requests to the engine per second: before the outage, in each heartbeat interval after it, and in the worst second of those. */
+  /** Requests to the engine per second: before the outage, in it, in each heartbeat interval after it, and in the worst second of those. */
   readonly healthyRate: number;
+  readonly rateInOutage: number;
   readonly ratesAfter: readonly number[];
   readonly worstSecond: number;
 }
@@ -65,7 +66,12 @@ export async function soak({ leases, contenders, leaseMs, healthyMs, heartbeat =
   await createTable(direct, TABLE_NAME);
   direct.destroy();
   let isAway = false;
-  const proxy = await startFaultProxy(engine.endpoint, () => (isAway ? { kind: "lose-request" } : undefined));
+  let sentInVain = 0;
+  const proxy = await startFaultProxy(engine.endpoint, () => {
+    if (!isAway) return undefined;
+    sentInVain += 1;
+    return { kind: "lose-request" };
+  });
   const machineStartMs = Date.now() - monotonicMs();
   const serviceOrder: ServiceOrder = { endpoint: proxy.endpoint, tableName: TABLE_NAME, machineStartMs };
   const service = startChild("../chaos/service.ts", import.meta.url, serviceOrder);
@@ -124,6 +130,7 @@ export async function soak({ leases, contenders, leaseMs, healthyMs, heartbeat =
     const during = await ask();
     isAway = false;
     const backAtMs = monotonicMs();
+    const rateInOutage = (1000 * sentInVain) / (backAtMs - awayAtMs);
     const lossesBefore = sum(before.map(({ losses }) => losses.length));
     const losses = during.flatMap(({ losses: all }) => all).filter(({ toldAtMs }) => toldAtMs >= awayAtMs);
 
@@ -145,7 +152,7 @@ export async function soak({ leases, contenders, leaseMs, healthyMs, heartbeat =
     const failed = sum(before.flatMap((one) => Object.values(one.failed)));
     return {
       healthy: { held: sum(before.map(({ held }) => held)), lost: lossesBefore, acquiresMs, failed },
-      ...{ memory, recovered, recoveredMs, healthyRate, ratesAfter, worstSecond },
+      ...{ memory, recovered, recoveredMs, healthyRate, rateInOutage, ratesAfter, worstSecond },
       told: new Set(losses.map(({ key }) => key)).size,
       toldLate: losses.filter(({ turnBeforeMs }) => turnBeforeMs > awayAtMs + lastMs).length,
     };
