@@ -1,0 +1,35 @@
+/**
+ * `npm run check:dependencies`: the licences of all packages, and the known vulnerabilities of those that reach users: the package's
+ * dependencies, and what the functions' bundle contains. Without the registry's audit it says so in a box, and passes.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleFunction } from "../../infra/bundle.js";
+import { describeAudit, packagesIn } from "./audit.js";
+import { installedPackages, refusedLicences } from "./licences.js";
+import { ROOT } from "./tree.js";
+
+/** The names of the packages in the functions' bundle, by its source maps. */
+async function bundledPackages(): Promise<readonly string[]> {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
+  try {
+    await bundleFunction(directory);
+    const maps = readdirSync(directory).filter((file) => file.endsWith(".map"));
+    return maps.flatMap((file) => packagesIn((JSON.parse(readFileSync(join(directory, file), "utf8")) as { sources: string[] }).sources));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+const packages = installedPackages();
+const refused = refusedLicences(packages);
+console.log(`licences: ${packages.length} packages, ${refused.length} refused`);
+for (const line of refused) console.error(line);
+
+const shipped = new Set([...packages.filter(({ isDev }) => !isDev).map(({ name }) => name), ...(await bundledPackages())]);
+const { stdout } = spawnSync("npm", ["audit", "--json"], { cwd: ROOT, encoding: "utf8", timeout: 60_000 });
+const { text, isFailure } = describeAudit(stdout, shipped);
+console.log(text);
+process.exitCode = refused.length > 0 || isFailure ? 1 : 0;
