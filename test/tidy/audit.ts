@@ -12,12 +12,6 @@ interface Report {
   readonly message?: string;
 }
 
-/** Returns the packages that source files of a bundle belong to. */
-export function packagesIn(sources: readonly string[]): readonly string[] {
-  const names = sources.map((source) => /^.*\bnode_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1]);
-  return [...new Set(names.filter((name) => name !== undefined))];
-}
-
 /** Describes the report: vulnerabilities of `shipped` packages are failures, others are only listed. No report is a box, and no failure. */
 export function describeAudit(stdout: string, shipped: ReadonlySet<string>): AuditOutcome {
   const { vulnerabilities, message } = parse(stdout);

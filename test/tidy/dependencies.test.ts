@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { describeAudit, packagesIn } from "./audit.js";
+import { describeAudit } from "./audit.js";
 import { installedPackages, isAllowed, refusedLicences } from "./licences.js";
 import { ROOT } from "./tree.js";
 
@@ -62,10 +62,5 @@ describe("an audit", () => {
     expect(isFailure).toBe(false);
     expect(text).toContain("* NOT RUN: the audit of the dependencies.");
     expect(text).not.toContain("example.com");
-  });
-
-  it("knows the packages of a bundle by its sources", () => {
-    const sources = ["../../lib/index.ts", "../node_modules/valibot/dist/a.js", "../node_modules/a/node_modules/@smithy/core/b.js"];
-    expect(packagesIn(sources)).toEqual(["valibot", "@smithy/core"]);
   });
 });
