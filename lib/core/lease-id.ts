@@ -36,8 +36,8 @@ export function leaseIdFrom(timeMs: number, random: Uint8Array): LeaseId {
 }
 
 /**
- * True if both are the same id. An id that a request names is compared with stored ones by this alone: it takes as many steps wherever two
- * ids differ, so the time of an answer doesn't tell how much of an id was guessed.
+ * True if both are the same id. An id that a request names is looked up by this: it takes as many steps wherever two ids differ, so the
+ * time of an answer doesn't tell how much of an id was guessed.
  */
 export function isSameLeaseId(one: LeaseId, other: LeaseId): boolean {
   let difference = one.length ^ other.length;

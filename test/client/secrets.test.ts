@@ -6,6 +6,8 @@ import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HttpClientOptions, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
+import { refuse } from "../../lib/core/errors.js";
+import { toProblem } from "../../lib/wire/problem.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 import type { Received, StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
@@ -89,6 +91,14 @@ describe("a client", () => {
     const error = await failureOf(ask(createLockClient({ url: stub.url, sign })));
     expectNoSecret(saidBy(error, []));
     expect((error as Error).message).toContain("can't sign ");
+  });
+
+  it("hears all of a refusal of the service, also a word that is a header's value", async () => {
+    const body = toProblem(refuse("limit-mismatch", { detail: "The key has another limit" }), undefined);
+    stub.answer({ status: 409, headers: { "content-type": "application/problem+json" }, body });
+    const headers = { "x-first": "limit-mismatch", "x-second": "another limit" };
+    const error = await failureOf(createLockClient({ url: stub.url, headers }).tryAcquire("ORDER_1"));
+    expect(error).toMatchObject({ code: "limit-mismatch", message: expect.stringContaining("The key has another limit") });
   });
 
   it.each<[what: string, make: () => unknown]>([

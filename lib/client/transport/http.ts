@@ -10,7 +10,7 @@ import { NoResponse } from "../../core/api/locks.js";
 import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../../core/api/runs.js";
 import type { Renewed, SetEnded, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
-import { fromProblem, STRUCK, withoutIds } from "../../wire/problem.js";
+import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
@@ -103,8 +103,8 @@ function callerOf(options: HttpOptions): Call {
       });
       atNobody = Number.NEGATIVE_INFINITY;
       const said = await response.text();
-      const { status } = response;
-      return { status, headers: response.headers, body: parse(status < 400 ? said : withoutCredentials(said, headers)) };
+      const isService = response.ok || response.headers.get("content-type")?.startsWith(PROBLEM_TYPE);
+      return { status: response.status, headers: response.headers, body: parse(isService ? said : withoutCredentials(said, headers)) };
     } catch (cause) {
       if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
@@ -112,11 +112,8 @@ function callerOf(options: HttpOptions): Call {
   };
 }
 
-/** Returns an error's text without the values of the request's headers: a gateway may quote a token that it doesn't accept. */
-function withoutCredentials(
-  text: string,
-  { "content-type": _type, prefer: _prefer, ...headers }: Readonly<Record<string, string>>,
-): string {
+/** Returns a gateway's error without the values of the request's headers: it may quote a token that it doesn't accept. */
+function withoutCredentials(text: string, { "content-type": _type, prefer: _prefer, ...headers }: Record<string, string>): string {
   const values = Object.values(headers).flatMap((value) => [value, value.replace(/^Bearer /i, "")]);
   return values.filter(({ length }) => length >= CREDENTIAL_MIN_CHARS).reduce((struck, value) => struck.replaceAll(value, STRUCK), text);
 }
