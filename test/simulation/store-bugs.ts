@@ -79,7 +79,12 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "fast-outcome-after-the-lease",
     why: "the fast outcome of a run is recorded whether or not its lease still lasts",
     file: FAST_PATH,
-    edits: [["condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LOW_WATERMARK_RISES, ", 'condition: [is.MINE, "NOT (v = :earlier)", is.NOT_BROKEN, is.LOW_WATERMARK_RISES, ']],
+    edits: [
+      [
+        "condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LOW_WATERMARK_RISES, ",
+        'condition: [is.MINE, "NOT (v = :earlier)", is.NOT_BROKEN, is.LOW_WATERMARK_RISES, ',
+      ],
+    ],
   },
   {
     name: "offer-for-a-minute",
