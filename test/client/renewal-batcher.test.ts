@@ -4,6 +4,7 @@ import { clientMarginMs } from "../../lib/core/limits.js";
 import { refuse } from "../../lib/core/errors.js";
 import type { Lease, LockClient } from "../../lib/index.js";
 import type { Harness } from "./harness.js";
+import { Alarms } from "../../lib/client/lease/alarms.js";
 import { RenewalBatcher } from "../../lib/client/lease/renewal-batcher.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { VirtualClock } from "../../lib/testing.js";
@@ -33,7 +34,8 @@ describe("a request for several heartbeats", () => {
       given.push(options?.signal);
       return new Promise(() => undefined);
     };
-    const heartbeats = new RenewalBatcher({ renewMany } as ServiceApi, new VirtualClock());
+    const clock = new VirtualClock();
+    const heartbeats = new RenewalBatcher({ renewMany } as ServiceApi, clock, new Alarms(clock));
     const later = new AbortController();
     for (const signal of [AbortSignal.abort(), later.signal]) void heartbeats.renew({ key: "k", leaseId: "", leaseMs: 1000 }, { signal });
     await Promise.resolve();

@@ -18,11 +18,13 @@ import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
 import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
 import { atMost, retry } from "../transport/retry.js";
 import { errorOf, LockError } from "../errors.js";
+import type { Alarms } from "../lease/alarms.js";
 import type { RenewalBatcher } from "../lease/renewal-batcher.js";
 import type { InvocationContext } from "../invocation.js";
 import { capBudgetMs } from "../invocation.js";
 import type { LeaseIds } from "./lease-ids.js";
 import type { WaitEstimator } from "./wait-estimator.js";
+import type { StopSignal } from "../transport/lazy-abort.js";
 import type { RetryGate } from "../transport/retry-gate.js";
 
 /** The dependencies of an acquire. */
@@ -32,6 +34,8 @@ export interface AcquireDeps extends Runtime {
   readonly waitEstimator: WaitEstimator;
   /** Sends heartbeats together where that is possible. */
   readonly renewalBatcher?: RenewalBatcher | undefined;
+  /** The alarms of the client's leases. */
+  readonly alarms: Alarms;
   /** The gate where failing heartbeats wait. */
   readonly gate: RetryGate;
   /** The invocation that bounds every call, if there is one. */
@@ -41,7 +45,7 @@ export interface AcquireDeps extends Runtime {
 }
 
 /** The dependencies that the creator of a client passes in. */
-export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "gate" | "context" | "track">;
+export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "context" | "track">;
 
 /** The parameters of one try, with defaults filled in. */
 export interface AcquireParams {
@@ -54,7 +58,7 @@ export interface AcquireParams {
   readonly permits?: number | undefined;
   readonly scope?: string | undefined;
   readonly priority?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: StopSignal | undefined;
 }
 
 /** The number of tries with leaseIds that the service refuses as not new, before the error goes to the caller. */
@@ -164,15 +168,15 @@ export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AcquireDeps
 export async function cancelAmbiguous(
   { answer, ambiguous }: Answered<Refusal>,
   ref: LeaseRef,
-  signal: AbortSignal | undefined,
+  signal: StopSignal | undefined,
   deps: AcquireDeps,
 ): Promise<void> {
   if (ambiguous) await cancel(ref, deps, answer.code === "unavailable" && !signal?.aborted);
 }
 
 /** Returns an AbortError with the signal's reason as its cause, or the client's own reason to cancel. */
-export function abortError(signal: AbortSignal): Error {
-  const { reason } = signal as { readonly reason: unknown };
+export function abortError(signal: StopSignal): Error {
+  const { reason } = signal;
   if (reason instanceof LockError || (reason instanceof Error && reason.name === "AbortError")) return reason;
   return Object.assign(new DOMException("The acquire was aborted", "AbortError"), { cause: reason });
 }

@@ -6,12 +6,18 @@
 /** Members ordered by a number that must not change while they are in the heap. */
 export class Heap<Member> {
   readonly #rankOf: (member: Member) => number;
-  readonly #members: Member[] = [];
-  readonly #indexes = new Map<Member, number>();
+  readonly #orderOf: (member: Member) => number;
+  #members: Member[] = [];
+  /** Undefined while the heap is empty: a client has a heap for each key that it holds, and most of them stay empty. */
+  #indexes: Map<Member, number> | undefined;
 
-  /** @param rankOf returns the rank; the lowest comes first */
-  constructor(rankOf: (member: Member) => number) {
+  /**
+   * @param rankOf returns the rank; the lowest comes first
+   * @param orderOf returns the order of members of the same rank; @default any order
+   */
+  constructor(rankOf: (member: Member) => number, orderOf: (member: Member) => number = anyOrder) {
     this.#rankOf = rankOf;
+    this.#orderOf = orderOf;
   }
 
   get size(): number {
@@ -23,6 +29,11 @@ export class Heap<Member> {
     return this.#members[0];
   }
 
+  /** All members; the order says nothing. */
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
   /** Adds a member that is not in the heap yet. */
   add(member: Member): void {
     this.#rise(this.#members.length, member);
@@ -30,11 +41,15 @@ export class Heap<Member> {
 
   /** Removes the member. Returns true if it was in the heap. */
   delete(member: Member): boolean {
-    const index = this.#indexes.get(member);
+    const index = this.#indexes?.get(member);
     if (index === undefined) return false;
-    this.#indexes.delete(member);
+    this.#indexes?.delete(member);
     const last = this.#members.pop() as Member;
     if (last !== member) this.#settle(index, last);
+    if (this.#members.length === 0) {
+      this.#members = [];
+      this.#indexes = undefined;
+    }
     return true;
   }
 
@@ -42,11 +57,11 @@ export class Heap<Member> {
   #settle(index: number, member: Member): void {
     const rank = this.#rankOf(member);
     const parent = this.#members[(index - 1) >> 1];
-    if (index > 0 && parent !== undefined && this.#rankOf(parent) > rank) return this.#rise(index, member);
+    if (index > 0 && parent !== undefined && this.#isBefore(rank, member, parent)) return this.#rise(index, member);
     let at = index;
     for (let child = this.#lowerChild(at); child !== undefined; child = this.#lowerChild(at)) {
       const below = this.#members[child] as Member;
-      if (this.#rankOf(below) >= rank) break;
+      if (!this.#isBefore(this.#rankOf(below), below, member, rank)) break;
       this.#put(at, below);
       at = child;
     }
@@ -59,7 +74,7 @@ export class Heap<Member> {
     while (at > 0) {
       const parent = (at - 1) >> 1;
       const above = this.#members[parent] as Member;
-      if (this.#rankOf(above) <= rank) break;
+      if (!this.#isBefore(rank, member, above)) break;
       this.#put(at, above);
       at = parent;
     }
@@ -71,11 +86,20 @@ export class Heap<Member> {
     const right = left + 1;
     if (left >= this.#members.length) return undefined;
     if (right >= this.#members.length) return left;
-    return this.#rankOf(this.#members[right] as Member) < this.#rankOf(this.#members[left] as Member) ? right : left;
+    const other = this.#members[right] as Member;
+    return this.#isBefore(this.#rankOf(other), other, this.#members[left] as Member) ? right : left;
+  }
+
+  #isBefore(rank: number, member: Member, other: Member, otherRank = this.#rankOf(other)): boolean {
+    return rank < otherRank || (rank === otherRank && this.#orderOf(member) < this.#orderOf(other));
   }
 
   #put(index: number, member: Member): void {
     this.#members[index] = member;
-    this.#indexes.set(member, index);
+    (this.#indexes ??= new Map()).set(member, index);
   }
+}
+
+function anyOrder(): number {
+  return 0;
 }

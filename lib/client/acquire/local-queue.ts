@@ -20,6 +20,7 @@ import type { LeaseRef } from "../../core/api/locks.js";
 import type { Timer } from "../../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import { abortError, cancel, ensureFresh, tryOnce } from "./acquire.js";
+import { LazyAbort } from "../transport/lazy-abort.js";
 import type { Answered } from "../transport/retry.js";
 import { boundsFor, retry } from "../transport/retry.js";
 import { errorOf, LockUnavailableError, timeoutOf } from "../errors.js";
@@ -115,7 +116,7 @@ async function fitted({ answer: { lease } }: Answered<Held>, { params, deps }: L
 
 /** The request for the key on behalf of the queue. */
 interface Asking {
-  readonly giveUp: AbortController;
+  readonly giveUp: LazyAbort;
   /** Resolves when the request was granted, refused or cleaned up. */
   readonly ended: Promise<void>;
 }
@@ -177,16 +178,16 @@ class LocalQueue {
     const { first } = this.#standing;
     if (!first) return this.#onEmpty();
     const { params, deps } = first;
-    const giveUp = new AbortController();
+    const giveUp = new LazyAbort();
     const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
     this.#news = news;
     this.#localHandoffs = 0;
-    const ended = untilGranted({ ...params, signal: giveUp.signal }, news, deps)
+    const ended = untilGranted({ ...params, signal: giveUp }, news, deps)
       .then(
         async (answered) => void (await this.#give(answered, deps)),
         (error: unknown) => {
           // Callers that joined while the last waiter left get a new request.
-          if (!giveUp.signal.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
+          if (!giveUp.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
         },
       )
       .finally(() => {

@@ -8,6 +8,7 @@ import { refuse } from "../../core/errors.js";
 import type { Refusal } from "../../core/errors.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
+import type { StopSignal } from "../transport/lazy-abort.js";
 import type { RetryBounds } from "../transport/retry.js";
 import { boundsFor } from "../transport/retry.js";
 import type { LockError } from "../errors.js";
@@ -61,7 +62,7 @@ export class Wait {
   }
 
   /** Returns the bounds of the next request, which the service may hold for `heldMs` before it answers. */
-  bounds(leaseMs: number, signal: AbortSignal | undefined, heldMs = 0): RetryBounds {
+  bounds(leaseMs: number, signal: StopSignal | undefined, heldMs = 0): RetryBounds {
     const budgetMs = capBudgetMs(Math.max(this.leftMs(), this.undecidedMs()), this.#deps.context);
     const { attemptMs } = boundsFor(leaseMs, budgetMs);
     return {
