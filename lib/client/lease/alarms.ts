@@ -11,13 +11,20 @@ const LONGEST_NAP_MS = 1000;
 /** A smaller gain of the wall clock is rounding: it counts whole milliseconds. Margins of leases are far larger. */
 const GAIN_MS = 2;
 
-/** A pending alarm. */
-interface Alarm extends Timer {
-  readonly dueMs: number;
-  /** The number of alarms set before it: of two that are due at the same time, the one set first comes first. */
-  readonly order: number;
-  readonly isDeadline: boolean;
-  readonly task: () => void;
+/** A pending alarm. A class, because its objects share one shape and one `cancel`. */
+class Alarm implements Timer {
+  constructor(
+    readonly dueMs: number,
+    /** The number of alarms set before it: of two that are due at the same time, the one set first comes first. */
+    readonly order: number,
+    readonly isDeadline: boolean,
+    readonly task: () => void,
+    readonly onCancel: (alarm: Alarm) => void,
+  ) {}
+
+  cancel(): void {
+    this.onCancel(this);
+  }
 }
 
 /** The alarms of one client. */
@@ -28,6 +35,9 @@ export class Alarms {
     ({ order }) => order,
   );
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
+  readonly #cancel = (alarm: Alarm): void => {
+    if (this.#byTime.delete(alarm)) this.#setTimer();
+  };
   #set = 0;
   #isRinging = false;
   /** The least lead of the wall clock over the monotonic one since the deadlines were last looked at, in ms. */
@@ -51,12 +61,7 @@ export class Alarms {
     const nowMs = this.#clock.monotonicMs();
     this.#leadMs = Math.min(this.#leadMs, this.#clock.wallMs() - nowMs);
     // Whole milliseconds: a timer that fires a fraction too early would find nothing to do and be set again at once.
-    const alarm: Alarm = {
-      ...{ dueMs: nowMs + Math.max(0, Math.ceil(delayMs)), order: this.#set++, isDeadline, task },
-      cancel: () => {
-        if (this.#byTime.delete(alarm)) this.#setTimer();
-      },
-    };
+    const alarm = new Alarm(nowMs + Math.max(0, Math.ceil(delayMs)), this.#set++, isDeadline, task, this.#cancel);
     this.#byTime.add(alarm);
     this.#setTimer();
     return alarm;

@@ -17,13 +17,23 @@ import type { Alarms } from "./alarms.js";
 /** The share of its interval by which a heartbeat can be sent early, to join another. */
 const EARLY = 0.1;
 
-interface Due {
-  /** The number of heartbeats scheduled before it. */
-  readonly order: number;
-  /** The earliest time at which it can join another heartbeat. */
-  readonly earliestMs: number;
-  readonly beat: () => void;
-  readonly alarm: Timer;
+/** A scheduled heartbeat. A class, because its objects share one `cancel`. */
+class Due implements Timer {
+  alarm: Timer | undefined;
+
+  constructor(
+    /** The number of heartbeats scheduled before it. */
+    readonly order: number,
+    /** The earliest time at which it can join another heartbeat. */
+    readonly earliestMs: number,
+    readonly beat: () => void,
+    readonly heap: Heap<Due>,
+  ) {}
+
+  cancel(): void {
+    this.alarm?.cancel();
+    this.heap.delete(this);
+  }
 }
 
 interface Gathered {
@@ -56,9 +66,10 @@ export class RenewalBatcher {
   /** Runs `beat` in `delayMs`, or a little earlier together with another heartbeat. */
   schedule(delayMs: number, beat: () => void): Timer {
     const earliestMs = this.#clock.monotonicMs() + delayMs * (1 - EARLY);
-    const due: Due = { order: this.#scheduled++, earliestMs, beat, alarm: this.#alarms.set(delayMs, () => this.#fire(due)) };
+    const due = new Due(this.#scheduled++, earliestMs, beat, this.#due);
+    due.alarm = this.#alarms.set(delayMs, () => this.#fire(due));
     this.#due.add(due);
-    return { cancel: () => this.#cancel(due) };
+    return due;
   }
 
   /** Sends a renewal together with all others requested in the same microtask turn. */
@@ -74,15 +85,10 @@ export class RenewalBatcher {
     const together: Due[] = [];
     for (let next: Due | undefined = first; next && together.length < LIMITS.renewalsMax; next = this.#due.first) {
       if (next !== first && next.earliestMs > nowMs) break;
-      this.#cancel(next);
+      next.cancel();
       together.push(next);
     }
     for (const { beat } of together) beat();
-  }
-
-  #cancel(due: Due): void {
-    due.alarm.cancel();
-    this.#due.delete(due);
   }
 
   #send(): void {
