@@ -19,7 +19,7 @@ import { markdownTable, median } from "./table.js";
 const LEASES = 10_000;
 const CYCLE_ROUNDS = 7;
 
-/** What a process took to hold its leases. */
+/** The figures of a process that held its leases. */
 export interface Hold {
   /** The time until it held all of them, in ms. */
   readonly reachedMs: number;
