@@ -12,7 +12,7 @@ import { systemRuntime } from "../lib/client/runtime.js";
 import type { AcquireRequest } from "../lib/core/api/locks.js";
 import type { ServiceApi } from "../lib/core/api/runs.js";
 import type { Held } from "../lib/core/commands.js";
-import { renewAfterMs } from "../lib/core/limits.js";
+import { renewAfterMs } from "../lib/core/renewal.js";
 import type { Clock, Timer } from "../lib/core/time.js";
 import { systemClock } from "../lib/core/time.js";
 import { createLockClient as createTableClient } from "../lib/dynamodb.js";

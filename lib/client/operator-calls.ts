@@ -1,5 +1,5 @@
 /** The operators' calls: inspect a key, list held keys, end a hold by force, and check the service's health. */
-import { LIMITS } from "../core/limits.js";
+import * as LIMITS from "../core/request-limits.js";
 import { InvalidRequestError, LockError } from "./errors.js";
 import type { LockClient } from "./lock-client.js";
 import { checkMs, checkNames, checkPage, checkText } from "./options.js";

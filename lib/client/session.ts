@@ -6,7 +6,7 @@ import type { Held, LeaseState } from "../core/commands.js";
 import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/api/locks.js";
 import type { ServiceApi } from "../core/api/runs.js";
-import { DEFAULTS } from "../core/limits.js";
+import * as DEFAULTS from "../core/request-defaults.js";
 import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire/acquire.js";

@@ -1,6 +1,6 @@
 /** Heartbeats that are due at about the same time go in one request; each lease has its own answer and its own deadline. */
 import { describe, expect, it } from "vitest";
-import { clientMarginMs } from "../../lib/core/limits.js";
+import { clientMarginMs } from "../../lib/core/renewal.js";
 import { refuse } from "../../lib/core/errors.js";
 import type { Lease, LockClient } from "../../lib/index.js";
 import type { Harness } from "./harness.js";

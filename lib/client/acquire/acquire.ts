@@ -9,7 +9,7 @@
  */
 import type { Held, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { Meta, Mode } from "../../core/record.js";
@@ -127,7 +127,7 @@ export async function tryOnce(
 /** Turns a place in the queue into the refusal `locked`: this caller doesn't wait. Only an id that is already in the queue gets a place. */
 async function atOnce(asked: Promise<Held | Waiting | Refusal>): Promise<Held | Refusal> {
   const answer = await asked;
-  return answer.ok && "state" in answer ? refuse("locked", { retryAfterMs: answer.retryAfterMs }) : answer;
+  return answer.ok && "state" in answer ? refuseLocally("locked", { retryAfterMs: answer.retryAfterMs }) : answer;
 }
 
 /**
@@ -149,7 +149,7 @@ export async function ensureFresh(
   const renewed = await retry((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
   if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
   await cancel({ kind, key, leaseId }, deps);
-  return { ...renewed, answer: refuse("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
+  return { ...renewed, answer: refuseLocally("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
 }
 
 /**

@@ -14,7 +14,7 @@
  */
 import { canonicalJson } from "../../core/canonical.js";
 import type { Held, LeaseView } from "../../core/commands.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import type { LeaseRef } from "../../core/api/locks.js";
 import type { Timer } from "../../core/time.js";
@@ -236,7 +236,7 @@ class LocalQueue {
         const { deps, params } = next;
         const { leaseMs, owner } = params;
         const news = new Wait(Number.POSITIVE_INFINITY, deps);
-        news.answered(refuse("locked"));
+        news.answered(refuseLocally("locked"));
         this.#news = news;
         const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), deps.context);
         const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };

@@ -1,7 +1,7 @@
 /** The calls for a single key: ask once, wait, run work under the lease, or attach a detached lease. */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { DEFAULTS } from "../../core/limits.js";
+import * as DEFAULTS from "../../core/request-defaults.js";
 import { instantOf } from "../../core/time.js";
 import { errorOf } from "../errors.js";
 import { capWaitMs, firstAnswerMs } from "../invocation.js";

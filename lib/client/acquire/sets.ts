@@ -7,7 +7,7 @@ import { backoffMs } from "../../core/backoff.js";
 import type { Held } from "../../core/commands.js";
 import type { HolderView, Refusal } from "../../core/errors.js";
 import type { Mode } from "../../core/record.js";
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import type { AcquireParams } from "./acquire.js";
 import { abortError, tryOnce } from "./acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";

@@ -4,7 +4,7 @@
  * they may not.
  */
 import type { Waiting } from "../../core/commands.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { Refusal } from "../../core/errors.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
@@ -86,7 +86,7 @@ export class Wait {
     const answer = this.#answer;
     const isSilent = this.#silentSince !== undefined && this.#elapsedMs(this.#silentSince) >= SILENCE_MS;
     if (!answer || this.#failure || isSilent) {
-      const failure = this.#failure ?? refuse("unavailable", { detail: "no answer in time" });
+      const failure = this.#failure ?? refuseLocally("unavailable", { detail: "no answer in time" });
       return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous }, what);
     }
     return timeoutOf(what, answer, this.#ageMs());

@@ -5,7 +5,8 @@
  */
 import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
-import { LIMITS, renewAfterMs } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
+import { renewAfterMs } from "../../core/renewal.js";
 import { tryOnce } from "../acquire/acquire.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
 import { boundsFor, pause } from "../transport/retry.js";

@@ -6,7 +6,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { AcquireDeps } from "../acquire/acquire.js";
@@ -27,7 +27,8 @@ import { toHandle } from "./detached-lease.js";
 import { capBudgetMs, capWaitMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
 import { checkLease, checkMs, checkNames } from "../options.js";
-import { DEFAULTS, LIMITS } from "../../core/limits.js";
+import * as DEFAULTS from "../../core/request-defaults.js";
+import * as LIMITS from "../../core/request-limits.js";
 import { Wait } from "../acquire/wait.js";
 
 /** The state. `unknown`: the deadline has not passed, but the last renewal got no response. */
@@ -120,7 +121,7 @@ const UPGRADE_POLL_MS = 200;
 
 /** Refuses a waiting answer: a granted lease never waits, so a queued lease of the same id is another one. */
 function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
-  return answer.ok && "state" in answer ? refuse("lease-lost", { reason: "never" }) : answer;
+  return answer.ok && "state" in answer ? refuseLocally("lease-lost", { reason: "never", detail: "not held" }) : answer;
 }
 
 /** The implementation of the interface; the keep-alive drives it. */

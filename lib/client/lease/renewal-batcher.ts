@@ -5,7 +5,7 @@
  */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import type { CallOptions, RenewRequest } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { Clock, Timer } from "../../core/time.js";

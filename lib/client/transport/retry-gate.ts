@@ -4,7 +4,7 @@
  * successful group opens the gate for all, and later retries go together. So an outage gets fewer requests than normal operation, every
  * lease gets a turn, and the end of the outage is noticed within one pause.
  */
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import type { Clock, Timer } from "../../core/time.js";
 import type { StopSignal } from "./lazy-abort.js";
 import type { Gate } from "./retry.js";

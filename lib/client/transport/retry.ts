@@ -6,7 +6,7 @@
 import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import type { Clock, Instant } from "../../core/time.js";
@@ -85,7 +85,7 @@ export async function retry<A extends { readonly ok: boolean }>(
     const sentAt = instantOf(clock);
     const leftMs = budgetMs - elapsedMs(began, sentAt);
     if (turn && (leftMs <= 0 || signal?.aborted)) {
-      return { answer: honest(refuse("unavailable", { detail: "no answer in time" }), ambiguous), sentAt, ambiguous };
+      return { answer: honest(refuseLocally("unavailable", { detail: "no answer in time" }), ambiguous), sentAt, ambiguous };
     }
     onSend?.(sentAt);
     const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
@@ -95,7 +95,7 @@ export async function retry<A extends { readonly ok: boolean }>(
       return { answer: honest(outcome, ambiguous), sentAt, ambiguous };
     } else if (!outcome.definite) ambiguous = true;
     reason = reasonOf(outcome) ?? reason;
-    const failed = outcome instanceof NoResponse ? refuse("unavailable", { detail: reason ?? outcome.message }) : outcome;
+    const failed = outcome instanceof NoResponse ? refuseLocally("unavailable", { detail: reason ?? outcome.message }) : outcome;
     if (!signal?.aborted) {
       gate?.failed();
       onFailedAttempt?.(failed);
