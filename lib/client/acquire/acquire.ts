@@ -62,7 +62,7 @@ export interface AcquireParams {
 }
 
 /** The number of tries with leaseIds that the service refuses as not new, before the error goes to the caller. */
-export const NEW_ID_TRIES = 5;
+const NEW_ID_TRIES = 5;
 /** The budget of a cancel, in ms. A lease that it leaves behind ends by itself. */
 const CANCEL_BUDGET_MS = 2000;
 /** The longest time that a caller waits for a cancel, in ms. A healthy service needs less; an outage must not delay callers further. */
@@ -70,7 +70,7 @@ export const CANCEL_HOLDS_MS = 250;
 
 /**
  * Asks once under a new leaseId. If the service refuses the id as not new, corrects the clock and asks again. An id that was refused after
- * an attempt without a response is cancelled first.
+ * an attempt without a response is cancelled first. The refusal `lease-lost` is of the hold that a transfer takes, not of the new id.
  */
 export async function withFreshLeaseId<A extends { readonly ok: true }>(
   { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<AcquireParams, "signal">,
@@ -85,8 +85,8 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
     const answered = await retry((options) => ask(leaseId, options), bounds, deps);
     const { answer } = answered;
     if (answer.ok) return answered;
-    await cancelAmbiguous({ ...answered, answer }, { kind, key, leaseId }, signal, deps);
-    if (answer.retry !== "new-lease" || tries === NEW_ID_TRIES) {
+    if (answered.ambiguous) await cancel({ kind, key, leaseId }, deps, answer.code === "unavailable" && !signal?.aborted);
+    if (answer.retry !== "new-lease" || answer.code === "lease-lost" || tries === NEW_ID_TRIES) {
       if (signal?.aborted) throw abortError(signal);
       return answered;
     }
@@ -95,7 +95,10 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
   }
 }
 
-/** Asks once. Returns the lease's reply with the time its request was sent, or the refusal: `locked`, or a lease that is nearly over. */
+/**
+ * Asks once. Returns the lease's reply with the time its request was sent, or the refusal `locked`.
+ * @throws LockError for any other refusal, or if every grant was nearly over
+ */
 export async function tryOnce(
   params: AcquireParams,
   within: RetryBounds,
@@ -105,20 +108,33 @@ export async function tryOnce(
   ) => atOnce(deps.api.acquire(...asked)),
 ): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = params;
-  const { key } = request;
   const bounds = { ...within, signal };
   const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
+  const answered = await untilFresh(
+    () => withFreshLeaseId(params, bounds, deps, ask),
+    () => bounds,
+    deps,
+  );
+  const { answer } = answered;
+  if (!answer.ok && answer.code !== "locked") throw errorOf(answer, `acquire ${params.key}`);
+  return answered;
+}
+
+/** Asks until there is a refusal, or a grant with enough of the lease left for a caller that still wants it. */
+export async function untilFresh(
+  ask: () => Promise<Answered<Held | Refusal>>,
+  bounds: () => RetryBounds,
+  deps: AcquireDeps,
+): Promise<Answered<Held | Refusal>> {
   for (let tries = 1; ; tries++) {
-    const answered = await withFreshLeaseId(params, bounds, deps, ask);
+    const answered = await ask();
     const { answer } = answered;
-    if (!answer.ok) {
-      if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
-      return answered;
-    }
-    const fresh = await ensureFresh({ ...answered, answer }, bounds, deps);
-    if (fresh.answer.ok && signal?.aborted) {
+    if (!answer.ok) return answered;
+    const within = bounds();
+    const fresh = await ensureFresh({ ...answered, answer }, within, deps);
+    if (fresh.answer.ok && within.signal?.aborted) {
       await cancel(fresh.answer.lease, deps);
-      throw abortError(signal);
+      throw abortError(within.signal);
     }
     if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
   }
@@ -162,16 +178,6 @@ export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AcquireDeps
   const cancelled = retry((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
   deps.track(cancelled);
   if (!isOutage) await atMost(CANCEL_HOLDS_MS, cancelled, deps.clock);
-}
-
-/** Cancels an id that was refused after an attempt without a response. */
-export async function cancelAmbiguous(
-  { answer, ambiguous }: Answered<Refusal>,
-  ref: LeaseRef,
-  signal: StopSignal | undefined,
-  deps: AcquireDeps,
-): Promise<void> {
-  if (ambiguous) await cancel(ref, deps, answer.code === "unavailable" && !signal?.aborted);
 }
 
 /** Returns an AbortError with the signal's reason as its cause, or the client's own reason to cancel. */

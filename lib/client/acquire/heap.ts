@@ -6,18 +6,13 @@
 /** Members ordered by a number that must not change while they are in the heap. */
 export class Heap<Member> {
   readonly #rankOf: (member: Member) => number;
-  readonly #orderOf: (member: Member) => number;
   #members: Member[] = [];
   /** Undefined while the heap is empty: a client has a heap for each key that it holds, and most of them stay empty. */
   #indexes: Map<Member, number> | undefined;
 
-  /**
-   * @param rankOf returns the rank; the lowest comes first
-   * @param orderOf returns the order of members of the same rank; @default any order
-   */
-  constructor(rankOf: (member: Member) => number, orderOf: (member: Member) => number = anyOrder) {
+  /** @param rankOf returns the rank; the lowest comes first */
+  constructor(rankOf: (member: Member) => number) {
     this.#rankOf = rankOf;
-    this.#orderOf = orderOf;
   }
 
   get size(): number {
@@ -57,11 +52,11 @@ export class Heap<Member> {
   #settle(index: number, member: Member): void {
     const rank = this.#rankOf(member);
     const parent = this.#members[(index - 1) >> 1];
-    if (index > 0 && parent !== undefined && this.#isBefore(rank, member, parent)) return this.#rise(index, member);
+    if (index > 0 && parent !== undefined && this.#rankOf(parent) > rank) return this.#rise(index, member);
     let at = index;
     for (let child = this.#lowerChild(at); child !== undefined; child = this.#lowerChild(at)) {
       const below = this.#members[child] as Member;
-      if (!this.#isBefore(this.#rankOf(below), below, member, rank)) break;
+      if (this.#rankOf(below) >= rank) break;
       this.#put(at, below);
       at = child;
     }
@@ -74,7 +69,7 @@ export class Heap<Member> {
     while (at > 0) {
       const parent = (at - 1) >> 1;
       const above = this.#members[parent] as Member;
-      if (!this.#isBefore(rank, member, above)) break;
+      if (this.#rankOf(above) <= rank) break;
       this.#put(at, above);
       at = parent;
     }
@@ -86,20 +81,11 @@ export class Heap<Member> {
     const right = left + 1;
     if (left >= this.#members.length) return undefined;
     if (right >= this.#members.length) return left;
-    const other = this.#members[right] as Member;
-    return this.#isBefore(this.#rankOf(other), other, this.#members[left] as Member) ? right : left;
-  }
-
-  #isBefore(rank: number, member: Member, other: Member, otherRank = this.#rankOf(other)): boolean {
-    return rank < otherRank || (rank === otherRank && this.#orderOf(member) < this.#orderOf(other));
+    return this.#rankOf(this.#members[right] as Member) < this.#rankOf(this.#members[left] as Member) ? right : left;
   }
 
   #put(index: number, member: Member): void {
     this.#members[index] = member;
     (this.#indexes ??= new Map()).set(member, index);
   }
-}
-
-function anyOrder(): number {
-  return 0;
 }

@@ -37,9 +37,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
         const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, context)));
         const answered = await tryOnce({ ...params, signal }, within, deps);
         const { answer } = answered;
-        if (answer.ok) return session.adopt({ ...answered, answer }, options);
-        if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
-        return null;
+        return answer.ok ? session.adopt({ ...answered, answer }, options) : null;
       });
     },
 

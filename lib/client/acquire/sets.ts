@@ -12,7 +12,7 @@ import type { AcquireParams } from "./acquire.js";
 import { abortError, tryOnce } from "./acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { boundsFor, retry, pause } from "../transport/retry.js";
-import { errorOf, InvalidRequestError } from "../errors.js";
+import { InvalidRequestError } from "../errors.js";
 import type { Session } from "../session.js";
 import { firstAnswerMs } from "../invocation.js";
 import type { HeldLease } from "../lease/lease.js";
@@ -92,7 +92,6 @@ export async function untilSet(
       );
       const { answer } = answered;
       if (answer.ok) return session.adopt({ ...answered, answer }, options, { api: set.api });
-      if (answer.code !== "locked") throw errorOf(answer, what);
       wait.answered(answer);
       [inTheWay = ""] = answer.blocking ?? [];
       const mode = modes.get(inTheWay);

@@ -11,34 +11,29 @@ const LONGEST_NAP_MS = 1000;
 /** A smaller gain of the wall clock is rounding: it counts whole milliseconds. Margins of leases are far larger. */
 const GAIN_MS = 2;
 
-/** A pending alarm. A class, because its objects share one shape and one `cancel`. */
-class Alarm implements Timer {
+/** A pending alarm. A client has two for each lease: they share their functions, and `task` gets its argument as that of a timeout does. */
+class Alarm<Argument = unknown> implements Timer {
   constructor(
     readonly dueMs: number,
-    /** The number of alarms set before it: of two that are due at the same time, the one set first comes first. */
-    readonly order: number,
     readonly isDeadline: boolean,
-    readonly task: () => void,
+    readonly task: (argument: Argument) => void,
+    readonly argument: Argument,
     readonly onCancel: (alarm: Alarm) => void,
   ) {}
 
   cancel(): void {
-    this.onCancel(this);
+    this.onCancel(this as Alarm);
   }
 }
 
 /** The alarms of one client. */
 export class Alarms {
   readonly #clock: Clock;
-  readonly #byTime = new Heap<Alarm>(
-    ({ dueMs }) => dueMs,
-    ({ order }) => order,
-  );
+  readonly #byTime = new Heap<Alarm>(({ dueMs }) => dueMs);
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
   readonly #cancel = (alarm: Alarm): void => {
     if (this.#byTime.delete(alarm)) this.#setTimer();
   };
-  #set = 0;
   #isRinging = false;
   /** The least lead of the wall clock over the monotonic one since the deadlines were last looked at, in ms. */
   #leadMs = Number.POSITIVE_INFINITY;
@@ -47,22 +42,22 @@ export class Alarms {
     this.#clock = clock;
   }
 
-  /** Runs `task` once in `delayMs`. */
-  set(delayMs: number, task: () => void): Timer {
-    return this.#add(delayMs, task, false);
+  /** Runs `task` with `argument` once in `delayMs`. */
+  set<Argument>(delayMs: number, task: (argument: Argument) => void, argument: Argument): Timer {
+    return this.#add(delayMs, task, argument, false);
   }
 
   /** Runs `task` in `leftMs`, or as soon as the wall clock gains on the monotonic one. The task checks, and sets the deadline again. */
-  setDeadline(leftMs: number, task: () => void): Timer {
-    return this.#add(leftMs, task, true);
+  setDeadline<Argument>(leftMs: number, task: (argument: Argument) => void, argument: Argument): Timer {
+    return this.#add(leftMs, task, argument, true);
   }
 
-  #add(delayMs: number, task: () => void, isDeadline: boolean): Timer {
+  #add<Argument>(delayMs: number, task: (argument: Argument) => void, argument: Argument, isDeadline: boolean): Timer {
     const nowMs = this.#clock.monotonicMs();
     this.#leadMs = Math.min(this.#leadMs, this.#clock.wallMs() - nowMs);
     // Whole milliseconds: a timer that fires a fraction too early would find nothing to do and be set again at once.
-    const alarm = new Alarm(nowMs + Math.max(0, Math.ceil(delayMs)), this.#set++, isDeadline, task, this.#cancel);
-    this.#byTime.add(alarm);
+    const alarm = new Alarm(nowMs + Math.max(0, Math.ceil(delayMs)), isDeadline, task, argument, this.#cancel);
+    this.#byTime.add(alarm as Alarm);
     this.#setTimer();
     return alarm;
   }
@@ -92,10 +87,10 @@ export class Alarms {
     const deadlines = hasGained ? this.#byTime.members.filter(({ isDeadline }) => isDeadline) : [];
     this.#isRinging = true;
     try {
-      for (const alarm of deadlines) if (this.#byTime.delete(alarm)) alarm.task();
+      for (const alarm of deadlines) if (this.#byTime.delete(alarm)) alarm.task(alarm.argument);
       for (let { first } = this.#byTime; first && first.dueMs <= nowMs; { first } = this.#byTime) {
         this.#byTime.delete(first);
-        first.task();
+        first.task(first.argument);
       }
     } finally {
       this.#isRinging = false;

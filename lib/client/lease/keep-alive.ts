@@ -9,7 +9,7 @@
  * All leases of a client share one timer, which doesn't keep the process alive.
  */
 import type { Refusal } from "../../core/errors.js";
-import type { Timer } from "../../core/time.js";
+import type { Instant, Timer } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { errorOf, LockLostError } from "../errors.js";
 import { capLeaseMs } from "../invocation.js";
@@ -36,12 +36,19 @@ const LOOK_MS = 1000;
 /** A tick that is late by more than this many of its intervals means that the process was frozen. */
 const THAW_INTERVALS = 2;
 
+// One function each for all leases: a closure of every lease would take more memory than its alarm.
+const deadlineMoved = (keepAlive: KeepAlive): void => keepAlive.deadlineMoved();
+const tick = (keepAlive: KeepAlive): void => void keepAlive.tick();
+
 /** Keeps one lease alive, from its construction until the lease ends. */
 export class KeepAlive {
   readonly #lease: HeldLease;
   readonly #deps: KeepAliveDeps;
   #deadline: Timer | undefined;
   #beat: Timer | undefined;
+  /** The time until the next heartbeat, in ms, and when it was scheduled. */
+  #delayMs = 0;
+  #scheduled!: Instant;
   #longestHold: Timer | undefined;
 
   constructor(lease: HeldLease, { heartbeat = true, maxHoldMs }: KeepAliveOptions, deps: KeepAliveDeps) {
@@ -55,8 +62,8 @@ export class KeepAlive {
       this.#scheduleTick();
     }
     if (maxHoldMs === undefined) return;
-    const endHold = (): void => this.#endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${maxHoldMs} ms`, "max-hold"));
-    this.#longestHold = deps.alarms.set(maxHoldMs, endHold);
+    const endHold = (ms: number): void => this.#endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold"));
+    this.#longestHold = deps.alarms.set(maxHoldMs, endHold, maxHoldMs);
   }
 
   /** Cancels everything that is scheduled. */
@@ -73,7 +80,7 @@ export class KeepAlive {
     if (!this.#goesOn()) return;
     const { context, alarms } = this.#deps;
     const lookMs = context ? Math.min(this.#invocationLeftMs(), LOOK_MS) : Number.POSITIVE_INFINITY;
-    this.#deadline = alarms.setDeadline(Math.min(this.#lease.remainingMs(), lookMs), () => this.deadlineMoved());
+    this.#deadline = alarms.setDeadline(Math.min(this.#lease.remainingMs(), lookMs), deadlineMoved, this);
   }
 
   /** True if the lease is held and its invocation has time left; otherwise ends the hold. */
@@ -92,13 +99,14 @@ export class KeepAlive {
     const { clock, random, alarms, renewalBatcher } = this.#deps;
     const lease = this.#lease;
     // If a renewal failed near the deadline, the next one comes before the deadline, not at it.
-    const delayMs = Math.ceil(Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2));
-    const scheduled = instantOf(clock);
-    const beat = (): void => void this.#tick(elapsedMs(scheduled, instantOf(clock)) > delayMs * (1 + THAW_INTERVALS));
-    this.#beat = renewalBatcher ? renewalBatcher.schedule(delayMs, beat) : alarms.set(delayMs, beat);
+    this.#delayMs = Math.ceil(Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2));
+    this.#scheduled = instantOf(clock);
+    this.#beat = (renewalBatcher ?? alarms).set(this.#delayMs, tick, this);
   }
 
-  async #tick(thawed: boolean): Promise<void> {
+  /** Sends a heartbeat, and schedules the next. */
+  async tick(): Promise<void> {
+    const thawed = elapsedMs(this.#scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
     if (!this.#goesOn()) return;
     const lease = this.#lease;
     const { context, onRenewFailed } = this.#deps;

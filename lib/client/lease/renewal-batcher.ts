@@ -17,22 +17,21 @@ import type { Alarms } from "./alarms.js";
 /** The share of its interval by which a heartbeat can be sent early, to join another. */
 const EARLY = 0.1;
 
-/** A scheduled heartbeat. A class, because its objects share one `cancel`. */
-class Due implements Timer {
+/** A scheduled heartbeat: the call of `beat` with its argument. */
+class Due<Argument = unknown> implements Timer {
   alarm: Timer | undefined;
 
   constructor(
-    /** The number of heartbeats scheduled before it. */
-    readonly order: number,
     /** The earliest time at which it can join another heartbeat. */
     readonly earliestMs: number,
-    readonly beat: () => void,
+    readonly beat: (argument: Argument) => void,
+    readonly argument: Argument,
     readonly heap: Heap<Due>,
   ) {}
 
   cancel(): void {
     this.alarm?.cancel();
-    this.heap.delete(this);
+    this.heap.delete(this as Due);
   }
 }
 
@@ -48,11 +47,7 @@ export class RenewalBatcher {
   readonly #api: ServiceApi;
   readonly #clock: Clock;
   readonly #alarms: Alarms;
-  readonly #due = new Heap<Due>(
-    ({ earliestMs }) => earliestMs,
-    ({ order }) => order,
-  );
-  #scheduled = 0;
+  readonly #due = new Heap<Due>(({ earliestMs }) => earliestMs);
   #gathered: Gathered[] = [];
   /** True until the service refuses a batch of this caller. */
   #mayGather = true;
@@ -63,11 +58,11 @@ export class RenewalBatcher {
     this.#alarms = alarms;
   }
 
-  /** Runs `beat` in `delayMs`, or a little earlier together with another heartbeat. */
-  schedule(delayMs: number, beat: () => void): Timer {
+  /** Runs `beat` with `argument` in `delayMs`, or a little earlier together with another heartbeat. */
+  set<Argument>(delayMs: number, beat: (argument: Argument) => void, argument: Argument): Timer {
     const earliestMs = this.#clock.monotonicMs() + delayMs * (1 - EARLY);
-    const due = new Due(this.#scheduled++, earliestMs, beat, this.#due);
-    due.alarm = this.#alarms.set(delayMs, () => this.#fire(due));
+    const due = new Due(earliestMs, beat, argument, this.#due) as Due;
+    due.alarm = this.#alarms.set(delayMs, this.#fire, due);
     this.#due.add(due);
     return due;
   }
@@ -80,7 +75,7 @@ export class RenewalBatcher {
     });
   }
 
-  #fire(first: Due): void {
+  readonly #fire = (first: Due): void => {
     const nowMs = this.#clock.monotonicMs();
     const together: Due[] = [];
     for (let next: Due | undefined = first; next && together.length < LIMITS.renewalsMax; next = this.#due.first) {
@@ -88,8 +83,8 @@ export class RenewalBatcher {
       next.cancel();
       together.push(next);
     }
-    for (const { beat } of together) beat();
-  }
+    for (const { beat, argument } of together) beat(argument);
+  };
 
   #send(): void {
     const group = this.#gathered.splice(0, this.#mayGather ? LIMITS.renewalsMax : 1);
@@ -111,11 +106,8 @@ export class RenewalBatcher {
           group.forEach((one) => this.#sendAlone(one));
           return;
         }
-        for (const [index, { resolve, reject }] of group.entries()) {
-          const result = answer.ok ? answer.results[index] : answer;
-          if (result) resolve(result);
-          else reject(new Error("renewMany answered fewer leases than it was asked for"));
-        }
+        const results = answer.ok ? answer.results : group.map(() => answer);
+        results.forEach((result, index) => group[index]?.resolve(result));
       },
       (error: unknown) => group.forEach(({ reject }) => reject(error)),
     );

@@ -146,7 +146,7 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
     async inspect({ key, ...conditions }, options): Promise<Inspected | Refusal> {
       const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
       const tag = reply.headers.get("etag") ?? "";
-      if (reply.status === 304) return { ok: true, tag, unchanged: true };
+      if (reply.status === 304 && conditions.ifNoneMatch !== undefined) return { ok: true, tag, unchanged: true };
       return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
     },
     async list(query, options) {
