@@ -117,7 +117,7 @@ const LOCAL = {
 /** The `code` of a refusal that a client makes itself. */
 export type LocalCode = keyof typeof LOCAL;
 
-/** Makes a client's own refusal. Its sentence is the code, where no person reads it. */
+/** Makes a client's own refusal. Give a `detail` where a person reads it; otherwise it is the code. */
 export function refuseLocally(code: LocalCode, details: RefusalDetails = {}): Refusal {
   return { ...LOCAL[code], detail: code, ...details, ok: false, code };
 }

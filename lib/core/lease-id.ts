@@ -31,6 +31,6 @@ export function leaseIdFrom(timeMs: number, random: Uint8Array): LeaseId {
   const time = Math.floor(timeMs).toString(16).padStart(12, "0");
   const tail = Array.from(random.subarray(0, 10), (byte) => (byte + 0x100).toString(16).slice(1)).join("");
   const variant = ((Number.parseInt(tail[4] ?? "0", 16) & 0x3) | 0x8).toString(16);
-  // A template would keep its parts for as long as the id is kept, in nine times the memory.
+  // A template would keep its parts in memory for as long as the id is kept.
   return [time.slice(0, 8), time.slice(8, 12), `7${tail.slice(1, 4)}`, variant + tail.slice(5, 8), tail.slice(8, 20)].join("-");
 }
