@@ -20,6 +20,7 @@ const BENCHES = new Map([
   ["costs", async () => (await import("./costs.js")).costs()],
   ["crowd", async () => (await import("./crowd.js")).crowd()],
   ["memory", async () => (await import("./memory.js")).memory()],
+  ["leases", async () => (await import("./leases.js")).leases()],
 ]);
 
 async function main(names: readonly string[]): Promise<void> {

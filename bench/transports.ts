@@ -15,6 +15,7 @@ import type { LockClient } from "../lib/index.js";
 import { systemClock } from "../lib/core/time.js";
 import { post } from "../lib/store/dynamo/http-sender.js";
 import { signer } from "../lib/store/dynamo/signature.js";
+import { updates } from "./bare-updates.js";
 import { startService } from "./locks.js";
 import { markdownTable, median } from "./table.js";
 
@@ -99,44 +100,6 @@ async function cpuMsOf(cycle: Way["cycle"], cycles: number): Promise<number> {
   await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000 / cycles;
-}
-
-/** A grant and a release, about as large as this package's. */
-function updates(key: string): readonly UpdateItemCommandInput[] {
-  const nowMs = systemClock.wallMs();
-  const hold = { p: { S: "digest" }, o: { S: "" }, m: { S: "x" }, n: { N: "1" }, t: { N: String(nowMs) }, l: { N: "30000" } };
-  const common = {
-    TableName: TABLE_NAME,
-    Key: { p: { S: "bare/locks/1" }, k: { S: key } },
-    ReturnValues: "ALL_OLD",
-    ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-  } as const;
-  return [
-    {
-      ...common,
-      ConditionExpression: "(attribute_not_exists(h) OR size(h) = :zero) AND (attribute_not_exists(f) OR f < :now)",
-      UpdateExpression: "SET h = :h, f = :now, lim = :one, v = if_not_exists(v, :now) + :one, x = :ttl",
-      ExpressionAttributeValues: {
-        ":h": { M: { me: { M: { ...hold, e: { N: String(nowMs + 30_000) } } } } },
-        ":now": { N: String(nowMs) },
-        ":ttl": { N: String(Math.ceil(nowMs / 1000) + 86_400) },
-        ":zero": { N: "0" },
-        ":one": { N: "1" },
-      },
-    },
-    {
-      ...common,
-      ConditionExpression: "h.#me.p = :principal AND h.#me.e > :now AND x >= :now2",
-      UpdateExpression: "SET v = v + :one, ox = :now REMOVE h.#me",
-      ExpressionAttributeNames: { "#me": "me" },
-      ExpressionAttributeValues: {
-        ":principal": { S: "digest" },
-        ":now": { N: String(nowMs) },
-        ":now2": { N: "0" },
-        ":one": { N: "1" },
-      },
-    },
-  ];
 }
 
 /** Sends an update as it is: the least that a request to DynamoDB costs over node:http. */

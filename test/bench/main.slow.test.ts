@@ -9,6 +9,6 @@ it("tells in one line which benchmarks there are, with status 2", async () => {
   await expect(bench).rejects.toMatchObject({
     code: 2,
     stdout: "",
-    stderr: 'bench: there is no "latency", only schemas and locks and transports and weight and costs and crowd and memory\n',
+    stderr: 'bench: there is no "latency", only schemas and locks and transports and weight and costs and crowd and memory and leases\n',
   });
 });
