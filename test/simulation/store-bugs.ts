@@ -40,6 +40,7 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "fast-release-of-all",
     why: "the fast release hands the key over, although others still hold it",
     file: PREDICATES,
+    breaks: "S12",
     edits: [["size(h) = :one AND (size(qi) = :zero OR", "(size(qi) = :zero OR"]],
   },
   {
@@ -52,12 +53,20 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "fast-start-over-an-outcome",
     why: "the fast start doesn't look whether the key has a run already",
     file: FAST_PATH,
+    breaks: "R4",
     edits: [["...(run ? [is.NEVER_RUN] : []), ", ""]],
+  },
+  {
+    name: "fast-outcome-kept-for-no-time",
+    why: "the fast outcome of a run is forgotten as soon as it is recorded",
+    file: FAST_PATH,
+    edits: [['["rn.u = rn.k + :now"]', '["rn.u = :now"]']],
   },
   {
     name: "written-on-any-version",
     why: "a decision is written over whatever the record has become since it was read",
     file: "lib/store/dynamo/dynamo-store.ts",
+    breaks: "S11",
     edits: [['[seen ? "v = :seen" : "attribute_not_exists(v)", ', '[seen ? "v >= :seen" : "attribute_not_exists(v)", ']],
   },
   {
