@@ -13,6 +13,7 @@ import { createTable } from "../infra/local/create-table.js";
 import { engineClient } from "../infra/local/engine-client.js";
 import { startEngine } from "../infra/local/engine.js";
 import { PRICES } from "./prices.js";
+import type { Report, Sizes } from "./report.js";
 import { markdownTable } from "./table.js";
 
 /** The memory that comes with a whole CPU. https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
@@ -75,7 +76,7 @@ const PROGRAM = `
   console.error(JSON.stringify({ importMs: loaded - began, firstMs: first - loaded, laterMs, peakMb: process.resourceUsage().maxRSS / 1024 }));`;
 
 /** Returns the tables. @throws StartError if no engine can start. */
-export async function memory(): Promise<string> {
+export async function memory({ isQuick }: Sizes): Promise<Report> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-memory-"));
   const engine = await startEngine({});
   try {
@@ -84,11 +85,11 @@ export async function memory(): Promise<string> {
     await createTable(table, TABLE_NAME);
     table.destroy();
     const measured: Footprint[] = [];
-    for (let round = 0; round < ROUNDS; round++) measured.push(await run(join(directory, "index.mjs"), engine.endpoint));
+    for (let round = 0; round < (isQuick ? 1 : ROUNDS); round++) measured.push(await run(join(directory, "index.mjs"), engine.endpoint));
     // Other load on the machine only ever adds to the figures, so the minimum is the best estimate.
     const least = (of: keyof Footprint): number => Math.min(...measured.map((one) => one[of]));
     const footprint = { importMs: least("importMs"), firstMs: least("firstMs"), laterMs: least("laterMs"), peakMb: least("peakMb") };
-    return [footprintTable(footprint), memoryTable(rounded(footprint))].join("\n\n");
+    return { tables: [footprintTable(footprint), memoryTable(rounded(footprint))], figures: measured };
   } finally {
     await engine.stop();
     await rm(directory, { recursive: true, force: true });

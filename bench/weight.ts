@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Plugin } from "esbuild";
 import { build } from "esbuild";
+import type { Report } from "./report.js";
 import { markdownTable } from "./table.js";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -23,7 +24,7 @@ const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
 ];
 
 /** Returns the table. */
-export async function weight(): Promise<string> {
+export async function weight(): Promise<Report> {
   const left: string[] = [];
   const rows = [
     ["client over HTTP", "minified, gzipped"],
@@ -33,7 +34,7 @@ export async function weight(): Promise<string> {
     left.push(...files.map((file) => join(ROOT, "lib", file)));
     rows.push([`… without ${part}`, kilobytes(await gzippedBytes(left))]);
   }
-  return markdownTable(rows);
+  return { tables: [markdownTable(rows)] };
 }
 
 async function gzippedBytes(left: readonly string[]): Promise<number> {

@@ -1,0 +1,151 @@
+/**
+ * The contestants: ways to lock a key, behind one interface. Each runs in a process of its own, which opens it by its
+ * id. The peers are in peers.ts.
+ */
+import { ConditionalCheckFailedException, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import type { UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
+import { randomInt, randomUUID } from "node:crypto";
+import { Agent } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import { engineClient } from "../infra/local/engine-client.js";
+import { systemClock } from "../lib/core/time.js";
+import { createLockClient as createTableClient } from "../lib/dynamodb.js";
+import { createLockClient as createHttpClient } from "../lib/index.js";
+import type { LockClient } from "../lib/index.js";
+import { post } from "../lib/store/dynamo/http-sender.js";
+import { signer } from "../lib/store/dynamo/signature.js";
+import { TABLE } from "../lib/store/dynamo/table.js";
+import type { Arena, Contestant, Entry } from "./arena.js";
+import { LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
+import { PEERS } from "./peers.js";
+import { versionOf } from "./report.js";
+
+/** The waiting time of callers that never give up, in ms. */
+const WAIT_MS = 600_000;
+const LEASE_MS = 60_000;
+/** Stands for the key in a request that is sent again for other keys. */
+const ANY_KEY = "ANY_KEY_OF_THE_BENCHMARK";
+const UPDATE = "DynamoDB_20120810.UpdateItem";
+
+/** The contestants by id. The first is the one that all others are compared with. */
+export const ENTRIES: Readonly<Record<string, Entry>> = {
+  sdk: { title: `bare AWS SDK ${versionOf("@aws-sdk/client-dynamodb")}`, open: bareSdk },
+  http: { title: "raw HTTP, the same updates", open: ({ endpoint, pollMs }) => plain(overHttp(endpoint), pollMs) },
+  replay: { title: "raw HTTP, holdfast's updates", isForCyclesOnly: true, open: replay },
+  table: { title: "**holdfast, table**", open: ({ endpoint }) => holdfast(createTableClient(onTable(endpoint, "auto"))) },
+  sdkTransport: {
+    title: '**holdfast, table, transport: "sdk"**',
+    isForCyclesOnly: true,
+    open: ({ endpoint }) => holdfast(createTableClient(onTable(endpoint, "sdk"))),
+  },
+  service: { title: "**holdfast, HTTP**", open: ({ url }) => holdfast(createHttpClient({ url })) },
+  ...PEERS,
+};
+
+function onTable(endpoint: string, transport: "auto" | "sdk") {
+  return { tableName: LOCKS_TABLE, client: engineClient(endpoint), transport };
+}
+
+function holdfast(locks: LockClient): Contestant {
+  return {
+    async acquire(key) {
+      const lease = await locks.acquire(key, { waitMs: WAIT_MS });
+      return () => lease.release();
+    },
+  };
+}
+
+/** Sends an update. Returns false if its condition refused it. */
+type Send = (input: UpdateItemCommandInput) => Promise<boolean>;
+
+function bareSdk({ endpoint, pollMs }: Arena): Contestant {
+  const client = engineClient(endpoint);
+  return plain(async (input) => {
+    try {
+      await client.send(new UpdateItemCommand(input));
+      return true;
+    } catch (error) {
+      if (error instanceof ConditionalCheckFailedException) return false;
+      throw error;
+    }
+  }, pollMs);
+}
+
+/** A lock as most programs write it: one conditional update acquires, another releases, and waiting is asking again. */
+function plain(send: Send, pollMs: number): Contestant {
+  return {
+    async acquire(key) {
+      const owner = { S: randomUUID() };
+      const item = { TableName: PLAIN_TABLE, Key: { [TABLE.partitionKey]: { S: "locks" }, [TABLE.sortKey]: { S: key } } };
+      const acquire = (nowMs: number): UpdateItemCommandInput => ({
+        ...item,
+        ConditionExpression: "attribute_not_exists(o) OR e < :now",
+        UpdateExpression: "SET o = :owner, e = :end",
+        ExpressionAttributeValues: { ":owner": owner, ":now": { N: String(nowMs) }, ":end": { N: String(nowMs + LEASE_MS) } },
+      });
+      while (!(await send(acquire(systemClock.wallMs())))) await delay(pollMs * (0.5 + randomInt(1000) / 1000));
+      return () =>
+        send({
+          ...item,
+          ConditionExpression: "o = :owner",
+          UpdateExpression: "REMOVE o, e",
+          ExpressionAttributeValues: { ":owner": owner },
+        });
+    },
+  };
+}
+
+/** Sends what it is given, signed, over connections that are kept: the least that a request to DynamoDB costs on Node. */
+function poster(endpoint: string): (body: string) => Promise<{ readonly status: number; readonly text: string }> {
+  const { hostname, port, host } = new URL(endpoint);
+  const destination = {
+    protocol: "http:",
+    hostname,
+    port: Number(port),
+    path: "/",
+    agent: new Agent({ keepAlive: true, maxSockets: 50 }),
+  } as const;
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const sign = signer(credentials, { host, path: "/", region: "us-east-1", service: "dynamodb" });
+  const bounds = { connectMs: 1000, answerMs: 10_000 };
+  return (body) => post(destination, sign(UPDATE, body, systemClock.wallMs()), body, bounds, systemClock);
+}
+
+function overHttp(endpoint: string): Send {
+  const send = poster(endpoint);
+  return async (input) => {
+    const { status, text } = await send(JSON.stringify(input));
+    const { __type } = JSON.parse(text) as { readonly __type?: string };
+    if (status !== 200 && !__type?.endsWith("#ConditionalCheckFailedException")) throw new Error(text);
+    return status === 200;
+  };
+}
+
+/** Records the two updates of one cycle of holdfast and sends them again, with another key each time. */
+async function replay({ endpoint }: Arena): Promise<Contestant> {
+  const client = engineClient(endpoint);
+  const bodies: string[] = [];
+  client.middlewareStack.add(
+    (next) => (args) => {
+      bodies.push(new TextDecoder().decode((args.request as { readonly body: Uint8Array }).body));
+      return next(args);
+    },
+    { step: "finalizeRequest" },
+  );
+  const locks = createTableClient({ ...onTable(endpoint, "sdk"), client });
+  await (await locks.acquire(ANY_KEY)).release();
+  await locks.close();
+  const [acquire, release] = bodies.slice(-2).map((body) => body.split(ANY_KEY));
+  const send = poster(endpoint);
+  const ask = async (body: readonly string[] | undefined, key: string): Promise<void> => {
+    const { status, text } = await send(body!.join(key));
+    if (status !== 200) throw new Error(text);
+    JSON.parse(text);
+  };
+  return {
+    async acquire(key) {
+      await ask(acquire, key);
+      return () => ask(release, key);
+    },
+  };
+}
