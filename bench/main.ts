@@ -3,6 +3,7 @@
  * machine. No benchmark fails for being slow: the figures are for comparison.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buyers } from "./buyers.js";
@@ -56,7 +57,9 @@ Without a name: ${ON_PAGE.join(", ")}. About 7 minutes.
   --json FILE   write the figures as JSON
   --plots DIR   write the plots as SVG
   --record      write the tables into ${PAGE}
-  --from FILE   show, plot or record the figures of an earlier run instead of measuring`;
+  --from FILE   show, plot or record the figures of an earlier run, with the named benchmarks measured again
+
+Not measured: 10,000 leases with heartbeats.`;
 
 /** A wrong command line. */
 class UsageError extends Error {}
@@ -67,9 +70,14 @@ async function main(args: readonly string[]): Promise<void> {
     console.log(HELP);
     return;
   }
-  const run = values.from === undefined ? await measure(names, values.quick) : (JSON.parse(await readFile(values.from, "utf8")) as Run);
-  if (values.from !== undefined) for (const [name, report] of Object.entries(run.reports)) show(name, report, run);
-  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(run, null, 2)}\n`);
+  const earlier = values.from === undefined ? undefined : (JSON.parse(await readFile(values.from, "utf8")) as Run);
+  if (earlier && names.length === 0) for (const [name, report] of Object.entries(earlier.reports)) show(name, report, earlier);
+  // Stored after each benchmark, so that a run that is interrupted can go on from there.
+  const store = async (done: Run): Promise<void> => {
+    if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(done, null, 2)}\n`);
+  };
+  const isShown = earlier !== undefined && names.length === 0;
+  const run = isShown ? earlier : await measure(names.length > 0 ? names : ON_PAGE, values.quick, { earlier, store });
   if (values.plots !== undefined) await writePlots(values.plots, run);
   if (values.record) await record(run);
 }
@@ -79,24 +87,36 @@ function parsed(args: readonly string[]) {
     const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
     const unknown = positionals.find((name) => name !== "help" && !BENCHES.has(name));
     if (unknown !== undefined) throw new UsageError(`there is no ${JSON.stringify(unknown)}, only ${[...BENCHES.keys()].join(" and ")}`);
-    return { values, names: positionals.length > 0 ? positionals : ([...ON_PAGE] as string[]) };
+    return { values, names: positionals };
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message, { cause: error });
   }
 }
 
-async function measure(names: readonly string[], isQuick: boolean): Promise<Run> {
-  const beganMs = performance.now();
-  const about = { machine: machine(), date: new Date().toISOString().slice(0, 10), isQuick };
-  const reports: Record<string, Report> = {};
-  for (const name of names) {
-    reports[name] = await BENCHES.get(name)!.bench({ isQuick });
-    show(name, reports[name], about);
-  }
-  return { ...about, tookSec: Math.round((performance.now() - beganMs) / 1000), reports };
+interface Before {
+  readonly earlier: Run | undefined;
+  readonly store: (done: Run) => Promise<void>;
 }
 
-function show(name: string, report: Report, { machine: where, date, isQuick }: Omit<Run, "reports" | "tookSec">): void {
+/** Measures. An earlier run keeps its figures of what isn't measured again. */
+async function measure(names: readonly string[], isQuick: boolean, { earlier, store }: Before): Promise<Run> {
+  const beganMs = performance.now();
+  const about = { machine: machine(), loadBefore: loadavg()[0] ?? 0, date: new Date().toISOString().slice(0, 10), isQuick };
+  if (earlier && (earlier.machine !== about.machine || earlier.isQuick !== isQuick)) {
+    throw new Error(`--from: its figures are of ${earlier.isQuick ? "a trial on " : ""}${earlier.machine}`);
+  }
+  let run: Run = { ...about, tookSec: earlier?.tookSec ?? 0, reports: earlier?.reports ?? {} };
+  for (const name of names) {
+    const report = await BENCHES.get(name)!.bench({ isQuick });
+    const tookSec = (earlier?.tookSec ?? 0) + Math.round((performance.now() - beganMs) / 1000);
+    run = { ...run, tookSec, reports: { ...run.reports, [name]: report } };
+    show(name, report, run);
+    await store(run);
+  }
+  return run;
+}
+
+function show(name: string, report: Report, { machine: where, date, isQuick }: Pick<Run, "machine" | "date" | "isQuick">): void {
   console.log(`\n${name}, ${date}, ${where}${isQuick ? ", A TRIAL: the figures mean nothing" : ""}\n\n${markdownOf(report)}`);
 }
 

@@ -22,7 +22,10 @@ export async function pageOf(run: Run, page: string): Promise<string> {
     return [name, markdownOf(name === "memory" ? { tables: report.tables.slice(0, 1) } : report)] as const;
   });
   const minutes = (run.tookSec / 60).toFixed(1);
-  return withParts(page, { machine: `${run.date}, ${run.machine}. The whole run took ${minutes} minutes.`, ...Object.fromEntries(parts) });
+  return withParts(page, {
+    machine: `${run.date}, ${run.machine}, load ${run.loadBefore.toFixed(1)} before the run. It took ${minutes} minutes.`,
+    ...Object.fromEntries(parts),
+  });
 }
 
 /** Writes the figures of a run into the page. @throws Error as {@link pageOf} */

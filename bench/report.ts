@@ -41,6 +41,8 @@ export interface Report {
 /** The results of a run, as they are stored. */
 export interface Run {
   readonly machine: string;
+  /** The processes that wanted to run, on average over the minute before. An idle machine has almost none. */
+  readonly loadBefore: number;
   readonly date: string;
   readonly isQuick: boolean;
   readonly tookSec: number;

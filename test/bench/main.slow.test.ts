@@ -105,8 +105,11 @@ it("fills every generated part of the page from a whole run", async () => {
   const reports = Object.fromEntries(
     ON_PAGE.map((name) => [name, { tables: [`| figures of ${name} |\n| --- |`], notes: [`A note of ${name}.`] }]),
   );
-  const page = await pageOf({ machine: "2 cores", date: "2026-11-22", isQuick: false, tookSec: 90, reports }, readPage(PAGE));
-  expect(page).toContain("2026-11-22, 2 cores. The whole run took 1.5 minutes.");
+  const page = await pageOf(
+    { machine: "2 cores", loadBefore: 0.04, date: "2026-11-22", isQuick: false, tookSec: 90, reports },
+    readPage(PAGE),
+  );
+  expect(page).toContain("2026-11-22, 2 cores, load 0.0 before the run. It took 1.5 minutes.");
   for (const name of ON_PAGE) expect(page).toContain(`figures of ${name}`);
 });
 
