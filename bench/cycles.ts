@@ -10,7 +10,7 @@ import { markdownTable, median } from "./table.js";
 const IN_FLIGHT = [1, 16] as const;
 const SERVICE_ID = "service";
 const BASE_ID = "sdk";
-const ROUNDS = 7;
+const ROUNDS = 5;
 const TURN_MS = 1000;
 /** Enough for the code to be optimized. A slow contestant on a busy machine gets less. */
 const WARM_UP_CYCLES = 2000;

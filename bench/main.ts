@@ -51,7 +51,7 @@ const HELP = `Usage: npm run bench -- [options] [benchmark…]
 
 ${[...BENCHES].map(([name, { about }]) => `  ${name.padEnd(14)}${about}`).join("\n")}
 
-Without a name: ${ON_PAGE.join(", ")}. About 7 minutes.
+Without a name: ${ON_PAGE.join(", ")}. At most about 8 minutes on an idle machine with two cores.
 
   --quick       a trial of the same code in about a minute; its figures mean nothing
   --json FILE   write the figures as JSON

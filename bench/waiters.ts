@@ -15,7 +15,7 @@ const HOLD_MS = 10;
 const POLL_MS = 50;
 /** The time between two arrivals, so that the order of arrival is beyond doubt. */
 const ARRIVAL_MS = 20;
-const ROUNDS = 5;
+const ROUNDS = 3;
 /** Those that are also run with a process for each waiter. */
 const SPREAD: readonly string[] = ["sdk", "table", "service", "redlock"];
 /** The time limit of one contestant's turn. */
