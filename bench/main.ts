@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { buyers } from "./buyers.js";
 import { cycles } from "./cycles.js";
 import { growth } from "./growth.js";
-import { ON_PAGE, PAGE, record } from "./page.js";
+import { ON_PAGE, PAGE, PLOTS, record } from "./page.js";
 import type { Bench, Report, Run } from "./report.js";
 import { machine, markdownOf } from "./report.js";
 import { waiters } from "./waiters.js";
@@ -56,7 +56,7 @@ Without a name: ${ON_PAGE.join(", ")}. At most about 8 minutes on an idle machin
   --quick       a trial of the same code in about a minute; its figures mean nothing
   --json FILE   write the figures as JSON
   --plots DIR   write the plots as SVG
-  --record      write the tables into ${PAGE}
+  --record      write the tables into ${PAGE}, the plots into ${PLOTS}
   --from FILE   show, plot or record the figures of an earlier run, with the named benchmarks measured again
 
 Not measured: 10,000 leases with heartbeats.`;
@@ -79,7 +79,10 @@ async function main(args: readonly string[]): Promise<void> {
   const isShown = earlier !== undefined && names.length === 0;
   const run = isShown ? earlier : await measure(names.length > 0 ? names : ON_PAGE, values.quick, { earlier, store });
   if (values.plots !== undefined) await writePlots(values.plots, run);
-  if (values.record) await record(run);
+  if (values.record) {
+    await record(run);
+    await writePlots(join(import.meta.dirname, "..", PLOTS), run);
+  }
 }
 
 function parsed(args: readonly string[]) {

@@ -2,11 +2,14 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readPage, withParts } from "../test/docs/generated.js";
-import type { Run } from "./report.js";
+import type { Report, Run } from "./report.js";
 import { markdownOf } from "./report.js";
 
 /** The page, from the root of the repository. */
 export const PAGE = "docs/performance.md";
+
+/** Its plots. */
+export const PLOTS = "docs/plots";
 
 /** The benchmarks that the page shows. */
 export const ON_PAGE = ["cycles", "waiters", "buyers", "growth", "crowd", "memory"] as const;
@@ -18,14 +21,23 @@ export async function pageOf(run: Run, page: string): Promise<string> {
   if (run.isQuick) throw new Error(`${PAGE} needs a run without --quick`);
   const parts = ON_PAGE.map((name) => {
     const report = run.reports[name]!;
-    // The rest of this report is for docs/costs.md.
-    return [name, markdownOf(name === "memory" ? { tables: report.tables.slice(0, 1) } : report)] as const;
+    return [name, name === "memory" ? ofTheStart(report) : withPlots(report)] as const;
   });
   const minutes = (run.tookSec / 60).toFixed(1);
   return withParts(page, {
     machine: `${run.date}, ${run.machine}, load ${run.loadBefore.toFixed(1)} before the run. It took ${minutes} minutes.`,
     ...Object.fromEntries(parts),
   });
+}
+
+/** The first table. The others of this report are for docs/costs.md. */
+function ofTheStart({ tables }: Report): string {
+  return markdownOf({ tables: tables.slice(0, 1) });
+}
+
+function withPlots(report: Report): string {
+  const images = (report.plots ?? []).map(({ name, title }) => `![${title}](plots/${name}.svg)`);
+  return [markdownOf(report), ...images].join("\n\n");
 }
 
 /** Writes the figures of a run into the page. @throws Error as {@link pageOf} */
