@@ -2,8 +2,8 @@
  * The costs of locks on AWS: counted use, multiplied by the price list. A test compares the tables of docs/costs.md
  * with these. None of the figures depends on the speed of this machine.
  */
-import { METRICS } from "../lambda/metrics.js";
 import { startEngine } from "../infra/local/engine.js";
+import { METRICS } from "../infra/metrics.js";
 import { COST_CASES, take } from "./cost-cases.js";
 import type { CostCase, Taken } from "./cost-cases.js";
 import { meterOnTable, meterOverHttp } from "./meter.js";
@@ -14,9 +14,11 @@ import type { DeployedStack } from "./stack.js";
 import { deployedStack } from "./stack.js";
 import { markdownTable } from "./table.js";
 
-/** The assumed time that Lambda bills for a request, in ms. `npm run bench -- memory` shows the basis. */
-export const BILLED_MS = 20;
-/** X-Ray samples the first request of each second, and this part of the others. */
+/**
+ * The assumed time that Lambda bills for a request, in ms, cold starts left out: what `npm run bench -- memory` measures, and a reserve.
+ */
+export const BILLED_MS = 10;
+/** If tracing is on, X-Ray samples the first request of each second, and this part of the others. */
 export const TRACED = 0.05;
 const SECONDS_A_MONTH = 730 * 3600;
 
@@ -87,10 +89,10 @@ function countTable(rows: readonly CostRow[]): string {
 function lockTable(rows: readonly CostRow[], stack: DeployedStack): string {
   const assumed = assumptions(stack);
   return markdownTable([
-    ["a million locks", "API Gateway", "Lambda", "DynamoDB", "logs", "X-Ray", "over HTTP", "direct"],
+    ["a million locks", "API Gateway", "Lambda", "DynamoDB", "logs", "over HTTP", "direct"],
     ...rows.map(({ title, http, direct }) => {
-      const { gateway, lambda, table, logs, traces, total } = costOfAMillion(http, assumed);
-      return [title, ...[gateway, lambda, table, logs, traces, total, costOfAMillion(direct, assumed).total].map(dollars)];
+      const { gateway, lambda, table, logs, total } = costOfAMillion(http, assumed);
+      return [title, ...[gateway, lambda, table, logs, total, costOfAMillion(direct, assumed).total].map(dollars)];
     }),
   ]);
 }
@@ -108,7 +110,7 @@ function idleTable(stack: DeployedStack): string {
     [`${stack.dashboards} dashboard`, dollars(stack.dashboards * PRICES.dashboards.usd)],
     ["all else: the API, the functions, an empty table", dollars(0)],
     [`when it is used: ${metrics} metrics, as many more for each of \`metricPrefixes\``, dollars(metrics * PRICES.metrics.usd)],
-    ["when it is used: X-Ray, which traces the first request of every second", `at most ${dollars(traces)}`],
+    ["when it is used: X-Ray with `tracing: true`, which traces the first request of every second", `at most ${dollars(traces)}`],
     ["a million keys used in a day, 1 KB each, kept a month, with point-in-time recovery", dollars(storage())],
   ];
   return markdownTable([["a month", "cost"], ...rows]);

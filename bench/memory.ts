@@ -100,7 +100,6 @@ async function run(code: string, endpoint: string): Promise<Footprint> {
   const env = {
     PATH: process.env["PATH"],
     HOLDFAST_TABLE: TABLE_NAME,
-    HOLDFAST_SERVICE: "holdfast-dev-Locks",
     AWS_ENDPOINT_URL_DYNAMODB: endpoint,
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "local",
@@ -137,6 +136,11 @@ function footprintTable(footprint: Footprint): string {
   ]);
 }
 
+/** The time that Lambda would bill for a later request with this memory, in ms: the CPU's and the table's. */
+export function billedMs({ laterMs }: Pick<Footprint, "laterMs">, mb: number): number {
+  return Math.ceil(laterMs / (mb / ONE_CPU_MB) + TABLE_MS);
+}
+
 /** The table of figures for each memory size: the CPU time divided by that size's share of a CPU. */
 export function memoryTable({ importMs, firstMs, laterMs, peakMb }: Footprint): string {
   return markdownTable([
@@ -144,14 +148,14 @@ export function memoryTable({ importMs, firstMs, laterMs, peakMb }: Footprint): 
     ...MEMORY_MB.map((mb) => {
       const share = mb / ONE_CPU_MB;
       const requestMs = laterMs / share;
-      const billedMs = Math.ceil(requestMs + TABLE_MS);
-      const usd = PRICES.invocations.usd + billedMs * 1000 * (mb / 1024) * PRICES.gbSeconds.usd;
+      const billed = billedMs({ laterMs }, mb);
+      const usd = PRICES.invocations.usd + billed * 1000 * (mb / 1024) * PRICES.gbSeconds.usd;
       return [
         `${mb} MB`,
         share.toFixed(2),
         `${Math.round((importMs + firstMs) / share)} ms`,
         `${requestMs.toFixed(1)} ms`,
-        `${billedMs} ms`,
+        `${billed} ms`,
         `$${usd.toFixed(2)}`,
         `${Math.round((100 * peakMb) / mb)} %`,
       ];

@@ -24,7 +24,7 @@ import type { LockStore } from "../lib/store/port.js";
 import { watchTableClock } from "../lib/store/dynamo/table-clock.js";
 import { Random } from "../test/simulation/random.js";
 import { startFaultProxy } from "../test/support/fault-proxy.js";
-import { accessLineBytes, lineBytes, platformBytes } from "./log-bytes.js";
+import { accessLineBytes, lineBytes } from "./log-bytes.js";
 import { QuietClock } from "./quiet-clock.js";
 
 /**
@@ -67,7 +67,6 @@ export interface MeterOptions {
 }
 
 const ACCOUNT = "111122223333";
-const SERVICE = "holdfast-prod-Locks";
 const SEED = 7;
 
 /** As long as API Gateway's request ids. */
@@ -180,10 +179,7 @@ export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
   let clients = 0;
 
   const environment = (): ReturnType<typeof compose> =>
-    compose(
-      { HOLDFAST_TABLE: options.tableName, HOLDFAST_SERVICE: SERVICE },
-      { store: storeOn(table()), clock, log: (line) => void (logBytes += lineBytes(line)) },
-    );
+    compose({ HOLDFAST_TABLE: options.tableName }, { store: storeOn(table()), clock, print: (line) => void (logBytes += lineBytes(line)) });
   const idle = new Map<string, ReturnType<typeof compose>[]>();
   async function invoke(event: HttpEvent): Promise<HttpResult> {
     const free = idle.get(dutyOf(event.routeKey)) ?? [];
@@ -191,7 +187,7 @@ export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
     const handler = free.pop() ?? environment();
     const result = await handler(event);
     free.push(handler);
-    logBytes += platformBytes() + accessLineBytes(options.accessLogFormat, event.routeKey, result);
+    logBytes += accessLineBytes(options.accessLogFormat, event.routeKey, result);
     return result;
   }
   const gateway = await startGateway({

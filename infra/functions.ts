@@ -8,7 +8,16 @@ import { Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
 import type { IRole } from "aws-cdk-lib/aws-iam";
 import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
-import { Architecture, Code, Function as LambdaFunction, LoggingFormat, Runtime, Tracing } from "aws-cdk-lib/aws-lambda";
+import {
+  ApplicationLogLevel,
+  Architecture,
+  Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from "aws-cdk-lib/aws-lambda";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
@@ -71,13 +80,19 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
       // Source maps are read only for stack traces, so a refusal, which is an exception of the SDK, costs no more with them.
       environment: { HOLDFAST_TABLE: options.table.tableName, NODE_OPTIONS: "--enable-source-maps", ...options.environment },
       logGroup: log,
-      // The service already writes JSON. Lambda's JSON format would nest it as a string, whose fields queries don't find.
-      loggingFormat: LoggingFormat.TEXT,
+      // Only with this format has Lambda's own log a level. `WARN` leaves out the lines at the start and end of every request, and keeps
+      // those of failures and timeouts. The service's lines are JSON already, on the standard output, and Lambda takes them as they are.
+      // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html
+      loggingFormat: LoggingFormat.JSON,
+      systemLogLevelV2: SystemLogLevel.WARN,
+      // A line without a level counts as `INFO`: a higher level would drop the whole history.
+      applicationLogLevelV2: ApplicationLogLevel.INFO,
       tracing: options.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
       role: createRole(scope, duty, log, options),
       ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     });
     Validations.of(made).acknowledge({ id: "Serverless::Serverless-LambdaDLQ", reason: NO_DEAD_LETTERS });
+    if (!options.tracing) Validations.of(made).acknowledge({ id: "Serverless::Serverless-LambdaTracing", reason: TRACED_ON_REQUEST });
     return made;
   };
   return { functions: { acquire: create("acquire"), hold: create("hold"), admin: create("admin") }, log };
@@ -111,6 +126,7 @@ function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryp
 
 const TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"];
 const TRACES_HAVE_NO_RESOURCE = "X-Ray's two actions to write traces know no resources; all else in the role names the table or the log";
+const TRACED_ON_REQUEST = "Each trace is charged; the log and the metrics say what happened, and `tracing` turns traces on";
 const NO_DEAD_LETTERS = "A dead-letter queue is for asynchronous invocations; only the API invokes this function, and waits for the answer";
 
 /** Returns the permission to use a customer's key, only through DynamoDB. */

@@ -21,6 +21,7 @@ import type { JwtOptions } from "./api.js";
 import { createApi } from "./api.js";
 import type { Functions } from "./functions.js";
 import { createFunctions, keyStatement } from "./functions.js";
+import { createMetrics } from "./metrics.js";
 import { createMonitoring } from "./monitoring.js";
 import type { LockTable } from "./table.js";
 import { createTable, unfitness } from "./table.js";
@@ -67,7 +68,7 @@ export interface LockServiceProps {
   readonly logRetention?: RetentionDays;
   /** Separate metrics for keys that begin with one of these prefixes, such as `"ORDER_"`; at most ten. @default none */
   readonly metricPrefixes?: readonly string[];
-  /** True to trace the functions with X-Ray. @default true */
+  /** True to trace the functions with X-Ray, which is charged for each trace. @default false */
   readonly tracing?: boolean;
 }
 
@@ -117,10 +118,9 @@ export class LockService extends Construct {
       encryptionKey,
       logRetention,
       memorySizeMb: props.memorySizeMb ?? 512,
-      tracing: props.tracing ?? true,
+      tracing: props.tracing ?? false,
       reservedConcurrency,
       environment: {
-        HOLDFAST_SERVICE: service,
         HOLDFAST_SERVER_WAIT_MS: String(serverWaitMs),
         ...(tenant !== undefined && { HOLDFAST_TENANT: tenant }),
         ...(metricPrefixes.length > 0 && { HOLDFAST_METRIC_PREFIXES: metricPrefixes.join(",") }),
@@ -140,6 +140,7 @@ export class LockService extends Construct {
     this.stage = stage;
     this.log = log;
     this.url = props.domain ? stage.domainUrl.replace(/\/$/, "") : api.apiEndpoint;
+    createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0 });
     this.dashboard = createMonitoring(this, { api, stage, functions, log, service, alarmTopic: props.alarmTopic });
   }
 

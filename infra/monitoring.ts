@@ -4,16 +4,16 @@
  */
 import { Duration, Stack } from "aws-cdk-lib";
 import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
-import type { IMetric } from "aws-cdk-lib/aws-cloudwatch";
-import { Alarm, ComparisonOperator, Dashboard, GraphWidget, Metric, Stats, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import type { IMetric, Metric } from "aws-cdk-lib/aws-cloudwatch";
+import { Alarm, ComparisonOperator, Dashboard, GraphWidget, Stats, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import type { ILogGroup } from "aws-cdk-lib/aws-logs";
 import { QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
 import type { Construct } from "constructs";
-import type { MetricName } from "../lambda/metrics.js";
-import { METRIC_NAMESPACE, METRICS } from "../lambda/metrics.js";
 import type { Functions } from "./functions.js";
+import type { MetricName } from "./metrics.js";
+import { metricOf } from "./metrics.js";
 
 /** The monitored resources. */
 export interface MonitoringOptions {
@@ -21,7 +21,7 @@ export interface MonitoringOptions {
   readonly stage: HttpStage;
   readonly functions: Functions;
   readonly log: ILogGroup;
-  /** The value of the metrics' dimension `Service`. */
+  /** The service's name, in the names of its metrics, alarms and dashboard. */
   readonly service: string;
   /** The topic that the alarms notify; without it they only change their state. */
   readonly alarmTopic: ITopic | undefined;
@@ -40,15 +40,11 @@ const NEVER: readonly { readonly metric: MetricName; readonly says: string }[] =
   { metric: "Lost", says: "Holders lost their leases: frozen, cut off, without heartbeats, or broken by an operator" },
 ];
 
-/** Returns a metric of this service. */
-export function metricOf(service: string, metricName: MetricName, statistic: string): Metric {
-  return new Metric({ namespace: METRIC_NAMESPACE, metricName, dimensionsMap: { Service: service }, statistic, period: PERIOD });
-}
-
 /** Creates the alarms, the dashboard and the saved query. */
 export function createMonitoring(scope: Construct, options: MonitoringOptions): Dashboard {
   const { functions, service, log } = options;
-  for (const { metric, says } of NEVER) alarm(scope, options, metric, says, metricOf(service, metric, Stats.SUM), 0);
+  for (const { metric, says } of NEVER)
+    alarm(scope, options, metric, says, metricOf(service, metric, { statistic: Stats.SUM, period: PERIOD }), 0);
   alarm(
     scope,
     options,
@@ -107,8 +103,9 @@ function alarm(
 }
 
 function createDashboard(scope: Construct, { api, stage, functions, service }: MonitoringOptions): Dashboard {
-  const ours = (statistic: string, ...names: MetricName[]): Metric[] => names.map((name) => metricOf(service, name, statistic));
-  const p50p99 = (name: MetricName): Metric[] => [50, 99].map((percent) => metricOf(service, name, Stats.percentile(percent)));
+  const ours = (statistic: string, ...names: MetricName[]): Metric[] =>
+    names.map((name) => metricOf(service, name, { statistic, period: PERIOD }));
+  const p50p99 = (name: MetricName): Metric[] => [50, 99].flatMap((percent) => ours(Stats.percentile(percent), name));
   const graph = (title: string, left: IMetric[], unit: string): GraphWidget =>
     new GraphWidget({ title, left, width: 12, height: 6, leftYAxis: { label: unit, min: 0, showUnits: false } });
   return new Dashboard(scope, "Dashboard", {
@@ -135,6 +132,3 @@ function createDashboard(scope: Construct, { api, stage, functions, service }: M
     ],
   });
 }
-
-/** The units of the metrics, for other dashboards. */
-export const METRIC_UNITS = METRICS;

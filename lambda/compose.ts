@@ -13,7 +13,13 @@ import type { LockStore } from "../lib/store/port.js";
 import type { HandlerDeps } from "./handler.js";
 import type { Tenancy } from "./caller.js";
 import { createHandler } from "./handler.js";
-import { metricsOf } from "./metrics.js";
+import { printed, printedCount } from "./printed.js";
+
+/** The parts of a function that are not the handler's. */
+interface Parts {
+  readonly client?: DynamoDBClient;
+  readonly print?: (line: object) => void;
+}
 
 /** The environment of a function. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,23 +30,22 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_TABLE`: the table's name.
  * - `HOLDFAST_TENANT`: `account`, `role` or `claim:NAME`. Without it, all callers share one namespace.
  * - `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS`: the lock policy.
- * - `HOLDFAST_LOG_REFUSALS`: the share of refusals that are logged, from 0 to 1.
+ * - `HOLDFAST_LOG_REFUSALS`: the share of refusals that are logged, from 0 to 1. The others are printed only with what metrics count.
  * - `HOLDFAST_TRANSPORT`: `auto` or `sdk`. With `sdk`, requests to the table always go through the AWS SDK.
  * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
- * - `HOLDFAST_SERVICE`: the service's name, unique in the account. With it, log lines are also metrics; a refusal that isn't logged is
- *   counted anyway.
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
+ *
+ * `print` receives each printed line, by default the standard output; `log` receives the whole lines instead.
  *
  * @throws Error naming the missing or invalid variable, when the function starts.
  */
 export function compose(
   env: Environment,
-  { client, store, log = write, ...deps }: Partial<HandlerDeps> & { readonly client?: DynamoDBClient } = {},
+  { client, store, log, print = write, ...deps }: Partial<HandlerDeps> & Parts = {},
 ): ReturnType<typeof createHandler> {
   const policy = policyOf(env);
   const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
-  const service = env["HOLDFAST_SERVICE"] ?? "";
   const prefixes = (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
   const onTable = (): LockStore =>
     createTableStore({
@@ -54,14 +59,14 @@ export function compose(
     store: store ?? onTable(),
     clock: systemClock,
     onFailure: (error, requestId) =>
-      write({ event: "failed", requestId, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+      print({ event: "failed", requestId, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
     serverWaitMs: serverWaitOf(env),
     ...(tenancy !== undefined && { tenancy }),
     ...deps,
     log: (line) => {
-      const metrics = service === "" ? undefined : metricsOf(line, { service, prefixes });
-      if (line.event !== "refused" || Math.random() < sampled) log({ ...line, ...metrics });
-      else if (metrics) write(metrics);
+      if (line.event === "refused" && Math.random() >= sampled) print(printedCount(line, prefixes));
+      else if (log) log(line);
+      else print(printed(line, prefixes));
     },
   });
 }
@@ -100,7 +105,7 @@ export function policyOf(env: Environment): LockPolicy {
   });
 }
 
-/** Writes a line of pure JSON. Lambda's own `console.log` would prepend a time, an id and a level. */
+/** Writes a line of pure JSON, which Lambda takes over as it is. It would wrap a line of `console.log` in another object. */
 function write(line: object): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }

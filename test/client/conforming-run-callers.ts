@@ -64,7 +64,7 @@ export function describeRunCallers(fixture: Fixture): void {
 
     it("or for waitMs, and leave nothing started", async () => {
       const { name, finish } = await busy(fixture);
-      const waiting = thrownBy(fixture.rival.runOnce(name, { waitMs: 200 }, () => expect.unreachable("another runs it")));
+      const waiting = thrownBy(fixture.rival.runOnce(name, { waitMs: 1000 }, () => expect.unreachable("another runs it")));
       expect(await fixture.backend.passing(waiting)).toBeInstanceOf(LockTimeoutError);
       await finish();
       expect(await fixture.rival.runs.get(name)).toMatchObject({ state: "succeeded", attempt: 1 });

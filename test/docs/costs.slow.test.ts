@@ -11,7 +11,7 @@ import type { CostRow } from "../../bench/costs.js";
 import { assumptions, BILLED_MS, costRow, costTables, dollars, TRACED } from "../../bench/costs.js";
 import { ONE_WAY_MS } from "../../bench/meter.js";
 import type { Footprint } from "../../bench/memory.js";
-import { memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/memory.js";
+import { billedMs, memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/memory.js";
 import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/prices.js";
 import { deployedStack } from "../../bench/stack.js";
 import type { DeployedStack } from "../../bench/stack.js";
@@ -109,6 +109,12 @@ describe("what was counted", () => {
     expect(direct).toEqual({ requests: 0, writeUnits: 2, readUnits: 0, logBytes: 0 });
   });
 
+  it("costs at most $4.20 for a million of them over HTTP, of which the logs are a tenth", () => {
+    const { logs, total } = costOfAMillion(rowOf("nobody else wants it").http, assumptions(stack));
+    expect(total).toBeLessThanOrEqual(4.2);
+    expect(logs).toBeLessThanOrEqual(0.1 * total);
+  });
+
   it("is a heartbeat each third of a lease, beside the acquire and the release", () => {
     for (const [title, leaseMs] of [
       ["held an hour, leases of 30 s", 30 * SECOND_MS],
@@ -189,13 +195,21 @@ describe("the page's figures", () => {
     [
       "another 10 ms",
       () =>
-        `10 ms more or less is ${dollars(costOfAMillion(ONE_REQUEST, { ...assumptions(stack), billedMs: 10 }).lambda - PRICES.invocations.usd)} a million`,
+        `10 ms more is ${dollars(costOfAMillion(ONE_REQUEST, { ...assumptions(stack), billedMs: 10 }).lambda - PRICES.invocations.usd)} a million`,
     ],
     [
       "how long a grant is remembered",
       () => `again within ${Number(/FRESH_MS = (\d+)/.exec(sourcesIn("lib/store/dynamo/recent-records.ts")[0]!.text)?.[1]) / SECOND_MS} s`,
     ],
     ["what is traced", () => `X-Ray records ${TRACED * 100} % of the requests`],
+    [
+      "what tracing costs",
+      () => {
+        const { http } = rowOf("nobody else wants it");
+        const { traces } = costOfAMillion(http, { ...assumptions(stack), traced: TRACED });
+        return `adds ${dollars(traces)} to a million locks that nobody else wants`;
+      },
+    ],
     ["the ways", () => `${ONE_WAY_MS.toTheApi} ms one way to the API, ${ONE_WAY_MS.toTheTable} ms to the table`],
     ["the logs", () => `Logs are kept for ${stack.logRetentionDays} days`],
     ["a CPU", () => `a whole one at [${count(ONE_CPU_MB)} MB]`],
@@ -212,8 +226,10 @@ describe("the page's figures", () => {
 });
 
 describe("the memory", () => {
-  it("is argued from four figures, which are there", () => {
+  it("is argued from four figures, which are there, and take no longer than the sums assume", () => {
     for (const figure of Object.values(footprint())) expect(figure).toBeGreaterThan(0);
+    expect(billedMs(footprint(), stack.memoryMb)).toBeLessThanOrEqual(BILLED_MS);
+    expect(stack.tracing).toBe(false);
     expect(memoryTable({ ...footprint(), laterMs: 2 * footprint().laterMs })).not.toBe(memoryTable(footprint()));
   });
 });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Template } from "aws-cdk-lib/assertions";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { METRIC_NAMESPACE, METRICS } from "../../lambda/metrics.js";
+import { METRIC_NAMESPACE, METRICS } from "../../infra/metrics.js";
 import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
 import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
@@ -56,14 +56,14 @@ function declared(path: string, name: string): ts.Node {
 function metricsTable(): string {
   const rows: string[][] = [];
   const look = (node: ts.Node): void => {
-    if (ts.isPropertyAssignment(node)) {
+    if (ts.isPropertyAssignment(node) && Object.hasOwn(METRICS, node.name.getText())) {
       const name = node.name.getText() as keyof typeof METRICS;
       const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc);
-      rows.push([`\`${name}\``, METRICS[name], (ts.getTextOfJSDocComment(doc?.comment) ?? "").replaceAll(/\s+/g, " ")]);
+      rows.push([`\`${name}\``, METRICS[name].unit, (ts.getTextOfJSDocComment(doc?.comment) ?? "").replaceAll(/\s+/g, " ")]);
     }
     ts.forEachChild(node, look);
   };
-  look(declared("lambda/metrics.ts", "METRICS"));
+  look(declared("infra/metrics.ts", "METRICS"));
   return table(["metric", "unit", "what it counts"], rows);
 }
 
@@ -99,7 +99,7 @@ describe("the tables", () => {
   });
 
   it("of losses has those that the alarm counts", () => {
-    const [, counted = ""] = /const LOST[^=]*= \[([^\]]*)\]/.exec(sourcesIn("lambda/metrics.ts")[0]!.text) ?? [];
+    const [, counted = ""] = /const LOST[^=]*= \[([^\]]*)\]/.exec(sourcesIn("infra/metrics.ts")[0]!.text) ?? [];
     const reasons = [...counted.matchAll(/"(\w+)"/g)].map(([, reason]) => `lease-lost: ${reason}`);
     expect(reasons.length).toBeGreaterThan(0);
     expect(rowsUnder("### Leases are lost").map(([reason]) => named(reason))).toEqual(reasons);
@@ -152,7 +152,7 @@ describe("the page's figures", () => {
   const share = (takeoverMarginMs(LIMITS.leaseMaxMs) - margin) / LIMITS.leaseMaxMs;
 
   it.each<[what: string, sentence: string]>([
-    ["the namespace of the metrics", `In the namespace \`${METRIC_NAMESPACE}\``],
+    ["the namespace of the metrics", `In the namespace \`${METRIC_NAMESPACE}/…\``],
     ["the margin", `${Math.floor(margin / SECOND_MS)} s + ${Number((share * 100).toPrecision(6))} % of the lease later`],
     ["the guard", `are over ${DEFAULTS.clockGuardMs / SECOND_MS} s apart`],
     ["how old an id may be", `${LIMITS.leaseIdBehindMs / 60_000} minutes at least`],

@@ -117,12 +117,13 @@ describe("the access log", () => {
     AccessLogSettings: { Format: string; DestinationArn: unknown };
   };
 
-  it("has route, status, latency and request id, as JSON", () => {
-    expect(JSON.parse(AccessLogSettings.Format)).toMatchObject({
+  it("has request id, route, status, latency and the gateway's own error, as JSON, and nothing more: each request pays for it", () => {
+    expect(JSON.parse(AccessLogSettings.Format)).toEqual({
+      requestId: "$context.requestId",
       routeKey: "$context.routeKey",
       status: "$context.status",
       latencyMs: "$context.responseLatency",
-      requestId: "$context.requestId",
+      error: "$context.error.responseType",
     });
     expect(AccessLogSettings.DestinationArn).toEqual({ "Fn::GetAtt": [expect.stringMatching(/^LocksAccessLog/), "Arn"] });
   });

@@ -18,6 +18,8 @@ export interface Deployment {
   readonly answered: ReadonlyMap<string, number>;
   /** The functions' log, line by line. */
   readonly log: readonly string[];
+  /** The patterns of the log that the template counts, by the name of the metric. */
+  readonly counted: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
 
@@ -41,6 +43,11 @@ export async function deployHere(assembly: string, variables: Readonly<Record<st
     files: Record<string, { source: { path: string } }>;
   };
   const log: string[] = [];
+  const counted = new Map(
+    Object.values(Resources)
+      .filter(({ Type }) => Type === "AWS::Logs::MetricFilter")
+      .map(({ Properties }) => [Properties.MetricTransformations[0].MetricName as string, Properties.FilterPattern as string]),
+  );
   const answered = new Map<string, number>();
   const functions = new Map<string, LocalFunction>();
   for (const [id, { Type, Properties }] of Object.entries(Resources)) {
@@ -77,6 +84,7 @@ export async function deployHere(assembly: string, variables: Readonly<Record<st
     url: gateway.url,
     answered,
     log,
+    counted,
     async close() {
       await gateway.close();
       await Promise.all([...functions.values()].map((one) => one.stop()));

@@ -29,6 +29,7 @@ const GATEWAY_TIMEOUT_MS = 30_000;
 const INSPECT = "GET /v1/locks/{key}";
 
 const template = Template.fromStack(synthesize());
+const traced = synthesizeOwn(() => ({ tracing: true }));
 const DUTY_NAMES = [...new Set(Object.values(DUTIES))];
 
 function roleOf(made: Template, duty: Duty) {
@@ -47,13 +48,25 @@ describe("each function", () => {
       Environment: {
         Variables: {
           HOLDFAST_TABLE: { Ref: tableId },
-          HOLDFAST_SERVICE: expect.stringMatching(/^holdfast-dev-Locks-[0-9A-F]{8}$/),
           NODE_OPTIONS: "--enable-source-maps",
         },
       },
       LoggingConfig: { LogGroup: { Ref: expect.stringMatching(/^LocksLog/) } },
-      TracingConfig: { Mode: "Active" },
     });
+  });
+
+  it.each(DUTY_NAMES)("%s logs its own lines, and none of Lambda's about a request that succeeded", (duty) => {
+    // Lambda's own lines have a level only with the JSON format. The service's lines have none, and count as INFO.
+    expect(functionOf(template, duty)[1].Properties.LoggingConfig).toMatchObject({
+      LogFormat: "JSON",
+      SystemLogLevel: "WARN",
+      ApplicationLogLevel: "INFO",
+    });
+  });
+
+  it.each(DUTY_NAMES)("%s is traced on request only", (duty) => {
+    expect(functionOf(template, duty)[1].Properties).not.toHaveProperty("TracingConfig");
+    expect(functionOf(traced, duty)[1].Properties.TracingConfig).toEqual({ Mode: "Active" });
   });
 
   it.each(DUTY_NAMES)("%s has time for a request that waits as long as one may, and for what it does before and after", (duty) => {
@@ -145,10 +158,13 @@ describe("a function's role", () => {
     ["acquire", ["dynamodb:GetItem", "dynamodb:UpdateItem"]],
     ["hold", ["dynamodb:GetItem", "dynamodb:UpdateItem"]],
     ["admin", ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]],
-  ])("%s: %j on the table, lines in the log, traces, and nothing else", (duty, actions) => {
-    expect(statementsOf(roleOf(template, duty))).toEqual([
+  ])("%s: %j on the table, lines in the log, traces on request, and nothing else", (duty, actions) => {
+    const allowed = [
       { Effect: "Allow", Action: actions, Resource: toTable },
       { Effect: "Allow", Action: ["logs:CreateLogStream", "logs:PutLogEvents"], Resource: toLog },
+    ];
+    expect(statementsOf(roleOf(template, duty))).toEqual(allowed);
+    expect(statementsOf(roleOf(traced, duty)).slice(allowed.length)).toEqual([
       { Effect: "Allow", Action: ["xray:PutTelemetryRecords", "xray:PutTraceSegments"], Resource: "*" },
     ]);
   });
@@ -166,12 +182,12 @@ describe("a function's role", () => {
     expect(actions.filter((action) => /Delete|Scan|Put(?:Item|Resource)|Batch|\*/.test(action))).toEqual([]);
   });
 
-  it("without tracing names no resource but the table and the log", () => {
-    const untraced = synthesizeOwn(() => ({ tracing: false }));
-    const resources = all(untraced, "AWS::IAM::Role").flatMap(([, role]) => statementsOf(role).map(({ Resource }) => Resource));
-    expect(resources).not.toContain("*");
-    expect(resources).toHaveLength(2 * DUTY_NAMES.length);
-    expect(functionOf(untraced, "hold")[1].Properties).not.toHaveProperty("TracingConfig");
+  it("names no resource but the table and the log, unless the function is traced", () => {
+    const resourcesOf = (made: Template) =>
+      all(made, "AWS::IAM::Role").flatMap(([, role]) => statementsOf(role).map(({ Resource }) => Resource));
+    expect(resourcesOf(template)).not.toContain("*");
+    expect(resourcesOf(template)).toHaveLength(2 * DUTY_NAMES.length);
+    expect(resourcesOf(traced).filter((resource) => resource === "*")).toHaveLength(DUTY_NAMES.length);
   });
 
   it("uses a customer's key through DynamoDB alone", () => {

@@ -128,8 +128,8 @@ describe("two services", () => {
       expect(named).toBeNull(); // Without a name, CloudFormation derives one from the stack's.
     }
     expect([dev, prod].map((stack) => serviceOf(Template.fromStack(stack!)))).toEqual([
-      expect.stringMatching(/^holdfast-dev-Locks-[0-9A-F]{8}$/),
-      expect.stringMatching(/^holdfast-prod-Locks-[0-9A-F]{8}$/),
+      expect.stringMatching(/^holdfast\/holdfast-dev-Locks-[0-9A-F]{8}$/),
+      expect.stringMatching(/^holdfast\/holdfast-prod-Locks-[0-9A-F]{8}$/),
     ]);
   });
 
@@ -156,10 +156,10 @@ describe("two services", () => {
       const names = everyOne(type, property).map((name) => JSON.stringify(name));
       expect([type, names.length, new Set(names).size]).toEqual([type, count, count]);
     }
-    const services = everyOne("AWS::Lambda::Function", "Environment").map(
-      (environment) => (environment as { Variables: Record<string, unknown> }).Variables["HOLDFAST_SERVICE"],
+    const namespaces = everyOne("AWS::Logs::MetricFilter", "MetricTransformations").map(
+      (made) => (made as [{ MetricNamespace: string }])[0].MetricNamespace,
     );
-    expect(new Set(services).size).toBe(2);
+    expect(new Set(namespaces).size).toBe(2);
   });
 });
 
@@ -186,5 +186,5 @@ function synthesizeIn(region: string, tableFor: (stack: Stack) => Table | TableV
 }
 
 function serviceOf(template: Template): unknown {
-  return (functionOf(template, "hold")[1].Properties.Environment as { Variables: Record<string, unknown> }).Variables["HOLDFAST_SERVICE"];
+  return all(template, "AWS::Logs::MetricFilter")[0]![1].Properties.MetricTransformations[0].MetricNamespace;
 }

@@ -5,7 +5,7 @@
 import { Template } from "aws-cdk-lib/assertions";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { describe, expect, it } from "vitest";
-import { METRIC_NAMESPACE, METRICS } from "../../lambda/metrics.js";
+import { METRICS } from "../../infra/metrics.js";
 import { all, only } from "./resources.js";
 import { synthesize, synthesizeOwn } from "./synthesize.js";
 
@@ -22,11 +22,13 @@ describe("the alarms", () => {
   });
 
   it("are on our own metrics by the names they are written under, or on AWS's of this API and these functions", () => {
-    for (const { Namespace, MetricName, Dimensions } of alarms) {
+    const filters = all(template, "AWS::Logs::MetricFilter").map(([, { Properties }]) => Properties.MetricTransformations[0]);
+    const written = filters.map(({ MetricNamespace, MetricName }) => [MetricNamespace, MetricName]);
+    for (const { Namespace, MetricName, Dimensions = [] } of alarms) {
       const names = (Dimensions as { Name: string }[]).map(({ Name }) => Name).sort();
-      if (Namespace === METRIC_NAMESPACE) {
-        expect(Object.keys(METRICS)).toContain(MetricName);
-        expect(names).toEqual(["Service"]);
+      if (!(Namespace as string).startsWith("AWS/")) {
+        expect(written).toContainEqual([Namespace, MetricName]);
+        expect(names).toEqual([]);
       } else {
         expect([
           ["AWS/ApiGateway", "5xx", ["ApiId", "Stage"]],
@@ -63,7 +65,9 @@ describe("the alarms", () => {
 
 it("draws every metric, by its name, on the dashboard", () => {
   const body = JSON.stringify(only(template, "AWS::CloudWatch::Dashboard")[1].Properties.DashboardBody);
-  for (const name of Object.keys(METRICS)) expect(body).toContain(String.raw`\"${METRIC_NAMESPACE}\",\"${name}\"`);
+  const filters = all(template, "AWS::Logs::MetricFilter").map(([, { Properties }]) => Properties.MetricTransformations[0]);
+  expect(filters.map(({ MetricName }) => MetricName as string).toSorted()).toEqual(Object.keys(METRICS).toSorted());
+  for (const { MetricNamespace, MetricName } of filters) expect(body).toContain(String.raw`\"${MetricNamespace}\",\"${MetricName}\"`);
 });
 
 it("saves the query for one key's history on the functions' log", () => {

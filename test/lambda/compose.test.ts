@@ -40,6 +40,19 @@ describe("the environment", () => {
   });
 });
 
+describe("a function", () => {
+  it.each([
+    ["role", true],
+    ["claim:tenant_id", true],
+    ["claim:", false],
+    ["everybody", false],
+  ])("whose tenants are by %j starts: %s", (HOLDFAST_TENANT, starts) => {
+    const start = () => compose({ HOLDFAST_TABLE: "locks", HOLDFAST_TENANT });
+    if (starts) expect(start()).toBeTypeOf("function");
+    else expect(start).toThrow(`HOLDFAST_TENANT: "${HOLDFAST_TENANT}" is not account, role or claim:NAME`);
+  });
+});
+
 describe("refusals", () => {
   it.each([
     [undefined, ["granted", "refused", "refused"]],
@@ -47,20 +60,24 @@ describe("refusals", () => {
     ["0", ["granted"]],
   ])("are logged in the share HOLDFAST_LOG_REFUSALS=%s, grants always", async (HOLDFAST_LOG_REFUSALS, events) => {
     const clock = new VirtualClock();
-    const lines: LogLine[] = [];
+    const lines: Partial<LogLine>[] = [];
     const store = createMemoryStore({ policy: createPolicy(), clock });
-    const handler = compose({ HOLDFAST_LOG_REFUSALS }, { store, clock, log: (line) => void lines.push(line) });
+    const handler = compose({ HOLDFAST_LOG_REFUSALS }, { store, clock, print: (line) => void lines.push(line) });
     for (let attempt = 0; attempt < 3; attempt++)
       await handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() }));
-    expect(lines.map(({ event }) => event)).toEqual(events);
+    const logged = lines.filter(({ lease }) => lease !== undefined);
+    expect(logged.map(({ event }) => event)).toEqual(events);
+    expect(lines).toHaveLength(3);
   });
 });
 
-it("prints one JSON object a line, and what went wrong inside, which the answer hasn't", () => {
+it("prints one JSON object a line past the console, and what went wrong inside, which the answer hasn't", () => {
   const module = (path: string): string => JSON.stringify(new URL(`../../${path}`, import.meta.url).href);
   const program = `
     import { compose } from ${module("lambda/compose.ts")};
     import { httpEvent } from ${module("test/support/http-event.ts")};
+    // Lambda's runtime would wrap what these print in another object.
+    for (const method of ["trace", "debug", "log", "info", "warn", "error"]) console[method] = () => { throw new Error("wrapped"); };
     let calls = 0;
     const apply = () => calls++ === 0
       ? Promise.resolve({ answer: { ok: true, state: "never" }, events: [{ event: "ended", leaseId: "x", owner: "", principal: "p", reason: "cancelled" }] })
@@ -77,4 +94,6 @@ it("prints one JSON object a line, and what went wrong inside, which the answer 
   expect(ended).toMatchObject({ event: "ended", model: "ORDER", id: "1", requestId: "request-1" });
   expect(failed).toEqual({ event: "failed", requestId: "request-1", error: expect.stringMatching(/^Error: inside\n/) });
   expect(rest).toEqual([undefined]);
+  // Lambda reads these two of a JSON line: a level below INFO would drop it.
+  for (const line of [ended, failed]) for (const name of ["level", "timestamp"]) expect(line).not.toHaveProperty(name);
 });

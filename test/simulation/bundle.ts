@@ -8,6 +8,8 @@ import type { BuildContext, Plugin } from "esbuild";
 import type { Bug } from "./bug.js";
 import { BUGS } from "./bugs.js";
 import type { simulate } from "./history.js";
+import { OPTIMISERS } from "./optimisers.js";
+import type * as Bundled from "./worker.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The bundle's replacement for the AWS SDK. */
@@ -78,10 +80,14 @@ export async function bundleSimulation(bug: Bug | undefined): Promise<{ readonly
 
 /** Loads the production code, with the bug if one is given, ready to simulate. */
 export async function loadSimulation(bug: Bug | undefined): Promise<typeof simulate> {
+  return (await loadBundle(bug)).simulate;
+}
+
+/** Loads everything that the bundle exports. */
+export async function loadBundle(bug: Bug | undefined): Promise<typeof Bundled> {
   const { url, remove } = await bundleSimulation(bug);
   try {
-    const module = (await import(url)) as { readonly simulate: typeof simulate };
-    return module.simulate;
+    return (await import(url)) as typeof Bundled;
   } finally {
     await remove();
   }
@@ -89,7 +95,7 @@ export async function loadSimulation(bug: Bug | undefined): Promise<typeof simul
 
 /** Patches the current bug into its file. */
 function writtenIn(bugNow: () => Bug | undefined): Plugin {
-  const files = [...new Set(BUGS.flatMap(({ file, edits }) => edits.map(([, , other = file]) => other)))].map((file) =>
+  const files = [...new Set([...BUGS, ...OPTIMISERS].flatMap(({ file, edits }) => edits.map(([, , other = file]) => other)))].map((file) =>
     file.replaceAll(/[/.]/g, "\\$&"),
   );
   return {

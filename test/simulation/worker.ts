@@ -3,6 +3,7 @@ import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { campaign } from "./campaign.js";
 import { simulate } from "./history.js";
 
+export { contend, hold } from "./contention.js";
 export { simulate } from "./history.js";
 
 /** The seeds that a worker simulates. */

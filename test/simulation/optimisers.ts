@@ -1,0 +1,35 @@
+/** The optimisers of contention, each with the edit that switches it off, as the catalogue of mistakes does it (bug.ts). */
+import type { Bug } from "./bug.js";
+
+export const OPTIMISERS: readonly Bug[] = [
+  {
+    name: "recent-records cache",
+    why: "a change of a key that this process saw lately is decided without a read, and rarely refused",
+    file: "lib/store/dynamo/recent-records.ts",
+    edits: [["return seen && this.#clock.monotonicMs() - seen.atMs <= FRESH_MS", "return seen && seen.atMs < 0"]],
+  },
+  {
+    name: "blind enqueue",
+    why: "a caller goes to the end of a queue by one write, without knowing who waits there",
+    file: "lib/store/dynamo/fast-path.ts",
+    edits: [["if (wait && seen.isInUse && isPlain(command))", "if (wait && command.leaseMs < 0 && seen.isInUse && isPlain(command))"]],
+  },
+  {
+    name: "wait estimator",
+    why: "a waiter polls when its turn is expected, by the pace of this process's recent waits",
+    file: "lib/client/acquire/wait-estimator.ts",
+    edits: [["if (paceMs === undefined) return retryAfterMs;", "if (paceMs === undefined || paceMs >= 0) return retryAfterMs;"]],
+  },
+  {
+    name: "local queue",
+    why: "callers of one process that want the same key take one place in its queue, and pass the lease on among themselves",
+    file: "lib/client/acquire/local-queue.ts",
+    edits: [["if (scope !== undefined || !isAlone({ mode, limit }))", "if (waitMs > 0)"]],
+  },
+  {
+    name: "renewal batching",
+    why: "heartbeats that are due at about the same time are one request",
+    file: "lib/client/lease/renewal-batcher.ts",
+    edits: [["#mayGather = true;", "#mayGather = false;"]],
+  },
+];
