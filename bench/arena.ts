@@ -25,6 +25,8 @@ export interface Entry {
   readonly title: string;
   /** True if it can't wait for a key that is held. */
   readonly isForCyclesOnly?: boolean;
+  /** True if its packages are there; absent if it needs none. */
+  readonly isInstalled?: () => boolean;
   readonly open: (arena: Arena) => Promise<Contestant> | Contestant;
 }
 

@@ -18,6 +18,7 @@ import type { Answer, Order, Tasks } from "./contestant-process.js";
 import type { Arena } from "./arena.js";
 import { LOCKS_TABLE, ONE_KEY, ONE_KEY_TABLE, PLAIN_TABLE } from "./arena.js";
 import { ENTRIES } from "./contestants.js";
+import { INSTALL_PEERS } from "./peers.js";
 
 const PROGRAM = fileURLToPath(new URL("contestant-process.ts", import.meta.url));
 const SERVICE = fileURLToPath(new URL("../infra/local/start.ts", import.meta.url));
@@ -74,8 +75,10 @@ export async function startContest(pollMs: number, matches: (id: string) => bool
       runners.push(runner);
       return runner;
     };
-    const notes: string[] = [];
-    for (const id of Object.keys(ENTRIES).filter(matches)) {
+    const asked = Object.keys(ENTRIES).filter(matches);
+    const missing = asked.filter((id) => ENTRIES[id]!.isInstalled?.() === false);
+    const notes = missing.length > 0 ? [missingNote(missing)] : [];
+    for (const id of asked.filter((one) => !missing.includes(one))) {
       await another(id).catch((error: unknown) => notes.push(`Not run: ${ENTRIES[id]!.title}: ${(error as Error).message}.`));
     }
     return { endpoint: engine.endpoint, runners: [...runners], notes, another, serviceCpuMs: () => cpuMsOf(service.groupId), stop };
@@ -83,6 +86,10 @@ export async function startContest(pollMs: number, matches: (id: string) => bool
     await stop();
     throw error;
   }
+}
+
+function missingNote(ids: readonly string[]): string {
+  return `Not run, because \`${INSTALL_PEERS}\` has not installed them: ${ids.map((id) => ENTRIES[id]!.title).join("; ")}.`;
 }
 
 async function createTables({ endpoint }: Engine): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Other lock libraries of npm, behind the benchmark's interface. Each is loaded when it is opened, so a missing one
- * fails alone. All poll at the same pace, hold leases of a minute and keep their connections, where they have a choice.
+ * Other lock libraries of npm, behind the benchmark's interface. They are packages of bench/peers and may be missing.
+ * All poll at the same pace, hold leases of a minute and keep their connections, where they have a choice.
  */
 import { DynamoDBDocument } from "@aws-sdk/lib-dynamodb";
 import { createRequire } from "node:module";
@@ -11,18 +11,34 @@ import type { Arena, Contestant, Entry } from "./arena.js";
 import { ONE_KEY, ONE_KEY_TABLE, PLAIN_TABLE } from "./arena.js";
 import { versionOf } from "./report.js";
 
-const load = createRequire(import.meta.url);
+/** Installs the peers. */
+export const INSTALL_PEERS = "npm ci --prefix bench/peers";
+
+const load = createRequire(new URL("peers/package.json", import.meta.url));
 const LEASE_MS = 60_000;
 const TRIES = 1_000_000;
 const LOCAL = { region: "us-east-1", accessKeyId: "local", secretAccessKey: "local" } as const;
 
 /** The peers by id. */
 export const PEERS: Readonly<Record<string, Entry>> = {
-  lockClient: { title: `dynamodb-lock-client ${versionOf("dynamodb-lock-client")}, fail closed`, open: lockClient },
-  deliveryHero: { title: `@deliveryhero/dynamodb-lock ${versionOf("@deliveryhero/dynamodb-lock")}`, open: deliveryHero },
-  mutex: { title: `dynamodb-mutex ${versionOf("dynamodb-mutex")}`, open: mutex },
-  redlock: { title: `redlock ${versionOf("redlock")} on Redis`, open: redlock },
+  lockClient: { ...peer("dynamodb-lock-client", ", fail closed"), open: lockClient },
+  deliveryHero: { ...peer("@deliveryhero/dynamodb-lock"), open: deliveryHero },
+  mutex: { ...peer("dynamodb-mutex"), open: mutex },
+  redlock: { ...peer("redlock", " on Redis"), open: redlock },
 };
+
+function peer(name: string, about = ""): Pick<Entry, "title" | "isInstalled"> {
+  return { title: `${name} ${versionOf(name)}${about}`, isInstalled: () => isInstalled(name) };
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    load.resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 type Callback<Value> = (error: Error | null | undefined, value: Value) => void;
 

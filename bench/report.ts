@@ -68,8 +68,13 @@ export function machine(): string {
 
 /** The exact version of a package that this repository measures or measures with. */
 export function versionOf(name: string): string {
-  const { devDependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "..", "package.json"), "utf8")) as {
-    readonly devDependencies: Readonly<Record<string, string>>;
-  };
-  return devDependencies[name] ?? "";
+  const listed = (file: string): Listed => JSON.parse(readFileSync(join(import.meta.dirname, file), "utf8")) as Listed;
+  const version = listed("../package.json").devDependencies?.[name] ?? listed("peers/package.json").dependencies?.[name];
+  if (version === undefined) throw new Error(`no package.json names ${name}`);
+  return version;
+}
+
+interface Listed {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 }
