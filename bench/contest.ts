@@ -6,6 +6,9 @@ import type { ChildProcess } from "node:child_process";
 import { fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CreateTableCommand } from "@aws-sdk/client-dynamodb";
 import { createTable } from "../infra/local/create-table.js";
@@ -17,10 +20,10 @@ import { startEngine } from "../infra/local/engine.js";
 import type { Answer, Order, Tasks } from "./contestant-process.js";
 import type { Arena } from "./arena.js";
 import { LOCKS_TABLE, ONE_KEY, ONE_KEY_TABLE, PLAIN_TABLE } from "./arena.js";
+import { bundleProgram } from "./bundled.js";
 import { ENTRIES } from "./contestants.js";
 import { INSTALL_PEERS } from "./peers.js";
 
-const PROGRAM = fileURLToPath(new URL("contestant-process.ts", import.meta.url));
 const SERVICE = fileURLToPath(new URL("../infra/local/start.ts", import.meta.url));
 const START_MS = 30_000;
 /** The clock ticks of Linux's /proc, a second. */
@@ -50,6 +53,7 @@ export interface Contest {
 
 /** Starts a contest of the contestants that match. @throws StartError if the engine or the service can't start. */
 export async function startContest(pollMs: number, matches: (id: string) => boolean): Promise<Contest> {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-contest-"));
   const engine = await startEngine({});
   const servers: EngineProcess[] = [];
   const runners: Runner[] = [];
@@ -57,8 +61,10 @@ export async function startContest(pollMs: number, matches: (id: string) => bool
     for (const runner of runners) runner.kill();
     for (const server of servers) await server.stop();
     await engine.stop();
+    await rm(directory, { recursive: true, force: true });
   };
   try {
+    const program = await bundleProgram("contestant-process.ts", directory);
     await createTables(engine);
     const service = await startProcess(serviceOn(engine));
     servers.push(service);
@@ -71,7 +77,7 @@ export async function startContest(pollMs: number, matches: (id: string) => bool
       pollMs,
     };
     const another = async (id: string): Promise<Runner> => {
-      const runner = await startRunner(id, arena);
+      const runner = await startRunner(program, id, arena);
       runners.push(runner);
       return runner;
     };
@@ -125,8 +131,8 @@ async function startRedis(): Promise<EngineProcess | undefined> {
 }
 
 /** @throws Error if the contestant can't be opened */
-async function startRunner(id: string, arena: Arena): Promise<Runner> {
-  const child = fork(PROGRAM, [id, JSON.stringify(arena)], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+async function startRunner(program: string, id: string, arena: Arena): Promise<Runner> {
+  const child = fork(program, [id, JSON.stringify(arena)], { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const [opened] = (await Promise.race([once(child, "message"), endOf(child)])) as [Answer];
   if (opened.error !== undefined) throw new Error(opened.error);
   const waiting = new Map<number, (answer: Answer) => void>();

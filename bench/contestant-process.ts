@@ -126,4 +126,4 @@ async function main(): Promise<void> {
 // The SDKs warn that a thousand buyers have to share fifty sockets.
 console.warn = () => undefined;
 process.once("disconnect", () => process.exit());
-await main();
+void main();

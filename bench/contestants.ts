@@ -5,19 +5,18 @@
 import { ConditionalCheckFailedException, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import type { UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { randomInt, randomUUID } from "node:crypto";
-import { Agent } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { engineClient } from "../infra/local/engine-client.js";
 import { systemClock } from "../lib/core/time.js";
 import { createLockClient as createTableClient } from "../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../lib/index.js";
 import type { LockClient } from "../lib/index.js";
-import { post } from "../lib/store/dynamo/http-sender.js";
-import { signer } from "../lib/store/dynamo/signature.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
 import type { Arena, Contestant, Entry } from "./arena.js";
 import { LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
 import { PEERS } from "./peers.js";
+import type { Poster } from "./poster.js";
+import { fetchPoster, poster } from "./poster.js";
 import { versionOf } from "./report.js";
 
 /** The waiting time of callers that never give up, in ms. */
@@ -25,12 +24,16 @@ const WAIT_MS = 600_000;
 const LEASE_MS = 60_000;
 /** Stands for the key in a request that is sent again for other keys. */
 const ANY_KEY = "ANY_KEY_OF_THE_BENCHMARK";
-const UPDATE = "DynamoDB_20120810.UpdateItem";
 
 /** The contestants by id. The first is the one that all others are compared with. */
 export const ENTRIES: Readonly<Record<string, Entry>> = {
   sdk: { title: `bare AWS SDK ${versionOf("@aws-sdk/client-dynamodb")}`, open: bareSdk },
-  http: { title: "raw HTTP, the same updates", open: ({ endpoint, pollMs }) => plain(overHttp(endpoint), pollMs) },
+  http: { title: "raw HTTP, the same updates", open: ({ endpoint, pollMs }) => plain(overHttp(poster(endpoint, "UpdateItem")), pollMs) },
+  fetch: {
+    title: "the global `fetch`, the same updates",
+    isForCyclesOnly: true,
+    open: ({ endpoint, pollMs }) => plain(overHttp(fetchPoster(endpoint, "UpdateItem")), pollMs),
+  },
   replay: { title: "raw HTTP, holdfast's updates", isForCyclesOnly: true, open: replay },
   table: { title: "**holdfast, table**", open: ({ endpoint }) => holdfast(createTableClient(onTable(endpoint, "auto"))) },
   sdkTransport: {
@@ -95,24 +98,7 @@ function plain(send: Send, pollMs: number): Contestant {
   };
 }
 
-/** Sends what it is given, signed, over connections that are kept: the least that a request to DynamoDB costs on Node. */
-function poster(endpoint: string): (body: string) => Promise<{ readonly status: number; readonly text: string }> {
-  const { hostname, port, host } = new URL(endpoint);
-  const destination = {
-    protocol: "http:",
-    hostname,
-    port: Number(port),
-    path: "/",
-    agent: new Agent({ keepAlive: true, maxSockets: 50 }),
-  } as const;
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const sign = signer(credentials, { host, path: "/", region: "us-east-1", service: "dynamodb" });
-  const bounds = { connectMs: 1000, answerMs: 10_000 };
-  return (body) => post(destination, sign(UPDATE, body, systemClock.wallMs()), body, bounds, systemClock);
-}
-
-function overHttp(endpoint: string): Send {
-  const send = poster(endpoint);
+function overHttp(send: Poster): Send {
   return async (input) => {
     const { status, text } = await send(JSON.stringify(input));
     const { __type } = JSON.parse(text) as { readonly __type?: string };
@@ -136,7 +122,7 @@ async function replay({ endpoint }: Arena): Promise<Contestant> {
   await (await locks.acquire(ANY_KEY)).release();
   await locks.close();
   const [acquire, release] = bodies.slice(-2).map((body) => body.split(ANY_KEY));
-  const send = poster(endpoint);
+  const send = poster(endpoint, "UpdateItem");
   const ask = async (body: readonly string[] | undefined, key: string): Promise<void> => {
     const { status, text } = await send(body!.join(key));
     if (status !== 200) throw new Error(text);

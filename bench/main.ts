@@ -2,16 +2,16 @@
  * `npm run bench`: the benchmarks of docs/performance.md, or the named ones. Each prints tables with the date and the
  * machine. No benchmark fails for being slow: the figures are for comparison.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buyers } from "./buyers.js";
 import { cycles } from "./cycles.js";
 import { growth } from "./growth.js";
-import { ON_PAGE, PAGE, PLOTS, record } from "./page.js";
+import { FIGURES, ON_PAGE, PAGE, PLOTS, readRun, record, writePlots } from "./page.js";
 import type { Bench, Report, Run } from "./report.js";
 import { machine, markdownOf } from "./report.js";
+import { simulation } from "./simulation.js";
 import { waiters } from "./waiters.js";
 
 // This project supports Node 20. The warnings that the AWS SDKs print don't help users of this program.
@@ -25,15 +25,20 @@ interface Listed {
   readonly bench: Bench;
 }
 
+// Loaded on demand: the CDK and esbuild are slow to load.
 const BENCHES = new Map<string, Listed>([
   ["cycles", { about: "CPU and throughput of acquire and release, beside the bare AWS SDK and other libraries", bench: cycles }],
   ["waiters", { about: "16 waiters on a key: requests, order, time", bench: waiters }],
   ["buyers", { about: "1000 buyers of 30 pieces over two keys", bench: buyers }],
+  [
+    "takeover",
+    { about: "time until the key of a dead holder is taken", bench: async (sizes) => (await import("./takeover.js")).takeover(sizes) },
+  ],
   ["growth", { about: "requests and units as waiters, leases and keys become more", bench: growth }],
-  // Loaded on demand: the CDK and esbuild are slow to load.
   ["crowd", { about: "up to 100,000 callers that wait in one process", bench: async (sizes) => (await import("./crowd.js")).crowd(sizes) }],
   ["memory", { about: "CPU and memory of the function", bench: async (sizes) => (await import("./memory.js")).memory(sizes) }],
-  ["weight", { about: "size of the client over HTTP (docs/decisions/015)", bench: async () => (await import("./weight.js")).weight() }],
+  ["weight", { about: "size of the clients (docs/decisions/015)", bench: async (sizes) => (await import("./weight.js")).weight(sizes) }],
+  ["simulation", { about: "histories that the simulation plays a second", bench: simulation }],
   ["costs", { about: "the tables of docs/costs.md", bench: async () => (await import("./costs.js")).costs() }],
   ["schemas", { about: "libraries for message schemas (docs/decisions/001)", bench: async () => (await import("./schemas.js")).schemas() }],
 ]);
@@ -51,15 +56,13 @@ const HELP = `Usage: npm run bench -- [options] [benchmark…]
 
 ${[...BENCHES].map(([name, { about }]) => `  ${name.padEnd(14)}${about}`).join("\n")}
 
-Without a name: ${ON_PAGE.join(", ")}. At most about 8 minutes on an idle machine with two cores.
+Without a name: those of ${PAGE}, in less than 8 minutes on an idle machine with two cores.
 
   --quick       a trial of the same code in about a minute; its figures mean nothing
   --json FILE   write the figures as JSON
   --plots DIR   write the plots as SVG
-  --record      write the tables into ${PAGE}, the plots into ${PLOTS}
-  --from FILE   show, plot or record the figures of an earlier run, with the named benchmarks measured again
-
-Not measured: 10,000 leases with heartbeats.`;
+  --record      write the tables into ${PAGE}, the plots into ${PLOTS}, the figures into ${FIGURES}
+  --from FILE   show, plot or record the figures of an earlier run, with the named benchmarks measured again`;
 
 /** A wrong command line. */
 class UsageError extends Error {}
@@ -70,19 +73,16 @@ async function main(args: readonly string[]): Promise<void> {
     console.log(HELP);
     return;
   }
-  const earlier = values.from === undefined ? undefined : (JSON.parse(await readFile(values.from, "utf8")) as Run);
+  const earlier = values.from === undefined ? undefined : await readRun(values.from);
   if (earlier && names.length === 0) for (const [name, report] of Object.entries(earlier.reports)) show(name, report, earlier);
   // Stored after each benchmark, so that a run that is interrupted can go on from there.
   const store = async (done: Run): Promise<void> => {
     if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(done, null, 2)}\n`);
   };
   const isShown = earlier !== undefined && names.length === 0;
-  const run = isShown ? earlier : await measure(names.length > 0 ? names : ON_PAGE, values.quick, { earlier, store });
+  const run = isShown ? earlier : await measure(names.length > 0 ? names : Object.keys(ON_PAGE), values.quick, { earlier, store });
   if (values.plots !== undefined) await writePlots(values.plots, run);
-  if (values.record) {
-    await record(run);
-    await writePlots(join(import.meta.dirname, "..", PLOTS), run);
-  }
+  if (values.record) await record(run);
 }
 
 function parsed(args: readonly string[]) {
@@ -110,7 +110,7 @@ async function measure(names: readonly string[], isQuick: boolean, { earlier, st
   }
   let run: Run = { ...about, tookSec: earlier?.tookSec ?? 0, reports: earlier?.reports ?? {} };
   for (const name of names) {
-    const report = await BENCHES.get(name)!.bench({ isQuick });
+    const report = await BENCHES.get(name)!.bench({ isQuick, untilMs: performance.now() + 1000 * (ON_PAGE[name] ?? Infinity) });
     const tookSec = (earlier?.tookSec ?? 0) + Math.round((performance.now() - beganMs) / 1000);
     run = { ...run, tookSec, reports: { ...run.reports, [name]: report } };
     show(name, report, run);
@@ -121,13 +121,6 @@ async function measure(names: readonly string[], isQuick: boolean, { earlier, st
 
 function show(name: string, report: Report, { machine: where, date, isQuick }: Pick<Run, "machine" | "date" | "isQuick">): void {
   console.log(`\n${name}, ${date}, ${where}${isQuick ? ", A TRIAL: the figures mean nothing" : ""}\n\n${markdownOf(report)}`);
-}
-
-async function writePlots(directory: string, { reports }: Run): Promise<void> {
-  const { svgOf } = await import("./plots.js");
-  await mkdir(directory, { recursive: true });
-  for (const plot of Object.values(reports).flatMap(({ plots = [] }) => plots))
-    await writeFile(join(directory, `${plot.name}.svg`), svgOf(plot));
 }
 
 try {

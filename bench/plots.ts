@@ -27,7 +27,7 @@ export function svgOf(data: Plot): string {
 }
 
 function plain(title: string): string {
-  return title.replaceAll("**", "");
+  return title.replaceAll(/\*\*|`/g, "");
 }
 
 function bars({ points, value }: Plot, document: Document): Element {

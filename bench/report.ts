@@ -9,6 +9,16 @@ import { join } from "node:path";
 /** The sizes of a run. Its figures are for the page, or only a trial in seconds of the same code. */
 export interface Sizes {
   readonly isQuick: boolean;
+  /** The time of `performance.now()` after which nothing is repeated. */
+  readonly untilMs: number;
+}
+
+/** Runs a round up to `most` times and returns how often. No round but the first begins after `untilMs`. */
+export async function rounds({ untilMs }: Sizes, most: number, round: (index: number) => Promise<void>): Promise<number> {
+  for (let done = 1; ; done++) {
+    await round(done - 1);
+    if (done === most || performance.now() > untilMs) return done;
+  }
 }
 
 /** A benchmark. */

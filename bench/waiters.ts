@@ -8,6 +8,7 @@ import type { Contest, Runner } from "./contest.js";
 import type { Tasks } from "./contestant-process.js";
 import { ENTRIES } from "./contestants.js";
 import type { Plot, Report, Sizes } from "./report.js";
+import { rounds } from "./report.js";
 import { markdownTable, median } from "./table.js";
 
 const WAITERS = 16;
@@ -17,10 +18,11 @@ const POLL_MS = 50;
 const ARRIVAL_MS = 20;
 const ROUNDS = 3;
 /** Those that are also run with a process for each waiter. */
-const SPREAD: readonly string[] = ["sdk", "table", "service", "redlock"];
+const SPREAD: readonly string[] = ["sdk", "table", "service"];
 /** The time limit of one contestant's turn. */
-const TURN_MS = 30_000;
+const TURN_MS = 10_000;
 
+/** A queue that was served. */
 interface Drained {
   readonly requestsEach: number;
   /** Grants that came after the grant of a later arrival. */
@@ -28,23 +30,31 @@ interface Drained {
   readonly drainMs: number;
 }
 
-interface Lane {
+/** The figures of a contestant, round by round, its waiters in one process or in as many as there are waiters. */
+export interface QueueFigures {
+  readonly id: string;
   readonly title: string;
-  readonly runners: readonly Runner[];
+  readonly processes: number;
   readonly drained: Drained[];
+}
+
+interface Lane extends QueueFigures {
+  readonly runners: readonly Runner[];
   failure?: string;
 }
 
 /** Returns the table. @throws StartError if the engine or the service can't start. */
-export async function waiters({ isQuick }: Sizes): Promise<Report> {
-  const rounds = isQuick ? 1 : ROUNDS;
+export async function waiters(sizes: Sizes): Promise<Report> {
+  const { isQuick } = sizes;
   const contest = await startContest(POLL_MS, (id) => !ENTRIES[id]!.isForCyclesOnly);
   try {
-    const lanes: Lane[] = contest.runners.map((runner) => ({ title: runner.title, runners: [runner], drained: [] }));
+    const lanes: Lane[] = contest.runners.map((runner) => laneOf([runner], runner.title));
     for (const runner of contest.runners.filter(({ id }) => SPREAD.includes(id) && !isQuick)) lanes.push(await spread(contest, runner));
-    for (let round = 0; round < rounds; round++) for (const lane of lanes) await turn(lane, `QUEUE_${round}_${lanes.indexOf(lane)}`);
+    const done = await rounds(sizes, isQuick ? 1 : ROUNDS, async (round) => {
+      for (const lane of lanes) await turn(lane, `QUEUE_${round}_${lanes.indexOf(lane)}`);
+    });
     return reportOf(lanes, [
-      `Medians of ${rounds} rounds by turns. Waiters arrive ${ARRIVAL_MS} ms apart while the key is held; each then holds it for ${HOLD_MS} ms.`,
+      `Medians of ${done} rounds by turns. Waiters arrive ${ARRIVAL_MS} ms apart while the key is held; each then holds it for ${HOLD_MS} ms.`,
       `Those without a queue ask again every ${POLL_MS} ms. The requests are all that the waiters' processes send, from the first arrival on, releases and the first holder's included.`,
       ...(isQuick ? [`Not run, in this trial: ${WAITERS} processes.`] : []),
       ...lanes.filter(({ drained }) => drained.length === 0).map(({ title, failure }) => `Not run: ${title}: ${failure}.`),
@@ -55,10 +65,14 @@ export async function waiters({ isQuick }: Sizes): Promise<Report> {
   }
 }
 
+function laneOf(runners: readonly Runner[], title: string): Lane {
+  return { id: runners[0]!.id, title, processes: runners.length, runners, drained: [] };
+}
+
 async function spread(contest: Contest, { id, title }: Runner): Promise<Lane> {
   const runners: Runner[] = [];
   for (let waiter = 0; waiter < WAITERS; waiter++) runners.push(await contest.another(id));
-  return { title: `${title}, ${WAITERS} processes`, runners, drained: [] };
+  return laneOf(runners, `${title}, ${WAITERS} processes`);
 }
 
 /** Runs the contestant once. One that fails or takes too long is not run again. */
@@ -116,7 +130,7 @@ function reportOf(lanes: readonly Lane[], notes: readonly string[]): Report {
     tables: [markdownTable([[`${WAITERS} waiters on a key`, "requests a grant", "order of arrival", "drained in", "×"], ...rows])],
     notes,
     plots: [plotOf(ran, of)],
-    figures: ran.map(({ title, drained }) => ({ title, drained })),
+    figures: ran.map(({ id, title, processes, drained }): QueueFigures => ({ id, title, processes, drained })),
   };
 }
 
