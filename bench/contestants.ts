@@ -25,9 +25,12 @@ const LEASE_MS = 60_000;
 /** Stands for the key in a request that is sent again for other keys. */
 const ANY_KEY = "ANY_KEY_OF_THE_BENCHMARK";
 
-/** The contestants by id. The first is the one that all others are compared with. */
+/** The contestant that all others are compared with. */
+export const BASE_ID = "sdk";
+
+/** The contestants by id. */
 export const ENTRIES: Readonly<Record<string, Entry>> = {
-  sdk: { title: `bare AWS SDK ${versionOf("@aws-sdk/client-dynamodb")}`, open: bareSdk },
+  [BASE_ID]: { title: `bare AWS SDK ${versionOf("@aws-sdk/client-dynamodb")}`, open: bareSdk },
   http: { title: "raw HTTP, the same updates", open: ({ endpoint, pollMs }) => plain(overHttp(poster(endpoint, "UpdateItem")), pollMs) },
   fetch: {
     title: "the global `fetch`, the same updates",

@@ -4,13 +4,13 @@
  */
 import { startContest } from "./contest.js";
 import type { Contest, Runner } from "./contest.js";
+import { BASE_ID } from "./contestants.js";
 import type { Plot, Report, Sizes } from "./report.js";
 import { rounds } from "./report.js";
 import { markdownTable, median } from "./table.js";
 
 const IN_FLIGHT = [1, 16] as const;
 const SERVICE_ID = "service";
-const BASE_ID = "sdk";
 const ROUNDS = 5;
 const TURN_MS = 500;
 /** Enough for the code to be optimized. A slow contestant on a busy machine gets less. */

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { startContest } from "./contest.js";
 import type { Contest, Runner } from "./contest.js";
 import type { Tasks } from "./contestant-process.js";
-import { ENTRIES } from "./contestants.js";
+import { BASE_ID, ENTRIES } from "./contestants.js";
 import type { Plot, Report, Sizes } from "./report.js";
 import { rounds } from "./report.js";
 import { markdownTable, median } from "./table.js";
@@ -55,7 +55,7 @@ export async function waiters(sizes: Sizes): Promise<Report> {
     });
     return reportOf(lanes, [
       `Medians of ${done} rounds by turns. Waiters arrive ${ARRIVAL_MS} ms apart while the key is held; each then holds it for ${HOLD_MS} ms.`,
-      `Those without a queue ask again every ${POLL_MS} ms. The requests are all that the waiters' processes send, from the first arrival on, releases and the first holder's included.`,
+      `Those without a queue ask again every ${POLL_MS} ms. “×” compares with the bare SDK, in as many processes. The requests are all that the waiters' processes send, from the first arrival on, releases and the first holder's included.`,
       ...(isQuick ? [`Not run, in this trial: ${WAITERS} processes.`] : []),
       ...lanes.filter(({ drained }) => drained.length === 0).map(({ title, failure }) => `Not run: ${title}: ${failure}.`),
       ...contest.notes,
@@ -118,13 +118,16 @@ function use(runner: Runner, key: string): ReturnType<Tasks["use"]> {
 function reportOf(lanes: readonly Lane[], notes: readonly string[]): Report {
   const ran = lanes.filter(({ drained }) => drained.length > 0);
   const of = ({ drained }: Lane, figure: keyof Drained): number => median(drained.map((one) => one[figure]));
-  const base = ran[0];
+  const ratio = (lane: Lane): string => {
+    const base = ran.find(({ id, processes }) => id === BASE_ID && processes === lane.processes);
+    return base ? `${(of(lane, "drainMs") / of(base, "drainMs")).toFixed(2)}×` : "";
+  };
   const rows = ran.map((lane) => [
     lane.title,
     of(lane, "requestsEach").toFixed(1),
     of(lane, "overtaken") === 0 ? "kept" : `${of(lane, "overtaken")} of ${WAITERS} overtaken`,
     `${(of(lane, "drainMs") / 1000).toFixed(2)} s`,
-    base ? `${(of(lane, "drainMs") / of(base, "drainMs")).toFixed(2)}×` : "",
+    ratio(lane),
   ]);
   return {
     tables: [markdownTable([[`${WAITERS} waiters on a key`, "requests a grant", "order of arrival", "drained in", "×"], ...rows])],
