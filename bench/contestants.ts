@@ -11,17 +11,16 @@ import { systemClock } from "../lib/core/time.js";
 import { createLockClient as createTableClient } from "../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../lib/index.js";
 import type { LockClient } from "../lib/index.js";
-import { TABLE } from "../lib/store/dynamo/table.js";
 import type { Arena, Contestant, Entry } from "./arena.js";
 import { LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
 import { PEERS } from "./peers.js";
+import { acquisition, surrender } from "./plain-lock.js";
 import type { Poster } from "./poster.js";
 import { fetchPoster, poster } from "./poster.js";
 import { versionOf } from "./report.js";
 
 /** The waiting time of callers that never give up, in ms. */
 const WAIT_MS = 600_000;
-const LEASE_MS = 60_000;
 /** Stands for the key in a request that is sent again for other keys. */
 const ANY_KEY = "ANY_KEY_OF_THE_BENCHMARK";
 
@@ -77,26 +76,13 @@ function bareSdk({ endpoint, pollMs }: Arena): Contestant {
   }, pollMs);
 }
 
-/** A lock as most programs write it: one conditional update acquires, another releases, and waiting is asking again. */
+/** Waits by asking again. */
 function plain(send: Send, pollMs: number): Contestant {
   return {
     async acquire(key) {
-      const owner = { S: randomUUID() };
-      const item = { TableName: PLAIN_TABLE, Key: { [TABLE.partitionKey]: { S: "locks" }, [TABLE.sortKey]: { S: key } } };
-      const acquire = (nowMs: number): UpdateItemCommandInput => ({
-        ...item,
-        ConditionExpression: "attribute_not_exists(o) OR e < :now",
-        UpdateExpression: "SET o = :owner, e = :end",
-        ExpressionAttributeValues: { ":owner": owner, ":now": { N: String(nowMs) }, ":end": { N: String(nowMs + LEASE_MS) } },
-      });
-      while (!(await send(acquire(systemClock.wallMs())))) await delay(pollMs * (0.5 + randomInt(1000) / 1000));
-      return () =>
-        send({
-          ...item,
-          ConditionExpression: "o = :owner",
-          UpdateExpression: "REMOVE o, e",
-          ExpressionAttributeValues: { ":owner": owner },
-        });
+      const lock = { tableName: PLAIN_TABLE, key, owner: randomUUID() };
+      while (!(await send(acquisition(lock, systemClock.wallMs())))) await delay(pollMs * (0.5 + randomInt(1000) / 1000));
+      return () => send(surrender(lock));
     },
   };
 }

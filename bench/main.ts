@@ -74,13 +74,13 @@ async function main(args: readonly string[]): Promise<void> {
     return;
   }
   const earlier = values.from === undefined ? undefined : await readRun(values.from);
-  if (earlier && names.length === 0) for (const [name, report] of Object.entries(earlier.reports)) show(name, report, earlier);
   // Stored after each benchmark, so that a run that is interrupted can go on from there.
   const store = async (done: Run): Promise<void> => {
     if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(done, null, 2)}\n`);
   };
   const isShown = earlier !== undefined && names.length === 0;
   const run = isShown ? earlier : await measure(names.length > 0 ? names : Object.keys(ON_PAGE), values.quick, { earlier, store });
+  if (isShown) for (const [name, report] of Object.entries(run.reports)) show(name, report, run);
   if (values.plots !== undefined) await writePlots(values.plots, run);
   if (values.record) await record(run);
 }
