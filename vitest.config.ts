@@ -15,7 +15,9 @@ const SIZED = [
   "test/client/heartbeat-outage.test.ts",
   "test/client/local-queue-crowd.test.ts",
   "test/core/{kinds,queue}.property.test.ts",
+  "test/lambda/fuzz.test.ts",
   "test/simulation/simulation.test.ts",
+  "test/store/{lost-response,queue-units}.test.ts",
 ];
 
 /** One project after the other, since only neighbours share a worker; in each the longest first, for which the run would wait. */

@@ -1,6 +1,9 @@
 /** Commands that end early: by a signal, or on a full disk. Each is its own process. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { constants } from "node:os";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { StubServer } from "../client/stub-server.js";
@@ -145,6 +148,20 @@ describe("a URL with a wrong path", () => {
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     expect(stderr).toContain(`holdfast: ${what}: The API has no such path\n`);
     expect(stderr).toContain(`Is ${url} the URL of the API? Its path is the stage, or empty.\n`);
+  });
+});
+
+describe("a connection that breaks off", () => {
+  it("is told after every attempt: 69, and it may have been done", async () => {
+    const breaking = createServer((request) => request.socket.destroy()).listen(0, "127.0.0.1");
+    await once(breaking, "listening");
+    const { port } = breaking.address() as AddressInfo;
+    expect(await run(["reset", "k", "--reason", "x"], { HOLDFAST_URL: `http://127.0.0.1:${port}` })).toEqual({
+      status: 69,
+      stdout: "",
+      stderr: expect.stringMatching(/^holdfast: reset k: .*no answer.*\nIt may have been done or not; doing it again is safe\.\n$/),
+    });
+    breaking.close();
   });
 });
 

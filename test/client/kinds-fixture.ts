@@ -73,28 +73,29 @@ async function onTheTable(): Promise<Backend> {
   };
 }
 
-/** Defines `tests` for the clients of every backend. */
+/** Defines `tests` for the clients of every backend. Where they wait in real time, several wait together. */
 export function describeEverywhere(what: string, ...tests: readonly ((fixture: KindsFixture) => void)[]): void {
-  describe.each(BACKENDS)(`${what}, %s`, (_name, open) => {
-    let used = 0;
-    const fixture = {
-      fresh: () => key("kinds", ++used),
-      freshScope: () => `request-${String(++used).padStart(16, "0")}`,
-    } as { -readonly [member in keyof KindsFixture]: KindsFixture[member] };
-    let backend: Backend;
+  for (const [name, open] of BACKENDS)
+    (open === inMemory ? describe : describe.concurrent)(`${what}, ${name}`, () => {
+      let used = 0;
+      const fixture = {
+        fresh: () => key("kinds", ++used),
+        freshScope: () => `request-${String(++used).padStart(16, "0")}`,
+      } as { -readonly [member in keyof KindsFixture]: KindsFixture[member] };
+      let backend: Backend;
 
-    beforeAll(async () => {
-      backend = await open();
-      fixture.client = (options) => backend.client(options);
-      fixture.passing = (promise) => backend.passing(promise);
-      fixture.locks = backend.client({ owner: "checkout-7" });
-      fixture.other = backend.client({ owner: "worker" });
+      beforeAll(async () => {
+        backend = await open();
+        fixture.client = (options) => backend.client(options);
+        fixture.passing = (promise) => backend.passing(promise);
+        fixture.locks = backend.client({ owner: "checkout-7" });
+        fixture.other = backend.client({ owner: "worker" });
+      });
+      afterAll(async () => {
+        await fixture.locks.close();
+        await fixture.other.close();
+        await backend.close();
+      });
+      for (const define of tests) define(fixture);
     });
-    afterAll(async () => {
-      await fixture.locks.close();
-      await fixture.other.close();
-      await backend.close();
-    });
-    for (const define of tests) define(fixture);
-  });
 }

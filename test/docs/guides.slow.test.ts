@@ -2,6 +2,8 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { blocksOf, compileErrors } from "./compiled.js";
+import { readPage } from "./generated.js";
 import { compile, guide, pasted, printed, workshop } from "./snippets.js";
 
 /** Starting a compiler or a program is slow on a loaded machine. */
@@ -60,5 +62,14 @@ describe("the guides", () => {
     expect(blocks("ts").length + blocks("sh").length).toBeGreaterThan(0);
     expect(before.split(" ").length).toBeLessThan(120);
     expect(text.split(" ").length).toBeLessThan(1900);
+  });
+});
+
+describe("the page about migrating", () => {
+  it("has code that compiles; control: a call that there is not does not", { timeout: PATIENCE_MS }, () => {
+    const blocks = blocksOf(readPage("docs/migrating.md"));
+    expect(blocks.length).toBeGreaterThan(4);
+    const wrong = blocks.at(-1)!.replace("withLock", "withLocked");
+    expect(compileErrors([...blocks, wrong])).toEqual([expect.stringMatching(new RegExp(`^block ${blocks.length + 1}: .*withLocked`))]);
   });
 });

@@ -4,6 +4,7 @@
  * which are released at the end.
  */
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
 import type { Reply } from "../support/reply.js";
@@ -39,6 +40,8 @@ export interface Fixture {
   /** Returns the reason why the target doesn't meet this need, or undefined if it does. */
   lacks(need: Need): string | undefined;
   send(method: string, path: string, parts?: Parts): Promise<Reply>;
+  /** Lets this time pass: by the target's clock if the tests can advance it, otherwise by waiting. */
+  pass(ms: number): Promise<void>;
   /** Releases everything that is still held, and closes the target. */
   close(): Promise<void>;
 }
@@ -125,6 +128,11 @@ export async function openFixture(target: Target): Promise<Fixture> {
       return pathOf(known, need) === undefined ? `the service has no ${need} yet` : undefined;
     },
     send,
+    async pass(ms) {
+      if (!target.pass) return sleep(ms);
+      await target.pass(ms);
+      aheadMs += ms;
+    },
     async close() {
       try {
         const left = [...held.values()];

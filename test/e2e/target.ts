@@ -15,6 +15,8 @@ export interface Target {
     /** The largest number of concurrent requests in a test. @default 20 */
     readonly atOnce?: number;
   };
+  /** Advances the service's clock. @default the tests wait in real time */
+  pass?(ms: number): Promise<void>;
   /** Stops the processes that were started for the tests. */
   close?(): Promise<void>;
 }

@@ -1,30 +1,43 @@
 /**
  * A service on loopback with callers from two accounts, each a tenant, which `npm start` can't simulate: the real
- * handler behind the local gateway, with records in memory.
+ * handler behind the local gateway, with records in memory and a clock that tests can advance.
  */
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
+import type { Clock } from "../../lib/core/time.js";
+import { systemClock } from "../../lib/core/time.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Target } from "./target.js";
 import { withHeaders } from "./target.js";
 
 /** A target with all principals. */
-export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStranger" | "close">>;
+export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStranger" | "close" | "pass">>;
 
 /** The principal that this gateway takes for a caller from another account. */
 const STRANGER = "stranger";
 
 /** Serves on a free port. */
 export async function twoAccounts(): Promise<WholeTarget> {
-  const handler = compose({ HOLDFAST_TENANT: "account" }, { store: createMemoryStore({ policy: createPolicy() }), log: () => undefined });
-  const gateway = await startGateway({ handler: (event) => handler(fromItsAccount(event)), port: 0 });
+  let aheadMs = 0;
+  const clock: Clock = {
+    ...systemClock,
+    wallMs: () => systemClock.wallMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+  };
+  const store = createMemoryStore({ policy: createPolicy(), clock });
+  const handler = compose({ HOLDFAST_TENANT: "account" }, { store, clock, log: () => undefined });
+  const gateway = await startGateway({ handler: (event) => handler(fromItsAccount(event)), port: 0, clock });
   return {
     url: gateway.url,
     fetch,
     asAnother: withHeaders({ "x-holdfast-principal": "another" }),
     asStranger: withHeaders({ "x-holdfast-principal": STRANGER }),
+    pass(ms) {
+      aheadMs += ms;
+      return Promise.resolve();
+    },
     close: () => gateway.close(),
   };
 }

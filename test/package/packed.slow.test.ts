@@ -87,7 +87,9 @@ describe("the package", () => {
     const odd = files.filter(
       (path) => !/^(?:dist\/(?:lib|lambda|infra|bin)\/.*\.(?:js|d\.ts)|README\.md|LICENSE|package\.json)$/.test(path),
     );
-    expect(odd.sort()).toEqual(["index.mjs", "index.mjs.map", "sdk.mjs", "sdk.mjs.map"].map((file) => `dist/infra/function/${file}`));
+    expect(odd.sort()).toEqual(
+      ["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"].map((file) => `dist/infra/function/${file}`),
+    );
   });
 
   it("brings nothing with it that only the repository needs, and every peer is optional", () => {

@@ -10,6 +10,7 @@ import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
+import { STORE_BUGS } from "./store-bugs.js";
 
 /** Mistakes of plain locks. */
 export const LOCK_BUGS: readonly Bug[] = [
@@ -124,4 +125,4 @@ export const LOCK_BUGS: readonly Bug[] = [
 ];
 
 /** All bugs, by name. */
-export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RECORD_BUGS, ...RULE_BUGS];
+export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RECORD_BUGS, ...RULE_BUGS, ...STORE_BUGS];

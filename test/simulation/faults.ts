@@ -38,6 +38,36 @@ export interface FaultMix {
   readonly heartbeats: number;
 }
 
+/** The faults that can be taken out of a history, and their value without them. */
+const NONE = {
+  loseRequest: 0,
+  loseReply: 0,
+  duplicate: 0,
+  slowMs: 20,
+  lateMs: 1000,
+  stallMs: 5,
+  pause: 0,
+  crash: 0,
+  clientWallErrorMs: 0,
+  clientJumpMs: 0,
+  handlerErrorMs: DEFAULTS.clockErrorMs,
+  gatewayErrorMs: DEFAULTS.clockErrorMs,
+  strayErrorMs: 0,
+  loseWrite: 0,
+  loseAnswer: 0,
+  throttle: 0,
+  conflict: 0,
+  handlerJumps: false,
+} as const satisfies Partial<FaultMix>;
+
+/** The names of these faults. */
+export const FAULTS = Object.keys(NONE) as readonly (keyof typeof NONE)[];
+
+/** Returns the mix without some of its faults. */
+export function withoutFaults(mix: FaultMix, without: ReadonlySet<string>): FaultMix {
+  return { ...mix, ...Object.fromEntries(Object.entries(NONE).filter(([fault]) => without.has(fault))) };
+}
+
 /** A history's faults, and whether they are active. In the end all faults stop, and liveness is checked. */
 export interface FaultProfile {
   readonly mix: FaultMix;

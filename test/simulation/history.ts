@@ -13,7 +13,7 @@ import type { Backend } from "./backend.js";
 import { memoryBackend } from "./backend.js";
 import { directClient } from "./direct.js";
 import { dynamoBackend } from "./dynamo-backend.js";
-import { drawClockError, drawFaults } from "./faults.js";
+import { drawClockError, drawFaults, FAULTS, withoutFaults } from "./faults.js";
 import type { FaultMix, FaultProfile } from "./faults.js";
 import { check } from "./checker.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
@@ -27,7 +27,8 @@ import { Random } from "./random.js";
 import { withRuns } from "./runs.js";
 import { makeHandler } from "./service.js";
 import type { Actor, Stage } from "./stage.js";
-import type { Coverage, Violation } from "./verdict.js";
+import { TellingOracle, Timeline } from "./timeline.js";
+import type { Coverage, Property, Violation } from "./verdict.js";
 import { EndOfWorld, Process, World } from "./world.js";
 
 /** The result of one seed. */
@@ -39,6 +40,8 @@ export interface History {
   readonly events: number;
   /** A hash of the history: the same for the same seed and code. */
   readonly digest: number;
+  /** The lines that lead to the first violation, if they were asked for. */
+  readonly timeline: readonly string[];
 }
 
 const E = DEFAULTS.clockErrorMs;
@@ -67,11 +70,24 @@ const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 
-/** The part of a history to simulate. */
+/** The part of a history to simulate, and to tell. */
 export interface Extent {
-  /** True to end with the first violation. @default false */
-  readonly untilViolated?: boolean;
+  /** True to end with the first violation; a property to end with its first. @default false */
+  readonly untilViolated?: boolean | Property;
+  /** The faults and groups of clients to leave out. @default none */
+  readonly without?: readonly Part[];
+  /** True to tell what led to the first violation. @default false */
+  readonly withTimeline?: boolean;
 }
+
+/** The groups of clients that can be left out of a history. */
+const GROUPS = ["locks", "runs", "kinds", "mischief", "direct"] as const;
+
+/** Everything that can be left out of a history. */
+export const PARTS = [...GROUPS, ...FAULTS];
+
+/** A fault or a group of clients. */
+export type Part = (typeof PARTS)[number];
 
 /** Simulates the history of `seed`. */
 export async function simulate(seed: number, extent: Extent = {}): Promise<History> {
@@ -86,14 +102,18 @@ export async function simulate(seed: number, extent: Extent = {}): Promise<Histo
 }
 
 // Over 60 lines: one model or one server, whose parts share its state.
-async function lived(seed: number, { untilViolated = false }: Extent): Promise<History> {
+async function lived(seed: number, { untilViolated = false, without = [], withTimeline = false }: Extent): Promise<History> {
+  const leftOut: ReadonlySet<string> = new Set(without);
   const random = new Random(seed);
   const world = new World(START_MS + random.between(0, 1000));
-  const mix = drawFaults(random);
+  const mix = withoutFaults(drawFaults(random), leftOut);
   const faultProfile: FaultProfile = { mix, isFoul: true };
   const isOnTable = random.chance(ON_DYNAMO);
-  const direct = isOnTable ? random.pick([0, 0.3, 0.3, 1]) : 0;
-  const oracle = new Oracle(() => world.nowMs, mostBehindMs(mix, direct > 0), mayDisagree(mix, direct > 0));
+  const drawn = isOnTable ? random.pick([0, 0.3, 0.3, 1]) : 0;
+  const direct = leftOut.has("direct") ? 0 : drawn;
+  const timeline = withTimeline ? new Timeline(world) : undefined;
+  const bounds = [() => world.nowMs, mostBehindMs(mix, direct > 0), mayDisagree(mix, direct > 0)] as const;
+  const oracle = timeline ? new TellingOracle(timeline, ...bounds) : new Oracle(...bounds);
   const around = { world, random, faultProfile, oracle };
   const dynamo = isOnTable ? dynamoBackend(around) : undefined;
   const backend = dynamo ?? memoryBackend(around);
@@ -103,13 +123,13 @@ async function lived(seed: number, { untilViolated = false }: Extent): Promise<H
   );
   // During a deployment, one function has a newer version, which writes more fields into the records than the others know.
   const newer = dynamo && random.chance(DEPLOYMENTS) ? dynamo.newer : backend;
-  const handlers = Array.from({ length: HANDLERS }, (_, index) => makeHandler(around, index === 1 ? newer : backend));
+  const handlers = Array.from({ length: HANDLERS }, (_, index) => makeHandler(around, index === 1 ? newer : backend, `function-${index}`));
   const [stray] = handlers;
   if (stray && mix.strayErrorMs > 0) stray.process.wallErrorMs = drawClockError(random, mix.strayErrorMs);
   const network = new Network(world, random, faultProfile, gateways, handlers);
   network.onDelivered = (request) => check(oracle, request);
   world.atRest = () => oracle.believers.atRest();
-  if (untilViolated) world.isOver = () => oracle.violations.length > 0;
+  if (untilViolated) world.isOver = () => oracle.violations.some(({ property }) => untilViolated === true || property === untilViolated);
 
   const processes: Process[] = [];
   const actor = (index: number): Actor => {
@@ -158,16 +178,17 @@ async function lived(seed: number, { untilViolated = false }: Extent): Promise<H
     requests: network.requests,
     events: world.events,
     digest: oracle.digest,
+    timeline: oracle.violations.slice(0, 1).flatMap((violation) => timeline?.until(violation) ?? []),
   };
 
   /** Runs the two busy spells and the idle gap between them. */
   async function spells(): Promise<void> {
     for (let spell = 0; spell < 2; spell++) {
       stage.busyUntilMs = world.nowMs + random.between(40_000, 120_000);
-      for (let index = 0; index < actors; index++) live(stage, index, withLocks);
-      for (let index = 0; index < runners; index++) live(stage, FIRST_RUNNER + index, withRuns);
-      for (let index = 0; index < others; index++) live(stage, FIRST_OF_KINDS + index, withKinds);
-      if (isMischievous) live(stage, FIRST_OF_MISCHIEF, withMischief);
+      for (let index = 0; index < actors && !leftOut.has("locks"); index++) live(stage, index, withLocks);
+      for (let index = 0; index < runners && !leftOut.has("runs"); index++) live(stage, FIRST_RUNNER + index, withRuns);
+      for (let index = 0; index < others && !leftOut.has("kinds"); index++) live(stage, FIRST_OF_KINDS + index, withKinds);
+      if (isMischievous && !leftOut.has("mischief")) live(stage, FIRST_OF_MISCHIEF, withMischief);
       if (spell > 0 && mix.strayErrorMs >= DAY) void releaseAll(stage, actor(FIRST_OF_MISCHIEF + 1));
       await world.run(stage.busyUntilMs);
       if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
@@ -215,12 +236,14 @@ function drawHandlerError(random: Random, mix: FaultMix, isStray: boolean): numb
 
 /** Creates a client of that principal, behind the network, with clocks that its faults allow. */
 export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
+  const name = `client-${index}`;
   const process = new Process(world, {
+    name,
     wallErrorMs: drawClockError(random, mix.clientWallErrorMs),
     rateError: random.pick([-1, 1, 0]) * DEFAULTS.clockRateError,
     stopsWhenPaused: mix.stopsMonotonic,
   });
-  const send = network.fetchFor(process, `client-${index}`);
+  const send = network.fetchFor(process, name);
   const api = httpApi({ url: "http://simulated", fetch: send });
   const ids = new LeaseIds(process, (count) => random.bytes(count));
   return { process, send, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };

@@ -1,13 +1,14 @@
 /**
- * `npm run sim -- --seeds N [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core. A seed replays exactly. Exits 1 on
- * a violation, or if a required situation didn't occur.
+ * `npm run sim -- --seeds N [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core. A seed replays exactly. The first
+ * history that breaks a property is shrunk, and told as a timeline. Exits 1 on a violation, or if a required situation didn't occur.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
-import { bugNamed, bundleSimulation, endBundling } from "./bundle.js";
+import { bugNamed, bundleSimulation, endBundling, loadBundle } from "./bundle.js";
 import type { Campaign } from "./campaign.js";
 import { emptyCampaign, merge, unseen } from "./campaign.js";
+import { shrink } from "./shrink.js";
 import type { Share } from "./worker.js";
 
 await main();
@@ -15,7 +16,6 @@ await main();
 async function main(): Promise<void> {
   const { seeds, first, bug } = options();
   const { url, remove } = await bundleSimulation(bug === undefined ? undefined : bugNamed(bug));
-  await endBundling();
   const cores = Math.max(1, Math.min(availableParallelism(), seeds));
   const total = emptyCampaign();
   const parts = await Promise.all(
@@ -24,6 +24,22 @@ async function main(): Promise<void> {
   await remove();
   for (const part of parts) merge(total, part);
   report(total, bug);
+  const [failed] = total.failures;
+  if (failed) await explain(failed.seed, bug);
+  await endBundling();
+}
+
+/** Prints the shortest history found that breaks the same property as this seed. */
+async function explain(seed: number, bug: string | undefined): Promise<void> {
+  const { simulate, PARTS } = await loadBundle(bug === undefined ? undefined : bugNamed(bug));
+  const shrunk = await shrink(simulate, seed, PARTS);
+  if (!shrunk) return;
+  const { history, without } = shrunk;
+  const needed = PARTS.filter((part) => !without.includes(part));
+  console.log(
+    `\nThe shortest history found has the seed ${history.seed} and ${history.events} events. It needs: ${needed.join(", ") || "nothing"}.\n`,
+  );
+  for (const line of history.timeline) console.log(line);
 }
 
 function options(): { readonly seeds: number; readonly first: number; readonly bug: string | undefined } {

@@ -16,15 +16,19 @@ export function* seedsFrom(first: number, count: number): Iterable<number> {
   for (let seed = first; seed < first + count; seed++) yield seed;
 }
 
-/** All mistakes. Their witness is the seed of a history. */
-export const MISTAKES: readonly MustFail<number>[] = BUGS.map((bug) => ({
+/** All mistakes. Their witness is a property and the seed of a history that breaks it first: `S5 in 12`. */
+export const MISTAKES: readonly MustFail<string>[] = BUGS.map((bug) => ({
   name: bug.name,
   title: `must fail with ${bug.name}: ${bug.why}`,
-  isShownBy: async (seed) => (await (await untilViolated(bug))(seed)).violations.length > 0,
+  isShownBy: async (witness) => {
+    const [property, , seed] = witness.split(" ");
+    const { violations } = await (await untilViolated(bug))(Number(seed));
+    return violations[0]?.property === property;
+  },
   search: async () => {
     const simulated = await untilViolated(bug);
     const { failures } = await campaign(simulated, seedsFrom(1, SEEDS_PER_BUG), ({ violatingHistories }) => violatingHistories > 0);
-    return failures[0]?.seed;
+    return failures[0] && `${failures[0].property} in ${failures[0].seed}`;
   },
 }));
 

@@ -44,9 +44,8 @@ export class Network {
             if (sentInTrouble === this.faultProfile.isFoul) void this.#deliver(url, init, principal, isDuplicate).then(reply);
           });
         };
-        if (!this.#strikes(this.faultProfile.mix.loseRequest)) {
-          send(this.#legMs(), (result) => this.#reply(client, result, resolve), false);
-        }
+        if (this.#strikes(this.faultProfile.mix.loseRequest)) this.world.tell?.(principal, `${shown(url, init)}: lost`);
+        else send(this.#legMs(), (result) => this.#reply(client, result, resolve, () => shown(url, init)), false);
         if (this.#strikes(this.faultProfile.mix.duplicate)) {
           const lateMs = this.random.chance(0.5) ? this.random.between(0, this.faultProfile.mix.lateMs) : this.#legMs();
           send(lateMs, () => undefined, true);
@@ -64,14 +63,24 @@ export class Network {
     if (isDuplicate) this.duplicatesDelivered++;
     const { method, body, headers } = init;
     const answered = this.onDelivered({ method, path, body, prefer: headers["prefer"], isDuplicate, atMs: this.world.nowMs });
-    const event = eventOf(path, init, principal, this.random.pick(this.gateways).wallMs());
-    const result = await this.random.pick(this.handlers).handle(event);
+    const gateway = this.random.pick(this.gateways);
+    const event = eventOf(path, init, principal, gateway.wallMs());
+    const { process, handle } = this.random.pick(this.handlers);
+    this.world.tell?.(
+      principal,
+      `${shown(url, init)}${isDuplicate ? ", a duplicate," : ""} reaches ${process.name}, whose clock is ${errorOf(process)} (the gateway's ${errorOf(gateway)})`,
+    );
+    const result = await handle(event);
+    this.world.tell?.(process.name, `${shown(url, init)}: ${result.statusCode} ${summary(result)}`);
     answered(result);
     return result;
   }
 
-  #reply(client: Process, result: HttpResult, resolve: (response: unknown) => void): void {
-    if (this.#strikes(this.faultProfile.mix.loseReply)) return;
+  #reply(client: Process, result: HttpResult, resolve: (response: unknown) => void, request: () => string): void {
+    if (this.#strikes(this.faultProfile.mix.loseReply)) {
+      this.world.tell?.(client.name, `${request()}: the answer is lost`);
+      return;
+    }
     const headers = new Map(Object.entries(result.headers ?? {}).map(([name, value]) => [name, String(value)]));
     const response = {
       status: result.statusCode,
@@ -91,6 +100,22 @@ export class Network {
       ? this.random.between(1, this.faultProfile.mix.slowMs)
       : this.random.between(1, 20);
   }
+}
+
+/** The request as a line of a timeline has it. */
+function shown(url: string, { method }: { readonly method: string }): string {
+  return `${method} ${new URL(url).pathname.replace("/v1/", "")}`;
+}
+
+function errorOf({ wallErrorMs }: Process): string {
+  return wallErrorMs === 0 ? "right" : `${Math.round(Math.abs(wallErrorMs))} ms ${wallErrorMs > 0 ? "fast" : "slow"}`;
+}
+
+/** The parts of an answer that tell its meaning. */
+function summary({ headers, body }: HttpResult): string {
+  const told = JSON.parse(body || "{}") as Readonly<Record<string, string | number | undefined>>;
+  const parts = ["code", "state", "fencingToken", "retryAfterMs"].map((name) => (told[name] === undefined ? "" : `${name} ${told[name]}`));
+  return [...parts, headers?.["lease-state"] ?? ""].filter(Boolean).join(", ");
 }
 
 const TEMPLATES = PATHS.map((template) => ({ template, parts: template.split("/") }));

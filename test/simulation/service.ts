@@ -9,8 +9,9 @@ import type { HandlerProcess } from "./network.js";
 import { Process } from "./world.js";
 
 /** Creates a function instance: the production handler with its own clock. */
-export function makeHandler({ world, random, faultProfile, oracle }: Surroundings, backend: Backend): HandlerProcess {
+export function makeHandler({ world, random, faultProfile, oracle }: Surroundings, backend: Backend, name = "function"): HandlerProcess {
   const process = new Process(world, {
+    name,
     wallErrorMs: drawClockError(random, faultProfile.mix.handlerErrorMs, faultProfile.mix.clocksAtExtremes),
   });
   const store = backend.storeFor(process);

@@ -4,7 +4,7 @@ import { campaign } from "./campaign.js";
 import { simulate } from "./history.js";
 
 export { contend, hold } from "./contention.js";
-export { simulate } from "./history.js";
+export { PARTS, simulate } from "./history.js";
 
 /** The seeds that a worker simulates. */
 export interface Share {

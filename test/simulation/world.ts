@@ -24,6 +24,8 @@ export class World {
   /** Called after every event, when all promises have settled. */
   atRest: () => void = () => undefined;
   events = 0;
+  /** Takes what happens to messages and processes, for a timeline. Undefined: nobody reads it. */
+  tell: ((who: string, what: string) => void) | undefined;
   /** Called after every event. True ends the world. */
   isOver: () => boolean = () => false;
   readonly #heap: Event[] = [];
@@ -119,6 +121,8 @@ const TIMER_GRAIN_MS = 0.01;
 /** A process: its clocks, and whether it is running, paused or ended. */
 export class Process implements Clock {
   readonly #world: World;
+  /** Its name in a timeline. */
+  readonly name: string;
   /** The error of the wall clock, in ms. It may change at any time (a jump). */
   wallErrorMs: number;
   /** The error of both clocks' rate. */
@@ -133,12 +137,14 @@ export class Process implements Clock {
   constructor(
     world: World,
     {
+      name = "",
       wallErrorMs = 0,
       rateError = 0,
       stopsWhenPaused = false,
-    }: { wallErrorMs?: number; rateError?: number; stopsWhenPaused?: boolean } = {},
+    }: { name?: string; wallErrorMs?: number; rateError?: number; stopsWhenPaused?: boolean } = {},
   ) {
     this.#world = world;
+    this.name = name;
     this.wallErrorMs = wallErrorMs;
     this.rateError = rateError;
     this.stopsWhenPaused = stopsWhenPaused;
@@ -190,15 +196,18 @@ export class Process implements Clock {
   pause(forMs: number): void {
     if (!this.isRunning) return;
     this.#pausedAtMs = this.#world.nowMs;
+    this.#world.tell?.(this.name, `the process is paused for ${Math.round(forMs)} ms`);
     this.#world.in(forMs, () => this.#wake());
   }
 
   crash(): void {
+    if (!this.#dead) this.#world.tell?.(this.name, "the process ends");
     this.#dead = true;
   }
 
   #wake(): void {
     if (this.#pausedAtMs === undefined) return;
+    this.#world.tell?.(this.name, "the process goes on");
     if (this.stopsWhenPaused) this.#stoppedMs += this.#world.nowMs - this.#pausedAtMs;
     this.#pausedAtMs = undefined;
     const waiting = this.#waiting;

@@ -13,6 +13,7 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
+import { isThorough } from "../support/tier.js";
 import { startLateFailures } from "./late-failure.js";
 import type { LateFailures } from "./late-failure.js";
 import { ROWS as LOCK_ROWS } from "./lost-lock-responses.js";
@@ -60,7 +61,7 @@ describe("an answer that is lost after the write", () => {
 
   describe.each([
     { how: "the connection breaks", via: () => proxy, lose: breaking, times: 1 },
-    { how: "the connection breaks twice", via: () => proxy, lose: breaking, times: 2 },
+    ...(isThorough() ? [{ how: "the connection breaks twice", via: () => proxy, lose: breaking, times: 2 }] : []),
     { how: "the engine says 500", via: () => failures, lose: failing, times: 1 },
   ])("$how", ({ via, lose, times }) => {
     it.each(ROWS)("is a success all the same: $operation", async (row) => {

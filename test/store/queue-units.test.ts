@@ -1,6 +1,6 @@
 /**
  * The cost of the queue, in requests and capacity units at the engine: enqueueing, polling, claiming, releasing and
- * leaving, one row for each; two hundred concurrent callers; and a queue of the largest size.
+ * leaving, one row for each; and in the slow tier two hundred concurrent callers, and a queue of the largest size.
  */
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,6 +17,7 @@ import { itemBytes } from "../support/item-bytes.js";
 import type { FreshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
+import { isThorough } from "../support/tier.js";
 import { QueueScene } from "./queue-fixture.js";
 import { replacingStore } from "./replacing-store.js";
 import { A, B, C, D, leaseId, outcomeOf, POLICY, START_MS } from "./fixture.js";
@@ -155,7 +156,7 @@ describe("counted at the engine", () => {
   });
 });
 
-describe("two hundred who come at once, of whom a hundred find room", () => {
+describe.runIf(isThorough())("two hundred who come at once, of whom a hundred find room", () => {
   /** Queues all callers, retrying each while its key keeps changing. Returns the requests and the refused writes. */
   async function come(storeAt: (order: number) => LockStore, arrivals = 2 * MOST) {
     const first = new QueueScene(storeAt(0));
@@ -209,7 +210,7 @@ describe("two hundred who come at once, of whom a hundred find room", () => {
   });
 });
 
-describe("a queue that is as long as it may be", () => {
+describe.runIf(isThorough())("a queue that is as long as it may be", () => {
   const IDS = [A, ...Array.from({ length: 3 * MOST }, (_, order) => leaseId(order + 10))];
 
   /** A key with a holder and a hundred waiters. */

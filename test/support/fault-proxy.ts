@@ -5,16 +5,17 @@
  */
 import { once } from "node:events";
 import { Agent, createServer, request as httpRequest } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { inject } from "vitest";
 import { createLedger, withCapacity } from "./ledger.js";
 import type { Ledger } from "./ledger.js";
 
-/** A request to DynamoDB: its operation, such as `UpdateItem`, and its input on the wire. */
+/** A request to DynamoDB: its operation, such as `UpdateItem`, its headers, and its input on the wire. */
 export interface DynamoRequest {
   readonly target: string;
+  readonly headers: IncomingHttpHeaders;
   // The input depends on the operation.
   readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it sent
 }
@@ -26,7 +27,14 @@ export type Fault =
   /** The engine never gets the request, and the client's connection breaks. */
   | { readonly kind: "lose-request" }
   /** The engine never gets the request, and the client gets this response. @default InternalServerError, 500 */
-  | { readonly kind: "answer"; readonly status?: number; readonly errorName?: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: "answer";
+      readonly status?: number;
+      readonly errorName?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      /** The members of the body beside the error's name, or in their place. @default a message */
+      readonly says?: (request: DynamoRequest) => object;
+    }
   /** The request reaches the engine only when `until` settles: the late write. */
   | { readonly kind: "hold-request"; readonly until: Promise<unknown> }
   /** The engine carries the request out. The response reaches the client only when `until` settles. */
@@ -79,6 +87,7 @@ export async function startFaultProxy(target = inject("engineEndpoint")): Promis
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = {
       target: String(incoming.headers["x-amz-target"]).split(".").at(-1) ?? "",
+      headers: incoming.headers,
       body: JSON.parse(await text(incoming)) as unknown,
     };
     const plan = plans.find(({ left, when }) => left > 0 && when(request));
@@ -94,7 +103,7 @@ export async function startFaultProxy(target = inject("engineEndpoint")): Promis
       return;
     }
     if (fault.kind === "answer") {
-      answer(response, fault);
+      answer(response, request, fault);
       return;
     }
     if (fault.kind === "hold-request") await fault.until;
@@ -142,8 +151,14 @@ export async function startFaultProxy(target = inject("engineEndpoint")): Promis
 
 function answer(
   response: ServerResponse,
-  { status = 500, errorName = "InternalServerError", headers = {} }: Fault & { kind: "answer" },
+  request: DynamoRequest,
+  {
+    status = 500,
+    errorName = "InternalServerError",
+    headers = {},
+    says = () => ({ message: "Answered by the test" }),
+  }: Fault & { kind: "answer" },
 ): void {
-  const body = JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${errorName}`, message: "Answered by the test" });
+  const body = JSON.stringify({ ...(status >= 300 && { __type: `com.amazonaws.dynamodb.v20120810#${errorName}` }), ...says(request) });
   response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers }).end(body);
 }

@@ -10,7 +10,7 @@ import { NoResponse } from "../../core/api/locks.js";
 import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../../core/api/runs.js";
 import type { Renewed, SetEnded, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
-import { fromProblem } from "../../wire/problem.js";
+import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
@@ -44,6 +44,9 @@ interface Reply {
 const NOBODY_THERE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"]);
 /** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
 const ATTEMPTS_AT_NOBODY = 8;
+
+/** A shorter value is no credential, and may be a part of any word. */
+const CREDENTIAL_MIN_CHARS = 8;
 
 /** Sends one request to a path of the API. */
 type Call = (
@@ -85,7 +88,7 @@ function callerOf(options: HttpOptions): Call {
     } catch (cause) {
       // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
-      const why = (cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base);
+      const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
       const notSent = refuse(code, { definite: true, detail: `The request could not be signed: ${why}` });
       return { status: 503, headers: new Headers(), body: notSent };
     }
@@ -99,12 +102,20 @@ function callerOf(options: HttpOptions): Call {
         ...(signal && { signal }),
       });
       atNobody = Number.NEGATIVE_INFINITY;
-      return { status: response.status, headers: response.headers, body: parse(await response.text()) };
+      const said = await response.text();
+      const isService = response.ok || response.headers.get("content-type")?.startsWith(PROBLEM_TYPE);
+      return { status: response.status, headers: response.headers, body: parse(isService ? said : withoutCredentials(said, headers)) };
     } catch (cause) {
       if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
     }
   };
+}
+
+/** Returns a gateway's error without the values of the request's headers: it may quote a token that it doesn't accept. */
+function withoutCredentials(text: string, { "content-type": _type, prefer: _prefer, ...headers }: Record<string, string>): string {
+  const values = Object.values(headers).flatMap((value) => [value, value.replace(/^Bearer /i, "")]);
+  return values.filter(({ length }) => length >= CREDENTIAL_MIN_CHARS).reduce((struck, value) => struck.replaceAll(value, STRUCK), text);
 }
 
 /** The calls of a lease, of a lock or of a run. */

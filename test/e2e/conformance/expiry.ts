@@ -1,8 +1,7 @@
 /**
  * Events that time alone causes, over HTTP: the expiry of the shortest leases, their margins, and the window of an
- * offer. All of them are started together and then waited for once, in real time.
+ * offer. All of them are started together and then waited for once.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { Calls, Put } from "../calls.js";
@@ -22,7 +21,10 @@ const OVER_MS = 6_200;
 
 /** Leases, runs, reentrant holds and offers that expire. */
 // Over 60 lines: a list of tests, each of which is short.
-export function expires({ it, beforeAll }: Suite, { freshKey, get, post, put, queue, hold, release, start, begin, complete }: Calls): void {
+export function expires(
+  { it, beforeAll }: Suite,
+  { fixture, freshKey, get, post, put, queue, hold, release, start, begin, complete }: Calls,
+): void {
   const scope = randomUUID();
   let plain: Put, taken: Put, permit: Put, reader: Put, outer: Put, inner: Put, late: Put, dead: Put, offered: Put, next: Put, full: Put;
 
@@ -41,7 +43,7 @@ export function expires({ it, beforeAll }: Suite, { freshKey, get, post, put, qu
     const holder = await hold();
     [offered, next] = [await queue(holder.key, LONG), await queue(holder.key, LONG)];
     await release(holder);
-    await sleep(OVER_MS);
+    await fixture().pass(OVER_MS);
   });
 
   it("ends a lease that nobody renewed: 410 expired, and a release says so", async () => {
