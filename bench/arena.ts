@@ -30,6 +30,9 @@ export interface Entry {
   readonly open: (arena: Arena) => Promise<Contestant> | Contestant;
 }
 
+/** The contestant that all others are compared with. */
+export const BASE_ID = "sdk";
+
 /** The table of holdfast, which the service also uses. */
 export const LOCKS_TABLE = "holdfast";
 /** A table of the same layout, for the others. */

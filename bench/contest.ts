@@ -40,7 +40,10 @@ export interface Runner {
 
 /** Running servers, and the contestants that could be opened. */
 export interface Contest {
+  /** The DynamoDB engine. */
   readonly endpoint: string;
+  /** The lock service. */
+  readonly url: string;
   readonly runners: readonly Runner[];
   /** The contestants that are left out, and why. */
   readonly notes: string[];
@@ -87,7 +90,15 @@ export async function startContest(pollMs: number, matches: (id: string) => bool
     for (const id of asked.filter((one) => !missing.includes(one))) {
       await another(id).catch((error: unknown) => notes.push(`Not run: ${ENTRIES[id]!.title}: ${(error as Error).message}.`));
     }
-    return { endpoint: engine.endpoint, runners: [...runners], notes, another, serviceCpuMs: () => cpuMsOf(service.groupId), stop };
+    return {
+      endpoint: engine.endpoint,
+      url: arena.url,
+      runners: [...runners],
+      notes,
+      another,
+      serviceCpuMs: () => cpuMsOf(service.groupId),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

@@ -12,7 +12,7 @@ import { createLockClient as createTableClient } from "../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../lib/index.js";
 import type { LockClient } from "../lib/index.js";
 import type { Arena, Contestant, Entry } from "./arena.js";
-import { LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
+import { BASE_ID, LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
 import { PEERS } from "./peers.js";
 import { acquisition, surrender } from "./plain-lock.js";
 import type { Poster } from "./poster.js";
@@ -23,9 +23,6 @@ import { versionOf } from "./report.js";
 const WAIT_MS = 600_000;
 /** Stands for the key in a request that is sent again for other keys. */
 const ANY_KEY = "ANY_KEY_OF_THE_BENCHMARK";
-
-/** The contestant that all others are compared with. */
-export const BASE_ID = "sdk";
 
 /** The contestants by id. */
 export const ENTRIES: Readonly<Record<string, Entry>> = {

@@ -4,7 +4,7 @@
  */
 import { startContest } from "./contest.js";
 import type { Contest, Runner } from "./contest.js";
-import { BASE_ID } from "./contestants.js";
+import { BASE_ID } from "./arena.js";
 import type { Plot, Report, Sizes } from "./report.js";
 import { rounds } from "./report.js";
 import { markdownTable, median } from "./table.js";

@@ -34,6 +34,10 @@ const BENCHES = new Map<string, Listed>([
     "takeover",
     { about: "time until the key of a dead holder is taken", bench: async (sizes) => (await import("./takeover.js")).takeover(sizes) },
   ],
+  [
+    "leases",
+    { about: "10,000 leases with heartbeats in one process", bench: async (sizes) => (await import("./leases.js")).leases(sizes) },
+  ],
   ["growth", { about: "requests and units as waiters, leases and keys become more", bench: growth }],
   ["crowd", { about: "up to 100,000 callers that wait in one process", bench: async (sizes) => (await import("./crowd.js")).crowd(sizes) }],
   ["memory", { about: "CPU and memory of the function", bench: async (sizes) => (await import("./memory.js")).memory(sizes) }],

@@ -19,6 +19,7 @@ export const ON_PAGE: Readonly<Record<string, number>> = {
   waiters: 75,
   buyers: 70,
   takeover: 10,
+  leases: 75,
   growth: 65,
   crowd: 20,
   memory: 25,

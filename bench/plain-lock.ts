@@ -25,6 +25,16 @@ export function acquisition(lock: PlainLock, nowMs: number): UpdateItemCommandIn
   };
 }
 
+/** Makes the lease as long again. */
+export function renewal(lock: PlainLock, nowMs: number): UpdateItemCommandInput {
+  return {
+    ...itemOf(lock),
+    ConditionExpression: "o = :owner",
+    UpdateExpression: "SET e = :end",
+    ExpressionAttributeValues: { ":owner": { S: lock.owner }, ":end": { N: String(nowMs + PLAIN_LEASE_MS) } },
+  };
+}
+
 /** Gives the key back. */
 export function surrender(lock: PlainLock): UpdateItemCommandInput {
   return {

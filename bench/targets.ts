@@ -1,9 +1,11 @@
 /** The targets of docs/performance.md, and how far a run is from them. */
 import { readPage } from "../test/docs/generated.js";
 import type { SaleFigures } from "./buyers.js";
+import { BASE_ID } from "./arena.js";
 import type { CrowdFigures } from "./crowd.js";
 import type { CycleFigures } from "./cycles.js";
 import type { GrowthPoint } from "./growth.js";
+import type { LeaseFigures } from "./leases.js";
 import type { FunctionFigures } from "./memory.js";
 import type { Run } from "./report.js";
 import type { SimulationFigures } from "./simulation.js";
@@ -42,6 +44,7 @@ export function targetsOf(run: Run): readonly Target[] {
     ...ofWaiters(figures("waiters") as QueueFigures[]),
     ...ofBuyers(figures("buyers") as SaleFigures[]),
     ...ofTakeover(figures("takeover") as TakeoverFigures[]),
+    ...ofLeases(figures("leases") as LeaseFigures[]),
     ...ofGrowth(figures("growth") as GrowthPoint[], figures("crowd") as CrowdFigures[]),
     ...ofFunction(figures("memory") as FunctionFigures),
     ...ofWeight(figures("weight") as WeightFigures),
@@ -97,22 +100,22 @@ function ofCycles(all: readonly CycleFigures[]): readonly Target[] {
     median(found(id, inFlight)[of].map((figure, round) => figure / found(base, inFlight)[of][round]!));
   const { serviceMs } = found("service", 16);
   return inSection("A cycle", [
-    atMost("CPU straight on the table, against the bare SDK", 0.5, " ×", ratio("table", "sdk", 16, "cpuMs")),
-    atMost("CPU of the client over HTTP, against the bare SDK", 0.6, " ×", ratio("service", "sdk", 16, "cpuMs")),
+    atMost("CPU straight on the table, against the bare SDK", 0.5, " ×", ratio("table", BASE_ID, 16, "cpuMs")),
+    atMost("CPU of the client over HTTP, against the bare SDK", 0.6, " ×", ratio("service", BASE_ID, 16, "cpuMs")),
     atMost("CPU of the service", SERVICE_BEFORE_MS / 2, " ms", serviceMs.length > 0 ? median(serviceMs) : undefined),
     ...[1, 16].flatMap((inFlight) => [
       atLeast(
         `cycles a second on the table, ${inFlight} in flight, against the bare SDK`,
         1,
         " ×",
-        ratio("table", "sdk", inFlight, "perSecond"),
+        ratio("table", BASE_ID, inFlight, "perSecond"),
       ),
       atLeast(`the same, against raw HTTP with the same updates`, 0.9, " ×", ratio("table", "replay", inFlight, "perSecond")),
       atLeast(
         `cycles a second over HTTP, ${inFlight} in flight, against the bare SDK`,
         0.5,
         " ×",
-        ratio("service", "sdk", inFlight, "perSecond"),
+        ratio("service", BASE_ID, inFlight, "perSecond"),
       ),
     ]),
   ]);
@@ -125,7 +128,7 @@ function ofWaiters(all: readonly QueueFigures[]): readonly Target[] {
     return drained && median(drained.map((one) => one[of]));
   };
   const ratio = (id: string, processes: number): number | undefined => {
-    const [own, base] = [figure(id, processes, "drainMs"), figure("sdk", processes, "drainMs")];
+    const [own, base] = [figure(id, processes, "drainMs"), figure(BASE_ID, processes, "drainMs")];
     return own !== undefined && base !== undefined ? own / base : undefined;
   };
   const ways = [
@@ -168,6 +171,22 @@ function ofTakeover(all: readonly TakeoverFigures[]): readonly Target[] {
     atMost(`from the end of lease and margin until the takeover, ${title.replaceAll("*", "")}`, 200, " ms", median(lateMs)),
   );
   return inSection("A takeover", rows);
+}
+
+function ofLeases(all: readonly LeaseFigures[]): readonly Target[] {
+  const of = (id: string): LeaseFigures => all.find((one) => one.id === id)!;
+  const ways = [
+    ["table", "on the table", 0.25],
+    ["service", "over HTTP", 0.1],
+  ] as const;
+  return inSection(
+    "Leases with heartbeats",
+    ways.flatMap(([id, way, share]) => [
+      atMost(`time to get 10,000 leases ${way}`, 8, " s", of(id).reachedMs / 1000),
+      atMost(`CPU of their heartbeats ${way}, against the bare SDK`, share, " ×", of(id).cpuShare / of(BASE_ID).cpuShare),
+      atMost(`heap of one lease ${way}`, 2, " KB", of(id).bytesEach / 1024),
+    ]),
+  );
 }
 
 function ofGrowth(points: readonly GrowthPoint[], crowds: readonly CrowdFigures[]): readonly Target[] {

@@ -1,6 +1,6 @@
 /** A refusal as a problem document (RFC 9457), and back. */
-import type { ErrorCode, Refusal, RetryAdvice } from "../core/errors.js";
-import { ERRORS, refuse } from "../core/errors.js";
+import type { LocalCode, Refusal, RetryAdvice } from "../core/errors.js";
+import { ERRORS, refuseLocally } from "../core/errors.js";
 import type { ProblemBody } from "./messages.js";
 
 /** The media type of every error. */
@@ -39,10 +39,10 @@ export function fromProblem(status: number, body: unknown): Refusal | undefined 
   const said = saidBy(body);
   const code = CREDENTIALS.test(said) && status === 403 ? "not-configured" : GATEWAY_ERRORS[status];
   const detail = `The gateway answered ${status} before the service was reached${said && `: ${said}`}`;
-  return code && refuse(code, { detail, ...(code === "not-found" && { field: "url" }) });
+  return code && refuseLocally(code, { detail, ...(code === "not-found" && { field: "url" }) });
 }
 
-const GATEWAY_ERRORS: Readonly<Record<number, ErrorCode>> = {
+const GATEWAY_ERRORS: Readonly<Record<number, LocalCode>> = {
   401: "not-configured",
   403: "forbidden",
   404: "not-found",

@@ -4,7 +4,7 @@
  */
 import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../../core/api/runs.js";
@@ -73,7 +73,7 @@ function callerOf(options: HttpOptions): Call {
   function nobody(why: string): Reply {
     const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
     const detail = `no answer (${why}) from ${base}${isGivenUp ? ", now or ever: is that the service's URL, and is it running?" : ""}`;
-    const refused = refuse("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
+    const refused = refuseLocally("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
     return { status: 503, headers: new Headers(), body: refused };
   }
 
@@ -89,7 +89,7 @@ function callerOf(options: HttpOptions): Call {
       // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
       const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
-      const notSent = refuse(code, { definite: true, detail: `The request could not be signed: ${why}` });
+      const notSent = refuseLocally(code, { definite: true, detail: `The request could not be signed: ${why}` });
       return { status: 503, headers: new Headers(), body: notSent };
     }
     try {
@@ -157,7 +157,7 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
     async inspect({ key, ...conditions }, options): Promise<Inspected | Refusal> {
       const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
       const tag = reply.headers.get("etag") ?? "";
-      if (reply.status === 304) return { ok: true, tag, unchanged: true };
+      if (reply.status === 304 && conditions.ifNoneMatch !== undefined) return { ok: true, tag, unchanged: true };
       return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
     },
     async list(query, options) {
