@@ -1,9 +1,9 @@
 /**
- * The process of the benchmark "leases": it holds 10,000 leases in the way that its first argument names, or does cycles,
- * and prints what it took as JSON. It is bundled as a package is: a loader that keeps the names of functions would add
- * 256 bytes to each closure.
+ * The process of the benchmark "leases": it holds leases in the way that its first argument names, or does cycles, and
+ * prints what it took as JSON. It needs `--expose-gc`.
  */
 import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { engineClient } from "../infra/local/engine-client.js";
 import { createClient } from "../lib/client/client.js";
@@ -17,14 +17,21 @@ import type { Clock, Timer } from "../lib/core/time.js";
 import { systemClock } from "../lib/core/time.js";
 import { createLockClient as createTableClient } from "../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../lib/index.js";
-import { updates } from "./bare-updates.js";
+import { BASE_ID, LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
 import type { Hold } from "./leases.js";
+import { acquisition, renewal } from "./plain-lock.js";
 
-const LEASE_MS = 30_000;
-/** The interval of heartbeats: a third of the lease. */
-const EVERY_MS = LEASE_MS / 3;
 const IN_FLIGHT = 64;
-const CYCLES = 20_000;
+/** The time limit for getting the leases. */
+const GETTING_MS = 12_000;
+/** The time that is measured, in intervals of heartbeats. */
+const MEASURED_BEATS = 1.1;
+
+const [, , way = "", address = "", countText = "", leaseText = ""] = process.argv;
+const count = Number(countText);
+const leaseMs = Number(leaseText);
+/** The interval of heartbeats: a third of the lease. */
+const everyMs = leaseMs / 3;
 
 /** A way to hold a key with heartbeats. */
 interface Way {
@@ -35,42 +42,42 @@ interface Way {
   readonly end: () => Promise<void> | void;
 }
 
-async function measure({ hold, timers, end }: Way, leases: number): Promise<Hold> {
+async function measure({ hold, timers, end }: Way): Promise<Hold> {
   const heapBefore = await heapBytes();
   const holds: (() => boolean)[] = [];
   let next = 0;
   const beganMs = performance.now();
   const fly = async (): Promise<void> => {
-    for (let order = next++; order < leases; order = next++) holds.push(await hold(`ORDER_${order}`));
+    for (let order = next++; order < count && performance.now() - beganMs < GETTING_MS; order = next++)
+      holds.push(await hold(`ORDER_${order}`));
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, fly));
-  const reachedMs = performance.now() - beganMs;
-  // Each has sent a heartbeat by then, so that the heap has what a heartbeat leaves behind.
-  await delay(1.2 * EVERY_MS);
+  const gotMs = performance.now() - beganMs;
   const before = process.cpuUsage();
   const fromMs = performance.now();
-  await delay(1.5 * EVERY_MS);
+  // Each sends a heartbeat meanwhile, so that the heap has what a heartbeat leaves behind.
+  await delay(MEASURED_BEATS * everyMs);
   const { user, system } = process.cpuUsage(before);
   const cpuShare = (user + system) / 1000 / (performance.now() - fromMs);
   const timersSet = timers?.();
-  const bytesEach = ((await heapBytes()) - heapBefore) / leases;
+  const bytesEach = ((await heapBytes()) - heapBefore) / holds.length;
   const held = holds.filter((isHeld) => isHeld()).length;
   await end();
-  return { reachedMs, cpuShare, timersSet, bytesEach, held };
+  return { gotMs, got: holds.length, cpuShare, timersSet, bytesEach, held };
 }
 
 /** Returns the CPU of an acquire and a release with a service that answers at once, in µs. */
 async function cycleMicros(): Promise<number> {
   const locks = createClient(systemRuntime(serviceThatAgrees()));
   const cycles = async (): Promise<void> => {
-    for (let cycle = 0; cycle < CYCLES; cycle++) await (await locks.acquire(`ORDER_${cycle}`)).release();
+    for (let cycle = 0; cycle < count; cycle++) await (await locks.acquire(`ORDER_${cycle}`)).release();
   };
   await cycles();
   const before = process.cpuUsage();
   await cycles();
   const { user, system } = process.cpuUsage(before);
   await locks.close();
-  return (user + system) / CYCLES;
+  return (user + system) / count;
 }
 
 /** One conditional update for each lease, and one for each of its heartbeats. */
@@ -79,20 +86,15 @@ function bareSdk(endpoint: string): Way {
   const timers = new Set<NodeJS.Timeout>();
   return {
     async hold(key) {
-      const [grant] = updates(key);
-      await client.send(new UpdateItemCommand(grant!));
-      let heldUntilMs = performance.now() + LEASE_MS;
-      const beat = (): void => {
-        // Without its condition, the grant is a renewal.
-        const { ConditionExpression: _, ExpressionAttributeValues: values, ...renewal } = updates(key)[0]!;
-        const { ":zero": _zero, ...used } = values!;
+      const lock = { tableName: PLAIN_TABLE, key, owner: randomUUID() };
+      await client.send(new UpdateItemCommand(acquisition(lock, systemClock.wallMs())));
+      let heldUntilMs = performance.now() + leaseMs;
+      const beat = async (): Promise<void> => {
         const sentMs = performance.now();
-        void client
-          .send(new UpdateItemCommand({ ...renewal, ExpressionAttributeValues: used }))
-          .then(() => (heldUntilMs = sentMs + LEASE_MS))
-          .catch(() => undefined);
+        await client.send(new UpdateItemCommand(renewal(lock, systemClock.wallMs())));
+        heldUntilMs = sentMs + leaseMs;
       };
-      timers.add(setInterval(beat, EVERY_MS).unref());
+      timers.add(setInterval(() => void beat().catch(() => undefined), everyMs).unref());
       return () => performance.now() < heldUntilMs;
     },
     timers: () => timers.size,
@@ -105,7 +107,7 @@ function bareSdk(endpoint: string): Way {
 
 function locksBy(locks: LockClient): Way {
   const hold = async (key: string): Promise<() => boolean> => {
-    const lease = await locks.acquire(key, { leaseMs: LEASE_MS });
+    const lease = await locks.acquire(key, { leaseMs });
     return () => lease.isHeld();
   };
   return { hold, end: () => locks.close() };
@@ -136,18 +138,18 @@ function ownCost(): Way {
 
 /** A service that grants, renews and releases whatever it is asked. */
 function serviceThatAgrees(): ServiceApi {
-  const held = ({ key, leaseId, leaseMs = LEASE_MS, owner = "" }: AcquireRequest): Held => ({
+  const held = ({ key, leaseId, leaseMs: asked = leaseMs, owner = "" }: AcquireRequest): Held => ({
     ok: true,
     how: "granted",
     lease: {
-      ...{ key, leaseId, owner, mode: "exclusive", permits: 1, holdCount: 1, fencingToken: 1, leaseMs, remainingMs: leaseMs },
-      ...{ renewAfterMs: renewAfterMs(leaseMs), version: 1, serverTimeMs: systemClock.wallMs() },
+      ...{ key, leaseId, owner, mode: "exclusive", permits: 1, holdCount: 1, fencingToken: 1, leaseMs: asked, remainingMs: asked },
+      ...{ renewAfterMs: renewAfterMs(asked), version: 1, serverTimeMs: systemClock.wallMs() },
     },
   });
   const api: Pick<ServiceApi, "acquire" | "renew" | "renewMany" | "release"> = {
     acquire: async (request) => held(request),
     renew: async (request) => held(request),
-    renewMany: async ({ leases: asked }) => ({ ok: true, results: asked.map(held) }),
+    renewMany: async ({ leases }) => ({ ok: true, results: leases.map(held) }),
     release: async () => ({ ok: true, state: "released" }),
   };
   return api as ServiceApi;
@@ -163,14 +165,13 @@ async function heapBytes(): Promise<number> {
 }
 
 const WAYS: Readonly<Record<string, (address: string) => Way>> = {
-  sdk: bareSdk,
+  [BASE_ID]: bareSdk,
   alone: ownCost,
-  table: (endpoint) => locksBy(createTableClient({ tableName: "holdfast", client: engineClient(endpoint) })),
-  http: (url) => locksBy(createHttpClient({ url })),
+  table: (endpoint) => locksBy(createTableClient({ tableName: LOCKS_TABLE, client: engineClient(endpoint) })),
+  service: (url) => locksBy(createHttpClient({ url })),
 };
 
-const [, , way = "", address = "", leases = ""] = process.argv;
-const measured = way === "cycle" ? cycleMicros() : measure(WAYS[way]!(address), Number(leases));
+const measured = way === "cycle" ? cycleMicros() : measure(WAYS[way]!(address));
 void measured.then((figures) => {
   console.log(JSON.stringify(figures));
   process.exit();
