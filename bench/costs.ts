@@ -9,6 +9,7 @@ import type { CostCase, Taken } from "./cost-cases.js";
 import { meterOnTable, meterOverHttp } from "./meter.js";
 import type { Assumptions } from "./prices.js";
 import { costOfAMillion, PRICED_ON, PRICES, REGION } from "./prices.js";
+import type { Report } from "./report.js";
 import type { DeployedStack } from "./stack.js";
 import { deployedStack } from "./stack.js";
 import { markdownTable } from "./table.js";
@@ -135,13 +136,13 @@ export function dollars(usd: number): string {
 }
 
 /** Returns the tables, one after another. @throws StartError if no engine can start. */
-export async function costs(): Promise<string> {
+export async function costs(): Promise<Report> {
   const stack = await deployedStack();
   const engine = await startEngine({});
   try {
     const rows: CostRow[] = [];
     for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: engine.endpoint, stack }, costCase));
-    return Object.values(costTables(rows, stack)).join("\n\n");
+    return { tables: Object.values(costTables(rows, stack)) };
   } finally {
     await engine.stop();
   }

@@ -3,7 +3,7 @@
  * memory, a whole CPU at 1769 MB. Runs the bundle that is deployed, in its own process, on a real engine.
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -13,6 +13,7 @@ import { createTable } from "../infra/local/create-table.js";
 import { engineClient } from "../infra/local/engine-client.js";
 import { startEngine } from "../infra/local/engine.js";
 import { PRICES } from "./prices.js";
+import type { Report, Sizes } from "./report.js";
 import { markdownTable } from "./table.js";
 
 /** The memory that comes with a whole CPU. https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
@@ -38,6 +39,9 @@ export interface Footprint {
   /** Peak resident memory. */
   readonly peakMb: number;
 }
+
+/** The figures of the deployed function, and of one that only sends two conditional updates through the bare AWS SDK. */
+export type FunctionFigures = Readonly<Record<"holdfast" | "sdk", Footprint & { readonly bundleBytes: number }>>;
 
 /** The program of the process: it loads the function, then serves pairs of acquire and release, one request at a time. */
 const PROGRAM = `
@@ -75,24 +79,37 @@ const PROGRAM = `
   console.error(JSON.stringify({ importMs: loaded - began, firstMs: first - loaded, laterMs, peakMb: process.resourceUsage().maxRSS / 1024 }));`;
 
 /** Returns the tables. @throws StartError if no engine can start. */
-export async function memory(): Promise<string> {
+export async function memory({ isQuick }: Sizes): Promise<Report> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-memory-"));
   const engine = await startEngine({});
+  const codeOf = (name: string): string => join(directory, name, "index.mjs");
   try {
-    await bundleFunction(directory);
+    await bundleFunction(join(directory, "holdfast"));
+    await bundleFunction(join(directory, "sdk"), join(import.meta.dirname, "sdk-function.ts"));
     const table = engineClient(engine.endpoint);
     await createTable(table, TABLE_NAME);
     table.destroy();
-    const measured: Footprint[] = [];
-    for (let round = 0; round < ROUNDS; round++) measured.push(await run(join(directory, "index.mjs"), engine.endpoint));
-    // Other load on the machine only ever adds to the figures, so the minimum is the best estimate.
-    const least = (of: keyof Footprint): number => Math.min(...measured.map((one) => one[of]));
-    const footprint = { importMs: least("importMs"), firstMs: least("firstMs"), laterMs: least("laterMs"), peakMb: least("peakMb") };
-    return [footprintTable(footprint), memoryTable(rounded(footprint))].join("\n\n");
+    const [own, sdk]: [Footprint[], Footprint[]] = [[], []];
+    for (let round = 0; round < (isQuick ? 1 : ROUNDS); round++) {
+      own.push(await run(codeOf("holdfast"), engine.endpoint));
+      sdk.push(await run(codeOf("sdk"), engine.endpoint));
+    }
+    const bytesOf = async (name: string): Promise<number> => (await stat(codeOf(name))).size;
+    const figures: FunctionFigures = {
+      holdfast: { ...least(own), bundleBytes: await bytesOf("holdfast") },
+      sdk: { ...least(sdk), bundleBytes: await bytesOf("sdk") },
+    };
+    return { tables: [footprintTable(figures), memoryTable(rounded(figures.holdfast))], figures };
   } finally {
     await engine.stop();
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** Other load on the machine only ever adds to the figures, so the minimum is the best estimate. */
+function least(measured: readonly Footprint[]): Footprint {
+  const of = (figure: keyof Footprint): number => Math.min(...measured.map((one) => one[figure]));
+  return { importMs: of("importMs"), firstMs: of("firstMs"), laterMs: of("laterMs"), peakMb: of("peakMb") };
 }
 
 async function run(code: string, endpoint: string): Promise<Footprint> {
@@ -124,14 +141,16 @@ function rounded({ importMs, firstMs, laterMs, peakMb }: Footprint): Footprint {
   };
 }
 
-function footprintTable(footprint: Footprint): string {
-  const { importMs, firstMs, laterMs, peakMb } = rounded(footprint);
+function footprintTable({ holdfast, sdk }: FunctionFigures): string {
+  const [own, bare] = [rounded(holdfast), rounded(sdk)];
+  const kilobytes = ({ bundleBytes }: { readonly bundleBytes: number }): string => `${Math.round(bundleBytes / 1000)} KB`;
   return markdownTable([
-    ["of the function", "measured"],
-    ["to load the code", `${importMs} ms of CPU`],
-    ["its first request", `${firstMs} ms of CPU`],
-    ["each later request", `${laterMs.toFixed(2)} ms of CPU`],
-    ["memory at its highest", `${peakMb} MB`],
+    ["of the function", "bare AWS SDK", "measured"],
+    ["to load the code", `${bare.importMs} ms`, `${own.importMs} ms of CPU`],
+    ["its first request", `${bare.firstMs} ms`, `${own.firstMs} ms of CPU`],
+    ["each later request", `${bare.laterMs.toFixed(2)} ms`, `${own.laterMs.toFixed(2)} ms of CPU`],
+    ["memory at its highest", `${bare.peakMb} MB`, `${own.peakMb} MB`],
+    ["the bundle, minified", kilobytes(sdk), kilobytes(holdfast)],
   ]);
 }
 

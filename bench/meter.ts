@@ -51,6 +51,8 @@ export interface Meter {
   client(): LockClient;
   /** The counts since the start, or since `clear`. */
   counts(): Counts;
+  /** The requests to the table since then. */
+  tableRequests(): number;
   clear(): void;
   close(): Promise<void>;
 }
@@ -159,17 +161,18 @@ async function counting({ endpoint, tableName }: MeterOptions) {
   const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => wire.random.whole(0, 255));
   const clientOf = (api: ServiceApi): LockClient =>
     createClient({ api, clock: wire.clock, random: () => wire.random.unit(), ids: new LeaseIds(wire.clock, bytes) });
+  const tableRequests = (): number => Object.values(proxy.ledger.requests).reduce((total, requests) => total + requests, 0);
   const close = async (): Promise<void> => {
     for (const client of clients) client.destroy();
     await proxy.close();
   };
-  return { proxy, wire, table, storeOn, clientOf, close };
+  return { proxy, wire, table, storeOn, clientOf, tableRequests, close };
 }
 
 /** Creates clients over HTTP. */
 // Over 60 lines: a server and its meters start and stop together.
 export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
-  const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
+  const { proxy, wire, table, storeOn, clientOf, tableRequests, close } = await counting(options);
   const { clock, random, travel } = wire;
   let requests = 0;
   let logBytes = 0;
@@ -215,6 +218,7 @@ export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
     random,
     client: () => clientOf(httpApi({ url: gateway.url, fetch: send, headers: { "x-holdfast-principal": roleId(++clients) } })),
     counts: () => ({ requests, writeUnits: proxy.ledger.writeUnits, readUnits: proxy.ledger.readUnits, logBytes }),
+    tableRequests,
     clear() {
       requests = 0;
       logBytes = 0;
@@ -239,7 +243,7 @@ async function whole(answer: ReturnType<typeof fetch>): ReturnType<typeof fetch>
 
 /** Creates clients directly on the table. They don't log by default. */
 export async function meterOnTable(options: MeterOptions): Promise<Meter> {
-  const { proxy, wire, table, storeOn, clientOf, close } = await counting(options);
+  const { proxy, wire, table, storeOn, clientOf, tableRequests, close } = await counting(options);
   const { clock, random } = wire;
   const caller = { principal: "direct", namespace: SHARED_NAMESPACE, requestId: "direct" };
   return {
@@ -251,6 +255,7 @@ export async function meterOnTable(options: MeterOptions): Promise<Meter> {
       return clientOf(lockService({ store: storeOn(client), log: () => undefined, clock }, caller, clocks));
     },
     counts: () => ({ requests: 0, writeUnits: proxy.ledger.writeUnits, readUnits: proxy.ledger.readUnits, logBytes: 0 }),
+    tableRequests,
     clear: () => proxy.ledger.clear(),
     close,
   };

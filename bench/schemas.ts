@@ -8,6 +8,7 @@ import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { Report } from "./report.js";
 import { markdownTable, median, milliseconds } from "./table.js";
 
 const run = promisify(execFile);
@@ -93,7 +94,7 @@ const VALUES: readonly (readonly [value: object, accepted: boolean])[] = [
 ];
 
 /** Returns the table. @throws Error if npm can't install the candidates, or one of them has another schema. */
-export async function schemas(): Promise<string> {
+export async function schemas(): Promise<Report> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-schemas-"));
   try {
     await install(directory);
@@ -105,7 +106,7 @@ export async function schemas(): Promise<string> {
     }
     for (let round = 0; round < IMPORTS; round++) for (const { file, importsMs } of bundles) importsMs.push(await importMs(file));
     const rows = bundles.map(({ title, bytes, importsMs }) => [title, `${(bytes / 1024).toFixed(0)} KB`, milliseconds(median(importsMs))]);
-    return markdownTable([["", "bundle", "import, median"], ...rows]);
+    return { tables: [markdownTable([["", "bundle", "import, median"], ...rows])] };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

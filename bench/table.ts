@@ -1,5 +1,4 @@
-/** The output of every benchmark: a markdown table, and the date and machine of its figures. */
-import { availableParallelism } from "node:os";
+/** Tables and figures as text. */
 
 /** A markdown table, formatted like prettier's. The first row is the head. */
 export function markdownTable(rows: readonly (readonly string[])[]): string {
@@ -9,11 +8,6 @@ export function markdownTable(rows: readonly (readonly string[])[]): string {
     `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
   const rule = line(widths.map((width) => "-".repeat(width)));
   return [line(head), rule, ...rows.slice(1).map(line)].join("\n");
-}
-
-/** `2026-11-20, Node 20.20.2, 2 cores`. */
-export function provenance(): string {
-  return `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${availableParallelism()} cores`;
 }
 
 /** The median. @throws RangeError if `figures` is empty. */

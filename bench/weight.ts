@@ -2,11 +2,16 @@
  * The size of the HTTP client in a user's bundle, minified and gzipped, and its size as parts are left out, one after
  * another. The files of a part that is left out are replaced by names without content.
  */
-import { readFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import type { Plugin } from "esbuild";
 import { build } from "esbuild";
+import type { Report, Sizes } from "./report.js";
 import { markdownTable } from "./table.js";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -22,8 +27,74 @@ const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
   ["detach and attach", ["client/acquire/transfer.ts", "client/lease/detached-lease.ts"]],
 ];
 
-/** Returns the table. */
-export async function weight(): Promise<string> {
+const HTTP_CLIENT = 'export { createLockClient } from "./lib/index.js";';
+const TABLE_CLIENT = 'export { createLockClient } from "./lib/dynamodb.js";';
+/** The operations that the client on the table uses. */
+const BARE_SDK =
+  'export { DynamoDBClient, GetItemCommand, QueryCommand, TransactWriteItemsCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";';
+const IMPORT_ROUNDS = 7;
+/** Measures an import in its own process, in ms of CPU. */
+const IMPORT = `
+  const before = process.cpuUsage();
+  await import(process.argv[1]);
+  const { user, system } = process.cpuUsage(before);
+  console.log((user + system) / 1000);`;
+
+/** The sizes of the clients. */
+export interface WeightFigures {
+  /** The client over HTTP, minified and gzipped. */
+  readonly httpBytes: number;
+  readonly table: Weight;
+  readonly sdk: Weight;
+}
+
+/** A bundle, minified, and the CPU of its import. */
+interface Weight {
+  readonly bytes: number;
+  readonly importMs: number;
+}
+
+/** Returns the tables. */
+export async function weight({ isQuick }: Sizes): Promise<Report> {
+  const figures: WeightFigures = {
+    httpBytes: await gzippedBytes([]),
+    ...(await weigh({ sdk: BARE_SDK, table: TABLE_CLIENT }, isQuick ? 1 : IMPORT_ROUNDS)),
+  };
+  const { table, sdk } = figures;
+  const rows = [
+    ["client", "minified", "import"],
+    ["bare AWS SDK, four operations", kilobytes(sdk.bytes), `${sdk.importMs.toFixed(0)} ms of CPU`],
+    ["`holdfast/dynamodb`", kilobytes(table.bytes), `${table.importMs.toFixed(0)} ms of CPU`],
+    ["`holdfast`, over HTTP", `${kilobytes(figures.httpBytes)}, gzipped`, ""],
+  ];
+  return { tables: [markdownTable(rows), await partsTable()], figures };
+}
+
+/** The bundles' sizes, and the least CPU of some imports, by turns. */
+async function weigh<Name extends string>(sources: Readonly<Record<Name, string>>, most: number): Promise<Record<Name, Weight>> {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-weight-"));
+  try {
+    const weights = {} as Record<Name, Weight>;
+    const names = Object.keys(sources) as Name[];
+    const fileOf = (name: Name): string => join(directory, `${name}.mjs`);
+    for (const name of names) {
+      const code = await bundled(sources[name], []);
+      await writeFile(fileOf(name), code);
+      weights[name] = { bytes: code.length, importMs: Infinity };
+    }
+    for (let round = 0; round < most; round++)
+      for (const name of names) {
+        const args = ["--input-type=module", "--eval", IMPORT, pathToFileURL(fileOf(name)).href];
+        const { stdout } = await promisify(execFile)(process.execPath, args);
+        weights[name] = { ...weights[name], importMs: Math.min(weights[name].importMs, Number(stdout)) };
+      }
+    return weights;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function partsTable(): Promise<string> {
   const left: string[] = [];
   const rows = [
     ["client over HTTP", "minified, gzipped"],
@@ -37,13 +108,17 @@ export async function weight(): Promise<string> {
 }
 
 async function gzippedBytes(left: readonly string[]): Promise<number> {
-  const contents = 'export { createLockClient } from "./lib/index.js";';
+  return gzipSync(await bundled(HTTP_CLIENT, left), { level: 9 }).length;
+}
+
+async function bundled(contents: string, left: readonly string[]): Promise<Uint8Array> {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: ROOT, loader: "ts" },
     ...{ bundle: true, minify: true, write: false, format: "esm", platform: "node", target: "node20" },
+    mainFields: ["module", "main"],
     plugins: [leaveOut(left)],
   });
-  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+  return outputFiles[0]!.contents;
 }
 
 function leaveOut(files: readonly string[]): Plugin {

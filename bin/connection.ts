@@ -40,12 +40,12 @@ export async function connect(
   const common = { owner: options.owner ?? ownerHere(), ...(onEvent && { onEvent }) };
   if (table !== undefined) return onTable(table, options, common);
 
-  const { createLockClient, InvalidRequestError } = await import("../lib/index.js");
-  if (!URL.canParse(url)) throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL`, "url");
+  const { createLockClient } = await import("../lib/index.js");
   const token = env["HOLDFAST_BEARER_TOKEN"] || undefined;
   if (token !== undefined && options.sign === true)
     throw new CliError("usage", "--sign: HOLDFAST_BEARER_TOKEN is set; a request has one or the other");
-  const region = token === undefined ? signingRegion(new URL(url), options) : undefined;
+  // The client itself refuses a URL that is none.
+  const region = token === undefined && URL.canParse(url) ? signingRegion(new URL(url), options) : undefined;
   const sign = region === undefined ? undefined : await signer(region, url);
   return createLockClient({ url, token, ...(sign && { sign }), ...common });
 }

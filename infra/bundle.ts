@@ -8,6 +8,8 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OutputFile, PluginBuild } from "esbuild";
 import { build } from "esbuild";
+import type { BundledPackage } from "./bundled-licences.js";
+import { bundledPackages, licencesText } from "./bundled-licences.js";
 
 /**
  * The credential providers that are left out of the bundle. A function never reaches them, because its environment's credentials come
@@ -19,32 +21,44 @@ export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].m
 const SDK_FILE = "sdk.mjs";
 const SDK_ENTRY = fileURLToPath(new URL("../lib/store/dynamo/default-client.ts", import.meta.url));
 
+/** The file with the licences of the packages in the bundle. */
+export const LICENCES_FILE = "licences.txt";
+
 /** The directory where the construct expects the code: next to this file. */
 export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.url));
 
 /**
- * Bundles `entry` as the function's code into `directory`. Files are replaced atomically, so a concurrent reader sees the old or the new
- * code.
+ * Bundles `entry` as the function's code into `directory`, with the licences of the packages in it, and returns these packages. Files are
+ * replaced atomically, so a concurrent reader sees the old or the new code.
  */
 export async function bundleFunction(
   directory = FUNCTION_DIRECTORY,
   entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),
-): Promise<void> {
+): Promise<readonly BundledPackage[]> {
+  const inputs: string[] = [];
   // The SDK's file is written first, because the function's file imports it.
   for (const [from, to] of [
     [SDK_ENTRY, SDK_FILE],
     [entry, "index.mjs"],
-  ] as const)
-    writeWhole(directory, await bundled(directory, from, to));
+  ] as const) {
+    const { outputFiles, metafile } = await bundled(directory, from, to);
+    writeWhole(directory, outputFiles);
+    inputs.push(...Object.keys(metafile.inputs));
+  }
+  const packages = bundledPackages(inputs);
+  const contents = new TextEncoder().encode(licencesText(packages));
+  writeWhole(directory, [{ path: join(directory, LICENCES_FILE), contents }]);
+  return packages;
 }
 
 /** Bundles a file with its imports, except those that the other file provides. */
-async function bundled(directory: string, entry: string, outfile: string): Promise<readonly OutputFile[]> {
-  const { outputFiles } = await build({
+function bundled(directory: string, entry: string, outfile: string) {
+  return build({
     entryPoints: [entry],
     outfile: join(directory, outfile),
     bundle: true,
     write: false,
+    metafile: true,
     format: "esm",
     platform: "node",
     target: "node24",
@@ -56,14 +70,13 @@ async function bundled(directory: string, entry: string, outfile: string): Promi
     logLevel: "warning",
     plugins: entry === SDK_ENTRY ? [] : [{ name: "sdk-apart", setup: setSdkApart }],
   });
-  return outputFiles;
 }
 
 function setSdkApart({ onResolve }: PluginBuild): void {
   onResolve({ filter: /\/default-client\.js$/ }, () => ({ path: `./${SDK_FILE}`, external: true }));
 }
 
-function writeWhole(directory: string, files: readonly OutputFile[]): void {
+function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" | "contents">[]): void {
   mkdirSync(directory, { recursive: true });
   for (const { path, contents } of files) {
     const unfinished = join(directory, `.${process.pid}-${basename(path)}`);

@@ -4,6 +4,7 @@ import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { LockPolicy } from "../lib/core/record.js";
 import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";
+import { withoutLeaseIds } from "../lib/service/log.js";
 import { createTableStore } from "../lib/store/dynamo/dynamo-store.js";
 import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
 import type { TableCalls } from "../lib/store/dynamo/calls.js";
@@ -58,8 +59,10 @@ export function compose(
   return createHandler({
     store: store ?? onTable(),
     clock: systemClock,
-    onFailure: (error, requestId) =>
-      print({ event: "failed", requestId, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    onFailure: (error, requestId) => {
+      const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      print({ event: "failed", requestId, error: withoutLeaseIds(said) });
+    },
     serverWaitMs: serverWaitOf(env),
     ...(tenancy !== undefined && { tenancy }),
     ...deps,

@@ -16,7 +16,7 @@ import { methodsOf, PATHS, ROUTES } from "./routes.js";
 
 /** The dependencies of the handler. */
 export interface HandlerDeps extends ServiceDeps {
-  /** Called for every failure that is answered with 500; the answer itself has no details. */
+  /** Called for every failure that is answered with 500; the answer itself has no details. The error may quote a record, with its ids. */
   readonly onFailure: (error: unknown, requestId: string) => void;
   /** The tenants, each with its own namespace. @default none: all callers share one namespace */
   readonly tenancy?: Tenancy;
@@ -26,9 +26,10 @@ const MOUNT = "The function must be mounted behind an API Gateway HTTP API, with
 
 /**
  * Creates a handler for every route of the API. Mount it behind an API Gateway HTTP API with payload format 2.0, a route for each path and
- * method of the OpenAPI document, and an authorizer (IAM or JWT) on each. The construct `LockService` creates exactly that. REST APIs,
- * function URLs, load balancers and `{proxy+}` routes are not supported: their events are answered with a 500 that says so. The handler
- * never throws: a failure is answered with a 500 without details, and `onFailure` is called.
+ * method of the OpenAPI document, and an authorizer (IAM or JWT) on each. The construct `LockService` creates exactly that. Whoever may
+ * invoke the function directly can forge every caller, so let only the API invoke it (docs/threat-model.md). REST APIs, function URLs,
+ * load balancers and `{proxy+}` routes are not supported: their events are answered with a 500 that says so. The handler never throws: a
+ * failure is answered with a 500 without details, and `onFailure` is called.
  */
 export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
   const report = (error: unknown, requestId = ""): void => {

@@ -65,9 +65,11 @@ export function createLockClient(options: HttpClientOptions = {}): LockClient {
   checkType("headers", options.headers, "object");
   checkType("fetch", options.fetch, "function");
   const url = givenOrSet("url", options.url, "HOLDFAST_URL");
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL of http or https`, "url");
-  if (new URL(url).username !== "" || new URL(url).password !== "")
+  const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
+  const isHttp = /^https?:$/.test(protocol);
+  // The message doesn't show what may be a password.
+  if (!isHttp && !url.includes("@")) throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL of http or https`, "url");
+  if (!isHttp || username !== "" || password !== "")
     throw new InvalidRequestError("url: takes no user or password; give sign or token", "url");
   return createClient(systemRuntime(httpApi({ ...options, url })), options);
 }

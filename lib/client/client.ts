@@ -14,6 +14,7 @@ import { handleCalls } from "./coordination/lock-handles.js";
 import { checkWatch, watch } from "./coordination/watch.js";
 import type { InvocationContext } from "./invocation.js";
 import { checkContext } from "./invocation.js";
+import { Alarms } from "./lease/alarms.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
@@ -38,8 +39,10 @@ interface SharedDeps extends Omit<AcquireDeps, "track"> {
 /** Creates a client that calls `deps.api`. */
 export function createClient(deps: OuterDeps, options: ClientOptions = {}): LockClient {
   const { api, clock, random } = deps;
+  const alarms = new Alarms(clock);
   const shared = {
-    renewalBatcher: new RenewalBatcher(api, clock),
+    alarms,
+    renewalBatcher: new RenewalBatcher(api, clock, alarms),
     gate: new RetryGate(clock, random),
     waitEstimator: new WaitEstimator(),
     localQueues: new LocalQueues(),

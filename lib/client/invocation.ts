@@ -2,7 +2,7 @@
  * Lambda: the remaining time of an invocation bounds every lease, wait and call in it. A remaining time of zero is a limit, not an unknown
  * value. A sandbox that was frozen and thawed holds no leases of an earlier invocation.
  */
-import { LIMITS } from "../core/limits.js";
+import * as LIMITS from "../core/request-limits.js";
 import { InvalidRequestError } from "./errors.js";
 
 /** The part of a Lambda context that is used here. */

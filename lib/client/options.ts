@@ -1,6 +1,6 @@
 /** The options of callers, and the checks that name the option and the rule before anything is sent. */
 import { isKey } from "../core/key.js";
-import { LIMITS } from "../core/limits.js";
+import * as LIMITS from "../core/request-limits.js";
 import type { Meta, Mode } from "../core/record.js";
 import { InvalidRequestError } from "./errors.js";
 

@@ -4,6 +4,8 @@
  */
 import { setMaxListeners } from "node:events";
 import type { HeldLease } from "./lease/lease.js";
+import type { StopSignal } from "./transport/lazy-abort.js";
+import { LazyAbort } from "./transport/lazy-abort.js";
 
 /** The leases and acquires of one client. */
 export class Registry {
@@ -11,7 +13,7 @@ export class Registry {
   readonly #leases = new Set<HeldLease>();
   /** The number of leases of each key. */
   readonly #ofKey = new Map<string, number>();
-  readonly #acquires = new Map<AbortController, Promise<unknown>>();
+  readonly #acquires = new Map<LazyAbort, Promise<unknown>>();
   readonly #tracked = new Set<Promise<unknown>>();
   #closed = false;
 
@@ -54,14 +56,14 @@ export class Registry {
   }
 
   /** Runs `acquire` with a signal that aborts when the caller's signal does, or when the client is closed. */
-  async run<T>(signal: AbortSignal | undefined, acquire: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const giveUp = new AbortController();
+  async run<T>(signal: AbortSignal | StopSignal | undefined, acquire: (signal: StopSignal) => Promise<T>): Promise<T> {
+    const giveUp = new LazyAbort();
     const forward = (): void => giveUp.abort(signal?.reason);
     // A single signal, such as a request's or a server's, can belong to any number of acquires.
-    if (signal) setMaxListeners(0, signal);
+    if (signal instanceof EventTarget) setMaxListeners(0, signal);
     signal?.addEventListener("abort", forward, { once: true });
     if (signal?.aborted) forward();
-    const acquired = this.#whole ? this.#whole.run(giveUp.signal, acquire) : acquire(giveUp.signal);
+    const acquired = this.#whole ? this.#whole.run(giveUp, acquire) : acquire(giveUp);
     this.#acquires.set(giveUp, acquired);
     try {
       return await acquired;

@@ -6,7 +6,7 @@ import type { Held, LeaseState } from "../core/commands.js";
 import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/api/locks.js";
 import type { ServiceApi } from "../core/api/runs.js";
-import { DEFAULTS } from "../core/limits.js";
+import * as DEFAULTS from "../core/request-defaults.js";
 import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire/acquire.js";
@@ -16,8 +16,9 @@ import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, LockError, LockLostError, LockTimeoutError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { capBudgetMs, capLeaseMs } from "./invocation.js";
-import { keepAlive } from "./lease/keep-alive.js";
-import type { LeaseDeps } from "./lease/lease.js";
+import type { KeepAliveDeps } from "./lease/keep-alive.js";
+import { KeepAlive } from "./lease/keep-alive.js";
+import type { LeaseKind } from "./lease/lease.js";
 import { HeldLease } from "./lease/lease.js";
 import { tellQuietly } from "./tell.js";
 import type { LeaseOptions } from "./options.js";
@@ -38,7 +39,7 @@ const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "tra
 const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
 
 /** The kind of the lease, the service that renews and releases it, and its handoff. */
-interface AdoptOptions extends Pick<LeaseDeps, "handoff"> {
+interface AdoptOptions extends Pick<LeaseKind, "handoff"> {
   readonly kind?: Kind;
   readonly api?: ServiceApi;
 }
@@ -48,6 +49,9 @@ export class Session {
   /** The holders of each key seen in the last second; an empty list while a read is in progress. */
   readonly #seen = new Map<string, readonly HolderView[]>();
 
+  /** The dependencies that the leases of this session share. */
+  readonly #keeping: KeepAliveDeps;
+
   constructor(
     readonly deps: AcquireDeps,
     readonly options: ClientOptions,
@@ -55,7 +59,16 @@ export class Session {
     readonly context: InvocationContext | undefined,
     /** The scope that makes acquires reentrant, in a view for one request. */
     readonly scope?: string,
-  ) {}
+  ) {
+    this.#keeping = {
+      ...deps,
+      onEnd: (lease) => this.#ended(lease),
+      endHold: (lease) => this.endHold(lease),
+      onRenewFailed: (lease, error) => this.emit("renew-failed", lease, error),
+      // A run ends only by its own outcome: if it were given up here, work that had begun would count as never started.
+      giveBack: (lease) => void (lease.kind === "locks" && this.released(lease)),
+    };
+  }
 
   /** Returns the key with the client's prefix. A value that isn't text is refused, so there is never a lock called `undefined`. */
   keyOf(name: unknown): string {
@@ -74,29 +87,13 @@ export class Session {
   /** Turns the reply into a live lease. A lease that can't be kept is released, and no caller ever gets it. */
   async adopt(
     answered: Answered<Held>,
-    { heartbeat = true, maxHoldMs }: LeaseOptions,
+    options: LeaseOptions,
     { kind = "locks", api = this.deps.api, handoff }: AdoptOptions = {},
   ): Promise<HeldLease> {
     const isLock = kind === "locks" && api === this.deps.api;
-    const deps = {
-      ...this.deps,
-      api,
-      renewalBatcher: isLock ? this.deps.renewalBatcher : undefined,
-      kind,
-      handoff,
-      onEnd: (ended: HeldLease) => this.#ended(ended),
-      endHold: (ended: HeldLease) => this.endHold(ended),
-    };
-    const lease = new HeldLease(answered.answer.lease, answered.sentAt, deps);
-    const keeping = {
-      heartbeat,
-      maxHoldMs,
-      context: this.context,
-      onRenewFailed: (error: unknown) => this.emit("renew-failed", lease, error),
-      // A run ends only by its own outcome: if it were given up here, work that had begun would count as never started.
-      giveBack: () => void (kind === "locks" && this.released(lease)),
-    };
-    keepAlive(lease, keeping, deps);
+    const deps = isLock ? this.#keeping : { ...this.#keeping, api, renewalBatcher: undefined };
+    const lease = new HeldLease(answered.answer.lease, answered.sentAt, { kind, handoff }, deps);
+    new KeepAlive(lease, options, deps);
     if (this.registry.isClosed || !lease.isHeld()) await this.released(lease);
     if (this.registry.isClosed) throw closedError();
     lease.assertHeld();
@@ -172,7 +169,7 @@ export class Session {
 
   #ended(lease: HeldLease): void {
     if (!this.registry.delete(lease)) return;
-    const reason: unknown = lease.signal.reason;
+    const { reason } = lease.ending;
     const wasReleased = reason instanceof LockLostError && GIVEN_UP.has(reason.reason);
     this.emit(wasReleased ? "released" : "lost", lease, wasReleased ? undefined : reason);
   }

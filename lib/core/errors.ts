@@ -99,6 +99,29 @@ export interface Refusal extends RefusalDetails {
   readonly detail: string;
 }
 
+/**
+ * The refusals that a client makes itself, when nothing answered or only a gateway did. They repeat the registry, which the type holds them
+ * to, so that a client's bundle leaves the registry out.
+ */
+const LOCAL = {
+  forbidden: { definite: true, retry: "never" },
+  "not-found": { definite: true, retry: "never" },
+  "lease-lost": { definite: true, retry: "new-lease" },
+  "too-large": { definite: true, retry: "never" },
+  locked: { definite: true, retry: "later" },
+  throttled: { definite: true, retry: "later" },
+  "not-configured": { definite: true, retry: "never" },
+  unavailable: { definite: false, retry: "same" },
+} as const satisfies { readonly [Code in ErrorCode]?: Pick<(typeof ERRORS)[Code], "definite" | "retry"> };
+
+/** The `code` of a refusal that a client makes itself. */
+export type LocalCode = keyof typeof LOCAL;
+
+/** Makes a client's own refusal. Give a `detail` where a person reads it; otherwise it is the code. */
+export function refuseLocally(code: LocalCode, details: RefusalDetails = {}): Refusal {
+  return { ...LOCAL[code], detail: code, ...details, ok: false, code };
+}
+
 /** Makes a refusal from the registry's entry and the details of this request. */
 export function refuse(code: ErrorCode, details: RefusalDetails = {}): Refusal {
   const { definite, retry, title } = ERRORS[code];

@@ -3,7 +3,7 @@
  * pattern and a log line unescaped.
  */
 import { createHash } from "node:crypto";
-import { LIMITS } from "./limits.js";
+import * as LIMITS from "./request-limits.js";
 
 const KEY = /^[A-Za-z0-9._:~-]{1,200}$/;
 const SEPARATOR = "_";

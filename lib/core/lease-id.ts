@@ -29,8 +29,18 @@ export function highestLeaseIdAt(timeMs: number): LeaseId {
  */
 export function leaseIdFrom(timeMs: number, random: Uint8Array): LeaseId {
   const time = Math.floor(timeMs).toString(16).padStart(12, "0");
-  let tail = "";
-  for (const byte of random.subarray(0, 10)) tail += (byte + 0x100).toString(16).slice(1);
+  const tail = Array.from(random.subarray(0, 10), (byte) => (byte + 0x100).toString(16).slice(1)).join("");
   const variant = ((Number.parseInt(tail[4] ?? "0", 16) & 0x3) | 0x8).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${tail.slice(1, 4)}-${variant}${tail.slice(5, 8)}-${tail.slice(8, 20)}`;
+  // A template would keep its parts in memory for as long as the id is kept.
+  return [time.slice(0, 8), time.slice(8, 12), `7${tail.slice(1, 4)}`, variant + tail.slice(5, 8), tail.slice(8, 20)].join("-");
+}
+
+/**
+ * True if both are the same id. An id that a request names is looked up by this: it takes as many steps wherever two ids differ, so the
+ * time of an answer doesn't tell how much of an id was guessed.
+ */
+export function isSameLeaseId(one: LeaseId, other: LeaseId): boolean {
+  let difference = one.length ^ other.length;
+  for (let at = 0; at < one.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
+  return difference === 0;
 }

@@ -3,7 +3,8 @@
  * the limits, and a client makes no decisions.
  */
 import * as limits from "./limits.js";
-import { clientMarginMs, FOREVER_MS, renewAfterMs, RETENTION_MIN_MS } from "./limits.js";
+import { FOREVER_MS, RETENTION_MIN_MS } from "./limits.js";
+import { clientMarginMs, renewAfterMs } from "./renewal.js";
 
 /** The limits and defaults: the real ones, or a test's. */
 type Figures<Of> = { readonly [Name in keyof Of]: number };

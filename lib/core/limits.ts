@@ -1,7 +1,10 @@
 /**
- * Every limit and default of the protocol, with its unit, in one place. limit-relations.ts asserts the relations that
- * safety rests on, so a service with a wrong constant never starts.
+ * Every limit and default of the protocol, with its unit, in one place; those that a client needs come from files that
+ * its bundle can have in parts. limit-relations.ts asserts the relations that safety rests on, so a service with a wrong
+ * constant never starts.
  */
+import * as REQUEST_DEFAULTS from "./request-defaults.js";
+import * as REQUEST_LIMITS from "./request-limits.js";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -10,19 +13,10 @@ const DAY = 24 * HOUR;
 
 /** Bounds on the content of a request. */
 export const LIMITS = {
-  keyChars: 200,
-  ownerChars: 256,
-  metaBytes: 1024,
-  reasonChars: 256,
+  ...REQUEST_LIMITS,
   bodyBytes: 16 * 1024,
-  leaseMinMs: 1 * SECOND,
-  leaseMaxMs: 1 * DAY,
-  drainMaxMs: 1 * DAY,
-  permitsMax: 1000,
   /** Concurrent leases of one key: semaphore permits, readers, reentrant holds. Use several keys (segments) for more. */
   leasesMax: 150,
-  scopeMinChars: 16,
-  scopeMaxChars: 256,
   /** The furthest that a leaseId's own time may be ahead of, or behind, the service's clocks. */
   leaseIdAheadMs: 10 * SECOND,
   leaseIdBehindMs: 15 * MINUTE,
@@ -35,47 +29,30 @@ export const LIMITS = {
   tombstonesMax: 8,
   /** Cancelled ids among them that are ahead of the clock. The rest of the space is for leases that really ended. */
   tombstonesAheadMax: 4,
-  /** Keys of one set, and heartbeats of one request. */
-  setKeys: 25,
-  renewalsMax: 25,
-  listMax: 100,
   /** A page of keys ends before its items exceed this size as JSON, whatever their number. */
   pageBytes: 512 * 1024,
   /** A refusal lists holders up to this size as JSON, and says how many it omits. */
   holdersBytes: 16 * 1024,
   /** A payload (a run's checkpoint or outcome) up to this size is stored in the record; a larger one in an item of its own. */
   inlineBytes: 1024,
-  checkpointBytes: 8 * 1024,
-  resultBytes: 256 * 1024,
   /** The body of an outcome request: a result with every character escaped, and the JSON around it. */
   outcomeBodyBytes: (6 * 256 + 16) * 1024,
   fingerprintChars: 128,
-  keepResultMinMs: 1 * MINUTE,
-  keepResultMaxMs: 365 * DAY,
-  attemptsMax: 1_000_000,
-  priorityMax: 9,
   /** Waiters of one key, and their total size in bytes. DynamoDB charges every write by the size of the item. */
   waitersMax: 100,
   queueBytes: 15 * 1024,
-  /** The size of a whole record, holders included. */
-  recordBytes: 32 * 1024,
-  /** Leases of records above this size are renewed less often. */
-  smallRecordBytes: 4 * 1024,
   /** A waiter polls again after this time for each place in the queue, up to the maximum. */
   pollStepMs: 200,
   pollMaxMs: 3500,
   /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */
   keepAliveAfterMs: 2000,
-  /** The longest that a request may wait in the service for a run's outcome, or for the key. */
-  serverWaitMs: 5 * SECOND,
   /** Lost races for the item after which a request gives up. */
   compareAndSetAttempts: 12,
 } as const;
 
 /** Values that apply where neither the request nor the deployment sets one. */
 export const DEFAULTS = {
-  leaseMs: 30 * SECOND,
-  waitMs: 30 * SECOND,
+  ...REQUEST_DEFAULTS,
   keepResultMs: 1 * DAY,
   maxAttempts: 5,
   listMax: 50,
@@ -114,20 +91,4 @@ export const RETENTION_MIN_MS = 1 * HOUR;
  */
 export function takeoverMarginMs(leaseMs: number, clockErrorMs: number = DEFAULTS.clockErrorMs): number {
   return Math.ceil(2 * clockErrorMs + 2 * DEFAULTS.clockRateError * leaseMs) + 1;
-}
-
-/**
- * The time after which a holder should renew: a third of its lease, so that two renewals may fail before the third is
- * late. Above {@link LIMITS.smallRecordBytes} it grows with the record, up to half of the lease, because DynamoDB
- * charges each renewal by the record's size.
- */
-export function renewAfterMs(leaseMs: number, recordBytes = 0): number {
-  const { smallRecordBytes: smallest, recordBytes: largest } = LIMITS;
-  const grown = Math.min(Math.max(0, recordBytes - smallest) / (largest - smallest), 1);
-  return Math.floor((leaseMs * (2 + grown)) / 6);
-}
-
-/** The distance between a client's lease deadline and the end of the lease. For signalling only: safety rests on the takeover margin. */
-export function clientMarginMs(leaseMs: number): number {
-  return Math.max(leaseMs / 100, 50);
 }

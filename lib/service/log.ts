@@ -55,6 +55,9 @@ interface KeyOfKind {
 /** Matches leaseIds in an engine's error message, which may quote anything. */
 const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
+/** The longest printed part of an engine's message. */
+const MESSAGE_MAX_CHARS = 500;
+
 /** Receives the lines. Must not throw; called after the write. */
 export type Log = (line: LogLine) => void;
 
@@ -99,7 +102,15 @@ function common({ kind, key }: KeyOfKind, caller: Caller, operateAtMs: number) {
   return { namespace, kind: kind === "runs" ? "run" : "lock", ...partsOfKey(key), operateAtMs, requestId } as const;
 }
 
-/** Returns an engine's message with every leaseId hashed as in the log. */
+/**
+ * Returns the part of an engine's message that may be printed: its first line, with every leaseId hashed. In the lines after it, AWS may
+ * quote the whole request, with the session token and the signature.
+ */
+export function printableMessage(text: string): string {
+  return withoutLeaseIds(text.split("\n", 1)[0] ?? "").slice(0, MESSAGE_MAX_CHARS);
+}
+
+/** Returns `text` with every leaseId hashed as in the log. */
 export function withoutLeaseIds(text: string): string {
   return text.replace(LEASE_ID, hashLeaseId);
 }

@@ -17,7 +17,7 @@ import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { ClockSkew, guarded } from "./clocks.js";
 import type { Log } from "./log.js";
-import { eventLine, NO_LOG, refusalLine, withoutLeaseIds } from "./log.js";
+import { eventLine, NO_LOG, printableMessage, refusalLine } from "./log.js";
 
 /** The parts of the service. */
 export interface ServiceDeps {
@@ -103,7 +103,7 @@ export function requests(
   function failed(request: Parameters<typeof refusalLine>[0], error: unknown): Refusal {
     if (error instanceof ClockSkew) return refused(request, error.refusal);
     const refusal = storeRefusal(error);
-    const cause = withoutLeaseIds((error as Error).message);
+    const cause = printableMessage((error as Error).message);
     refused(request, refusal, cause);
     return exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
   }

@@ -1,6 +1,6 @@
 /** A refusal as a problem document (RFC 9457), and back. */
-import type { ErrorCode, Refusal, RetryAdvice } from "../core/errors.js";
-import { ERRORS, refuse } from "../core/errors.js";
+import type { LocalCode, Refusal, RetryAdvice } from "../core/errors.js";
+import { ERRORS, refuseLocally } from "../core/errors.js";
 import type { ProblemBody } from "./messages.js";
 
 /** The media type of every error. */
@@ -39,10 +39,10 @@ export function fromProblem(status: number, body: unknown): Refusal | undefined 
   const said = saidBy(body);
   const code = CREDENTIALS.test(said) && status === 403 ? "not-configured" : GATEWAY_ERRORS[status];
   const detail = `The gateway answered ${status} before the service was reached${said && `: ${said}`}`;
-  return code && refuse(code, { detail, ...(code === "not-found" && { field: "url" }) });
+  return code && refuseLocally(code, { detail, ...(code === "not-found" && { field: "url" }) });
 }
 
-const GATEWAY_ERRORS: Readonly<Record<number, ErrorCode>> = {
+const GATEWAY_ERRORS: Readonly<Record<number, LocalCode>> = {
   401: "not-configured",
   403: "forbidden",
   404: "not-found",
@@ -53,13 +53,20 @@ const GATEWAY_ERRORS: Readonly<Record<number, ErrorCode>> = {
 /** AWS gateways use these words for a request that they can't authenticate. A caller without the right gets "Forbidden". */
 const CREDENTIALS = /security token|authentication token|signature|credential|expired/i;
 const SAID_CHARS = 200;
+/** Stands in a message for a secret that was removed. */
+export const STRUCK = "…";
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
+
+/** Returns `text` without the leaseIds in it, which a path contains. */
+export function withoutIds(text: string): string {
+  return text.replace(UUID, STRUCK);
+}
 
 /** Returns the first line of the gateway's own message, with leaseIds from the path removed; `""` without a message. */
 function saidBy(body: unknown): string {
   const { message, Message = message } = (body ?? {}) as { readonly message?: unknown; readonly Message?: unknown };
   if (typeof Message !== "string") return "";
-  return (Message.split("\n", 1)[0] ?? "").trim().replace(UUID, "…").slice(0, SAID_CHARS);
+  return withoutIds((Message.split("\n", 1)[0] ?? "").trim()).slice(0, SAID_CHARS);
 }
 
 const ADVICE: readonly unknown[] = ["same", "later", "new-lease", "never"] satisfies readonly RetryAdvice[];

@@ -116,7 +116,7 @@ describe("a command line that breaks a rule", () => {
     ],
     [["--url", "http://127.0.0.1:9", "--table", "t", "ls"], "option '--url <url>' cannot be used with option '--table <name>'", SEE_HELP],
     [["--table", "t", "--sign", "ls"], "option '--table <name>' cannot be used with option '--sign'", SEE_HELP],
-    [["--url", "nowhere", "ls"], '--url: "nowhere" is not a URL', SEE_HELP],
+    [["--url", "nowhere", "ls"], '--url: "nowhere" is not a URL of http or https', SEE_HELP],
     [["--url", "http://u:p@127.0.0.1:9", "ls"], "--url: takes no user or password; give sign or token", SEE_HELP],
   ])("is 64: %j", async (args, message, next) => {
     expect(await run(args, NOBODY)).toEqual({ status: 64, stdout: "", stderr: `holdfast: ${message}\n${next === "" ? "" : `${next}\n`}` });

@@ -12,7 +12,7 @@ const answer = (status: number, errorName: string, message?: string): Fault => (
   kind: "answer",
   status,
   errorName,
-  ...(message !== undefined && { message }),
+  ...(message !== undefined && { says: () => ({ message }) }),
 });
 
 /** Faults of messages between any client and server. */

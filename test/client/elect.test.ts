@@ -1,7 +1,8 @@
 /** Leader election: at most one leader at a time, dead and resigned leaders are replaced, and the election ends on request. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { DEFAULTS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
+import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { renewAfterMs } from "../../lib/core/renewal.js";
 import type { Lease, LockClient } from "../../lib/index.js";
 import { InvalidRequestError, LockError, LockLostError } from "../../lib/index.js";
 import { Random } from "../simulation/random.js";

@@ -1,6 +1,6 @@
 /** Sets of keys with lost, slow or refused messages: granted as a whole, with a deadline from the send, lost with any key. */
 import { describe, expect, it } from "vitest";
-import { clientMarginMs } from "../../lib/core/limits.js";
+import { clientMarginMs } from "../../lib/core/renewal.js";
 import { refuse } from "../../lib/core/errors.js";
 import { locked, LockLostError, LockUnavailableError } from "../../lib/index.js";
 import { createHarness } from "./harness.js";

@@ -24,19 +24,20 @@ export interface Scripted {
 export interface StubServer {
   readonly url: string;
   readonly received: readonly Received[];
-  /** Sets the response to all further requests. */
-  answer(scripted: Scripted): void;
+  /** Sets the response to all further requests, or how each is made from its request. */
+  answer(scripted: Scripted | ((request: Received) => Scripted)): void;
   close(): Promise<void>;
 }
 
 /** Starts a server. */
 export async function startStubServer(): Promise<StubServer> {
   const received: Received[] = [];
-  let scripted: Scripted = { status: 500 };
+  let respond: (request: Received) => Scripted = () => ({ status: 500 });
   const server = createServer((request, response) => {
     void text(request).then((body) => {
-      received.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body });
-      const { status, headers = {}, body: answer } = scripted;
+      const asked = { method: request.method ?? "", url: request.url ?? "", headers: request.headers, body };
+      received.push(asked);
+      const { status, headers = {}, body: answer } = respond(asked);
       if (status === "silent") return;
       if (status === "broken") return request.socket.destroy();
       if (status === "cut") {
@@ -51,7 +52,7 @@ export async function startStubServer(): Promise<StubServer> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
-    answer: (next) => void (scripted = next),
+    answer: (next) => void (respond = typeof next === "function" ? next : () => next),
     async close() {
       server.close();
       server.closeAllConnections();

@@ -2,7 +2,10 @@
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isLeaseId, leaseIdFrom, leaseIdTimeMs } from "../../lib/core/lease-id.js";
+import { isLeaseId, isSameLeaseId, leaseIdFrom, leaseIdTimeMs } from "../../lib/core/lease-id.js";
+import { offerOf, placeOf } from "../../lib/core/lock/queue.js";
+import { EMPTY_RECORD, endingOf } from "../../lib/core/lock/tombstones.js";
+import type { Offer, Waiter } from "../../lib/core/record.js";
 
 const timeMs = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const bytes = fc.uint8Array({ minLength: 10, maxLength: 10 });
@@ -68,5 +71,43 @@ describe("isLeaseId", () => {
     ["nothing", ""],
   ])("refuses %s", (_what, text) => {
     expect(isLeaseId(text)).toBe(false);
+  });
+});
+
+describe("a comparison of ids", () => {
+  const id = leaseIdFrom(1_645_557_742_000, new Uint8Array(10));
+  /** An id that counts how often its characters are read. */
+  const counted = (text: string) => {
+    const seen = { reads: 0 };
+    const spy = { length: text.length, charCodeAt: (at: number) => (seen.reads++, text.charCodeAt(at)) };
+    return { seen, id: spy as unknown as string };
+  };
+  const other = (at: number): string => `${id.slice(0, at)}x${id.slice(at + 1)}`;
+
+  it("is true of the same id alone", () => {
+    fc.assert(
+      fc.property(timeMs, bytes, timeMs, bytes, (time, random, otherTime, otherRandom) => {
+        const [one, two] = [leaseIdFrom(time, random), leaseIdFrom(otherTime, otherRandom)];
+        expect(isSameLeaseId(one, leaseIdFrom(time, random))).toBe(true);
+        expect(isSameLeaseId(one, two)).toBe(one === two);
+      }),
+    );
+    for (const wrong of ["", id.slice(1), id.slice(0, -1), `${id}0`]) {
+      expect(isSameLeaseId(id, wrong)).toBe(false);
+      expect(isSameLeaseId(wrong, id)).toBe(false);
+    }
+  });
+
+  it.each<[where: string, find: (stored: string, named: string) => unknown]>([
+    ["among waiters", (stored, named) => placeOf({ ...EMPTY_RECORD, waiters: [{ leaseId: stored } as Waiter] }, named)],
+    ["among offers", (stored, named) => offerOf({ ...EMPTY_RECORD, offers: [{ leaseId: stored } as Offer] }, named)],
+    ["among ended leases", (stored, named) => endingOf({ ...EMPTY_RECORD, tombstones: [{ leaseId: stored, ending: "released" }] }, named)],
+  ])("%s takes as many steps wherever the ids differ", (_where, find) => {
+    const reads = Array.from(id, (_char, at) => {
+      const named = counted(other(at));
+      find(id, named.id);
+      return named.seen.reads;
+    });
+    expect(new Set(reads)).toEqual(new Set([id.length]));
   });
 });

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { Acquire, Command } from "../../lib/core/commands.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
-import { LIMITS, renewAfterMs } from "../../lib/core/limits.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import { renewAfterMs } from "../../lib/core/renewal.js";
 import { recordBytes } from "../../lib/core/record-bytes.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";

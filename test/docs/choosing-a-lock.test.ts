@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULTS, LIMITS, renewAfterMs } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { renewAfterMs } from "../../lib/core/renewal.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { Lease, LeaseSet, LockClient } from "../../lib/index.js";
 import { fencedWrite } from "../../lib/index.js";

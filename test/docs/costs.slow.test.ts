@@ -15,7 +15,8 @@ import { billedMs, memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/memory.
 import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/prices.js";
 import { deployedStack } from "../../bench/stack.js";
 import type { DeployedStack } from "../../bench/stack.js";
-import { DEFAULTS, LIMITS, renewAfterMs } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { renewAfterMs } from "../../lib/core/renewal.js";
 import { SHARDS } from "../../lib/store/dynamo/item.js";
 import { ROOT, sourcesIn } from "../tidy/tree.js";
 import { deadLinks, oneLine, readPage, withParts } from "./generated.js";

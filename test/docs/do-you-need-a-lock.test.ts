@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { renewAfterMs } from "../../lib/core/renewal.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient, Run } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";

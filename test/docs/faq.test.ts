@@ -1,6 +1,7 @@
 /** "Questions": the tests that answers cite exist, the answers' figures match the code, and every question has an answer. */
 import { describe, expect, it } from "vitest";
-import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { renewAfterMs } from "../../lib/core/renewal.js";
 import { createLockClient } from "../../lib/testing.js";
 import { BUGS } from "../simulation/bugs.js";
 import { citedTests, isThere } from "./cited-tests.js";

@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { DEFAULTS, LIMITS, renewAfterMs, takeoverMarginMs } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { renewAfterMs } from "../../lib/core/renewal.js";
 import { createLockClient, key, locked, LockLostError, LockTimeoutError } from "../../lib/testing.js";
 import { ROOT } from "../tidy/tree.js";
 import { guide } from "./snippets.js";

@@ -11,7 +11,7 @@ import { DUTIES, ROUTES } from "../../lambda/routes.js";
 import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { Statement } from "./resources.js";
-import { arnLike, functionOf, grantedStatements, only, pathsOf } from "./resources.js";
+import { arnLike, callOf, functionOf, grantedStatements, mayCall, only, pathsOf } from "./resources.js";
 import { synthesizeOwn } from "./synthesize.js";
 
 const ROUTE_KEYS = Object.keys(ROUTES) as (keyof typeof ROUTES)[];
@@ -32,16 +32,6 @@ function environmentOf(template: Template): Record<string, unknown> {
     Properties: { Environment?: { Variables: Record<string, unknown> } };
   };
   return shop.Properties.Environment?.Variables ?? {};
-}
-
-/** The resource of a call to a route for a key, as the gateway names it to IAM. */
-function callOf(routeKey: string, key: string): string {
-  const [method, path] = routeKey.split(" ") as [string, string];
-  return `/$default/${method}${path.replace("{key}", key).replace("{leaseId}", "0199d3c1-0000-7000-8000-000000000000")}`;
-}
-
-function mayCall(statements: readonly Statement[], routeKey: string, key = "ORDER_1231"): boolean {
-  return statements.flatMap(pathsOf).some((pattern) => arnLike(pattern, callOf(routeKey, key)));
 }
 
 describe("a client of the API", () => {

@@ -59,3 +59,14 @@ export function arnLike(pattern: string, source: string): boolean {
   const literals = pattern.split("*").map((literal) => literal.replace(/[$.{}/]/g, "\\$&"));
   return new RegExp(`^${literals.join(".*")}$`).test(source);
 }
+
+/** The resource of a call to a route for a key, as the gateway names it to IAM. */
+export function callOf(routeKey: string, key: string): string {
+  const [method, path] = routeKey.split(" ") as [string, string];
+  return `/$default/${method}${path.replace("{key}", key).replace("{leaseId}", "0199d3c1-0000-7000-8000-000000000000")}`;
+}
+
+/** True if these statements allow a call to a route for a key. */
+export function mayCall(statements: readonly Statement[], routeKey: string, key = "ORDER_1231"): boolean {
+  return statements.flatMap(pathsOf).some((pattern) => arnLike(pattern, callOf(routeKey, key)));
+}

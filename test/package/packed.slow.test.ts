@@ -87,7 +87,9 @@ describe("the package", () => {
     const odd = files.filter(
       (path) => !/^(?:dist\/(?:lib|lambda|infra|bin)\/.*\.(?:js|d\.ts)|README\.md|LICENSE|package\.json)$/.test(path),
     );
-    expect(odd.sort()).toEqual(["index.mjs", "index.mjs.map", "sdk.mjs", "sdk.mjs.map"].map((file) => `dist/infra/function/${file}`));
+    expect(odd.sort()).toEqual(
+      ["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"].map((file) => `dist/infra/function/${file}`),
+    );
   });
 
   it("brings nothing with it that only the repository needs, and every peer is optional", () => {
@@ -162,8 +164,8 @@ describe("the client's weight", () => {
     return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
   };
 
-  it("over HTTP, all that createLockClient can do, is at most 24 KB gzipped", async () => {
-    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(24_000);
+  it("over HTTP, all that createLockClient can do, is at most 23.1 KB gzipped", async () => {
+    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(23_100);
   });
 
   it("is paid for what is imported: a key alone is a small part of it", async () => {

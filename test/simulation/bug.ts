@@ -1,4 +1,5 @@
 /** A must-fail switch, as each list of them has it. */
+import type { Property } from "./verdict.js";
 
 /** One mistake. */
 export interface Bug {
@@ -6,6 +7,8 @@ export interface Bug {
   /** The reason why a developer might do this, and the property that it breaks. */
   readonly why: string;
   readonly file: string;
+  /** The property that the simulation must find broken. @default the first that breaks */
+  readonly breaks?: Property;
   /** The texts to replace and their replacements; in `file` if given, else in the bug's own file. */
   readonly edits: readonly (readonly [find: string, replace: string, file?: string])[];
 }

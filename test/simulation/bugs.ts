@@ -10,6 +10,7 @@ import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
+import { STORE_BUGS } from "./store-bugs.js";
 
 /** Mistakes of plain locks. */
 export const LOCK_BUGS: readonly Bug[] = [
@@ -79,6 +80,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "release-before-belief-ends",
     why: "the holder treats the lease as held until the release is answered: the next one holds before",
     file: "lib/client/lease/lease.ts",
+    breaks: "S1",
     edits: [
       ['Promise<LeaseState> {\n    this.#end("released", releasedError(this.key));', "Promise<LeaseState> {"],
       ["return answer.state;", 'this.#end("released", releasedError(this.key));\n    return answer.state;'],
@@ -88,6 +90,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "takeover-by-the-later-clock",
     why: "a fast server clock takes over from a holder that still treats the lease as held",
     file: "lib/core/lock/expiry.ts",
+    breaks: "S1",
     edits: [["hold.expiresAtMs + hold.marginMs <= reading.earliestMs;", "hold.expiresAtMs + hold.marginMs <= reading.latestMs;"]],
   },
   {
@@ -102,6 +105,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "wall-clock-alone",
     why: "a correction of the machine's time gives the holder the lease a second time",
     file: "lib/core/time.ts",
+    breaks: "R1",
     edits: [["return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);", "return now.wallMs - since.wallMs;"]],
   },
   {
@@ -123,5 +127,29 @@ export const LOCK_BUGS: readonly Bug[] = [
   },
 ];
 
+/** Mistakes of the client. */
+export const CLIENT_BUGS: readonly Bug[] = [
+  {
+    name: "signal-before-the-loss",
+    why: "the signal of a lost lease fires while isHeld() still says true",
+    file: "lib/client/lease/lease.ts",
+    edits: [
+      [
+        "    this.#over = over;\n    this.keeper?.end();\n    this.#lost.abort(error);\n",
+        "    this.#lost.abort(error);\n    this.#over = over;\n    this.keeper?.end();\n",
+      ],
+    ],
+  },
+];
+
 /** All bugs, by name. */
-export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RECORD_BUGS, ...RULE_BUGS];
+export const BUGS: readonly Bug[] = [
+  ...LOCK_BUGS,
+  ...RUN_BUGS,
+  ...KIND_BUGS,
+  ...QUEUE_BUGS,
+  ...RECORD_BUGS,
+  ...RULE_BUGS,
+  ...STORE_BUGS,
+  ...CLIENT_BUGS,
+];

@@ -102,7 +102,7 @@ async function checkRoom(stage: Stage, place: Place): Promise<void> {
   const { world, oracle } = stage;
   await world.run(world.nowMs + DEFAULTS.waiterTtlMs + 2 * DEFAULTS.clockErrorMs);
   const living = new Customer(stage, stage.actor(FIRST_TRIER + 3), DEAD_QUEUE, place, 0);
-  let told: unknown;
+  let told: Awaited<ReturnType<Customer["ask"]>> | undefined;
   let shown: unknown;
   const look = async (): Promise<void> => {
     const response = await living.actor.send(`http://simulated/v1/locks/${DEAD_QUEUE}`, { method: "GET", headers: {} });
@@ -114,7 +114,8 @@ async function checkRoom(stage: Stage, place: Place): Promise<void> {
   };
   void look().catch(() => undefined);
   await world.run(world.nowMs + LEASE_MS + 10_000, () => told !== undefined);
-  if (typeof told === "number") oracle.fail("L2", `${DEAD_QUEUE}: answered ${told} to a caller who would wait behind the dead`);
+  if (typeof told !== "object" || told.position !== 1)
+    oracle.fail("L2", `${DEAD_QUEUE}: answered ${JSON.stringify(told)} to a caller in front of whom all are dead`);
   if (shown !== 0) oracle.fail("L2", `${DEAD_QUEUE}: shows ${String(shown)} waiters, all of them dead`);
 }
 

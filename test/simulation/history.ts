@@ -28,7 +28,7 @@ import { withRuns } from "./runs.js";
 import { makeHandler } from "./service.js";
 import type { Actor, Stage } from "./stage.js";
 import { TellingOracle, Timeline } from "./timeline.js";
-import type { Coverage, Violation } from "./verdict.js";
+import type { Coverage, Property, Violation } from "./verdict.js";
 import { EndOfWorld, Process, World } from "./world.js";
 
 /** The result of one seed. */
@@ -72,8 +72,8 @@ const GATEWAYS = 3;
 
 /** The part of a history to simulate, and to tell. */
 export interface Extent {
-  /** True to end with the first violation. @default false */
-  readonly untilViolated?: boolean;
+  /** True to end with the first violation; a property to end with its first. @default false */
+  readonly untilViolated?: boolean | Property;
   /** The faults and groups of clients to leave out. @default none */
   readonly without?: readonly Part[];
   /** True to tell what led to the first violation. @default false */
@@ -129,7 +129,7 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
   const network = new Network(world, random, faultProfile, gateways, handlers);
   network.onDelivered = (request) => check(oracle, request);
   world.atRest = () => oracle.believers.atRest();
-  if (untilViolated) world.isOver = () => oracle.violations.length > 0;
+  if (untilViolated) world.isOver = () => oracle.violations.some(({ property }) => untilViolated === true || property === untilViolated);
 
   const processes: Process[] = [];
   const actor = (index: number): Actor => {

@@ -70,12 +70,13 @@ export const RUN_BUGS: readonly Bug[] = [
     name: "given-up-after-it-began",
     why: "work whose invocation ends is abandoned like a lock, and counts as never started",
     file: "lib/client/session.ts",
-    edits: [['kind === "locks" && this.released(lease)', "this.released(lease)"]],
+    edits: [['lease.kind === "locks" && this.released(lease)', "this.released(lease)"]],
   },
   {
     name: "outcome-before-belief-ends",
     why: "the runner treats the run as held until its outcome is answered: after a failure, the next one runs before",
     file: "lib/client/lease/lease.ts",
+    breaks: "R1",
     edits: [
       ['Promise<Recorded | Refusal> {\n    this.#end("released", releasedError(this.key));', "Promise<Recorded | Refusal> {"],
       [

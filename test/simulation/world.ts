@@ -56,7 +56,9 @@ export class World {
   /** Runs events until `done` or until true time `untilMs`. @throws EndOfWorld */
   async run(untilMs: number, done: () => boolean = () => false): Promise<void> {
     await settled();
-    for (let next = this.#pop(untilMs); next && !done(); next = this.#pop(untilMs)) {
+    while (!done()) {
+      const next = this.#pop(untilMs);
+      if (!next) break;
       this.nowMs = Math.max(this.nowMs, next.atMs);
       this.events++;
       if (next.task) {

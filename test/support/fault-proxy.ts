@@ -5,7 +5,7 @@
  */
 import { once } from "node:events";
 import { Agent, createServer, request as httpRequest } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
@@ -13,9 +13,13 @@ import { inject } from "vitest";
 import { createLedger, withCapacity } from "./ledger.js";
 import type { Ledger } from "./ledger.js";
 
-/** A request to DynamoDB: its operation, such as `UpdateItem`, and its input on the wire. To another server: its method, and its body. */
+/**
+ * A request to DynamoDB: its operation, such as `UpdateItem`, its headers, and its input on the wire. A request to another
+ * server: its method, and its body.
+ */
 export interface DynamoRequest {
   readonly target: string;
+  readonly headers: IncomingHttpHeaders;
   // The input depends on the operation.
   readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it sent
 }
@@ -33,8 +37,9 @@ export type Fault =
       readonly kind: "answer";
       readonly status?: number;
       readonly errorName?: string;
-      readonly message?: string;
       readonly headers?: Readonly<Record<string, string>>;
+      /** The members of the body beside the error's name, or in their place. @default a message */
+      readonly says?: (request: DynamoRequest) => object;
       readonly carriedOut?: boolean;
     }
   /** The request reaches the engine only when `until` settles: the late write. */
@@ -100,6 +105,7 @@ export async function startFaultProxy(
     const operation = incoming.headers["x-amz-target"] as string | undefined;
     const request: DynamoRequest = {
       target: operation?.split(".").at(-1) ?? incoming.method ?? "",
+      headers: incoming.headers,
       body: sent === "" ? undefined : (JSON.parse(sent) as unknown),
     };
     const body = operation === undefined ? sent : JSON.stringify(withCapacity(request.target, request.body));
@@ -116,7 +122,7 @@ export async function startFaultProxy(
       return;
     }
     if (fault.kind === "answer" && fault.carriedOut !== true) {
-      answer(response, fault);
+      answer(response, request, fault);
       return;
     }
     if (fault.kind === "hold-request") await fault.until;
@@ -131,7 +137,7 @@ export async function startFaultProxy(
     if (meetsReply) plan?.strike();
     if (fault.kind === "hold-reply") await fault.until;
     if (fault.kind === "lose-reply") incoming.socket.destroy();
-    else if (fault.kind === "answer") answer(response, fault);
+    else if (fault.kind === "answer") answer(response, request, fault);
     else response.writeHead(reply.status, reply.headers).end(reply.body);
   }
 
@@ -172,8 +178,14 @@ export async function startFaultProxy(
 
 function answer(
   response: ServerResponse,
-  { status = 500, errorName = "InternalServerError", message = "Answered by the test", headers = {} }: Fault & { kind: "answer" },
+  request: DynamoRequest,
+  {
+    status = 500,
+    errorName = "InternalServerError",
+    headers = {},
+    says = () => ({ message: "Answered by the test" }),
+  }: Fault & { kind: "answer" },
 ): void {
-  const body = JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${errorName}`, message });
+  const body = JSON.stringify({ ...(status >= 300 && { __type: `com.amazonaws.dynamodb.v20120810#${errorName}` }), ...says(request) });
   response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers }).end(body);
 }

@@ -9,7 +9,7 @@
  */
 import type { Held, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { Meta, Mode } from "../../core/record.js";
@@ -18,11 +18,13 @@ import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
 import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
 import { atMost, retry } from "../transport/retry.js";
 import { errorOf, LockError } from "../errors.js";
+import type { Alarms } from "../lease/alarms.js";
 import type { RenewalBatcher } from "../lease/renewal-batcher.js";
 import type { InvocationContext } from "../invocation.js";
 import { capBudgetMs } from "../invocation.js";
 import type { LeaseIds } from "./lease-ids.js";
 import type { WaitEstimator } from "./wait-estimator.js";
+import type { StopSignal } from "../transport/lazy-abort.js";
 import type { RetryGate } from "../transport/retry-gate.js";
 
 /** The dependencies of an acquire. */
@@ -32,6 +34,8 @@ export interface AcquireDeps extends Runtime {
   readonly waitEstimator: WaitEstimator;
   /** Sends heartbeats together where that is possible. */
   readonly renewalBatcher?: RenewalBatcher | undefined;
+  /** The alarms of the client's leases. */
+  readonly alarms: Alarms;
   /** The gate where failing heartbeats wait. */
   readonly gate: RetryGate;
   /** The invocation that bounds every call, if there is one. */
@@ -41,7 +45,7 @@ export interface AcquireDeps extends Runtime {
 }
 
 /** The dependencies that the creator of a client passes in. */
-export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "gate" | "context" | "track">;
+export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "context" | "track">;
 
 /** The parameters of one try, with defaults filled in. */
 export interface AcquireParams {
@@ -54,11 +58,11 @@ export interface AcquireParams {
   readonly permits?: number | undefined;
   readonly scope?: string | undefined;
   readonly priority?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: StopSignal | undefined;
 }
 
 /** The number of tries with leaseIds that the service refuses as not new, before the error goes to the caller. */
-export const NEW_ID_TRIES = 5;
+const NEW_ID_TRIES = 5;
 /** The budget of a cancel, in ms. A lease that it leaves behind ends by itself. */
 const CANCEL_BUDGET_MS = 2000;
 /** The longest time that a caller waits for a cancel, in ms. A healthy service needs less; an outage must not delay callers further. */
@@ -66,7 +70,7 @@ export const CANCEL_HOLDS_MS = 250;
 
 /**
  * Asks once under a new leaseId. If the service refuses the id as not new, corrects the clock and asks again. An id that was refused after
- * an attempt without a response is cancelled first.
+ * an attempt without a response is cancelled first. The refusal `lease-lost` is of the hold that a transfer takes, not of the new id.
  */
 export async function withFreshLeaseId<A extends { readonly ok: true }>(
   { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<AcquireParams, "signal">,
@@ -81,8 +85,8 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
     const answered = await retry((options) => ask(leaseId, options), bounds, deps);
     const { answer } = answered;
     if (answer.ok) return answered;
-    await cancelAmbiguous({ ...answered, answer }, { kind, key, leaseId }, signal, deps);
-    if (answer.retry !== "new-lease" || tries === NEW_ID_TRIES) {
+    if (answered.ambiguous) await cancel({ kind, key, leaseId }, deps, answer.code === "unavailable" && !signal?.aborted);
+    if (answer.retry !== "new-lease" || answer.code === "lease-lost" || tries === NEW_ID_TRIES) {
       if (signal?.aborted) throw abortError(signal);
       return answered;
     }
@@ -91,7 +95,10 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
   }
 }
 
-/** Asks once. Returns the lease's reply with the time its request was sent, or the refusal: `locked`, or a lease that is nearly over. */
+/**
+ * Asks once. Returns the lease's reply with the time its request was sent, or the refusal `locked`.
+ * @throws LockError for any other refusal, or if every grant was nearly over
+ */
 export async function tryOnce(
   params: AcquireParams,
   within: RetryBounds,
@@ -101,20 +108,33 @@ export async function tryOnce(
   ) => atOnce(deps.api.acquire(...asked)),
 ): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = params;
-  const { key } = request;
   const bounds = { ...within, signal };
   const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
+  const answered = await untilFresh(
+    () => withFreshLeaseId(params, bounds, deps, ask),
+    () => bounds,
+    deps,
+  );
+  const { answer } = answered;
+  if (!answer.ok && answer.code !== "locked") throw errorOf(answer, `acquire ${params.key}`);
+  return answered;
+}
+
+/** Asks until there is a refusal, or a grant with enough of the lease left for a caller that still wants it. */
+export async function untilFresh(
+  ask: () => Promise<Answered<Held | Refusal>>,
+  bounds: () => RetryBounds,
+  deps: AcquireDeps,
+): Promise<Answered<Held | Refusal>> {
   for (let tries = 1; ; tries++) {
-    const answered = await withFreshLeaseId(params, bounds, deps, ask);
+    const answered = await ask();
     const { answer } = answered;
-    if (!answer.ok) {
-      if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
-      return answered;
-    }
-    const fresh = await ensureFresh({ ...answered, answer }, bounds, deps);
-    if (fresh.answer.ok && signal?.aborted) {
+    if (!answer.ok) return answered;
+    const within = bounds();
+    const fresh = await ensureFresh({ ...answered, answer }, within, deps);
+    if (fresh.answer.ok && within.signal?.aborted) {
       await cancel(fresh.answer.lease, deps);
-      throw abortError(signal);
+      throw abortError(within.signal);
     }
     if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
   }
@@ -123,7 +143,7 @@ export async function tryOnce(
 /** Turns a place in the queue into the refusal `locked`: this caller doesn't wait. Only an id that is already in the queue gets a place. */
 async function atOnce(asked: Promise<Held | Waiting | Refusal>): Promise<Held | Refusal> {
   const answer = await asked;
-  return answer.ok && "state" in answer ? refuse("locked", { retryAfterMs: answer.retryAfterMs }) : answer;
+  return answer.ok && "state" in answer ? refuseLocally("locked", { retryAfterMs: answer.retryAfterMs }) : answer;
 }
 
 /**
@@ -145,7 +165,7 @@ export async function ensureFresh(
   const renewed = await retry((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
   if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
   await cancel({ kind, key, leaseId }, deps);
-  return { ...renewed, answer: refuse("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
+  return { ...renewed, answer: refuseLocally("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
 }
 
 /**
@@ -160,19 +180,9 @@ export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AcquireDeps
   if (!isOutage) await atMost(CANCEL_HOLDS_MS, cancelled, deps.clock);
 }
 
-/** Cancels an id that was refused after an attempt without a response. */
-export async function cancelAmbiguous(
-  { answer, ambiguous }: Answered<Refusal>,
-  ref: LeaseRef,
-  signal: AbortSignal | undefined,
-  deps: AcquireDeps,
-): Promise<void> {
-  if (ambiguous) await cancel(ref, deps, answer.code === "unavailable" && !signal?.aborted);
-}
-
 /** Returns an AbortError with the signal's reason as its cause, or the client's own reason to cancel. */
-export function abortError(signal: AbortSignal): Error {
-  const { reason } = signal as { readonly reason: unknown };
+export function abortError(signal: StopSignal): Error {
+  const { reason } = signal;
   if (reason instanceof LockError || (reason instanceof Error && reason.name === "AbortError")) return reason;
   return Object.assign(new DOMException("The acquire was aborted", "AbortError"), { cause: reason });
 }

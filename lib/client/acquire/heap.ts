@@ -6,8 +6,9 @@
 /** Members ordered by a number that must not change while they are in the heap. */
 export class Heap<Member> {
   readonly #rankOf: (member: Member) => number;
-  readonly #members: Member[] = [];
-  readonly #indexes = new Map<Member, number>();
+  #members: Member[] = [];
+  /** Undefined while the heap is empty: a client has a heap for each key that it holds, and most of them stay empty. */
+  #indexes: Map<Member, number> | undefined;
 
   /** @param rankOf returns the rank; the lowest comes first */
   constructor(rankOf: (member: Member) => number) {
@@ -23,6 +24,11 @@ export class Heap<Member> {
     return this.#members[0];
   }
 
+  /** All members; the order says nothing. */
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
   /** Adds a member that is not in the heap yet. */
   add(member: Member): void {
     this.#rise(this.#members.length, member);
@@ -30,11 +36,15 @@ export class Heap<Member> {
 
   /** Removes the member. Returns true if it was in the heap. */
   delete(member: Member): boolean {
-    const index = this.#indexes.get(member);
+    const index = this.#indexes?.get(member);
     if (index === undefined) return false;
-    this.#indexes.delete(member);
+    this.#indexes?.delete(member);
     const last = this.#members.pop() as Member;
     if (last !== member) this.#settle(index, last);
+    if (this.#members.length === 0) {
+      this.#members = [];
+      this.#indexes = undefined;
+    }
     return true;
   }
 
@@ -76,6 +86,6 @@ export class Heap<Member> {
 
   #put(index: number, member: Member): void {
     this.#members[index] = member;
-    this.#indexes.set(member, index);
+    (this.#indexes ??= new Map()).set(member, index);
   }
 }

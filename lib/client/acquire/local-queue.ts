@@ -14,15 +14,16 @@
  */
 import { canonicalJson } from "../../core/canonical.js";
 import type { Held, LeaseView } from "../../core/commands.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import type { LeaseRef } from "../../core/api/locks.js";
 import type { Timer } from "../../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import { abortError, cancel, ensureFresh, tryOnce } from "./acquire.js";
+import { LazyAbort } from "../transport/lazy-abort.js";
 import type { Answered } from "../transport/retry.js";
 import { boundsFor, retry } from "../transport/retry.js";
-import { errorOf, LockUnavailableError, timeoutOf } from "../errors.js";
+import { LockUnavailableError, timeoutOf } from "../errors.js";
 import { transferHold } from "./transfer.js";
 import { Heap } from "./heap.js";
 import { untilGranted } from "./wait-in-queue.js";
@@ -55,6 +56,7 @@ export interface LocalGrant {
 /** The local queues of one client, by key, permits and priority. */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();
+  readonly #onEmpty = ({ name }: LocalQueue): void => void this.#queues.delete(name);
 
   /**
    * Waits for the key; with 0 ms, asks once.
@@ -66,7 +68,7 @@ export class LocalQueues {
     if (waitMs <= 0) return { answered: await once(params, wait, deps) };
     if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(params, wait, deps) };
     const name = JSON.stringify([key, permits, priority]);
-    const queue = this.#queues.get(name) ?? new LocalQueue(key, () => void this.#queues.delete(name));
+    const queue = this.#queues.get(name) ?? new LocalQueue(key, name, this.#onEmpty);
     this.#queues.set(name, queue);
     return queue.join(params, wait, deps);
   }
@@ -75,8 +77,7 @@ export class LocalQueues {
 async function once(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held>> {
   const { answer, ...when } = await tryOnce(params, wait.bounds(params.leaseMs, params.signal), deps);
   if (answer.ok) return { answer, ...when };
-  const what = `acquire ${params.key}`;
-  throw answer.code === "locked" ? timeoutOf(what, answer) : errorOf(answer, what);
+  throw timeoutOf(`acquire ${params.key}`, answer);
 }
 
 /** One caller in the queue. */
@@ -92,6 +93,9 @@ interface LocalWaiter {
   readonly resolve: (grant: LocalGrant) => void;
   readonly reject: (error: Error) => void;
 }
+
+const orderOf = ({ order }: LocalWaiter): number => order;
+const dueMsOf = ({ dueMs }: LocalWaiter): number => dueMs;
 
 /** True if the lease fits the caller: with its owner and meta, and at least as long as requested. */
 function suits({ leaseMs, owner, meta = {} }: LeaseView, params: AcquireParams): boolean {
@@ -115,16 +119,37 @@ async function fitted({ answer: { lease } }: Answered<Held>, { params, deps }: L
 
 /** The request for the key on behalf of the queue. */
 interface Asking {
-  readonly giveUp: AbortController;
+  readonly giveUp: LazyAbort;
   /** Resolves when the request was granted, refused or cleaned up. */
   readonly ended: Promise<void>;
 }
 
+/** The handoff of one grant. */
+class LocalHandoff implements Handoff {
+  readonly #queue: LocalQueue;
+  /** True if the hold went to the next waiter, or ended. */
+  isOver = false;
+
+  constructor(queue: LocalQueue) {
+    this.#queue = queue;
+  }
+
+  async handOff(from: LeaseRef): Promise<boolean> {
+    return !this.isOver && this.#queue.handOff(from, this);
+  }
+
+  over(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#queue.freed();
+  }
+}
+
 class LocalQueue {
   readonly #key: string;
-  readonly #onEmpty: () => void;
-  readonly #standing = new Heap<LocalWaiter>(({ order }) => order);
-  readonly #byTime = new Heap<LocalWaiter>(({ dueMs }) => dueMs);
+  readonly #onEmpty: (queue: LocalQueue) => void;
+  readonly #standing = new Heap(orderOf);
+  readonly #byTime = new Heap(dueMsOf);
   #arrived = 0;
   #alarm: { readonly timer: Timer; readonly dueMs: number } | undefined;
   #asking: Asking | undefined;
@@ -135,7 +160,11 @@ class LocalQueue {
   #isHeld = false;
   #localHandoffs = 0;
 
-  constructor(key: string, onEmpty: () => void) {
+  constructor(
+    key: string,
+    readonly name: string,
+    onEmpty: (queue: LocalQueue) => void,
+  ) {
     this.#key = key;
     this.#onEmpty = onEmpty;
   }
@@ -175,18 +204,18 @@ class LocalQueue {
   #ask(): void {
     if (this.#asking || this.#isHeld || this.#verdict) return;
     const { first } = this.#standing;
-    if (!first) return this.#onEmpty();
+    if (!first) return this.#onEmpty(this);
     const { params, deps } = first;
-    const giveUp = new AbortController();
+    const giveUp = new LazyAbort();
     const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
     this.#news = news;
     this.#localHandoffs = 0;
-    const ended = untilGranted({ ...params, signal: giveUp.signal }, news, deps)
+    const ended = untilGranted({ ...params, signal: giveUp }, news, deps)
       .then(
         async (answered) => void (await this.#give(answered, deps)),
         (error: unknown) => {
           // Callers that joined while the last waiter left get a new request.
-          if (!giveUp.signal.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
+          if (!giveUp.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
         },
       )
       .finally(() => {
@@ -208,7 +237,7 @@ class LocalQueue {
         this.#remove(first);
         this.#isHeld = true;
         this.#news = undefined;
-        first.resolve({ answered, handoff: this.#handoff() });
+        first.resolve({ answered, handoff: new LocalHandoff(this) });
         return true;
       }
       const next = first && changes < CHANGES_MAX ? await fitted(answered, first) : undefined;
@@ -220,44 +249,36 @@ class LocalQueue {
     }
   }
 
-  #handoff(): Handoff {
-    let isOver = false;
-    const over = (): void => {
-      if (isOver) return;
-      isOver = true;
-      this.#isHeld = false;
-      this.#ask();
-    };
-    return {
-      handOff: async (from) => {
-        const { first: next } = this.#standing;
-        if (isOver || !next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
-        const { deps, params } = next;
-        const { leaseMs, owner } = params;
-        const news = new Wait(Number.POSITIVE_INFINITY, deps);
-        news.answered(refuse("locked"));
-        this.#news = news;
-        const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), deps.context);
-        const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
-        const handed = await transferHold(from, { leaseMs, owner }, bounds, deps);
-        if (!handed.answer.ok) return false;
-        isOver = true;
-        this.#localHandoffs++;
-        let isGiven = false;
-        try {
-          const { answer, ...when } = await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps);
-          isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
-        } finally {
-          // Also if the transport throws: no caller here has the key, so the queue must ask for it.
-          if (!isGiven) {
-            this.#isHeld = false;
-            this.#ask();
-          }
-        }
-        return true;
-      },
-      over,
-    };
+  /** Hands the hold of `from` to the next waiter. Returns false if there is none, and the hold is to be released. */
+  async handOff(from: LeaseRef, handoff: LocalHandoff): Promise<boolean> {
+    const { first: next } = this.#standing;
+    if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
+    const { deps, params } = next;
+    const { leaseMs, owner } = params;
+    const news = new Wait(Number.POSITIVE_INFINITY, deps);
+    news.answered(refuseLocally("locked"));
+    this.#news = news;
+    const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), deps.context);
+    const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
+    const handed = await transferHold(from, { leaseMs, owner }, bounds, deps);
+    if (!handed.answer.ok) return false;
+    handoff.isOver = true;
+    this.#localHandoffs++;
+    let isGiven = false;
+    try {
+      const { answer, ...when } = await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps);
+      isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
+    } finally {
+      // Also if the transport throws: no caller here has the key, so the queue must ask for it.
+      if (!isGiven) this.freed();
+    }
+    return true;
+  }
+
+  /** Asks for the key again: no caller of this queue holds it. */
+  freed(): void {
+    this.#isHeld = false;
+    this.#ask();
   }
 
   /** Settles callers whose wait ended, one batch per turn of the event loop. */

@@ -1,7 +1,7 @@
 /** The calls for a single key: ask once, wait, run work under the lease, or attach a detached lease. */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { DEFAULTS } from "../../core/limits.js";
+import * as DEFAULTS from "../../core/request-defaults.js";
 import { instantOf } from "../../core/time.js";
 import { errorOf } from "../errors.js";
 import { capWaitMs, firstAnswerMs } from "../invocation.js";
@@ -37,9 +37,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
         const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, context)));
         const answered = await tryOnce({ ...params, signal }, within, deps);
         const { answer } = answered;
-        if (answer.ok) return session.adopt({ ...answered, answer }, options);
-        if (answer.code !== "locked") throw errorOf(answer, `acquire ${key}`);
-        return null;
+        return answer.ok ? session.adopt({ ...answered, answer }, options) : null;
       });
     },
 

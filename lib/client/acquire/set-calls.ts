@@ -1,5 +1,5 @@
 /** The calls for several keys at once. */
-import { DEFAULTS } from "../../core/limits.js";
+import * as DEFAULTS from "../../core/request-defaults.js";
 import { capWaitMs } from "../invocation.js";
 import type { LeaseSet, SetKey } from "../lease/lease-set.js";
 import { leaseSetOf } from "../lease/lease-set.js";

@@ -16,7 +16,7 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
-import { abortError, cancel, NEW_ID_TRIES, ensureFresh, withFreshLeaseId } from "./acquire.js";
+import { abortError, cancel, untilFresh, withFreshLeaseId } from "./acquire.js";
 import type { Answered } from "../transport/retry.js";
 import { retry, pause } from "../transport/retry.js";
 import { errorOf, LockUnavailableError } from "../errors.js";
@@ -40,7 +40,12 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
   const { clock, random } = deps;
   const what = `acquire ${key}`;
   for (let polls = 0; ; polls++) {
-    const answered = await inQueue(params, wait, deps);
+    // One place after another, until the key is granted with enough of the lease left. A refusal means that there is no place.
+    const answered = await untilFresh(
+      () => ownTurn(params, wait, deps),
+      () => wait.bounds(params.leaseMs, signal),
+      deps,
+    );
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
     if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
@@ -51,25 +56,6 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(what);
-  }
-}
-
-/**
- * Takes one place after another until the key is granted with enough of the lease left, or the wait ends. Returns the refusal if there is
- * no place.
- */
-async function inQueue(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
-  const { signal, leaseMs } = params;
-  for (let tries = 1; ; tries++) {
-    const answered = await ownTurn(params, wait, deps);
-    const { answer } = answered;
-    if (!answer.ok) return answered;
-    const fresh = await ensureFresh({ ...answered, answer }, wait.bounds(leaseMs, signal), deps);
-    if (fresh.answer.ok && signal?.aborted) {
-      await cancel(fresh.answer.lease, deps);
-      throw abortError(signal);
-    }
-    if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
   }
 }
 

@@ -4,10 +4,11 @@
  * they may not.
  */
 import type { Waiting } from "../../core/commands.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { Refusal } from "../../core/errors.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
+import type { StopSignal } from "../transport/lazy-abort.js";
 import type { RetryBounds } from "../transport/retry.js";
 import { boundsFor } from "../transport/retry.js";
 import type { LockError } from "../errors.js";
@@ -61,7 +62,7 @@ export class Wait {
   }
 
   /** Returns the bounds of the next request, which the service may hold for `heldMs` before it answers. */
-  bounds(leaseMs: number, signal: AbortSignal | undefined, heldMs = 0): RetryBounds {
+  bounds(leaseMs: number, signal: StopSignal | undefined, heldMs = 0): RetryBounds {
     const budgetMs = capBudgetMs(Math.max(this.leftMs(), this.undecidedMs()), this.#deps.context);
     const { attemptMs } = boundsFor(leaseMs, budgetMs);
     return {
@@ -85,7 +86,7 @@ export class Wait {
     const answer = this.#answer;
     const isSilent = this.#silentSince !== undefined && this.#elapsedMs(this.#silentSince) >= SILENCE_MS;
     if (!answer || this.#failure || isSilent) {
-      const failure = this.#failure ?? refuse("unavailable", { detail: "no answer in time" });
+      const failure = this.#failure ?? refuseLocally("unavailable", { detail: "no answer in time" });
       return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous }, what);
     }
     return timeoutOf(what, answer, this.#ageMs());

@@ -5,8 +5,10 @@
  */
 import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
-import { LIMITS, renewAfterMs } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
+import { renewAfterMs } from "../../core/renewal.js";
 import { tryOnce } from "../acquire/acquire.js";
+import type { Stoppable } from "../transport/lazy-abort.js";
 import { boundsFor, pause } from "../transport/retry.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { LockLostError, LockUnavailableError } from "../errors.js";
@@ -72,7 +74,7 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
 }
 
 /** Asks once. Returns the lease, or the time in ms until it should ask again. */
-async function campaign(session: Session, key: string, options: ElectOptions): Promise<HeldLease | number> {
+async function campaign(session: Session, key: string, options: Stoppable<ElectOptions>): Promise<HeldLease | number> {
   const { deps, context } = session;
   const params = { ...session.acquireParams(key, options), signal: options.signal };
   const answered = await tryOnce(params, boundsFor(params.leaseMs, capWaitMs(Math.min(params.leaseMs, CALL_BUDGET_MS), context)), deps);

@@ -8,7 +8,7 @@
  *     └──────── remainingMs − clientMarginMs ──▶ deadline    └── remainingMs ──▶ expiresAt (+ margin)
  */
 import type { LeaseView } from "../../core/commands.js";
-import { clientMarginMs } from "../../core/limits.js";
+import { clientMarginMs } from "../../core/renewal.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 

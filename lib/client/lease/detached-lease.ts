@@ -2,7 +2,7 @@
 import { isKey } from "../../core/key.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import { isLeaseId } from "../../core/lease-id.js";
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError } from "../errors.js";
 
 /** The content of a handle. */

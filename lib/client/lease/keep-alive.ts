@@ -5,115 +5,126 @@
  * 2. if the tick comes far too late, the process was frozen: ask the service before treating the lease as held;
  * 3. renew.
  *
- * Ticks never overlap and end with the lease. A separate deadline timer makes the signal abort on time even while a renewal hangs. No timer
- * keeps the process alive.
+ * Ticks never overlap and end with the lease. A separate alarm at the deadline makes the signal abort on time even while a renewal hangs.
+ * All leases of a client share one timer, which doesn't keep the process alive.
  */
 import type { Refusal } from "../../core/errors.js";
-import type { Timer } from "../../core/time.js";
+import type { Instant, Timer } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
-import type { Runtime } from "../transport/retry.js";
 import { errorOf, LockLostError } from "../errors.js";
-import type { RenewalBatcher } from "./renewal-batcher.js";
-import type { InvocationContext } from "../invocation.js";
 import { capLeaseMs } from "../invocation.js";
-import type { HeldLease } from "./lease.js";
-import type { RetryGate } from "../transport/retry-gate.js";
+import type { HeldLease, LeaseDeps } from "./lease.js";
 
-/** The limits of a lease in addition to its deadline, and its callbacks. */
+/** The limits of a lease in addition to its deadline. */
 export interface KeepAliveOptions {
-  readonly heartbeat: boolean;
+  readonly heartbeat?: boolean | undefined;
   readonly maxHoldMs?: number | undefined;
-  /** The invocation that holds the lease. Heartbeats never outlive it, and request no more time than it can need. */
-  readonly context?: InvocationContext | undefined;
-  /** Called for a renewal that failed without the lease being lost. */
-  readonly onRenewFailed: (error: unknown) => void;
-  /** Releases the key after the keep-alive ended the hold. */
-  readonly giveBack: () => void;
 }
 
-/** The runtime, the batcher for joint heartbeats if there is one, and the gate where failing heartbeats wait. */
-type KeepAliveDeps = Runtime & { readonly renewalBatcher?: RenewalBatcher | undefined; readonly gate: RetryGate };
+/** The dependencies of the lease, and callbacks. Heartbeats never outlive the invocation, and request no more time than it can need. */
+export interface KeepAliveDeps extends LeaseDeps {
+  /** Called for a renewal that failed without the lease being lost. */
+  readonly onRenewFailed: (lease: HeldLease, error: unknown) => void;
+  /** Releases the key after the keep-alive ended the hold. */
+  readonly giveBack: (lease: HeldLease) => void;
+}
 
 /** The lease ends this long before the invocation is stopped, so that its release can still be sent. */
 const INVOCATION_ENDS_MS = 500;
-/** The longest timer. Timers don't run in a frozen sandbox; a short timer detects the freeze soon after the thaw. */
-const LONGEST_NAP_MS = 1000;
+/** The longest pause between two looks at the invocation, whose time only it knows. */
+const LOOK_MS = 1000;
 /** A tick that is late by more than this many of its intervals means that the process was frozen. */
 const THAW_INTERVALS = 2;
 
-/** Keeps `lease` alive until it ends. */
-// Over 60 lines: one state machine, whose steps share the timers of one lease.
-export function keepAlive(lease: HeldLease, options: KeepAliveOptions, { clock, random, renewalBatcher, gate }: KeepAliveDeps): void {
-  const timers = new Set<Timer>();
-  lease.signal.addEventListener("abort", () => timers.forEach((timer) => timer.cancel()), { once: true });
+// One function each for all leases: a closure of every lease would take more memory than its alarm.
+const deadlineMoved = (keepAlive: KeepAlive): void => keepAlive.deadlineMoved();
+const tick = (keepAlive: KeepAlive): void => void keepAlive.tick();
 
-  watchDeadline();
-  if (options.heartbeat) {
-    gate.add(lease);
-    scheduleTick();
+/** Keeps one lease alive, from its construction until the lease ends. */
+export class KeepAlive {
+  readonly #lease: HeldLease;
+  readonly #deps: KeepAliveDeps;
+  #deadline: Timer | undefined;
+  #beat: Timer | undefined;
+  /** The time until the next heartbeat, in ms, and when it was scheduled. */
+  #delayMs = 0;
+  #scheduled!: Instant;
+  #longestHold: Timer | undefined;
+
+  constructor(lease: HeldLease, { heartbeat = true, maxHoldMs }: KeepAliveOptions, deps: KeepAliveDeps) {
+    this.#lease = lease;
+    this.#deps = deps;
+    lease.keeper = this;
+    this.deadlineMoved();
+    if (!lease.isHeld()) return;
+    if (heartbeat) {
+      deps.gate.add(lease);
+      this.#scheduleTick();
+    }
+    if (maxHoldMs === undefined) return;
+    const endHold = (ms: number): void => this.#endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold"));
+    this.#longestHold = deps.alarms.set(maxHoldMs, endHold, maxHoldMs);
   }
-  const { maxHoldMs } = options;
-  if (maxHoldMs !== undefined)
-    later(maxHoldMs, () => endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${maxHoldMs} ms`, "max-hold")));
 
-  function watchDeadline(): void {
-    if (goesOn()) later(Math.min(lease.remainingMs(), invocationLeftMs(), LONGEST_NAP_MS), watchDeadline);
+  /** Cancels everything that is scheduled. */
+  end(): void {
+    this.#deadline?.cancel();
+    this.#beat?.cancel();
+    this.#longestHold?.cancel();
+    this.#deps.gate.delete(this.#lease);
+  }
+
+  /** Sets the alarm for the deadline. One that a renewal moved later is set again when it rings. */
+  deadlineMoved(): void {
+    this.#deadline?.cancel();
+    if (!this.#goesOn()) return;
+    const { context, alarms } = this.#deps;
+    const lookMs = context ? Math.min(this.#invocationLeftMs(), LOOK_MS) : Number.POSITIVE_INFINITY;
+    this.#deadline = alarms.setDeadline(Math.min(this.#lease.remainingMs(), lookMs), deadlineMoved, this);
   }
 
   /** True if the lease is held and its invocation has time left; otherwise ends the hold. */
-  function goesOn(): boolean {
-    if (!lease.isHeld()) return false;
-    if (invocationLeftMs() > 0) return true;
-    endHold(new LockLostError(`${lease.key}: the invocation ends`, "invocation-ends"));
+  #goesOn(): boolean {
+    if (!this.#lease.isHeld()) return false;
+    if (this.#invocationLeftMs() > 0) return true;
+    this.#endHold(new LockLostError(`${this.#lease.key}: the invocation ends`, "invocation-ends"));
     return false;
   }
 
-  function invocationLeftMs(): number {
-    return (options.context?.getRemainingTimeInMillis() ?? Number.POSITIVE_INFINITY) - INVOCATION_ENDS_MS;
+  #invocationLeftMs(): number {
+    return (this.#deps.context?.getRemainingTimeInMillis() ?? Number.POSITIVE_INFINITY) - INVOCATION_ENDS_MS;
   }
 
-  function scheduleTick(): void {
+  #scheduleTick(): void {
+    const { clock, random, alarms, renewalBatcher } = this.#deps;
+    const lease = this.#lease;
     // If a renewal failed near the deadline, the next one comes before the deadline, not at it.
-    const delayMs = Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2);
-    const scheduled = instantOf(clock);
-    const beat = (): void => void tick(elapsedMs(scheduled, instantOf(clock)) > delayMs * (1 + THAW_INTERVALS));
-    later(delayMs, beat, withOthers);
+    this.#delayMs = Math.ceil(Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2));
+    this.#scheduled = instantOf(clock);
+    this.#beat = (renewalBatcher ?? alarms).set(this.#delayMs, tick, this);
   }
 
-  async function tick(thawed: boolean): Promise<void> {
-    if (!goesOn()) return;
+  /** Sends a heartbeat, and schedules the next. */
+  async tick(): Promise<void> {
+    const thawed = elapsedMs(this.#scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
+    if (!this.#goesOn()) return;
+    const lease = this.#lease;
+    const { context, onRenewFailed } = this.#deps;
     let failedAttempts = 0;
     // A single failed attempt followed by a success is not reported. Further failures are reported once.
     const onFailedAttempt = (refusal: Refusal): void => {
-      if (++failedAttempts === 2) options.onRenewFailed(errorOf(refusal, `renew ${lease.key}`));
+      if (++failedAttempts === 2) onRenewFailed(lease, errorOf(refusal, `renew ${lease.key}`));
     };
     try {
-      await lease.beat(capLeaseMs(lease.leaseMs, options.context), thawed, onFailedAttempt);
+      await lease.beat(capLeaseMs(lease.leaseMs, context), thawed, onFailedAttempt);
     } catch (error) {
-      if (lease.isHeld() && failedAttempts < 2) options.onRenewFailed(error);
+      if (lease.isHeld() && failedAttempts < 2) onRenewFailed(lease, error);
     }
-    if (lease.isHeld()) scheduleTick();
+    if (lease.isHeld()) this.#scheduleTick();
   }
 
-  function endHold(error: LockLostError): void {
-    lease.lose(error);
-    options.giveBack();
-  }
-
-  function later(delayMs: number, task: () => void, inTime: (delayMs: number, task: () => void) => Timer = inBackground): void {
-    // Whole milliseconds: a timer that fires a fraction too early would find nothing to do and be set again at once.
-    const timer = inTime(Math.ceil(delayMs), () => {
-      timers.delete(timer);
-      task();
-    });
-    timers.add(timer);
-  }
-
-  function inBackground(delayMs: number, task: () => void): Timer {
-    return clock.inBackground(delayMs, task);
-  }
-
-  function withOthers(delayMs: number, beat: () => void): Timer {
-    return renewalBatcher ? renewalBatcher.schedule(delayMs, beat) : inBackground(delayMs, beat);
+  #endHold(error: LockLostError): void {
+    this.#lease.lose(error);
+    this.#deps.giveBack(this.#lease);
   }
 }

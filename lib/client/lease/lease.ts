@@ -6,7 +6,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { AcquireDeps } from "../acquire/acquire.js";
@@ -17,6 +17,8 @@ import type { Instant } from "../../core/time.js";
 import { backgroundClock } from "../../core/time.js";
 import type { LeaseDeadline } from "./deadline.js";
 import { deadlineFrom, deadlineLeftMs } from "./deadline.js";
+import type { StopSignal } from "../transport/lazy-abort.js";
+import { LazyAbort } from "../transport/lazy-abort.js";
 import type { RetryBounds, Runtime } from "../transport/retry.js";
 import { boundsFor, retry, pause } from "../transport/retry.js";
 import { errorOf, LockLostError, releasedError } from "../errors.js";
@@ -25,7 +27,8 @@ import { toHandle } from "./detached-lease.js";
 import { capBudgetMs, capWaitMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
 import { checkLease, checkMs, checkNames } from "../options.js";
-import { DEFAULTS, LIMITS } from "../../core/limits.js";
+import * as DEFAULTS from "../../core/request-defaults.js";
+import * as LIMITS from "../../core/request-limits.js";
 import { Wait } from "../acquire/wait.js";
 
 /** The state. `unknown`: the deadline has not passed, but the last renewal got no response. */
@@ -86,16 +89,26 @@ export interface Lease extends AsyncDisposable {
   detach(options?: { readonly leaseMs?: number }): Promise<string>;
 }
 
-/** The dependencies of a lease. */
+/** The dependencies of a lease, shared by the leases of a client. */
 export interface LeaseDeps extends AcquireDeps {
   /** Called when the lease ends, for any reason. */
   readonly onEnd: (lease: HeldLease) => void;
   /** Releases the lease; rejects with LockLostError unless it was held until then. */
   readonly endHold: (lease: HeldLease) => Promise<void>;
-  /** The kind: lock or run. */
+}
+
+/** The kind of a lease, and its handoff to the next waiter of this process, if any. */
+export interface LeaseKind {
   readonly kind: Kind;
-  /** The handoff to the next waiter of this process, if any. */
   readonly handoff?: Handoff | undefined;
+}
+
+/** The keep-alive of a lease, as the lease sees it. */
+interface Keeper {
+  /** Called when the deadline has become earlier. */
+  deadlineMoved(): void;
+  /** Called when the lease has ended. */
+  end(): void;
 }
 
 /** The budget of a release or transfer; after it, the lease's expiry frees the key. */
@@ -108,13 +121,17 @@ const UPGRADE_POLL_MS = 200;
 
 /** Refuses a waiting answer: a granted lease never waits, so a queued lease of the same id is another one. */
 function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
-  return answer.ok && "state" in answer ? refuse("lease-lost", { reason: "never" }) : answer;
+  return answer.ok && "state" in answer ? refuseLocally("lease-lost", { reason: "never", detail: "not held" }) : answer;
 }
 
 /** The implementation of the interface; the keep-alive drives it. */
 export class HeldLease implements Lease {
+  readonly kind: Kind;
+  /** Set by the keep-alive of this lease. */
+  keeper: Keeper | undefined;
   readonly #deps: LeaseDeps;
-  readonly #lost = new AbortController();
+  readonly #handoff: Handoff | undefined;
+  readonly #lost = new LazyAbort();
   #view: LeaseView;
   #deadline: LeaseDeadline;
   #ambiguous = false;
@@ -123,15 +140,14 @@ export class HeldLease implements Lease {
   #over: "lost" | "released" | undefined;
   #released: Promise<LeaseState> | undefined;
 
-  constructor(view: LeaseView, sentAt: Instant, deps: LeaseDeps) {
+  constructor(view: LeaseView, sentAt: Instant, { kind, handoff }: LeaseKind, deps: LeaseDeps) {
+    this.kind = kind;
+    this.#handoff = handoff;
     this.#deps = deps;
     this.#view = view;
     this.#deadline = deadlineFrom(view, sentAt);
   }
 
-  get kind(): Kind {
-    return this.#deps.kind;
-  }
   get key(): string {
     return this.#view.key;
   }
@@ -164,6 +180,10 @@ export class HeldLease implements Lease {
   }
   get signal(): AbortSignal {
     return this.#lost.signal;
+  }
+  /** Aborts as `signal` does, for this package's own listeners. */
+  get ending(): StopSignal {
+    return this.#lost;
   }
 
   get state(): State {
@@ -209,19 +229,19 @@ export class HeldLease implements Lease {
     const wait = new Wait(waitMs, this.#deps);
     const what = `upgrade ${this.key}`;
     for (;;) {
-      const refusal = await this.#changeMode("exclusive", wait.bounds(this.leaseMs, this.signal));
+      const refusal = await this.#changeMode("exclusive", wait.bounds(this.leaseMs, this.#lost));
       if (!refusal) return;
       if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what) : errorOf(refusal, what);
       wait.answered(refusal);
       const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
-      if (pauseMs > 0) await pause(pauseMs, clock, this.signal);
+      if (pauseMs > 0) await pause(pauseMs, clock, this.#lost);
       this.assertHeld();
       if (wait.leftMs() <= 0) throw wait.over(what);
     }
   }
 
   async downgrade(): Promise<void> {
-    const refusal = await this.#changeMode("shared", { ...this.#bounds(this.remainingMs()), signal: this.signal });
+    const refusal = await this.#changeMode("shared", { ...this.#bounds(this.remainingMs()), signal: this.#lost });
     if (refusal) throw errorOf(refusal, `downgrade ${this.key}`);
   }
 
@@ -283,7 +303,7 @@ export class HeldLease implements Lease {
 
   /** True if the hold ended by anything but its own release or transfer. Work under the lease must learn of it. */
   get wasLost(): boolean {
-    const reason: unknown = this.signal.reason;
+    const { reason } = this.#lost;
     return !this.isHeld() && !(reason instanceof LockLostError && (reason.reason === "released" || reason.reason === "transferred"));
   }
 
@@ -300,9 +320,10 @@ export class HeldLease implements Lease {
   #end(over: "lost" | "released", error: LockLostError): void {
     if (this.#over) return;
     this.#over = over;
+    this.keeper?.end();
     this.#lost.abort(error);
     this.#deps.onEnd(this);
-    if (error.reason !== "released") this.#deps.handoff?.over();
+    if (error.reason !== "released") this.#handoff?.over();
   }
 
   /** Ends the hold of a run with its outcome, even if the lease was lost: the service decides whether the outcome still counts. */
@@ -316,7 +337,7 @@ export class HeldLease implements Lease {
 
   async #release(): Promise<LeaseState> {
     this.#end("released", releasedError(this.key));
-    const { handoff } = this.#deps;
+    const handoff = this.#handoff;
     try {
       if (await handoff?.handOff(this.#ref).catch(() => false)) return "released";
       const { answer } = await retry((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
@@ -337,7 +358,7 @@ export class HeldLease implements Lease {
       this.#ambiguous = true;
       tell?.(refusal);
     };
-    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.signal, gate, onFailedAttempt };
+    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.#lost, gate, onFailedAttempt };
     const { answer, sentAt } = await retry(attempt, bounds, runtime);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
@@ -356,9 +377,11 @@ export class HeldLease implements Lease {
     const deadline = deadlineFrom(view, sentAt);
     const { clock } = this.#deps;
     if (deadline.version < this.#deadline.version) return;
-    if (deadline.version === this.#deadline.version && deadlineLeftMs(deadline, clock) < deadlineLeftMs(this.#deadline, clock)) return;
+    const isEarlier = deadlineLeftMs(deadline, clock) < deadlineLeftMs(this.#deadline, clock);
+    if (deadline.version === this.#deadline.version && isEarlier) return;
     this.#view = view;
     this.#deadline = deadline;
+    if (isEarlier) this.keeper?.deadlineMoved();
   }
 
   get #ref(): LeaseRef {
@@ -371,7 +394,7 @@ export class HeldLease implements Lease {
   }
 
   #lossError(): LockLostError {
-    const reason: unknown = this.signal.reason;
+    const { reason } = this.#lost;
     return reason instanceof LockLostError ? reason : new LockLostError(`${this.key}: not held`, "never");
   }
 }

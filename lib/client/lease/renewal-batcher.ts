@@ -5,25 +5,39 @@
  */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import type { CallOptions, RenewRequest } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { Clock, Timer } from "../../core/time.js";
+import { Heap } from "../acquire/heap.js";
+import type { StopSignal } from "../transport/lazy-abort.js";
+import { LazyAbort } from "../transport/lazy-abort.js";
+import type { Alarms } from "./alarms.js";
 
 /** The share of its interval by which a heartbeat can be sent early, to join another. */
 const EARLY = 0.1;
 
-interface Due {
-  readonly dueMs: number;
-  /** The earliest time at which it can join another heartbeat. */
-  readonly earliestMs: number;
-  readonly beat: () => void;
-  readonly timer: Timer;
+/** A scheduled heartbeat: the call of `beat` with its argument. */
+class Due<Argument = unknown> implements Timer {
+  alarm: Timer | undefined;
+
+  constructor(
+    /** The earliest time at which it can join another heartbeat. */
+    readonly earliestMs: number,
+    readonly beat: (argument: Argument) => void,
+    readonly argument: Argument,
+    readonly heap: Heap<Due>,
+  ) {}
+
+  cancel(): void {
+    this.alarm?.cancel();
+    this.heap.delete(this as Due);
+  }
 }
 
 interface Gathered {
   readonly request: RenewRequest;
-  readonly signal: AbortSignal | undefined;
+  readonly options: CallOptions;
   readonly resolve: (answer: Held | Refusal) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -32,83 +46,84 @@ interface Gathered {
 export class RenewalBatcher {
   readonly #api: ServiceApi;
   readonly #clock: Clock;
-  readonly #due = new Set<Due>();
+  readonly #alarms: Alarms;
+  readonly #due = new Heap<Due>(({ earliestMs }) => earliestMs);
   #gathered: Gathered[] = [];
   /** True until the service refuses a batch of this caller. */
   #mayGather = true;
 
-  constructor(api: ServiceApi, clock: Clock) {
+  constructor(api: ServiceApi, clock: Clock, alarms: Alarms) {
     this.#api = api;
     this.#clock = clock;
+    this.#alarms = alarms;
   }
 
-  /** Runs `beat` in `delayMs`, or a little earlier together with another heartbeat. */
-  schedule(delayMs: number, beat: () => void): Timer {
-    const dueMs = this.#clock.monotonicMs() + delayMs;
-    const due: Due = { dueMs, earliestMs: dueMs - delayMs * EARLY, beat, timer: this.#clock.inBackground(delayMs, () => this.#fire(due)) };
+  /** Runs `beat` with `argument` in `delayMs`, or a little earlier together with another heartbeat. */
+  set<Argument>(delayMs: number, beat: (argument: Argument) => void, argument: Argument): Timer {
+    const earliestMs = this.#clock.monotonicMs() + delayMs * (1 - EARLY);
+    const due = new Due(earliestMs, beat, argument, this.#due) as Due;
+    due.alarm = this.#alarms.set(delayMs, this.#fire, due);
     this.#due.add(due);
-    return { cancel: () => void (due.timer.cancel(), this.#due.delete(due)) };
+    return due;
   }
 
   /** Sends a renewal together with all others requested in the same microtask turn. */
-  renew(request: RenewRequest, { signal }: CallOptions = {}): Promise<Held | Refusal> {
+  renew(request: RenewRequest, options: CallOptions = {}): Promise<Held | Refusal> {
     return new Promise((resolve, reject) => {
       if (this.#gathered.length === 0) queueMicrotask(() => this.#send());
-      this.#gathered.push({ request, signal, resolve, reject });
+      this.#gathered.push({ request, options, resolve, reject });
     });
   }
 
-  #fire(first: Due): void {
-    this.#due.delete(first);
+  readonly #fire = (first: Due): void => {
     const nowMs = this.#clock.monotonicMs();
-    const together = [...this.#due].filter(({ earliestMs }) => earliestMs <= nowMs).slice(0, LIMITS.renewalsMax - 1);
-    for (const due of together) {
-      due.timer.cancel();
-      this.#due.delete(due);
+    const together: Due[] = [];
+    for (let next: Due | undefined = first; next && together.length < LIMITS.renewalsMax; next = this.#due.first) {
+      if (next !== first && next.earliestMs > nowMs) break;
+      next.cancel();
+      together.push(next);
     }
-    first.beat();
-    for (const { beat } of together) beat();
-  }
+    for (const { beat, argument } of together) beat(argument);
+  };
 
   #send(): void {
     const group = this.#gathered.splice(0, this.#mayGather ? LIMITS.renewalsMax : 1);
-    if (this.#gathered.length > 0) this.#send();
     if (group.length > 1) this.#sendTogether(group);
     else group.forEach((one) => this.#sendAlone(one));
+    if (this.#gathered.length > 0) this.#send();
   }
 
-  #sendAlone({ request, signal, resolve, reject }: Gathered): void {
-    void this.#api.renew(request, signal && { signal }).then(resolve, reject);
+  #sendAlone({ request, options, resolve, reject }: Gathered): void {
+    void this.#api.renew(request, options).then(resolve, reject);
   }
 
   #sendTogether(group: readonly Gathered[]): void {
     const leases = group.map(({ request }) => request);
-    void this.#api.renewMany({ leases }, { signal: whenAll(group) }).then(
+    void this.#api.renewMany({ leases }, whenAll(group)).then(
       (answer) => {
         if (!answer.ok && answer.code === "forbidden") {
           this.#mayGather = false;
           group.forEach((one) => this.#sendAlone(one));
           return;
         }
-        for (const [index, { resolve, reject }] of group.entries()) {
-          const result = answer.ok ? answer.results[index] : answer;
-          if (result) resolve(result);
-          else reject(new Error("renewMany answered fewer leases than it was asked for"));
-        }
+        const results = answer.ok ? answer.results : group.map(() => answer);
+        results.forEach((result, index) => group[index]?.resolve(result));
       },
       (error: unknown) => group.forEach(({ reject }) => reject(error)),
     );
   }
 }
 
-/** Returns a signal that aborts when every caller of the group has aborted. */
-function whenAll(group: readonly Gathered[]): AbortSignal {
-  const given = new AbortController();
+/** Returns options whose signal aborts when every caller of the group has aborted. */
+function whenAll(group: readonly Gathered[]): CallOptions {
+  const given = new LazyAbort();
   let waiting = group.length;
   const leave = (): void => void (--waiting === 0 && given.abort());
-  for (const { signal } of group) {
+  for (const { options } of group) {
+    // An attempt listens by itself: its signal would be made only for this.
+    const signal: StopSignal | undefined = options instanceof LazyAbort ? options : options.signal;
     if (signal?.aborted) leave();
     else signal?.addEventListener("abort", leave, { once: true });
   }
-  return given.signal;
+  return given;
 }

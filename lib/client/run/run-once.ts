@@ -12,12 +12,14 @@ import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
 import { digestOf } from "../../core/canonical.js";
 import type { Refusal } from "../../core/errors.js";
-import { DEFAULTS, LIMITS } from "../../core/limits.js";
+import * as DEFAULTS from "../../core/request-defaults.js";
+import * as LIMITS from "../../core/request-limits.js";
 import type { OutcomeSaid, Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { abortError, cancel, ensureFresh, withFreshLeaseId } from "../acquire/acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { pause } from "../transport/retry.js";
+import type { Stoppable } from "../transport/lazy-abort.js";
 import { runHolding, refuseOwn } from "../wrap/reentrancy-guard.js";
 import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError } from "../errors.js";
 import type { Session } from "../session.js";
@@ -92,7 +94,7 @@ export async function runOnce<T>(
 }
 
 /** Starts the run, or waits for the outcome of a concurrent one. */
-async function begin(session: Session, key: string, options: RunOptions): Promise<Answered<Started | Replayed>> {
+async function begin(session: Session, key: string, options: Stoppable<RunOptions>): Promise<Answered<Started | Replayed>> {
   const { deps, context } = session;
   const { clock, random } = deps;
   const { leaseMs, owner, signal } = { ...session.acquireParams(key, options), signal: options.signal };

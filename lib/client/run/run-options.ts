@@ -1,5 +1,5 @@
 /** The options of a run, and the checks that name the option and the rule before anything is sent. */
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import { checkLease, checkMs, checkNames, checkOneOf, checkSignal, checkWhole, refused } from "../options.js";
 
 /** Options of a run. */

@@ -1,6 +1,6 @@
 /** Inspects and operates runs: reads a run, lists runs, resets a run. */
 import type { Refusal } from "../../core/errors.js";
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import type { RunFound } from "../../core/api/runs.js";
 import type { RunView } from "../../core/lock/views.js";
 import type { Session } from "../session.js";

@@ -4,13 +4,13 @@
  */
 import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../../core/api/runs.js";
 import type { Renewed, SetEnded, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
-import { fromProblem } from "../../wire/problem.js";
+import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
@@ -45,6 +45,9 @@ const NOBODY_THERE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"])
 /** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
 const ATTEMPTS_AT_NOBODY = 8;
 
+/** A shorter value is no credential, and may be a part of any word. */
+const CREDENTIAL_MIN_CHARS = 8;
+
 /** Sends one request to a path of the API. */
 type Call = (
   method: string,
@@ -70,7 +73,7 @@ function callerOf(options: HttpOptions): Call {
   function nobody(why: string): Reply {
     const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
     const detail = `no answer (${why}) from ${base}${isGivenUp ? ", now or ever: is that the service's URL, and is it running?" : ""}`;
-    const refused = refuse("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
+    const refused = refuseLocally("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
     return { status: 503, headers: new Headers(), body: refused };
   }
 
@@ -85,8 +88,8 @@ function callerOf(options: HttpOptions): Call {
     } catch (cause) {
       // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
-      const why = (cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base);
-      const notSent = refuse(code, { definite: true, detail: `The request could not be signed: ${why}` });
+      const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
+      const notSent = refuseLocally(code, { definite: true, detail: `The request could not be signed: ${why}` });
       return { status: 503, headers: new Headers(), body: notSent };
     }
     try {
@@ -99,12 +102,20 @@ function callerOf(options: HttpOptions): Call {
         ...(signal && { signal }),
       });
       atNobody = Number.NEGATIVE_INFINITY;
-      return { status: response.status, headers: response.headers, body: parse(await response.text()) };
+      const said = await response.text();
+      const isService = response.ok || response.headers.get("content-type")?.startsWith(PROBLEM_TYPE);
+      return { status: response.status, headers: response.headers, body: parse(isService ? said : withoutCredentials(said, headers)) };
     } catch (cause) {
       if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
     }
   };
+}
+
+/** Returns a gateway's error without the values of the request's headers: it may quote a token that it doesn't accept. */
+function withoutCredentials(text: string, { "content-type": _type, prefer: _prefer, ...headers }: Record<string, string>): string {
+  const values = Object.values(headers).flatMap((value) => [value, value.replace(/^Bearer /i, "")]);
+  return values.filter(({ length }) => length >= CREDENTIAL_MIN_CHARS).reduce((struck, value) => struck.replaceAll(value, STRUCK), text);
 }
 
 /** The calls of a lease, of a lock or of a run. */
@@ -146,7 +157,7 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
     async inspect({ key, ...conditions }, options): Promise<Inspected | Refusal> {
       const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
       const tag = reply.headers.get("etag") ?? "";
-      if (reply.status === 304) return { ok: true, tag, unchanged: true };
+      if (reply.status === 304 && conditions.ifNoneMatch !== undefined) return { ok: true, tag, unchanged: true };
       return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
     },
     async list(query, options) {

@@ -4,8 +4,9 @@
  * successful group opens the gate for all, and later retries go together. So an outage gets fewer requests than normal operation, every
  * lease gets a turn, and the end of the outage is noticed within one pause.
  */
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import type { Clock, Timer } from "../../core/time.js";
+import type { StopSignal } from "./lazy-abort.js";
 import type { Gate } from "./retry.js";
 
 /** The pause before the first group, in ms, and the growth of the later ones. */
@@ -21,7 +22,7 @@ export interface Beating {
   /** The time for which it may still be treated as held, in ms. */
   remainingMs(): number;
   /** Removes it from the queue. */
-  readonly signal: AbortSignal;
+  readonly ending: StopSignal;
 }
 
 interface Waiting {
@@ -52,17 +53,20 @@ export class RetryGate {
     this.#random = random;
   }
 
-  /** Registers the heartbeats of `lease` until its signal aborts. */
+  /** Registers the heartbeats of `lease`. */
   add(lease: Beating): void {
     const perMs = 1 / lease.renewAfterMs;
     this.#perMs.set(lease, perMs);
     this.#totalPerMs += perMs;
-    const remove = (): void => {
-      this.#perMs.delete(lease);
-      // Reset to zero, so that rounding errors don't accumulate for ever.
-      this.#totalPerMs = this.#perMs.size === 0 ? 0 : this.#totalPerMs - perMs;
-    };
-    lease.signal.addEventListener("abort", remove, { once: true });
+  }
+
+  /** Removes the heartbeats of a lease that ended. */
+  delete(lease: Beating): void {
+    const perMs = this.#perMs.get(lease);
+    if (perMs === undefined) return;
+    this.#perMs.delete(lease);
+    // Reset to zero, so that rounding errors don't accumulate for ever.
+    this.#totalPerMs = this.#perMs.size === 0 ? 0 : this.#totalPerMs - perMs;
   }
 
   /** Returns the gate for the heartbeats of `lease`. */
@@ -81,12 +85,12 @@ export class RetryGate {
         resolve();
       };
       const pass = (): void => {
-        lease.signal.removeEventListener("abort", leave);
+        lease.ending.removeEventListener("abort", leave);
         resolve();
       };
       const waiting = { lease, deadlineMs: this.#clock.monotonicMs() + lease.remainingMs(), pass };
       this.#line.add(waiting);
-      lease.signal.addEventListener("abort", leave, { once: true });
+      lease.ending.addEventListener("abort", leave, { once: true });
       this.#schedule([waiting]);
     });
   }

@@ -6,11 +6,13 @@
 import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
 import type { Refusal } from "../../core/errors.js";
-import { refuse } from "../../core/errors.js";
+import { refuseLocally } from "../../core/errors.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
+import type { StopSignal } from "./lazy-abort.js";
+import { LazyAbort } from "./lazy-abort.js";
 
 /** The clock and randomness of retries. */
 export interface Runtime {
@@ -36,7 +38,7 @@ export interface RetryBounds {
   /** The time limit of all attempts and pauses together, in ms. */
   readonly budgetMs: number;
   /** Cancels the whole operation. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: StopSignal | undefined;
   /** The gate that lets attempts through. */
   readonly gate?: Gate | undefined;
   /** Called when an attempt is sent. */
@@ -83,7 +85,7 @@ export async function retry<A extends { readonly ok: boolean }>(
     const sentAt = instantOf(clock);
     const leftMs = budgetMs - elapsedMs(began, sentAt);
     if (turn && (leftMs <= 0 || signal?.aborted)) {
-      return { answer: honest(refuse("unavailable", { detail: "no answer in time" }), ambiguous), sentAt, ambiguous };
+      return { answer: honest(refuseLocally("unavailable", { detail: "no answer in time" }), ambiguous), sentAt, ambiguous };
     }
     onSend?.(sentAt);
     const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
@@ -93,7 +95,7 @@ export async function retry<A extends { readonly ok: boolean }>(
       return { answer: honest(outcome, ambiguous), sentAt, ambiguous };
     } else if (!outcome.definite) ambiguous = true;
     reason = reasonOf(outcome) ?? reason;
-    const failed = outcome instanceof NoResponse ? refuse("unavailable", { detail: reason ?? outcome.message }) : outcome;
+    const failed = outcome instanceof NoResponse ? refuseLocally("unavailable", { detail: reason ?? outcome.message }) : outcome;
     if (!signal?.aborted) {
       gate?.failed();
       onFailedAttempt?.(failed);
@@ -119,7 +121,7 @@ function honest<A extends { readonly ok: boolean }>(answer: A | Refusal, ambiguo
 }
 
 /** Resolves after `delayMs`, or at once when `signal` aborts. */
-export function pause(delayMs: number, clock: Clock, signal?: AbortSignal): Promise<void> {
+export function pause(delayMs: number, clock: Clock, signal?: StopSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
@@ -134,10 +136,10 @@ export function pause(delayMs: number, clock: Clock, signal?: AbortSignal): Prom
 
 /** Resolves when `work` has settled, or after `mostMs`; the work goes on. */
 export async function atMost(mostMs: number, work: Promise<unknown>, clock: Clock): Promise<void> {
-  const settled = new AbortController();
+  const settled = new LazyAbort();
   const settle = (): void => settled.abort();
   work.then(settle, settle);
-  await pause(mostMs, clock, settled.signal);
+  await pause(mostMs, clock, settled);
 }
 
 /** True if the service asks for the same request again, or could not decide at the moment. */
@@ -147,35 +149,18 @@ function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
   return retry === "same" || code === "throttled" || code === "clock-skew";
 }
 
-/** The options of an attempt. Its signal is made when it is read: a service in this process rarely reads it. */
-class Attempt implements CallOptions {
-  #controller: AbortController | undefined;
-  #isGivenUp = false;
-
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#isGivenUp) this.#controller.abort();
-    return this.#controller.signal;
-  }
-
-  giveUp(): void {
-    this.#isGivenUp = true;
-    this.#controller?.abort();
-  }
-}
-
 /** Makes one attempt and abandons it after `attemptMs`. It is then unknown if the attempt happened. */
 async function bounded<A>(
   attempt: (options: CallOptions) => Promise<A>,
   attemptMs: number,
-  signal: AbortSignal | undefined,
+  signal: StopSignal | undefined,
   clock: Clock,
 ): Promise<A | NoResponse> {
-  const options = new Attempt();
+  const options = new LazyAbort();
   let abandon = (): void => undefined;
   const abandoned = new Promise<NoResponse>((resolve) => {
     abandon = () => {
-      options.giveUp();
+      options.abort();
       resolve(new NoResponse(TIMED_OUT));
     };
   });

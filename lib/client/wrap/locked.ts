@@ -1,5 +1,5 @@
 /** `locked`: wraps a function or method so that every call holds the lock that its arguments name. */
-import { LIMITS } from "../../core/limits.js";
+import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError, LockTimeoutError, LockUnavailableError } from "../errors.js";
 import type { Teller } from "../tell.js";
 import { TELL } from "../tell.js";

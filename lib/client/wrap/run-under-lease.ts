@@ -32,7 +32,7 @@ export async function runUnderLease<T>(
 
 /** Returns the loss, with the work's own error (unless it is the loss itself) as its cause. */
 function lossOf(lease: HeldLease, error: unknown): LockLostError {
-  const loss: unknown = lease.signal.reason;
+  const loss: unknown = lease.ending.reason;
   if (error instanceof LockLostError) return error;
   return loss instanceof LockLostError
     ? new LockLostError(loss.message, loss.reason, error)

@@ -22,6 +22,7 @@ import type { Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import type { HoldEntry } from "./compatibility.js";
 import { reentrantHoldsOf } from "./compatibility.js";
+import { isSameLeaseId } from "../lease-id.js";
 import { LIMITS } from "../limits.js";
 import type { AdvancedQueue } from "./queue.js";
 import {
@@ -133,7 +134,7 @@ function poll(
 
 /** True if any other lease holds, is offered or waits for the key. */
 function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolean {
-  return Object.keys(holds).length > 0 || offers.length > 0 || waiters.some((waiter) => waiter.leaseId !== leaseId);
+  return Object.keys(holds).length > 0 || offers.length > 0 || waiters.some((waiter) => !isSameLeaseId(waiter.leaseId, leaseId));
 }
 
 /** Refuses a request whose id is queued by another principal or with other parameters. */
@@ -203,7 +204,7 @@ function nested(before: LockRecord, [, outer]: HoldEntry, command: Acquire, read
 
 /** Removes the id from the queue and the offers, and advances the queue if it was there. */
 function withoutItsPlace(before: LockRecord, leaseId: string, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
-  const isOther = (asking: Waiter | Offer): boolean => asking.leaseId !== leaseId;
+  const isOther = (asking: Waiter | Offer): boolean => !isSameLeaseId(asking.leaseId, leaseId);
   const record = { ...before, offers: before.offers.filter(isOther), waiters: before.waiters.filter(isOther) };
   const isQueued = record.offers.length + record.waiters.length < before.offers.length + before.waiters.length;
   return isQueued ? advanceIfQueued(record, reading) : { record: before, events: [] };

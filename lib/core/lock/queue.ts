@@ -20,6 +20,7 @@ import { takeOver } from "./grant.js";
 import type { Occupant } from "./compatibility.js";
 import { verdictOf, permitsOut, standing } from "./compatibility.js";
 import type { LeaseId } from "../lease-id.js";
+import { isSameLeaseId } from "../lease-id.js";
 import { DEFAULTS, LIMITS } from "../limits.js";
 import { waitersBytes } from "../record-bytes.js";
 import type { LockRecord, Offer, Waiter } from "../record.js";
@@ -27,12 +28,12 @@ import type { ClockReading } from "../time.js";
 
 /** Returns the offer to `leaseId`, if there is one. */
 export function offerOf({ offers }: LockRecord, leaseId: LeaseId): Offer | undefined {
-  return offers.find((offer) => offer.leaseId === leaseId);
+  return offers.find((offer) => isSameLeaseId(offer.leaseId, leaseId));
 }
 
 /** Returns the place of `leaseId` in the queue, from 0; -1 if it is not in it. */
 export function placeOf({ waiters }: LockRecord, leaseId: LeaseId): number {
-  return waiters.findIndex((waiter) => waiter.leaseId === leaseId);
+  return waiters.findIndex((waiter) => isSameLeaseId(waiter.leaseId, leaseId));
 }
 
 /** Makes the queue entry of an acquire, whatever its place. */

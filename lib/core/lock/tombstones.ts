@@ -12,7 +12,7 @@
  * is refused.
  */
 import type { LeaseId } from "../lease-id.js";
-import { leaseIdTimeMs } from "../lease-id.js";
+import { isSameLeaseId, leaseIdTimeMs } from "../lease-id.js";
 import { mayRaiseLowWatermark } from "./expiry.js";
 import { LIMITS } from "../limits.js";
 import type { Tombstone, Ending, Hold, LockRecord } from "../record.js";
@@ -34,7 +34,7 @@ export const EMPTY_RECORD: LockRecord = {
 
 /** Returns how `leaseId` ended; `forgotten` if the record shows only that it is at or below the low watermark. */
 export function endingOf(record: LockRecord, leaseId: LeaseId): Ending | "forgotten" | undefined {
-  const ended = record.tombstones.find((entry) => entry.leaseId === leaseId);
+  const ended = record.tombstones.find((entry) => isSameLeaseId(entry.leaseId, leaseId));
   if (ended) return ended.ending;
   return leaseId <= record.lowWatermark ? "forgotten" : undefined;
 }
@@ -44,7 +44,10 @@ export function lowWatermarkMs({ lowWatermark }: LockRecord): number {
   return lowWatermark === "" ? 0 : leaseIdTimeMs(lowWatermark);
 }
 
-/** Returns the hold of `leaseId`, if the record has it: live, or expired but not taken over yet. */
+/**
+ * Returns the hold of `leaseId`, if the record has it: live, or expired but not taken over yet. A member is found by the hash of its name,
+ * so the time doesn't tell how much of an id was guessed.
+ */
 export function holdOf(record: LockRecord, leaseId: LeaseId): Hold | undefined {
   return Object.hasOwn(record.holds, leaseId) ? record.holds[leaseId] : undefined;
 }

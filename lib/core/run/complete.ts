@@ -9,6 +9,7 @@ import { change } from "../change.js";
 import type { Complete, Decision, LeaseEvent } from "../commands.js";
 import { endLease, holdOf } from "../lock/tombstones.js";
 import { refuse } from "../errors.js";
+import { isSameLeaseId } from "../lease-id.js";
 import type { LockRecord, LockPolicy, Outcome, Run } from "../record.js";
 import { completedTtlAtSec, isStored, isOver, refuseUnkept } from "./run.js";
 import type { ClockReading } from "../time.js";
@@ -57,8 +58,8 @@ export function completeWithoutHold(record: LockRecord | undefined, command: Com
   const { leaseId, principal, state, payload, omitted } = command;
   const { run } = record ?? {};
   const replay: LeaseEvent = { event: "recorded", leaseId, owner: "", principal, outcome: state, repeated: true };
-  if (run?.outcome?.recordedBy !== leaseId) {
-    const before = record?.tombstones.find((ended) => ended.leaseId === leaseId);
+  if (!run?.outcome || !isSameLeaseId(run.outcome.recordedBy, leaseId)) {
+    const before = record?.tombstones.find((ended) => isSameLeaseId(ended.leaseId, leaseId));
     if (before?.outcome === outcomeDigest(command)) return { answer: { ok: true, how: "replayed" }, events: [replay] };
     return { answer: leaseLost(record, leaseId, reading), events: [] };
   }

@@ -1,0 +1,73 @@
+/** docs/performance.md: its generated parts and its plots come from a run, which is stored beside this file. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { format, resolveConfig } from "prettier";
+import { readPage, withParts } from "../test/docs/generated.js";
+import type { Report, Run } from "./report.js";
+import { markdownOf } from "./report.js";
+import { targetsOf, targetsTable } from "./targets.js";
+
+const ROOT = join(import.meta.dirname, "..");
+/** The page, its plots, and the run that they show, from the root of the repository. */
+export const PAGE = "docs/performance.md";
+export const PLOTS = "docs/plots";
+export const FIGURES = "bench/figures.json";
+
+/** The benchmarks that the page shows, each with the time after which it repeats nothing, in s. */
+export const ON_PAGE: Readonly<Record<string, number>> = {
+  cycles: 90,
+  waiters: 75,
+  buyers: 70,
+  takeover: 10,
+  leases: 75,
+  growth: 65,
+  crowd: 20,
+  memory: 25,
+  weight: 10,
+  simulation: 15,
+};
+
+/** The reports whose other tables are for other documents. */
+const FIRST_TABLE_ONLY: readonly string[] = ["memory", "weight"];
+
+/** Returns the page with the figures of a run. @throws Error if the run lacks a benchmark */
+export async function pageOf(run: Run, page = readPage(PAGE)): Promise<string> {
+  const missing = Object.keys(ON_PAGE).filter((name) => !run.reports[name]);
+  if (missing.length > 0) throw new Error(`${PAGE} also needs ${missing.join(" and ")}`);
+  const parts = Object.keys(ON_PAGE).map((name) => [name, partOf(run.reports[name]!, FIRST_TABLE_ONLY.includes(name))] as const);
+  const minutes = (run.tookSec / 60).toFixed(1);
+  const trial = "**A trial in seconds: these figures show that the benchmarks run, and mean nothing else.** ";
+  return withParts(page, {
+    machine: `${run.isQuick ? trial : ""}${run.date}, ${run.machine}, load ${run.loadBefore.toFixed(1)} before the run, which took ${minutes} minutes.`,
+    targets: targetsTable(targetsOf(run)),
+    ...Object.fromEntries(parts),
+  });
+}
+
+function partOf(report: Report, isFirstTableOnly: boolean): string {
+  if (isFirstTableOnly) return markdownOf({ ...report, tables: report.tables.slice(0, 1) });
+  const images = (report.plots ?? []).map(({ name, title }) => `![${title}](plots/${name}.svg)`);
+  return [markdownOf(report), ...images].join("\n\n");
+}
+
+/** Writes the plots of a run. */
+export async function writePlots(directory: string, { reports }: Run): Promise<void> {
+  const { svgOf } = await import("./plots.js");
+  await mkdir(directory, { recursive: true });
+  for (const plot of Object.values(reports).flatMap(({ plots = [] }) => plots))
+    await writeFile(join(directory, `${plot.name}.svg`), svgOf(plot));
+}
+
+/** Writes a run, its page and its plots. @throws Error as {@link pageOf} */
+export async function record(run: Run): Promise<void> {
+  const page = await pageOf(run);
+  const figures = await format(JSON.stringify(run), { ...(await resolveConfig(join(ROOT, FIGURES))), parser: "json" });
+  await writeFile(join(ROOT, FIGURES), figures);
+  await writeFile(join(ROOT, PAGE), page);
+  await writePlots(join(ROOT, PLOTS), run);
+}
+
+/** Reads a stored run. */
+export async function readRun(path: string): Promise<Run> {
+  return JSON.parse(await readFile(path, "utf8")) as Run;
+}

@@ -1,0 +1,6 @@
+/** The defaults that a client fills in itself: constants, for the reason in request-limits.ts. DEFAULTS in limits.ts has all others too. */
+
+/** The length of a lease. */
+export const leaseMs = 30_000;
+/** The time that an acquire waits. */
+export const waitMs = 30_000;

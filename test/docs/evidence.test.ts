@@ -1,0 +1,39 @@
+/**
+ * "Evidence": every property is listed with what tests it. To accept a change, read the difference and run:
+ *
+ *     npx vitest run test/docs/evidence -u
+ */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { BUGS } from "../simulation/bugs.js";
+import { ROOT } from "../tidy/tree.js";
+import { evidenceParts, witnesses } from "./evidence.js";
+import { deadLinks, readPage, withParts } from "./generated.js";
+
+const PATH = "docs/evidence.md";
+const PAGE = readPage(PATH);
+
+describe("the page of evidence", () => {
+  it("has what tests each property, as the simulation, the model and the regression tests have it", async () => {
+    const how = "the tests changed: review the difference, then run npx vitest run test/docs/evidence -u";
+    await expect(await withParts(PAGE, evidenceParts()), how).toMatchFileSnapshot(join(ROOT, PATH));
+  });
+
+  it("has a witness of each mistake, and names each mistake once", () => {
+    const found = witnesses();
+    expect(BUGS.filter(({ name }) => !/^([SLR]\d+|internal) in \d+$/.test(found[name] ?? ""))).toEqual([]);
+    for (const { name } of BUGS.filter(({ name: of }) => !found[of]?.startsWith("internal")))
+      expect(PAGE.split(`\`${name}\``).length - 1, name).toBe(1);
+  });
+
+  it("explains each property that nothing breaks on one side", () => {
+    for (const row of PAGE.split("\n").filter((line) => line.includes("🔴"))) {
+      const [, property = ""] = /^\| (\w+) /.exec(row) ?? [];
+      expect(PAGE, property).toMatch(new RegExp(`^- \\*\\*${property}\\b`, "m"));
+    }
+  });
+
+  it("has links that lead somewhere", () => {
+    expect(deadLinks(PATH)).toEqual([]);
+  });
+});

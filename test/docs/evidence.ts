@@ -1,0 +1,67 @@
+/** The generated parts of docs/evidence.md: what tests each property, and the defects that have a regression test. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Bug } from "../simulation/bug.js";
+import { BUGS } from "../simulation/bugs.js";
+import { ROOT } from "../tidy/tree.js";
+import { citedTests } from "./cited-tests.js";
+import { readPage, table } from "./generated.js";
+
+/** The witnesses of all mistakes: a property and the seed of a history that breaks it. */
+export function witnesses(): Readonly<Record<string, string>> {
+  const read = (name: string) =>
+    JSON.parse(readFileSync(join(ROOT, `test/simulation/must-fail-${name}.witnesses.json`), "utf8")) as Record<string, string>;
+  return { ...read("locks"), ...read("queues") };
+}
+
+/** Marks a cell without any test. */
+const NONE = "🔴 none";
+
+/** The properties, each with the mistakes that break it in the simulation and in the model, and the tests that show it. */
+function byProperty(): string {
+  const found = witnesses();
+  const breaking = (property: string, isThere: (bug: Bug) => boolean): string =>
+    listed(BUGS.filter((bug) => isThere(bug) && found[bug.name]?.split(" ")[0] === property).map(({ name }) => `\`${name}\``));
+  const model = readPage("test/model/results.md");
+  const rows = readPage("docs/guarantees.md")
+    .split("\n")
+    .flatMap((row) => {
+      const [, property] = /^\| ([SLR]\d+) /.exec(row) ?? [];
+      return property === undefined ? [] : [{ property, row }];
+    });
+  return table(
+    ["Property", "Mistakes in the core that break it", "in the store, the service or the client", "Mistakes in the model", "Shown by"],
+    rows.map(({ property, row }) => [
+      property,
+      breaking(property, ({ file }) => file.startsWith("lib/core/")),
+      breaking(property, ({ file }) => !file.startsWith("lib/core/")),
+      String(model.split(`| breaks ${property} `).length - 1 || ""),
+      citedTests(row)
+        .map(({ file }) => `\`${file}\``)
+        .join(", "),
+    ]),
+  );
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? NONE : names.join(", ");
+}
+
+const REGRESSIONS = "test/regression";
+
+/** The regression tests, each with the first comment of its file. */
+function defects(): string {
+  const files = readdirSync(join(ROOT, REGRESSIONS)).filter((name) => name.endsWith(".test.ts"));
+  return table(
+    ["Test", "What it keeps from coming back"],
+    files.map((name) => {
+      const [, comment = ""] = /^\/\*\*([\s\S]*?)\*\//.exec(readFileSync(join(ROOT, REGRESSIONS, name), "utf8")) ?? [];
+      return [`[${name.replace(".test.ts", "")}](../${REGRESSIONS}/${name})`, comment.replaceAll(/\s*\n \*\s?/g, " ").trim()];
+    }),
+  );
+}
+
+/** The page's parts, by name. */
+export function evidenceParts(): Readonly<Record<string, string>> {
+  return { "by property": byProperty(), defects: defects() };
+}
