@@ -70,15 +70,6 @@ export const STORE_BUGS: readonly Bug[] = [
     edits: [['[seen ? "v = :seen" : "attribute_not_exists(v)", ', '[seen ? "v >= :seen" : "attribute_not_exists(v)", ']],
   },
   {
-    name: "enqueued-without-room",
-    why: "the fast enqueue doesn't look for room: the item grows with the crowd",
-    file: PREDICATES,
-    edits: [
-      ['"size(qi) < :most AND attribute_not_exists(qb)"', '"size(qi) < :most"'],
-      ['":most": LIMITS.waitersMax,', '":most": 10 * LIMITS.waitersMax,', FAST_PATH],
-    ],
-  },
-  {
     name: "nothing-seen-lately",
     why: "no record is remembered: everybody in a crowd writes, and loses to the others",
     file: "lib/store/dynamo/recent-records.ts",
@@ -99,6 +90,7 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "offer-for-a-minute",
     why: "an offer whose waiter died keeps the key for a minute",
     file: "lib/core/lock/expiry.ts",
+    breaks: "L3",
     edits: [["offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs", "offeredAtMs + 12 * DEFAULTS.offerWindowMs <= earliestMs"]],
   },
 ];
