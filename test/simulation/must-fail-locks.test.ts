@@ -1,12 +1,14 @@
 /** The simulation finds each mistake in locks of every kind, the store and the client in the history that is recorded as its witness. */
-import { describe } from "vitest";
+import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { CLIENT_BUGS, LOCK_BUGS } from "./bugs.js";
 import { KIND_BUGS } from "./kind-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { STORE_BUGS } from "./store-bugs.js";
+import { endBundling } from "./bundle.js";
 import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 
+afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
   replayWitnesses(mistakes(...LOCK_BUGS, ...KIND_BUGS, ...RULE_BUGS, ...STORE_BUGS, ...CLIENT_BUGS)),
 );

@@ -1,9 +1,11 @@
 /** The simulation finds each mistake in queues, runs and records when it searches from the first seed. */
-import { describe } from "vitest";
+import { afterAll, describe } from "vitest";
 import { searchWitnesses } from "../support/witnesses.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
+import { endBundling } from "./bundle.js";
 import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 
+afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () => searchWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS)));

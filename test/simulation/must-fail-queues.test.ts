@@ -1,9 +1,11 @@
 /** The simulation finds each mistake in queues, runs and records in the history that is recorded as its witness. */
-import { describe } from "vitest";
+import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
+import { endBundling } from "./bundle.js";
 import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 
+afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () => replayWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS)));
