@@ -1,8 +1,10 @@
 /**
  * The routes of the API. The handler dispatches by route key, and the stack deploys the same list. Each route has a duty, which decides the
  * function that serves it. A new route also needs its handler (operations.ts), its document and message (lib/wire/operation-docs.ts,
- * lib/wire/messages.ts), and its call in lib/core/api, lib/service and lib/client/transport/http.ts. The stack, the local gateway and the
- * permissions follow from this list.
+ * lib/wire/messages.ts), and its call in lib/core/api, lib/service and lib/client/transport/http.ts; for users of the SDK also in
+ * lib/client/lock-client.ts. The stack, the local gateway and the permissions follow from this list. Its tests: a row in
+ * test/lambda/authorization-matrix.ts, test/client/http-transport.test.ts, test/lambda/handler.test.ts and
+ * test/e2e/conformance/requests.ts.
  */
 
 /** The operations, by the HTTP API's route key. */

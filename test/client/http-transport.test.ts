@@ -33,49 +33,54 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-type Asked = readonly [name: string, ask: (api: LockApi) => Promise<unknown>, method: string, path: string, body: object | undefined];
+type Asked = readonly [ask: (api: LockApi) => Promise<unknown>, method: string, path: string, body: object | undefined];
 
-const OPERATIONS: readonly Asked[] = [
-  ["acquire", (to) => to.acquire({ ...REF, leaseMs: 3000, owner: "me" }), "PUT", PATH, { leaseMs: 3000, owner: "me" }],
-  ["renew", (to) => to.renew({ ...REF, leaseMs: 3000 }), "POST", `${PATH}/renew`, { leaseMs: 3000 }],
-  ["check", (to) => to.check(REF), "GET", PATH, undefined],
-  ["release", (to) => to.release(REF), "DELETE", PATH, undefined],
-  [
-    "transfer",
+/** Every operation: without a row, a new one is an error of the compiler. */
+const OPERATIONS: Readonly<Record<keyof LockApi | "list of all" | "deep health", Asked>> = {
+  acquire: [(to) => to.acquire({ ...REF, leaseMs: 3000, owner: "me" }), "PUT", PATH, { leaseMs: 3000, owner: "me" }],
+  renew: [(to) => to.renew({ ...REF, leaseMs: 3000 }), "POST", `${PATH}/renew`, { leaseMs: 3000 }],
+  check: [(to) => to.check(REF), "GET", PATH, undefined],
+  release: [(to) => to.release(REF), "DELETE", PATH, undefined],
+  changeMode: [
+    (to) => to.changeMode({ ...REF, mode: "shared", fencingToken: 7 }),
+    "POST",
+    `${PATH}/mode`,
+    { mode: "shared", fencingToken: 7 },
+  ],
+  transfer: [
     (to) => to.transfer({ ...REF, to: { leaseId: "x", owner: "you" } }),
     "POST",
     `${PATH}/transfer`,
     { leaseId: "x", owner: "you" },
   ],
-  [
-    "breakHold",
+  breakHold: [
     (to) => to.breakHold({ key: REF.key, fencingToken: 7, reason: "stuck" }),
     "POST",
     `/v1/locks/${REF.key}/break`,
     { fencingToken: 7, reason: "stuck" },
   ],
-  ["inspect", (to) => to.inspect({ key: REF.key }), "GET", `/v1/locks/${REF.key}`, undefined],
-  [
-    "list",
+  inspect: [(to) => to.inspect({ key: REF.key }), "GET", `/v1/locks/${REF.key}`, undefined],
+  list: [
     (to) => to.list({ prefix: "a:", owner: "one & two+three", max: 5 }),
     "GET",
     "/v1/locks?prefix=a%3A&owner=one%20%26%20two%2Bthree&max=5",
     undefined,
   ],
-  ["list of all", (to) => to.list({}), "GET", "/v1/locks", undefined],
-  ["health", (to) => to.health({}), "GET", "/v1/health", undefined],
-  ["deep health", (to) => to.health({ deep: true }), "GET", "/v1/health?deep=1", undefined],
-];
+  "list of all": [(to) => to.list({}), "GET", "/v1/locks", undefined],
+  health: [(to) => to.health({}), "GET", "/v1/health", undefined],
+  "deep health": [(to) => to.health({ deep: true }), "GET", "/v1/health?deep=1", undefined],
+};
+const ROWS = Object.entries(OPERATIONS).map(([name, asked]) => [name, ...asked] as const);
 
 describe("every operation", () => {
-  it.each(OPERATIONS)("%s is one request, as the API has it", async (_name, ask, method, path, body) => {
+  it.each(ROWS)("%s is one request, as the API has it", async (_name, ask, method, path, body) => {
     server.answer({ status: 200, body: LEASE });
     await ask(api).catch(() => undefined);
     expect(server.received).toMatchObject([{ method, url: path, body: body ? JSON.stringify(body) : "" }]);
     expect(server.received[0]?.headers["content-type"]).toBe(body && "application/json");
   });
 
-  it.each(OPERATIONS)("%s is sent once, whatever becomes of it", async (_name, ask) => {
+  it.each(ROWS)("%s is sent once, whatever becomes of it", async (_name, ask) => {
     for (const status of [500, 502, 503, 504, 429, 408, 301, 200, "broken", "cut"] as const) {
       server.answer({ status });
       const before = server.received.length;
@@ -84,19 +89,19 @@ describe("every operation", () => {
     }
   });
 
-  it.each(OPERATIONS)("%s brings back a refusal as it was made, whatever its status", async (_name, ask) => {
+  it.each(ROWS)("%s brings back a refusal as it was made, whatever its status", async (_name, ask) => {
     const refusal = refuse("clock-skew", { retryAfterMs: 700, detail: "Apart" });
     server.answer({ status: 503, headers: { "content-type": "application/problem+json" }, body: toProblem(refusal, "/v1/locks/x") });
     expect(await ask(api)).toEqual(refusal);
   });
 
-  it.each(OPERATIONS)("%s certainly did not happen where nobody listens, and may be sent again", async (_name, ask) => {
+  it.each(ROWS)("%s certainly did not happen where nobody listens, and may be sent again", async (_name, ask) => {
     await server.close();
     expect(await ask(api)).toMatchObject({ ok: false, code: "unavailable", definite: true, retry: "same" });
     server = await startStubServer();
   });
 
-  it.each(OPERATIONS)("%s is unanswered when the connection breaks", async (_name, ask) => {
+  it.each(ROWS)("%s is unanswered when the connection breaks", async (_name, ask) => {
     const broken = httpApi({ url: server.url, fetch: () => Promise.reject(new TypeError("fetch failed", { cause: new Error("reset") })) });
     await expect(ask(broken)).rejects.toThrow(NoResponse);
   });
