@@ -1,6 +1,6 @@
 /**
  * How the tests run, in two tiers that a file's name tells apart: `*.slow.test.ts` runs in the slow one, every other
- * `*.test.ts` in the quick one. A few run in both, with more histories in the slow one (test/support/tier.ts). All of them
+ * `*.test.ts` in the quick one. A few run in both, with more in the slow one (test/support/tier.ts). All of them
  * share the one engine that globalSetup starts, each on its own keys.
  */
 import { transform } from "esbuild";
@@ -10,7 +10,7 @@ import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
 const SLOW = "test/**/*.slow.test.ts";
-/** The files whose tests are `sized` for their tier. */
+/** The files that run in both tiers, with less in the quick one (test/support/tier.ts). */
 const SIZED = [
   "test/client/heartbeat-outage.test.ts",
   "test/client/local-queue-crowd.test.ts",

@@ -15,6 +15,7 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
     async inspect(name) {
       const key = session.keyOf(name);
       const found = await session.ask(`inspect ${key}`, (attempt) => api.inspect({ key }, attempt));
+      // Only a look on a condition is answered `unchanged`.
       return (found as Extract<Inspected, { readonly inspection: unknown }>).inspection;
     },
 

@@ -1,7 +1,7 @@
 /** The mutants that the simulation must detect, as docs/guarantees.md lists them, and the extent of its search. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUGS, CLIENT_BUGS, LOCK_BUGS } from "../simulation/bugs.js";
+import { BUGS, LOCK_BUGS } from "../simulation/bugs.js";
 import { KIND_BUGS } from "../simulation/kind-bugs.js";
 import { QUEUE_BUGS } from "../simulation/queue-bugs.js";
 import { RECORD_BUGS } from "../simulation/record-bugs.js";
@@ -36,7 +36,6 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["records", RECORD_BUGS],
     ["answers", RULE_BUGS],
     ["the store", STORE_BUGS],
-    ["the client", CLIENT_BUGS],
   ] as const;
   const { quick, slow } = seeds();
   const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");

@@ -125,10 +125,6 @@ export const LOCK_BUGS: readonly Bug[] = [
     file: "lib/core/change.ts",
     edits: [["(record.version === 0 ? reading.latestMs : record.version) + 1", "record.version + 1"]],
   },
-];
-
-/** Mistakes of the client. */
-export const CLIENT_BUGS: readonly Bug[] = [
   {
     name: "signal-before-the-loss",
     why: "the signal of a lost lease fires while isHeld() still says true",
@@ -143,13 +139,4 @@ export const CLIENT_BUGS: readonly Bug[] = [
 ];
 
 /** All bugs, by name. */
-export const BUGS: readonly Bug[] = [
-  ...LOCK_BUGS,
-  ...RUN_BUGS,
-  ...KIND_BUGS,
-  ...QUEUE_BUGS,
-  ...RECORD_BUGS,
-  ...RULE_BUGS,
-  ...STORE_BUGS,
-  ...CLIENT_BUGS,
-];
+export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RECORD_BUGS, ...RULE_BUGS, ...STORE_BUGS];

@@ -1,7 +1,7 @@
-/** The simulation finds each mistake in locks of every kind, the store and the client in the history that is recorded as its witness. */
+/** The simulation finds each mistake in locks of every kind, answers and the store in the history that is recorded as its witness. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
-import { CLIENT_BUGS, LOCK_BUGS } from "./bugs.js";
+import { LOCK_BUGS } from "./bugs.js";
 import { KIND_BUGS } from "./kind-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { STORE_BUGS } from "./store-bugs.js";
@@ -10,5 +10,5 @@ import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
-  replayWitnesses(mistakes(...LOCK_BUGS, ...KIND_BUGS, ...RULE_BUGS, ...STORE_BUGS, ...CLIENT_BUGS)),
+  replayWitnesses(mistakes(...LOCK_BUGS, ...KIND_BUGS, ...RULE_BUGS, ...STORE_BUGS)),
 );

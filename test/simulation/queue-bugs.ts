@@ -120,4 +120,11 @@ export const QUEUE_BUGS: readonly Bug[] = [
     file: "lib/store/dynamo/fast-path.ts",
     edits: [[" AND q[${index}].u < :until", ""]],
   },
+  {
+    name: "offer-for-a-minute",
+    why: "an offer whose waiter died keeps the key for a minute",
+    file: "lib/core/lock/expiry.ts",
+    breaks: "L3",
+    edits: [["offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs", "offeredAtMs + 12 * DEFAULTS.offerWindowMs <= earliestMs"]],
+  },
 ];

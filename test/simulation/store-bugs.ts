@@ -4,7 +4,7 @@ import type { Bug } from "./bug.js";
 const FAST_PATH = "lib/store/dynamo/fast-path.ts";
 const PREDICATES = "lib/store/dynamo/predicates.ts";
 
-/** Conditions that a write is sent without. Each stands for a rule of the core, which the write then breaks. */
+/** Mistakes in what is written without the core, or over what it decided on: most are a condition that is left out. */
 export const STORE_BUGS: readonly Bug[] = [
   {
     name: "fast-version-from-nothing",
@@ -85,12 +85,5 @@ export const STORE_BUGS: readonly Bug[] = [
         'condition: [is.MINE, "NOT (v = :earlier)", is.NOT_BROKEN, is.LOW_WATERMARK_RISES, ',
       ],
     ],
-  },
-  {
-    name: "offer-for-a-minute",
-    why: "an offer whose waiter died keeps the key for a minute",
-    file: "lib/core/lock/expiry.ts",
-    breaks: "L3",
-    edits: [["offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs", "offeredAtMs + 12 * DEFAULTS.offerWindowMs <= earliestMs"]],
   },
 ];

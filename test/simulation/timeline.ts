@@ -17,6 +17,10 @@ import type { World } from "./world.js";
 /** The longest timeline, in lines. Earlier lines are left out. */
 const LINES_MOST = 80;
 const WHO_WIDTH = 12;
+/** The beginning of a client's name. */
+const CLIENT = "client-";
+/** A path with a key. Those of sets and of heartbeats sent together have none. */
+const KEY_IN_PATH = /\b(?:locks|runs)\//;
 
 interface Entry {
   readonly atMs: number;
@@ -47,13 +51,13 @@ export class Timeline {
     return `${((ms - this.#startMs) / 1000).toFixed(3)} s`;
   }
 
-  /** Returns the lines that lead to this violation: those about its key, and those about the processes that these name. */
+  /** Returns the lines that lead to this violation: those about its key, and those of its clients that are about no other key. */
   until({ atMs, property, what }: Violation): readonly string[] {
     const [key = ""] = what.split(":", 1);
     const before = this.#entries.filter((entry) => entry.atMs <= atMs);
     const isAboutKey = ({ what: said }: Entry): boolean => said.includes(key);
-    const involved = new Set(before.filter(isAboutKey).map(({ who }) => who));
-    const about = before.filter((entry) => isAboutKey(entry) || (entry.what.startsWith(OF_PROCESS) && involved.has(entry.who)));
+    const clients = new Set(before.filter(isAboutKey).flatMap(({ who }) => (who.startsWith(CLIENT) ? [who] : [])));
+    const about = before.filter((entry) => isAboutKey(entry) || (clients.has(entry.who) && !KEY_IN_PATH.test(entry.what)));
     const shown = about.slice(-LINES_MOST).map((entry) => this.#line(entry));
     const left = about.length - shown.length;
     const broken = this.#line({ atMs, who: "BROKEN", what: `${property}: ${what}` });
@@ -71,9 +75,6 @@ export class Timeline {
     return name;
   }
 }
-
-/** The beginning of each line about a process. */
-export const OF_PROCESS = "the process ";
 
 /** The oracle, which also tells the timeline what it sees. */
 export class TellingOracle extends Oracle {

@@ -13,7 +13,7 @@ export function sized({ quick, slow }: Readonly<Record<"quick" | "slow", number>
   return inject("tier") === "slow" ? slow : quick;
 }
 
-/** True in the slow tier, where enough histories are played to reach every situation. */
+/** True in the slow tier: enough histories are played to reach every situation, and what only costs or waits is tested. */
 export function isThorough(): boolean {
   return inject("tier") === "slow";
 }
