@@ -43,6 +43,9 @@ export async function campaign(
   return total;
 }
 
+/** The message of a worker after each history. Its last message is its part of the campaign. */
+export const PLAYED = "played";
+
 /** Adds the result of another part of the campaign to `total`. */
 export function merge(total: Campaign, part: Campaign): void {
   total.histories += part.histories;

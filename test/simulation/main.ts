@@ -2,12 +2,13 @@
  * `npm run sim -- --seeds N [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core. A seed replays exactly. The first
  * history that breaks a property is shrunk, and told as a timeline. Exits 1 on a violation, or if a required situation didn't occur.
  */
+import { SingleBar } from "cli-progress";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { bugNamed, bundleSimulation, endBundling, loadBundle } from "./bundle.js";
 import type { Campaign } from "./campaign.js";
-import { emptyCampaign, merge, unseen } from "./campaign.js";
+import { emptyCampaign, merge, PLAYED, unseen } from "./campaign.js";
 import { shrink } from "./shrink.js";
 import type { Share } from "./worker.js";
 
@@ -18,9 +19,18 @@ async function main(): Promise<void> {
   const { url, remove } = await bundleSimulation(bug === undefined ? undefined : bugNamed(bug));
   const cores = Math.max(1, Math.min(availableParallelism(), seeds));
   const total = emptyCampaign();
+  const progress = new SingleBar({
+    format: "{value} of {total} histories, {eta_formatted} to go",
+    noTTYOutput: true,
+    notTTYSchedule: 60_000,
+  });
+  progress.start(seeds, 0);
   const parts = await Promise.all(
-    Array.from({ length: cores }, (_, core) => share(url, { first: first + core, seeds: Math.ceil((seeds - core) / cores), step: cores })),
+    Array.from({ length: cores }, (_, core) =>
+      share(url, { first: first + core, seeds: Math.ceil((seeds - core) / cores), step: cores }, () => progress.increment()),
+    ),
   );
+  progress.stop();
   await remove();
   for (const part of parts) merge(total, part);
   report(total, bug);
@@ -58,10 +68,10 @@ function options(): { readonly seeds: number; readonly first: number; readonly b
   }
 }
 
-function share(url: string, workerData: Share): Promise<Campaign> {
+function share(url: string, workerData: Share, onPlayed: () => void): Promise<Campaign> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(url), { workerData });
-    worker.once("message", resolve);
+    worker.on("message", (message: Campaign | typeof PLAYED) => (message === PLAYED ? onPlayed() : resolve(message)));
     worker.once("error", reject);
   });
 }

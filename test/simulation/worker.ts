@@ -1,6 +1,6 @@
 /** The entry point of the bundle: the simulation, and a part of a campaign when it runs as a worker. */
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
-import { campaign } from "./campaign.js";
+import { campaign, PLAYED } from "./campaign.js";
 import { simulate } from "./history.js";
 
 export { contend, hold } from "./contention.js";
@@ -13,14 +13,14 @@ export interface Share {
   readonly step: number;
 }
 
-if (!isMainThread && isShare(workerData)) {
-  const { first, seeds, step } = workerData;
-  parentPort?.postMessage(
-    await campaign(
-      simulate,
-      Array.from({ length: seeds }, (_, index) => first + index * step),
-    ),
-  );
+if (!isMainThread && isShare(workerData)) parentPort?.postMessage(await campaign(simulate, seedsOf(workerData)));
+
+/** Yields the seeds, and tells of each when it was played. */
+function* seedsOf({ first, seeds, step }: Share): Iterable<number> {
+  for (let index = 0; index < seeds; index++) {
+    yield first + index * step;
+    parentPort?.postMessage(PLAYED);
+  }
 }
 
 function isShare(data: unknown): data is Share {
