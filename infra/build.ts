@@ -14,7 +14,9 @@ const DIST = join(ROOT, "dist");
 const CJS = join(DIST, "cjs");
 
 async function compile(project: string): Promise<void> {
-  const tsc = spawn(process.execPath, [join(ROOT, "node_modules/@typescript/native/bin/tsc"), "-p", join(ROOT, project)], { stdio: "inherit" });
+  const tsc = spawn(process.execPath, [join(ROOT, "node_modules/@typescript/native/bin/tsc"), "-p", join(ROOT, project)], {
+    stdio: "inherit",
+  });
   const [status] = (await once(tsc, "exit")) as [number | null];
   if (status !== 0) throw new Error(`tsc -p ${project} ended with ${status ?? "a signal"}`);
 }
