@@ -39,7 +39,7 @@ async function bashOffers(...words: readonly string[]): Promise<readonly string[
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-const COMMANDS = ["lock", "once", "ls", "show", "break", "watch", "runs", "reset", "completion"];
+const COMMANDS = ["lock", "once", "ls", "show", "break", "watch", "runs", "reset", "completion", "dev"];
 
 describe("bash", () => {
   it("accepts the script", async () => {

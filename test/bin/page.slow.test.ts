@@ -60,6 +60,9 @@ const program = programFor(
     ends: () => undefined,
     context: () => Promise.reject(new Error()),
     runContext: () => Promise.reject(new Error()),
+    processContext: () => {
+      throw new Error();
+    },
   },
   "0",
 );
