@@ -38,7 +38,7 @@ const importing = (entries: readonly string[]): readonly string[] => [
 
 describe("the package", () => {
   it("has what is run and its types, and no source, test or map of ours", () => {
-    const built = /^dist\/(?:(?:cjs\/)?(?:lib|lambda)|cjs\/infra|bin)\/.*\.(?:js|d\.ts)$/;
+    const built = /^dist\/(?:(?:cjs\/)?(?:lib|lambda)|cjs\/infra|infra\/local|bin)\/.*\.(?:js|d\.ts)$/;
     const read = /^(?:docs\/.*\.(?:md|svg)|(?:.*\/)?README\.md|LICENSE|package\.json)$/;
     const odd = packed.files.filter((path) => !built.test(path) && !read.test(path));
     const functions = ["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"].map((file) => `infra/function/${file}`);
@@ -66,6 +66,12 @@ describe("the package", () => {
     const { stdout, stderr } = await run(project, process.execPath, importing(BARE));
     expect([stderr, stdout]).toEqual(["", BARE.map((entry) => `${entry} true\n`).join("")]);
   });
+
+  it("in that folder, serves the API for the time of a command", async () => {
+    const command = ["holdfast", "lock", "ORDER_1231", "--", "node", "-p", "process.env.HOLDFAST_KEY"];
+    const { stdout, stderr } = await run(project, "npx", ["--no", "holdfast", "dev", "--", "npx", "--no", ...command]);
+    expect([stdout, stderr.replaceAll(/^npm warn Unknown .*\n/gm, "")]).toEqual(["ORDER_1231\n", ""]);
+  }, 60_000);
 
   it("in a folder with the peers, every entry is imported", async () => {
     const { stdout } = await run(peered, process.execPath, importing(ENTRIES));
