@@ -13,6 +13,8 @@ interface DevOptions {
 
 /** The first port to try: 8787, that of `npm start`, is other tools' default too. */
 export const DEV_PORT = 4653;
+/** The number of ports to try if none is given. */
+const PORTS = 10;
 const DEFAULT_TABLE = "holdfast";
 
 const EXAMPLES = `
@@ -44,7 +46,8 @@ export function addDevCommand(program: Command, host: CliHost): void {
       const context = host.processContext(globals);
       const { dev } = await import("./dev.js");
       const storage = endpoint === undefined ? undefined : { endpoint, tableName: table };
-      host.ends(await dev({ port: given, table: storage, seedFile: seed, verbose, command }, context));
+      const ports = given !== undefined ? [given] : command.length > 0 ? [0] : Array.from({ length: PORTS }, (_, at) => DEV_PORT + at);
+      host.ends(await dev({ ports, table: storage, seedFile: seed, verbose, command }, context));
     });
 }
 

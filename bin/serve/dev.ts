@@ -12,14 +12,13 @@ import type { ProcessContext } from "../context.js";
 import { statusOf } from "../exec/exit-status.js";
 import { supervise } from "../exec/supervise.js";
 import { SIGNAL_BASE } from "../exit-codes.js";
-import { DEV_PORT } from "./commands.js";
 import { logText } from "./log-text.js";
 import { plant, readSeed } from "./seed.js";
 
 /** The address, the storage, and the command to run. */
 export interface DevArgs {
-  /** @default the first free one of ten; for a command any free one */
-  readonly port: number | undefined;
+  /** The ports to try in this order; 0 is any free one. */
+  readonly ports: readonly number[];
   /** @default memory */
   readonly table: LocalTable | undefined;
   readonly seedFile: string | undefined;
@@ -29,8 +28,6 @@ export interface DevArgs {
   readonly command: readonly string[];
 }
 
-/** How many ports are tried if none is given. */
-const PORTS = 10;
 /** The owner of the locks of a seed. */
 const SEED_OWNER = "seed";
 /** The time that a command has to end when this process is killed, in ms. */
@@ -38,9 +35,8 @@ const KILL_AFTER_MS = 5000;
 
 /** Serves until the command ends, or a signal comes. Returns the exit status. @throws CliError if it can't serve */
 export async function dev(args: DevArgs, context: ProcessContext): Promise<number> {
-  const { port, table, seedFile, command } = args;
+  const { ports, table, seedFile, command } = args;
   const seed = seedFile === undefined ? undefined : await readSeed(seedFile);
-  const ports = port !== undefined ? [port] : command.length > 0 ? [0] : Array.from({ length: PORTS }, (_, at) => DEV_PORT + at);
   const onFailure = (error: unknown): void => context.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
   if (table) silenceNodeWarning();
   const print = logFor(args, context);
@@ -78,9 +74,10 @@ async function runBeside(url: string, command: readonly string[], { env, signals
   return statusOf(await supervise(work, { signal: never }, signals));
 }
 
-function greeting({ url, port }: Gateway, { table, ...args }: DevArgs, { version, screen }: ProcessContext): string {
+function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, screen }: ProcessContext): string {
   const { bold } = screen.colors;
-  const taken = args.port === undefined && port !== DEV_PORT ? `; port ${DEV_PORT} is in use` : "";
+  const [first = 0] = ports;
+  const taken = first !== 0 && port !== first ? `; port ${first} is in use` : "";
   const rows = [
     [`holdfast ${version}`, `${bold(url)}  (this machine only, no authentication${taken})`],
     ["Locks", table ? `table ${table.tableName} at ${table.endpoint}` : "in memory: gone when this ends"],

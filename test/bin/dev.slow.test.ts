@@ -13,6 +13,15 @@ const ASK = `
   process.exit(3);
 `;
 
+const UNTIL_ASKED = `
+  process.on("SIGTERM", () => {
+    console.log("asked");
+    process.exit(5);
+  });
+  setInterval(() => undefined, 60_000);
+  console.log("ready");
+`;
+
 describe("holdfast dev -- COMMAND", () => {
   it("runs it beside the service, and ends with its status", async () => {
     const { status, stdout, stderr } = await run(["dev", "--", "node", "--input-type=module", "-e", ASK], { HOLDFAST_TABLE: "another" });
@@ -26,7 +35,7 @@ describe("holdfast dev -- COMMAND", () => {
   });
 
   it("passes a signal on, and ends when the command does", async () => {
-    const running = start(["dev", "--", "sh", "-c", 'trap "echo asked; exit 5" TERM; echo ready; sleep 60 & wait'], {});
+    const running = start(["dev", "--", "node", "-e", UNTIL_ASKED], {});
     await running.printed(/ready/);
     running.signal("SIGTERM");
     expect(await running.ended).toMatchObject({ status: 5, stdout: "ready\nasked\n" });
