@@ -14,8 +14,8 @@ const SERVICE_ID = "service";
 const ROUNDS = 5;
 const TURN_MS = 500;
 /** Enough for the code to be optimized. A slow contestant on a busy machine gets less. */
-const WARM_UP_CYCLES = 2000;
-const WARM_UP_MS = 2500;
+const WARM_UP_CYCLES = 6000;
+const WARM_UP_MS = 4500;
 const QUICK = { most: 2, turnMs: 150, warmUpMs: 150 } as const;
 
 /** The figures of a contestant, round by round. */

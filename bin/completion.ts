@@ -1,7 +1,7 @@
 /**
  * Shell completion. A library computes the candidates for a position from the program itself, and the shell script asks for them word by
- * word. The script never evaluates a word of the command line, and words after `--` belong to another command, so pressing TAB runs
- * nothing.
+ * word. Keys are asked of the service. The script never evaluates a word of the command line, and words after `--` belong to another
+ * command, so pressing TAB runs nothing.
  */
 import { RootCommand } from "@bomb.sh/tab";
 import type { Command, Option } from "commander";
@@ -55,14 +55,27 @@ export function scriptFor(shell: "bash" | "zsh"): string {
   return shell === "bash" ? BASH : ZSH;
 }
 
-/** Prints the candidates for the last of `words`, one per line, with their meaning after a tab. */
-export function complete(program: Command, words: readonly string[]): void {
+/** The names of arguments that are a key or the beginning of one. */
+const KEYS: ReadonlySet<string> = new Set(["key", "prefix"]);
+/** The commands whose keys are those of runs. */
+const OF_RUNS: ReadonlySet<string> = new Set(["once", "runs", "reset"]);
+
+/** Returns the keys of locks, or of runs, that begin with `prefix`. */
+export type ListKeys = (of: "locks" | "runs", prefix: string) => Promise<readonly string[]>;
+
+/** Prints the candidates for the last of `words`, one per line, with their meaning after a tab. Without an answer there are no keys. */
+export async function complete(program: Command, words: readonly string[], list: ListKeys): Promise<void> {
+  const [name = "", word = ""] = [words[0], words.at(-1)];
+  const takesKey = program.commands.find((command) => command.name() === name)?.registeredArguments.some((one) => KEYS.has(one.name()));
+  const isKey = takesKey === true && words.length > 1 && !word.startsWith("-");
+  const keys = isKey ? await list(OF_RUNS.has(name) ? "runs" : "locks", word).catch(() => []) : [];
   const root = new RootCommand();
   for (const command of program.commands) {
     const node = root.command(command.name(), command.description());
     for (const option of [...command.options, ...program.options]) addOption(node, option);
     for (const argument of command.registeredArguments) {
-      node.argument(argument.name(), (add) => argument.argChoices?.forEach((choice) => add(choice, "")), argument.variadic);
+      const choices = KEYS.has(argument.name()) ? keys : (argument.argChoices ?? []);
+      node.argument(argument.name(), (add) => choices.forEach((choice) => add(choice, "")), argument.variadic);
     }
   }
   for (const option of program.options) addOption(root, option);

@@ -4,5 +4,5 @@ import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
 import { main } from "./main.js";
 
 const status = (process.exitCode = await main(process.argv.slice(2)));
-// A cancelled request must not keep the process alive.
-if (status > SIGNAL_BASE || status === EXITS.notPrinted.status) process.exit();
+// A request that nobody waits for any more must not keep the process alive, nor the shell that wants to complete a word.
+if (status > SIGNAL_BASE || status === EXITS.notPrinted.status || process.argv[2] === "complete") process.exit();

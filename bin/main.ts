@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { CommanderError } from "commander";
 import type { CliHost, GlobalOptions } from "./cli-host.js";
 import { constants } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import { CliError, Interrupted } from "./cli-error.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
@@ -92,7 +93,7 @@ export async function main(argv: readonly string[], host: CliProcess = process):
   async function carryOut(): Promise<void> {
     if (argv[0] === "complete") {
       const { complete } = await import("./completion.js");
-      complete(program, argv.slice(argv[1] === "--" ? 2 : 1));
+      await complete(program, argv.slice(argv[1] === "--" ? 2 : 1), (of, prefix) => keysFor(of, prefix, env));
       return;
     }
     try {
@@ -113,6 +114,17 @@ export async function main(argv: readonly string[], host: CliProcess = process):
     await printError(`${formatFailure(failure, program.opts<GlobalOptions>().json === true)}\n`);
     return failure.status;
   }
+}
+
+/** The largest number of keys to choose from, and the time limit for asking for them, in ms: a person waits for them. */
+const KEYS = { max: 50, withinMs: 1000 };
+
+/** Returns keys that begin with `prefix`, from the service or table of the environment; none if it doesn't answer in time. */
+async function keysFor(of: "locks" | "runs", prefix: string, env: NodeJS.ProcessEnv): Promise<readonly string[]> {
+  const locks = await connect({}, env);
+  const query = { prefix, max: KEYS.max };
+  const listed = (of === "runs" ? locks.runs.list(query) : locks.list(query)).then(({ items }) => items.map(({ key }) => key));
+  return Promise.race([listed.catch(() => []), delay(KEYS.withinMs, [])]);
 }
 
 /** Returns the error for a command line that the parser refused, with advice. */

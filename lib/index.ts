@@ -1,6 +1,6 @@
 /**
- * `holdfast`: the lock client over HTTP. It imports no package: it needs only `fetch` and Node's built-in modules (node:async_hooks,
- * node:crypto, node:events).
+ * `holdfast`: the lock client over HTTP. It imports no package: it needs only Node's built-in modules (node:async_hooks,
+ * node:crypto, node:events; node:http and node:https, or `fetch` where they are missing).
  */
 import type { ClientOptions } from "./client/client-options.js";
 import { checkClient, checkType } from "./client/client-options.js";

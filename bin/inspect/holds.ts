@@ -1,5 +1,6 @@
 /** Holds in a form for people: one line each, because a shared key or a semaphore has several. */
 import type { HolderView, Inspection } from "../../lib/index.js";
+import { key as keyOf } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
 import type { Column } from "../table.js";
 import { cutKey } from "../table.js";
@@ -10,11 +11,27 @@ export interface HoldView extends HolderView {
   readonly key: string;
   /** The number of permits of the key, for a semaphore. */
   readonly limit?: number;
+  /** The number of callers that wait for the key. */
+  readonly waiting: number;
 }
 
 /** Returns the holds of these keys, in order. */
 export function holdsOf(keys: readonly Inspection[]): readonly HoldView[] {
-  return keys.flatMap(({ key, limit, holders }) => holders.map((holder) => ({ ...holder, key, ...(limit !== undefined && { limit }) })));
+  return keys.flatMap(({ key, limit, holders, waiters }) =>
+    holders.map((holder) => ({ ...holder, key, ...(limit !== undefined && { limit }), waiting: waiters.length })),
+  );
+}
+
+/** Returns a key, and after it the parts that it was made from, if they don't show: `stripe_evt~5F1 (stripe, evt_1)`. */
+export function withParts(key: string): string {
+  if (!key.includes("~")) return key;
+  try {
+    const parts = key.split("_").map((part) => decodeURIComponent(part.replaceAll("~", "%")));
+    // A key that was not made from parts, or was cut, has none.
+    return keyOf(...parts) === key ? `${key} (${parts.join(", ")})` : key;
+  } catch {
+    return key;
+  }
 }
 
 /** Returns the kind of a hold: exclusive, shared, or its share of the permits. */
@@ -22,7 +39,8 @@ export function kindOf({ mode, permits, limit }: HoldView): string {
   return limit === undefined ? mode : `${permits} of ${limit}`;
 }
 
-const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => key, cut: { columns: 20, to: cutKey } };
+const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutKey } };
+const WAITING: Column<HoldView> = { title: "WAITING", cell: ({ waiting }) => String(waiting), align: "right" };
 /** The columns for the holds of one key. */
 export const HOLD_COLUMNS: readonly Column<HoldView>[] = [
   { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
@@ -32,4 +50,4 @@ export const HOLD_COLUMNS: readonly Column<HoldView>[] = [
   { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right" },
 ];
 /** The columns for the holds of many keys. */
-export const KEY_COLUMNS: readonly Column<HoldView>[] = [KEY, ...HOLD_COLUMNS];
+export const KEY_COLUMNS: readonly Column<HoldView>[] = [KEY, ...HOLD_COLUMNS, WAITING];

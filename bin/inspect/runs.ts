@@ -1,5 +1,6 @@
 /** `holdfast runs`: lists runs and their states. */
 import type { RunInspection } from "../../lib/index.js";
+import { withParts } from "./holds.js";
 import { firstOf } from "./pages.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
@@ -15,7 +16,7 @@ export interface RunsArgs {
 }
 
 const COLUMNS: readonly Column<RunInspection>[] = [
-  { title: "KEY", cell: ({ key }) => key, cut: { columns: 20, to: cutKey } },
+  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutKey } },
   { title: "STATE", cell: stateOf },
   { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
   { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },

@@ -2,7 +2,7 @@
 import type { Inspection, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
-import { HOLD_COLUMNS, holdsOf } from "./holds.js";
+import { HOLD_COLUMNS, holdsOf, withParts } from "./holds.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
 import type { Column } from "../table.js";
@@ -34,7 +34,7 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
     ...(waiters.length > 0 ? ["", ...tableOf(WAITER_COLUMNS, waiters, screen)] : []),
   ];
   const last = fencingToken === 0 ? "no grant is remembered" : `the last grant was under token ${fencingToken}`;
-  await print(`${[`${key} is ${isHeld}; ${last}`, ...tables].join("\n")}\n`);
+  await print(`${[`${plain(withParts(key))} is ${isHeld}; ${last}`, ...tables].join("\n")}\n`);
   if (fencingToken === 0 && (await locks.runs.get(key)) !== null) say(`there is a run of that key: holdfast show --run ${key}`);
   return 0;
 }
@@ -50,7 +50,7 @@ export async function showRun(key: string, { locks, asJson, print }: CommandCont
 function linesOf(run: RunInspection): readonly string[] {
   const { key, attempt, fencingToken, owner, checkpoint, result, error, resultOmitted } = run;
   return [
-    `${key} is ${stateOf(run)}; attempt ${attempt}, token ${fencingToken}${lastsOf(run) === "" ? "" : `, ${lastsOf(run)}`}`,
+    `${withParts(key)} is ${stateOf(run)}; attempt ${attempt}, token ${fencingToken}${lastsOf(run) === "" ? "" : `, ${lastsOf(run)}`}`,
     ...(owner ? [`owner: ${owner}`] : []),
     ...(error ? [`error: ${error.message}`] : []),
     ...(checkpoint === undefined ? [] : [`checkpoint: ${JSON.stringify(checkpoint)}`]),

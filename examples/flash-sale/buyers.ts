@@ -12,8 +12,11 @@ import { stockIn } from "./stock.js";
 /** Generous, because a buyer who gives up leaves a piece unsold. */
 const WAIT_MS = 240_000;
 
+/** As many connections as a process has buyers. The AWS SDK warns when requests have to wait for one. */
+const CONNECTIONS = 500;
+
 const orders = JSON.parse(process.argv[2] ?? "") as Orders;
-const engine = engineClient(orders.endpoint);
+const engine = engineClient(orders.endpoint, { requestHandler: { httpAgent: { keepAlive: true, maxSockets: CONNECTIONS } } });
 const stock = stockIn(orders.tableName, engine);
 let requests = 0;
 const locks = createLockClient({

@@ -112,10 +112,17 @@ export class InvalidRequestError extends LockError {
 
 /**
  * Throw this from the function of a run if the work failed for good. It is recorded, and every later caller gets a {@link RunFailedError}
- * with this message. Any other error makes the next caller start again.
+ * with this message and data. Any other error makes the next caller start again.
  */
 export class FinalError extends Error {
   override readonly name: string = "FinalError";
+  /** Details for callers, stored as a result is. What can't be stored (over 128 KB as JSON, or not representable in JSON) is left out. */
+  readonly data: unknown;
+
+  constructor(message?: string, options?: ErrorOptions & { readonly data?: unknown }) {
+    super(message, options);
+    this.data = options?.data;
+  }
 }
 
 /** The run failed for good in an earlier call. This replays the stored message; the function was not called. */
@@ -123,11 +130,14 @@ export class RunFailedError extends LockError {
   override readonly name = "RunFailedError";
   /** The number of the attempt that failed. */
   readonly attempt: number;
+  /** The `data` of the {@link FinalError}. */
+  readonly data: unknown;
 
   /** @param cause the error as stored: its name and message */
-  constructor(key: string, cause: Error, attempt: number) {
+  constructor(key: string, cause: Error, attempt: number, data?: unknown) {
     super(`${key}: ${cause.message}`, { code: "run-failed", definite: true, retry: "never", cause });
     this.attempt = attempt;
+    this.data = data;
   }
 }
 

@@ -1,5 +1,8 @@
 /** Completion in real shells: the candidates on TAB, and the guarantee that it never runs the command line. */
 import { execFile, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { access, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +10,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { endAll, onPath, run } from "./holdfast.js";
+import { serve } from "./service.js";
 
 const runFile = promisify(execFile);
 const HAS_ZSH = spawnSync("zsh", ["--version"]).status === 0;
@@ -24,15 +28,20 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Returns bash's completions for the last of these words, through bash's own completion function. */
+/** Returns bash's completions for the last of these words, where there is no service. */
 async function bashOffers(...words: readonly string[]): Promise<readonly string[]> {
+  return bashOffersIn(env, ...words);
+}
+
+/** Returns bash's completions for the last of these words, through bash's own completion function. */
+async function bashOffersIn(environment: NodeJS.ProcessEnv, ...words: readonly string[]): Promise<readonly string[]> {
   const script = `
     source "$1"; shift
     COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=\${#COMP_LINE}
     _holdfast
     printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, stderr } = await runFile("bash", ["--norc", "-uc", script, "bash", join(directory, "bash"), ...words], {
-    env,
+    env: environment,
     cwd: directory,
   });
   expect(stderr).toBe("");
@@ -76,6 +85,33 @@ describe("bash", () => {
     const listed = [...help.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name).filter((name) => name !== "--help");
     expect(listed.length).toBeGreaterThan(10);
     expect(offered).toEqual(expect.arrayContaining([...listed, "--json", "--table", "--no-sign"]));
+  });
+
+  it("offers the keys that are held, and those of runs", async () => {
+    const service = await serve();
+    await service.locks.acquire("ORDER_1");
+    await service.locks.acquire("STOCK_1");
+    await service.locks.runOnce("REPORT_1", () => "done");
+    const offers = (...words: readonly string[]) => bashOffersIn({ ...env, ...service.env }, ...words);
+    for (const command of ["show", "break", "ls", "lock"]) expect(await offers("holdfast", command, "OR")).toEqual(["ORDER_1"]);
+    expect(await offers("holdfast", "show", "")).toEqual(["ORDER_1", "STOCK_1"]);
+    for (const command of ["runs", "reset", "once"]) expect(await offers("holdfast", command, "")).toEqual(["REPORT_1"]);
+    expect(await offers("holdfast", "show", "--ru")).toEqual(["--run"]);
+    await service.close();
+  });
+
+  it("offers no keys after a second, if the service doesn't answer", async () => {
+    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const asked = once(silent, "connection");
+    const offered = bashOffersIn({ ...env, HOLDFAST_URL: url }, "holdfast", "show", "OR");
+    const [socket] = (await asked) as [Socket];
+    // The end of the process ends its connection. The client itself would try for 10 s.
+    const ended = once(socket, "close");
+    expect(await offered).toEqual([]);
+    await ended;
+    silent.close();
   });
 
   it("leaves what stands after -- to the other command's own completion, or names of commands and files", async () => {

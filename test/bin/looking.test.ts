@@ -1,6 +1,6 @@
 /** `ls`, `show` and `runs`: their output for people and for programs. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FinalError } from "../../lib/index.js";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
@@ -41,14 +41,34 @@ describe("ls", () => {
     const { status, stdout, stderr } = await holdfast("ls", "ls:");
     expect({ status, stderr }).toEqual({ status: 0, stderr: "holdfast: namespace default\n" });
     expect(words(stdout)).toEqual([
-      ["KEY", "OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
-      ["ls:a", "me", "exclusive", String(one.fencingToken), A_WHILE, A_WHILE],
-      ["ls:b", "somebody-else", "shared", String(two.fencingToken), A_WHILE, A_WHILE],
-      ["ls:b", "somebody-else", "shared", String(three.fencingToken), A_WHILE, A_WHILE],
-      ["ls:c", "somebody-else", "2 of 5", String(four.fencingToken), A_WHILE, A_WHILE],
+      ["KEY", "OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING", "WAITING"],
+      ["ls:a", "me", "exclusive", String(one.fencingToken), A_WHILE, A_WHILE, "0"],
+      ["ls:b", "somebody-else", "shared", String(two.fencingToken), A_WHILE, A_WHILE, "0"],
+      ["ls:b", "somebody-else", "shared", String(three.fencingToken), A_WHILE, A_WHILE, "0"],
+      ["ls:c", "somebody-else", "2 of 5", String(four.fencingToken), A_WHILE, A_WHILE, "0"],
     ]);
     expect(stdout).not.toContain("\u001B");
     expect(words((await holdfast("ls", "ls:", "--owner", "me")).stdout)).toHaveLength(2);
+  });
+
+  it("says how many wait, and which parts an encoded key is made from", async () => {
+    const name = key("stripe", "evt_1");
+    await using _held = await service.locks.acquire(name, { leaseMs: LONG_MS });
+    await using _cut = await service.locks.acquire("stripe~", { leaseMs: LONG_MS });
+    // Callers of one client share a place.
+    await using one = createLockClient({ url: service.url });
+    await using other = createLockClient({ url: service.url });
+    const waits = [one, other].map((locks) => locks.acquire(name, { waitMs: LONG_MS }).catch((error: unknown) => error));
+    await vi.waitFor(async () => expect((await service.locks.inspect(name)).waiters).toHaveLength(waits.length));
+    const rows = words((await holdfast("ls", "stripe")).stdout);
+    expect(rows.map((row) => [row[0], row.at(-1)])).toEqual([
+      ["KEY", "WAITING"],
+      ["stripe_evt~5F1 (stripe, evt_1)", "2"],
+      ["stripe~", "0"],
+    ]);
+    expect((await holdfast("show", name)).stdout).toMatch(/^stripe_evt~5F1 \(stripe, evt_1\) is held;/);
+    await Promise.all([one.close(), other.close()]);
+    await Promise.all(waits);
   });
 
   it("as JSON has the service's own members", async () => {

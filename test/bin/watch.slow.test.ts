@@ -45,7 +45,7 @@ describe("watch on a pipe", () => {
     const [, ended = ""] = (await running.printed(/\n.*\n$/)).split("\n");
     running.signal("SIGTERM");
     expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
-    const hold = { key: "json:a", owner: "me", mode: "exclusive", permits: 1, fencingToken: lease.fencingToken };
+    const hold = { key: "json:a", owner: "me", mode: "exclusive", permits: 1, fencingToken: lease.fencingToken, waiting: 0 };
     const times = { heldMs: expect.any(Number) as number, remainingMs: expect.any(Number) as number };
     const at = expect.stringMatching(new RegExp(`^${TIME}$`)) as string;
     expect(held).toEqual({ at, event: "held", ...hold, ...times });
@@ -75,7 +75,7 @@ describe("watch on a pipe", () => {
 });
 
 describe("what changed between two looks", () => {
-  const hold = { key: "a", owner: "me", mode: "exclusive", permits: 1, fencingToken: 1, heldMs: 0, remainingMs: 1000 } as const;
+  const hold = { key: "a", owner: "me", mode: "exclusive", permits: 1, fencingToken: 1, heldMs: 0, remainingMs: 1000, waiting: 0 } as const;
 
   it("is no renewal, but each other grant of the same key", () => {
     expect(changesBetween([hold], [{ ...hold, heldMs: 500, remainingMs: 2000 }])).toEqual([]);

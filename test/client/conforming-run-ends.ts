@@ -1,5 +1,6 @@
 /** The ends of runs: every failure names its cause and tells the next caller how to proceed. */
 import { describe, expect, it } from "vitest";
+import * as LIMITS from "../../lib/core/request-limits.js";
 import { FinalError, LockError, RunFailedError } from "../../lib/index.js";
 import { thrownBy } from "../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
@@ -53,6 +54,24 @@ export function describeRunEnds(fixture: Fixture): void {
         expect((replayed as RunFailedError).cause).toMatchObject({ name: "FinalError", message: "card refused" });
       }
       expect(await fixture.rival.runs.get(name)).toMatchObject({ state: "failed", retryable: false, attempt: 1 });
+    });
+
+    it("a FinalError's data is kept as a result is, and left out if it can't be", async () => {
+      const data = { reason: "no-funds", missing: 250n, since: new Date(0) };
+      const tooLarge = "x".repeat(LIMITS.resultBytes / 2 + 1);
+      for (const [given, kept] of [
+        [data, data],
+        [undefined, undefined],
+        [new Map([["not", "JSON"]]), undefined],
+        [tooLarge.slice(3), tooLarge.slice(3)],
+        [tooLarge, undefined],
+      ] as const) {
+        const name = fixture.fresh();
+        await thrownBy(fixture.locks.runOnce(name, failing(new FinalError("\u0000".repeat(1000), { data: given }))));
+        const replayed = (await thrownBy(fixture.rival.runOnce(name, () => "again"))) as RunFailedError;
+        expect(replayed).toBeInstanceOf(RunFailedError);
+        expect(replayed.data).toEqual(kept);
+      }
     });
 
     it("an error that isFinal takes for final is kept, and no other", async () => {

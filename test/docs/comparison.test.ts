@@ -13,7 +13,7 @@ const OTHERS = PAGE.split(/^## /m).filter((section) => section.includes("- **Wor
 describe("the page of comparisons", () => {
   it("has a row at a glance for each, and one for this lock", () => {
     const rows = [...PAGE.matchAll(/^\| \*\*/gm)];
-    expect(OTHERS).toHaveLength(9);
+    expect(OTHERS).toHaveLength(14);
     expect(rows).toHaveLength(OTHERS.length + 1);
   });
 

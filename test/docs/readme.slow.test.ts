@@ -2,8 +2,6 @@
  * The README's commands and snippets give the results that it claims. `npm start` runs once, exactly as written there,
  * and every snippet then runs against it verbatim.
  */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { GetCommand } from "@aws-sdk/lib-dynamodb";
 import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -78,19 +76,6 @@ async function bash(lines: readonly string[]): Promise<readonly string[]> {
   const script = lines.map((line) => `${line}\nprintf '%s' '${end}'`).join("\n");
   const { stdout } = await run("bash", ["-c", `set -euo pipefail\n${script}`], { env: plainEnvironment({}) });
   return stdout.split(end).slice(0, -1);
-}
-
-/** Creates the table that the snippet writes to, as an application would have it. */
-async function createOrders(client: DynamoDBClient): Promise<void> {
-  await client.send(
-    new CreateTableCommand({
-      TableName: "orders",
-      BillingMode: "PAY_PER_REQUEST",
-      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
-      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
-    }),
-  );
-  await waitUntilTableExists({ client, maxWaitTime: 60 }, { TableName: "orders" });
 }
 
 const statusOf = (printed: string | undefined): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(printed ?? "")?.[1]);
@@ -207,7 +192,6 @@ describe("the README's snippets", () => {
   it("write under the token of a lease straight on the table", async ({ skip }) => {
     skip(service.engineEndpoint === "", "records in memory have no table");
     const client = engineClient(service.engineEndpoint);
-    await createOrders(client);
     const { stderr } = await runSnippet("table", {
       AWS_ENDPOINT_URL_DYNAMODB: service.engineEndpoint,
       AWS_REGION: "us-east-1",

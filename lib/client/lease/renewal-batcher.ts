@@ -10,8 +10,7 @@ import type { CallOptions, RenewRequest } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { Clock, Timer } from "../../core/time.js";
 import { Heap } from "../acquire/heap.js";
-import type { StopSignal } from "../transport/lazy-abort.js";
-import { LazyAbort } from "../transport/lazy-abort.js";
+import { LazyAbort, stopSignalOf } from "../transport/lazy-abort.js";
 import type { Alarms } from "./alarms.js";
 
 /** The share of its interval by which a heartbeat can be sent early, to join another. */
@@ -120,8 +119,7 @@ function whenAll(group: readonly Gathered[]): CallOptions {
   let waiting = group.length;
   const leave = (): void => void (--waiting === 0 && given.abort());
   for (const { options } of group) {
-    // An attempt listens by itself: its signal would be made only for this.
-    const signal: StopSignal | undefined = options instanceof LazyAbort ? options : options.signal;
+    const signal = stopSignalOf(options);
     if (signal?.aborted) leave();
     else signal?.addEventListener("abort", leave, { once: true });
   }

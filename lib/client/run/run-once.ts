@@ -150,7 +150,7 @@ async function perform<T>(
     value = await runHolding(these, () => work(runFor(lease, started)));
   } catch (error) {
     const retryable = !endsIt(error, isFinal);
-    const recorded = await lease.complete({ state: "failed", error: errorToJson(error), retryable });
+    const recorded = await lease.complete({ state: "failed", error: { ...errorToJson(error), ...dataOf(error) }, retryable });
     if (recorded.ok) throw error;
     if (recorded.code === "lease-lost") throw notRecorded(recorded, lease, "failed, and was taken over", error);
     session.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));
@@ -195,18 +195,26 @@ function runFor(lease: HeldLease, { attempt, takeover, checkpoint }: Started): R
 
 function replayed<T>(key: string, answer: Replayed, { largeResult }: RunOptions): RunResult<T> {
   const { state, attempt, result, error, resultOmitted } = answer;
-  if (state === "failed") throw new RunFailedError(key, errorFromJson(error), attempt);
+  if (state === "failed")
+    throw new RunFailedError(key, errorFromJson(error), attempt, fromJson((error as Partial<FinalError> | null)?.data));
   if (resultOmitted && largeResult !== "omit") throw omittedError(key, attempt, "whoever ran it was told why");
   const value = fromJson(result) as T;
   return { value, replayed: true, attempt, ...(resultOmitted && { resultOmitted }) };
 }
 
+/** Returns the data of a final error in its stored form, if it can be stored. The rest of the error's size is for its name and message. */
+function dataOf(error: unknown): { readonly data?: unknown } {
+  if (!(error instanceof FinalError)) return {};
+  const kept = resultOf(error.data, LIMITS.resultBytes / 2);
+  return "json" in kept && kept.json !== undefined ? { data: kept.json } : {};
+}
+
 /** Returns the value in its stored form, or the reason why it can't be stored. */
-function resultOf(value: unknown): { readonly json: unknown } | { readonly because: string } {
+function resultOf(value: unknown, mostBytes = LIMITS.resultBytes): { readonly json: unknown } | { readonly because: string } {
   try {
     const json = toJson(value, "result");
     const bytes = json === undefined ? 0 : new TextEncoder().encode(JSON.stringify(json)).length;
-    return bytes > LIMITS.resultBytes ? { because: `it is ${bytes} bytes as JSON, of at most ${LIMITS.resultBytes}` } : { json };
+    return bytes > mostBytes ? { because: `it is ${bytes} bytes as JSON, of at most ${mostBytes}` } : { json };
   } catch (error) {
     // Includes errors of toJSON methods and getters: the work is done anyway.
     return { because: errorToJson(error).message };

@@ -1,6 +1,6 @@
 /**
  * The operations over HTTP. Each call is one attempt and results in one answer or {@link NoResponse}. This layer never retries, because
- * only its caller knows whether that is safe. It needs only `fetch`.
+ * only its caller knows whether that is safe.
  */
 import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
@@ -11,6 +11,8 @@ import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../../
 import type { Renewed, SetEnded, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
+import type { Answer } from "./send.js";
+import { senderBy } from "./send.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
@@ -30,13 +32,14 @@ export interface HttpOptions {
   readonly token?: string | (() => string | Promise<string>) | undefined;
   /** Headers for every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** @default the global `fetch` */
+  /**
+   * Sends the requests, for example through a proxy that is set for `fetch` alone.
+   * @default `node:http` and `node:https` with their global agents; the global `fetch` outside Node, and where it was replaced
+   */
   readonly fetch?: typeof fetch | undefined;
 }
 
-interface Reply {
-  readonly status: number;
-  readonly headers: Headers;
+interface Reply extends Omit<Answer, "text"> {
   readonly body: unknown;
 }
 
@@ -64,7 +67,8 @@ export function httpApi(options: HttpOptions): ServiceApi {
 }
 
 function callerOf(options: HttpOptions): Call {
-  const { sign, token, fetch: send = fetch } = options;
+  const { sign, token } = options;
+  const send = senderBy(options.fetch);
   const base = options.url.replace(/\/+$/, "");
   /** The number of attempts without a listener, as long as there was never an answer. */
   let atNobody = 0;
@@ -77,7 +81,7 @@ function callerOf(options: HttpOptions): Call {
     return { status: 503, headers: new Headers(), body: refused };
   }
 
-  return async (method, path, body, { signal } = {}, extra = {}) => {
+  return async (method, path, body, callOptions = {}, extra = {}) => {
     const url = base + path;
     const text = body && JSON.stringify(body);
     const plain = { ...options.headers, ...extra, ...(text !== undefined && { "content-type": "application/json" }) };
@@ -93,18 +97,10 @@ function callerOf(options: HttpOptions): Call {
       return { status: 503, headers: new Headers(), body: notSent };
     }
     try {
-      // Credentials are for this URL only, so a redirect is an error.
-      const response = await send(url, {
-        method,
-        headers,
-        redirect: "error",
-        ...(text !== undefined && { body: text }),
-        ...(signal && { signal }),
-      });
+      const { status, headers: received, text: said } = await send(url, { method, headers, body: text }, callOptions);
       atNobody = Number.NEGATIVE_INFINITY;
-      const said = await response.text();
-      const isService = response.ok || response.headers.get("content-type")?.startsWith(PROBLEM_TYPE);
-      return { status: response.status, headers: response.headers, body: parse(isService ? said : withoutCredentials(said, headers)) };
+      const isService = (status >= 200 && status < 300) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
+      return { status, headers: received, body: parse(isService ? said : withoutCredentials(said, headers)) };
     } catch (cause) {
       if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });

@@ -3,12 +3,19 @@
  * AbortSignal takes 1.5 KB of heap, and as long to make as the rest of an attempt.
  */
 
+import type { CallOptions } from "../../core/api/locks.js";
+
 /** The part of an AbortSignal that this package listens to. */
 export interface StopSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
   addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/** Returns the signal of options to listen to. An attempt's options are one themselves: to read their AbortSignal would make it. */
+export function stopSignalOf(options: CallOptions): StopSignal | undefined {
+  return options instanceof LazyAbort ? options : options.signal;
 }
 
 /** Options whose signal is only listened to. */

@@ -1,0 +1,85 @@
+/**
+ * Sends one HTTP request and reads its whole answer: by Node's own http where there is Node, because it takes less CPU than `fetch`
+ * (docs/performance.md), else by `fetch`.
+ */
+import type { CallOptions } from "../../core/api/locks.js";
+import { stopSignalOf } from "./lazy-abort.js";
+
+/** A request. */
+export interface Message {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+/** An answer. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Pick<Headers, "get">;
+  readonly text: string;
+}
+
+/** Sends one request, and follows no redirect. @throws what the transport throws if there is no whole answer */
+export type Send = (url: string, message: Message, options: CallOptions) => Promise<Answer>;
+
+type LoadModule = typeof process.getBuiltinModule;
+
+/** The global `fetch` when this module was loaded. One that replaced it since then is meant to be used. */
+const nativeFetch = globalThis.fetch;
+
+/** Returns what sends requests. @param given a `fetch` that sends them in any case */
+export function senderBy(given: typeof fetch | undefined): Send {
+  if (given) return byFetch(given);
+  const load = isNode()
+    ? (globalThis as { readonly process?: { readonly getBuiltinModule?: LoadModule } }).process?.getBuiltinModule
+    : undefined;
+  const native = load ? byNode(load) : byFetch(nativeFetch);
+  return (...request) => (globalThis.fetch === nativeFetch ? native : byFetch(globalThis.fetch))(...request);
+}
+
+/** True in Node. Other runtimes have modules of the same names that differ. Node 20 has no `navigator`. */
+function isNode(): boolean {
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } };
+  return navigator?.userAgent?.startsWith("Node.js") ?? true;
+}
+
+function byFetch(fetchIt: typeof fetch): Send {
+  return async (url, { method, headers, body }, options) => {
+    const { signal } = options;
+    // Credentials are for this URL only, so a redirect is an error.
+    const response = await fetchIt(url, {
+      method,
+      headers,
+      redirect: "error",
+      ...(body !== undefined && { body }),
+      ...(signal && { signal }),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+}
+
+/** Sends through the global agents of `node:http` and `node:https`: their connections are kept, and a proxy that is set there is used. */
+function byNode(load: LoadModule): Send {
+  return (url, { method, headers, body }, options) =>
+    new Promise((resolve, reject) => {
+      const { request } = /^https:/i.test(url) ? load("node:https") : load("node:http");
+      const stop = stopSignalOf(options);
+      // Firewalls refuse requests that don't say who sends them.
+      const sent = request(url, { method, headers: { "user-agent": "holdfast", ...headers } }, (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (text += chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const get = (name: string): string | null => (response.headers[name] as string | undefined) ?? null;
+          resolve({ status: response.statusCode ?? 0, headers: { get }, text });
+        });
+      });
+      const abort = (): void => void sent.destroy();
+      sent.on("error", reject);
+      sent.on("close", () => stop?.removeEventListener("abort", abort));
+      stop?.addEventListener("abort", abort, { once: true });
+      sent.end(body);
+      if (stop?.aborted) abort();
+    });
+}
