@@ -1,6 +1,6 @@
 /** The host of the commands: the services that the running program provides to each of them. */
 import type { ConnectionOptions } from "./connection.js";
-import type { RunContext, CommandContext } from "./context.js";
+import type { CommandContext, ProcessContext, RunContext } from "./context.js";
 
 /** Options of every command. */
 export interface GlobalOptions extends ConnectionOptions {
@@ -13,6 +13,8 @@ export interface CliHost {
   context(options: GlobalOptions, mode: "changes" | "looks"): Promise<CommandContext>;
   /** Returns the context of a command that runs another command. */
   runContext(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext>;
+  /** Returns the context of a command that needs no locks from elsewhere. */
+  processContext(options: GlobalOptions): ProcessContext;
   /** All arguments, in order. */
   readonly argv: readonly string[];
   readonly print: CommandContext["print"];

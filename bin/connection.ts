@@ -35,8 +35,7 @@ export async function connect(
   onEvent?: (event: LockClientEvent) => void,
 ): Promise<LockClient> {
   const { url, table } = whereOf(options, env);
-  // This project supports Node 20; suppress the AWS SDK's warning that it will drop it.
-  process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
+  silenceNodeWarning();
   const common = { owner: options.owner ?? ownerHere(), ...(onEvent && { onEvent }) };
   if (table !== undefined) return onTable(table, options, common);
 
@@ -48,6 +47,11 @@ export async function connect(
   const region = token === undefined && URL.canParse(url) ? signingRegion(new URL(url), options) : undefined;
   const sign = region === undefined ? undefined : await signer(region, url);
   return createLockClient({ url, token, ...(sign && { sign }), ...common });
+}
+
+/** Suppresses the AWS SDK's warning that it will drop Node 20, which this project supports. */
+export function silenceNodeWarning(): void {
+  process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 }
 
 /** Returns the region for which requests to `url` are signed, or `of the environment`; undefined if they are not signed. */

@@ -3,9 +3,12 @@ import type { LockClient } from "../lib/index.js";
 import type { Signals } from "./exec/signals.js";
 import type { Screen } from "./terminal.js";
 
-/** The context of commands that inspect and operate. */
-export interface CommandContext {
-  readonly locks: LockClient;
+/** The context of commands that need no locks from elsewhere. */
+export interface ProcessContext {
+  /** The environment, as this process received it. */
+  readonly env: NodeJS.ProcessEnv;
+  /** The version of the package. */
+  readonly version: string;
   readonly signals: Signals;
   /** The screen of stdout. */
   readonly screen: Screen;
@@ -16,14 +19,17 @@ export interface CommandContext {
   readonly say: (line: string) => void;
 }
 
+/** The context of commands that inspect and operate. */
+export interface CommandContext extends ProcessContext {
+  readonly locks: LockClient;
+}
+
 /** The context of commands that run another command. */
 export interface RunContext extends CommandContext {
   /** The owner label of its leases and waits. */
   readonly owner: string;
   /** True if stderr is a terminal. */
   readonly isWatched: boolean;
-  /** The environment for the command, as this process received it. */
-  readonly env: NodeJS.ProcessEnv;
   /** Prints a line to stderr with `--verbose`. */
   readonly tell: (line: string) => void;
 }

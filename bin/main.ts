@@ -12,7 +12,7 @@ import type { Where } from "./connection.js";
 import { failureOf, formatFailure } from "./format-failure.js";
 import { printerOn } from "./output.js";
 import { programFor } from "./program.js";
-import type { RunContext, CommandContext } from "./context.js";
+import type { CommandContext, ProcessContext, RunContext } from "./context.js";
 import { Signals } from "./exec/signals.js";
 import { plain, screenOn } from "./terminal.js";
 
@@ -49,6 +49,7 @@ export async function main(argv: readonly string[], host: CliProcess = process):
     argv,
     print,
     ends: (ended) => void (status = ended),
+    processContext,
     async context(options, what) {
       mode = what;
       where = whereOf(options, env);
@@ -68,13 +69,18 @@ export async function main(argv: readonly string[], host: CliProcess = process):
       });
       // For a pipe, isTTY is undefined, whatever its type says.
       const isWatched = (process.stderr.isTTY as boolean | undefined) === true;
-      return { ...contextWith(locks, options), env, tell, owner, isWatched } satisfies RunContext;
+      return { ...contextWith(locks, options), tell, owner, isWatched } satisfies RunContext;
     },
   };
 
-  function contextWith(locks: CommandContext["locks"], { json = false }: GlobalOptions): CommandContext {
+  function contextWith(locks: CommandContext["locks"], options: GlobalOptions): CommandContext {
+    return { ...processContext(options), locks };
+  }
+
+  function processContext({ json = false }: GlobalOptions): ProcessContext {
     return {
-      locks,
+      env,
+      version: version(),
       signals: new Signals(host, (name) => giveUp(new Interrupted(name))),
       screen: screenOn(stdout),
       asJson: json,

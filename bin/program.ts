@@ -7,6 +7,7 @@ import { Command, Option } from "commander";
 import type { CliHost } from "./cli-host.js";
 import { addLookCommands } from "./inspect/commands.js";
 import { addRunCommands } from "./exec/commands.js";
+import { addDevCommand } from "./serve/commands.js";
 
 const ABOUT =
   "Locks on DynamoDB from the command line: runs a command while a key is held, or once per key; " +
@@ -44,6 +45,7 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .addHelpText("after", EXAMPLE);
   addRunCommands(program, host);
   addLookCommands(program, host);
+  addDevCommand(program, host);
   for (const command of program.commands) command.addHelpText("after", OF_ALL);
   return program;
 }

@@ -28,6 +28,13 @@ export function some(text: string): number {
   return number;
 }
 
+/** Parses a TCP port; 0 means any free one. */
+export function port(text: string): number {
+  const number = count(text);
+  if (number > 65_535) throw new InvalidArgumentError("A port is from 0 to 65535.");
+  return number;
+}
+
 /** Parses the exit status of a process. */
 export function exitStatus(text: string): number {
   const status = count(text);

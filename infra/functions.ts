@@ -3,7 +3,7 @@
  * and only the function that breaks, lists and resets (`admin`) may query.
  */
 import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
 import type { IRole } from "aws-cdk-lib/aws-iam";
 import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -22,6 +22,7 @@ import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import type { Duty } from "../lambda/routes.js";
+import here from "./here.cjs";
 import type { LockTable } from "./table.js";
 
 /** The function of each duty. */
@@ -91,8 +92,8 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
       role: createRole(scope, duty, log, options),
       ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     });
-    Validations.of(made).acknowledge({ id: "Serverless::Serverless-LambdaDLQ", reason: NO_DEAD_LETTERS });
-    if (!options.tracing) Validations.of(made).acknowledge({ id: "Serverless::Serverless-LambdaTracing", reason: TRACED_ON_REQUEST });
+    acknowledge(made, "Serverless::Serverless-LambdaDLQ", NO_DEAD_LETTERS);
+    if (!options.tracing) acknowledge(made, "Serverless::Serverless-LambdaTracing", TRACED_ON_REQUEST);
     return made;
   };
   return { functions: { acquire: create("acquire"), hold: create("hold"), admin: create("admin") }, log };
@@ -117,11 +118,23 @@ function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryp
   });
   if (tracing) {
     for (const id of ["AwsSolutions::AwsSolutions-IAM5[Resource::*]", "Serverless::Serverless-LambdaStarPermissions"]) {
-      Validations.of(role).acknowledge({ id, reason: TRACES_HAVE_NO_RESOURCE });
+      acknowledge(role, id, TRACES_HAVE_NO_RESOURCE);
     }
   }
   // Keep the role as it is here: the CDK would otherwise add policies, for example for tracing.
   return role.withoutPolicyUpdates();
+}
+
+/**
+ * Tells validation plugins such as cdk-nag why a finding is accepted. It changes nothing in the template, so a CDK that doesn't know
+ * acknowledgements (below 2.252), or not this id (below 2.268), goes without.
+ */
+function acknowledge(construct: Construct, id: string, reason: string): void {
+  try {
+    Validations.of(construct).acknowledge({ id, reason });
+  } catch {
+    // An older CDK.
+  }
 }
 
 const TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"];
@@ -140,7 +153,7 @@ export function keyStatement(scope: Construct, key: IKey): PolicyStatement {
 
 /** Returns the bundle next to this file (bundle.ts). @throws Error if it has not been built. */
 function functionCode(): Code {
-  const directory = fileURLToPath(new URL("function", import.meta.url));
+  const directory = join(here, "function");
   if (!existsSync(`${directory}/index.mjs`)) throw new Error("The functions' code is not there: npx tsx infra/bundle.ts makes it");
   return Code.fromAsset(directory);
 }

@@ -11,7 +11,7 @@ import type { Clock } from "../../lib/core/time.js";
 import { systemClock } from "../../lib/core/time.js";
 import { eventOf, splitUrl } from "./gateway-event.js";
 import { matchRoute } from "./gateway-routes.js";
-import { StartError } from "./start-error.js";
+import { PortTaken, StartError } from "./start-error.js";
 
 /** The handler to serve, its address, and its clock. */
 export interface GatewayOptions {
@@ -41,7 +41,7 @@ const INTEGRATION_TIMEOUT_MS = 30_000;
 /** The grace period for requests in progress, in ms. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** Starts the gateway. @throws StartError if the port is taken or not allowed. */
+/** Starts the gateway. @throws PortTaken, or StartError if the port is not allowed */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { port, host = "127.0.0.1", clock = systemClock } = options;
   const server = createServer((request, response) => void serve(request, response, options));
@@ -69,7 +69,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
     await once(server, "listening");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE") throw new StartError(`Port ${port} is in use: set PORT to another, or PORT=0 for any free one`);
+    if (code === "EADDRINUSE") throw new PortTaken(`Port ${port} is in use: set PORT to another, or PORT=0 for any free one`);
     if (code === "EACCES") throw new StartError(`Port ${port} is not allowed here: set PORT to one above 1023`);
     throw new StartError(`Can't listen on ${host}:${port}: ${message}`, { cause: error });
   }

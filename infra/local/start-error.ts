@@ -9,3 +9,8 @@ export class StartError extends Error {
 export class NoEngineHere extends StartError {
   override readonly name = "NoEngineHere";
 }
+
+/** Another process listens on the port. */
+export class PortTaken extends StartError {
+  override readonly name = "PortTaken";
+}

@@ -60,6 +60,9 @@ const program = programFor(
     ends: () => undefined,
     context: () => Promise.reject(new Error()),
     runContext: () => Promise.reject(new Error()),
+    processContext: () => {
+      throw new Error();
+    },
   },
   "0",
 );
@@ -77,6 +80,8 @@ beforeAll(async () => {
   service = await serve();
   directory = await mkdtemp(join(tmpdir(), "holdfast-"));
   for (const [name, text] of Object.entries(SCRIPTS)) await writeFile(join(directory, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  const [, seed = ""] = /```json\n([\s\S]*?)```/.exec(PAGE) ?? [];
+  await writeFile(join(directory, "seed.json"), seed);
   const end = "---end of the step---";
   const script = steps.map(({ command }) => `${command}\nstatus=$?; printf '%s' '${end}'; (exit $status)`).join("\n");
   const env = plainEnvironment({ ...service.env, PATH: `${await onPath()}:${process.env["PATH"] ?? ""}` });

@@ -1,4 +1,4 @@
-/** "Start here", followed step by step: `npm start`, its output and the program behave as the page says. */
+/** "Start here", followed step by step: `holdfast dev`, `npm start`, their output and the program behave as the page says. */
 import { execFile, spawnSync } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +6,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { NpmStart } from "./npm-start.js";
 import { npmStart, plainEnvironment } from "./npm-start.js";
+import { endAll, onPath, start } from "../bin/holdfast.js";
+import type { Running } from "../bin/holdfast.js";
 import { guide, pasted, printed, workshop } from "./snippets.js";
 
 const run = promisify(execFile);
@@ -14,19 +16,43 @@ const PATIENCE_MS = 120_000;
 const MINUTE_MS = 60_000;
 const GUIDE = guide("start-here");
 
+let dev: Running;
+let devUrl: string;
 let service: NpmStart;
 let directory: string;
 
 beforeAll(async () => {
+  dev = start(["dev", "--port", "0"], {});
+  [devUrl = ""] = /http:\S+/.exec(await dev.printed(/Who gets what/)) ?? [];
   service = await npmStart();
   directory = await workshop();
 }, PATIENCE_MS);
 afterAll(async () => {
+  await endAll();
   service.kill();
   await rm(directory, { recursive: true, force: true });
 });
 
+/** Replaces the parts that differ each time: times, tokens, and the width of their columns. */
+function inGeneral(text: string): readonly string[] {
+  const general = text.replaceAll(/\d\d:\d\d:\d\d\.\d{3}/g, "AT").replaceAll(/\b1\d{12}\b/g, "TOKEN");
+  const lines = general.replaceAll(/\b\d+(ms|s)\b/g, "TIME").replaceAll(/ {2,}/g, " ");
+  return lines.trim().split("\n");
+}
+
 describe("start here", () => {
+  it("the locks by hand print what stands below them, and the first terminal who got what", async () => {
+    const [, first = "", second = ""] = GUIDE.blocks("sh");
+    const [listed = "", log = ""] = GUIDE.blocks("text");
+    const env = plainEnvironment({ PATH: `${await onPath()}:${process.env["PATH"] ?? ""}`, HOLDFAST_URL: devUrl });
+    const paste = (block: string) =>
+      run("bash", ["-c", block.replaceAll(/^export .*$/gm, "").replaceAll("npx holdfast", "holdfast")], { env });
+    expect(inGeneral((await paste(first)).stdout)).toEqual(inGeneral(listed));
+    await expect(paste(second)).rejects.toMatchObject({ code: 75, stdout: "" });
+    const said = (await dev.printed(/(ended[\s\S]*){2}\n/)).split("Who gets what:\n")[1] ?? "";
+    expect(inGeneral(said)).toEqual(inGeneral(log));
+  });
+
   it.runIf(HAS_CURL)("the three lines answer as it says, and again as it says", async () => {
     const lines = service.greeting.split("\n").filter((line) => line.trim().startsWith("curl"));
     expect(lines).toHaveLength(3);
@@ -66,13 +92,15 @@ describe("start here", () => {
     const file = join(directory, "first.mts");
     await writeFile(file, pasted(GUIDE.program));
     expect(GUIDE.says).toHaveLength(4);
-    expect(await printed(file, { HOLDFAST_URL: service.url })).toEqual(GUIDE.says);
+    expect(await printed(file, { HOLDFAST_URL: devUrl })).toEqual(GUIDE.says);
   });
 
   it("its commands are those that are tried here, in the README's test and in that of the package", () => {
     expect(GUIDE.blocks("sh").map((block) => block.trim())).toEqual([
-      "npm ci && npm start",
-      "export HOLDFAST_URL=http://127.0.0.1:8787\nnpx tsx first.mts",
+      "npm ci && npx holdfast dev",
+      "export HOLDFAST_URL=http://127.0.0.1:4653\nnpx holdfast lock ORDER_1231 --owner me -- npx holdfast ls",
+      'npx holdfast lock ORDER_1231 --owner me -- npx holdfast lock ORDER_1231 --no-wait --owner you -- echo "two at once"',
+      "npx tsx first.mts",
       "npm pack --pack-destination ../my-project\ncd ../my-project && npm install ./holdfast-0.1.0.tgz",
     ]);
   });

@@ -6,14 +6,14 @@ import { ROOT } from "../tidy/tree.js";
 
 const read = (...path: readonly string[]): string => readFileSync(join(ROOT, ...path), "utf8");
 const { exports: entries } = JSON.parse(read("package.json")) as {
-  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+  readonly exports: Readonly<Record<string, unknown>>;
 };
 const FOLDERS = readdirSync(join(ROOT, "examples"), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
 
 /** The published name of an entry's source: `../../lib/middy.js` is `holdfast/middy`. */
 function publishedAs(source: string): string {
-  const file = source.replace("../../", "./dist/");
-  const [entry] = Object.entries(entries).find(([, to]) => typeof to === "object" && to.default === file) ?? [];
+  const built = ["./dist/", "./dist/cjs/"].map((directory) => JSON.stringify(source.replace("../../", directory)));
+  const [entry] = Object.entries(entries).find(([, to]) => built.some((file) => JSON.stringify(to).includes(file))) ?? [];
   if (entry === undefined) throw new Error(`${source} is published under no name`);
   return `holdfast${entry.slice(1)}`;
 }

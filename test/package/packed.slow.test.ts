@@ -1,110 +1,80 @@
-/** The published package, as users get it: packed, installed into an empty folder, imported, type-checked, weighed. */
-import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+/** The published package, as users get it: packed once, installed into empty folders, loaded, type-checked, weighed. */
+import { cp, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../tidy/tree.js";
+import { describeLowestPeers } from "./lowest-peers.js";
+import { describeModuleSystems } from "./module-systems.js";
+import { ENTRIES, link, MANIFEST, Packed, run, typeErrors, typesOf } from "./project.js";
 
-const run = promisify(execFile);
 /** Packing builds first, and installing uses the registry. */
 const PATIENCE_MS = 300_000;
-
-interface Manifest {
-  readonly exports: Readonly<Record<string, unknown>>;
-  readonly version: string;
-  readonly bin: Readonly<Record<string, string>>;
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly optionalDependencies?: object;
-  readonly peerDependencies: Readonly<Record<string, string>>;
-  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
-}
-
-const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as Manifest;
-const ENTRIES = Object.keys(manifest.exports)
-  .filter((entry) => entry !== "./package.json")
-  .map((entry) => `holdfast${entry.slice(1)}`);
 /** Entry points that need only the package itself. */
 const BARE = ["holdfast", "holdfast/testing", "holdfast/middy"];
 
-let folder: string;
+let packed: Packed;
 /** A project with the package and its dependencies, and nothing else. */
 let project: string;
 /** The same with the optional peers. */
 let peered: string;
-let files: readonly string[];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "holdfast-packed-"));
-  [project, peered] = [join(folder, "bare"), join(folder, "peered")];
-  await mkdir(project);
-  const { stdout } = await run("npm", ["pack", "--json", "--silent", "--pack-destination", project], { cwd: ROOT, maxBuffer: 2 ** 24 });
-  const [packed] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string; files: { path: string }[] }];
-  files = packed.files.map(({ path }) => path);
-  await writeFile(join(project, "package.json"), JSON.stringify({ name: "empty", private: true, type: "module" }));
-  await run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", `./${packed.filename}`], { cwd: project });
+  packed = await Packed.pack();
+  project = await packed.project("bare", "module");
+  peered = join(packed.folder, "peered");
   await cp(project, peered, { recursive: true, verbatimSymlinks: true });
-  await addPeers();
+  await link(peered, [...Object.keys(MANIFEST.peerDependencies), "@types/node"]);
 }, PATIENCE_MS);
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => packed.remove());
 
-/** Adds the optional peers, as projects have them that use their entries. */
-async function addPeers(): Promise<void> {
-  for (const peer of [...Object.keys(manifest.peerDependencies), "@types/node"]) {
-    const [scope = "", name] = peer.split("/");
-    if (name !== undefined) await mkdir(join(peered, "node_modules", scope), { recursive: true });
-    await symlink(join(ROOT, "node_modules", peer), join(peered, "node_modules", peer)).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    });
-  }
-}
-
-/** Returns the compiler's errors about `source` in a user's project. */
-async function complaintsOf(directory: string, source: string, options: object): Promise<string> {
-  await writeFile(join(directory, "index.ts"), source);
-  const compilerOptions = { target: "es2022", strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [], ...options };
-  await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["index.ts"] }));
-  const { stdout } = await run(join(ROOT, "node_modules/.bin/tsc"), ["-p", directory], { cwd: directory }).catch(
-    (error: unknown) => error as { stdout: string },
-  );
-  return stdout;
-}
-
-const typesOf = (entries: readonly string[]): readonly string[] => [
-  ...entries.map((entry, at) => `import * as entry${at} from "${entry}";`),
-  `export const entries = [${entries.map((_, at) => `entry${at}`).join(", ")}];`,
+const importing = (entries: readonly string[]): readonly string[] => [
+  "--input-type=module",
+  "-e",
+  `for (const entry of ${JSON.stringify(entries)}) console.log(entry, Object.keys(await import(entry)).length > 0);`,
 ];
-
-const importing = (entries: readonly string[]): string =>
-  `for (const entry of ${JSON.stringify(entries)}) console.log(entry, Object.keys(await import(entry)).length > 0);`;
 
 describe("the package", () => {
   it("has what is run and its types, and no source, test or map of ours", () => {
-    const odd = files.filter(
-      (path) => !/^(?:dist\/(?:lib|lambda|infra|bin)\/.*\.(?:js|d\.ts)|README\.md|LICENSE|package\.json)$/.test(path),
-    );
-    expect(odd.sort()).toEqual(
-      ["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"].map((file) => `dist/infra/function/${file}`),
-    );
+    const built = /^dist\/(?:(?:cjs\/)?(?:lib|lambda)|cjs\/infra|infra\/local|bin)\/.*\.(?:js|d\.ts)$/;
+    const read = /^(?:docs\/.*\.(?:md|svg)|(?:.*\/)?README\.md|LICENSE|package\.json)$/;
+    const odd = packed.files.filter((path) => !built.test(path) && !read.test(path));
+    const functions = ["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"].map((file) => `infra/function/${file}`);
+    expect(odd.sort()).toEqual([...functions, "infra/here.cjs", "package.json"].map((file) => `dist/cjs/${file}`));
+  });
+
+  it("has every file that its README links to", async () => {
+    const readme = await readFile(join(project, "node_modules/holdfast/README.md"), "utf8");
+    const links = [...readme.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link = ""]) => link).filter((link) => !/^https?:/.test(link));
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter((link) => !packed.files.includes(link))).toEqual([]);
+  });
+
+  it("runs nothing when it is installed", () => {
+    expect(Object.keys(MANIFEST.scripts).filter((name) => /^(?:pre|post)?install$|^prepare$/.test(name))).toEqual([]);
   });
 
   it("brings nothing with it that only the repository needs, and every peer is optional", () => {
-    expect(manifest.optionalDependencies).toBeUndefined();
-    for (const peer of Object.keys(manifest.peerDependencies))
-      expect(manifest.peerDependenciesMeta[peer], peer).toEqual({ optional: true });
+    expect(MANIFEST.optionalDependencies).toBeUndefined();
+    for (const peer of Object.keys(MANIFEST.peerDependencies))
+      expect(MANIFEST.peerDependenciesMeta[peer], peer).toEqual({ optional: true });
   });
 
   it("in an empty folder, with nothing else installed, gives a client", async () => {
-    const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "-e", importing(BARE)], { cwd: project });
+    const { stdout, stderr } = await run(project, process.execPath, importing(BARE));
     expect([stderr, stdout]).toEqual(["", BARE.map((entry) => `${entry} true\n`).join("")]);
   });
 
+  it("in that folder, serves the API for the time of a command", async () => {
+    const command = ["holdfast", "lock", "ORDER_1231", "--", "node", "-p", "process.env.HOLDFAST_KEY"];
+    const { stdout, stderr } = await run(project, "npx", ["--no", "holdfast", "dev", "--", "npx", "--no", ...command]);
+    expect([stdout, stderr.replaceAll(/^npm warn Unknown .*\n/gm, "")]).toEqual(["ORDER_1231\n", ""]);
+  }, 60_000);
+
   it("in a folder with the peers, every entry is imported", async () => {
-    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", importing(ENTRIES)], { cwd: peered });
+    const { stdout } = await run(peered, process.execPath, importing(ENTRIES));
     expect(stdout).toBe(ENTRIES.map((entry) => `${entry} true\n`).join(""));
   }, 60_000);
 
@@ -125,7 +95,7 @@ describe("the package", () => {
         'export const wrong = locks.acquire("k", { leaseSeconds: 3 });',
       ].join("\n");
       const module = resolution === "bundler" ? "esnext" : "nodenext";
-      expect(await complaintsOf(project, source, { module, moduleResolution: resolution, lib, skipLibCheck })).toBe("");
+      expect(await typeErrors(project, source, { module, moduleResolution: resolution, lib, skipLibCheck })).toBe("");
     },
     60_000,
   );
@@ -139,14 +109,17 @@ describe("the package", () => {
       skipLibCheck: false,
       exactOptionalPropertyTypes: false, // The CDK's own types don't pass it.
     };
-    expect(await complaintsOf(peered, typesOf(ENTRIES).join("\n"), options)).toBe("");
+    expect(await typeErrors(peered, typesOf(ENTRIES).join("\n"), options)).toBe("");
   }, 120_000);
 
   it.skipIf(process.platform === "win32")("in a clone, or linked to one, has a command that may be run", async () => {
-    const { stdout } = await run(join(ROOT, manifest.bin["holdfast"]!), ["--version"], { cwd: folder });
-    expect(stdout).toBe(`${manifest.version}\n`);
+    const { stdout } = await run(packed.folder, join(ROOT, MANIFEST.bin["holdfast"]!), ["--version"]);
+    expect(stdout).toBe(`${MANIFEST.version}\n`);
   });
 });
+
+describeModuleSystems(() => packed);
+describeLowestPeers(() => packed);
 
 describe("the client's weight", () => {
   const gzippedBytes = async (contents: string): Promise<number> => {

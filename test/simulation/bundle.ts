@@ -14,7 +14,7 @@ import type * as Bundled from "./worker.js";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The bundle's replacement for the AWS SDK. */
 const SDK = path.join(ROOT, "test/simulation/dynamo/sdk-stand-in.ts");
-/** The bundle's replacement for the module that tracks call chains. */
+/** The bundle's replacement for the storage that tracks call chains. */
 const CHAINS = path.join(ROOT, "test/simulation/no-chains.ts");
 
 /** Returns the bug with that name. @throws Error listing the names if there is no such bug. */
@@ -57,11 +57,18 @@ class Bundler {
       format: "esm",
       platform: "node",
       target: "node20",
-      alias: { "@aws-sdk/client-dynamodb": SDK, "@aws-sdk/lib-dynamodb": SDK, "node:async_hooks": CHAINS },
-      plugins: [writtenIn(() => this.#bug)],
+      alias: { "@aws-sdk/client-dynamodb": SDK, "@aws-sdk/lib-dynamodb": SDK },
+      plugins: [writtenIn(() => this.#bug), WITHOUT_CHAINS],
     });
   }
 }
+
+const WITHOUT_CHAINS: Plugin = {
+  name: "without-chains",
+  setup(build) {
+    build.onResolve({ filter: /\/shared-storage\.js$/ }, () => ({ path: CHAINS }));
+  },
+};
 
 const bundler = new Bundler();
 

@@ -48,7 +48,7 @@ describe("packages", () => {
   it("that ship with the code are declared for whoever installs it", () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Record<string, object>;
     const declared = new Set([...Object.keys(dependencies!), ...Object.keys(peerDependencies!)]);
-    const imported = sourcesIn("lib/", "lambda/", "bin/").flatMap((source) =>
+    const imported = sourcesIn("lib/", "lambda/", "bin/", "infra/local/").flatMap((source) =>
       importsOf(source).map((found) => ({ ...found, path: source.path })),
     );
     const undeclared = imported.filter(({ package: name }) => {

@@ -43,6 +43,11 @@ const ROOMS: readonly Room[] = [
   },
   { of: "lambda/", files: ["lib/service/", "lib/wire/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
+  {
+    of: "bin/serve/",
+    files: [ENTRY, "bin/", "infra/local/local-service.ts", "infra/local/gateway.ts", "infra/local/start-error.ts"],
+    packages: [ANY_NODE, "commander"],
+  },
   { of: "bin/", files: [ENTRY], packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"] },
   { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];

@@ -7,9 +7,13 @@ import { join } from "node:path";
 import ts from "typescript";
 import { ROOT } from "./tree.js";
 
+interface Target {
+  readonly default: string;
+}
+
 interface Manifest {
   readonly name: string;
-  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+  readonly exports: Readonly<Record<string, string | Target | { readonly import: Target }>>;
 }
 
 /** The entries of package.json and the source that each is built from. */
@@ -17,7 +21,8 @@ export function entries(): readonly { readonly name: string; readonly path: stri
   const { name, exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest;
   return Object.entries(exports).flatMap(([entry, target]) => {
     if (typeof target === "string") return [];
-    return [{ name: name + entry.slice(1), path: target.default.replace("./dist/", "").replace(/\.js$/, ".ts") }];
+    const { default: built } = "import" in target ? target.import : target;
+    return [{ name: name + entry.slice(1), path: built.replace(/^\.\/dist\/(?:cjs\/)?/, "").replace(/\.js$/, ".ts") }];
   });
 }
 

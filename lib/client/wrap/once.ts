@@ -1,8 +1,8 @@
 /** `runOnce` as a wrapper: the work of a function or method runs once per idempotency key. */
-import { AsyncLocalStorage } from "node:async_hooks";
 import { refused } from "../options.js";
 import type { Run } from "../run/run-once.js";
 import type { RunOptions } from "../run/run-options.js";
+import { sharedStorage } from "./shared-storage.js";
 import type { AsyncMethod, Call, AsyncMethodDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
 
@@ -14,7 +14,7 @@ export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit
   readonly payload?: (this: This, ...args: Args) => unknown;
 }
 
-const current = /* @__PURE__ */ new AsyncLocalStorage<Run>();
+const current = /* @__PURE__ */ sharedStorage<Run>("holdfast.run/1");
 
 /**
  * Returns the run of the surrounding function wrapped by {@link runOnce}: attempt, takeover, checkpoint, token, idempotency key. Undefined

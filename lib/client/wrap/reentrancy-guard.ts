@@ -2,12 +2,12 @@
  * Detects self-deadlocks. Work in a `withLock` or `runOnce` that asks for a key held by a surrounding call would wait for itself; it gets
  * an error at once.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { Kind } from "../../core/api/locks.js";
 import type { Mode } from "../../core/record.js";
 import { LockError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
 import type { LeaseSet } from "../lease/lease-set.js";
+import { sharedStorage } from "./shared-storage.js";
 
 /** A key and the way in which it is held or requested. */
 export interface KeyUse {
@@ -32,7 +32,7 @@ export interface HeldKeys {
   isHeld(): boolean;
 }
 
-const held = new AsyncLocalStorage<readonly HeldKeys[]>();
+const held = /* @__PURE__ */ sharedStorage<readonly HeldKeys[]>("holdfast.held/1");
 
 /** Runs `work`, and everything that it calls, as the holder of these keys. */
 export function runHolding<T>(these: HeldKeys, work: () => T): T {

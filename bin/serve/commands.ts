@@ -1,0 +1,60 @@
+/** The command that serves the API on this machine, `dev`, with its options. */
+import type { Command } from "commander";
+import { CliError } from "../cli-error.js";
+import type { CliHost, GlobalOptions } from "../cli-host.js";
+import { port } from "../values.js";
+
+interface DevOptions {
+  readonly port?: number;
+  readonly endpoint?: string;
+  readonly seed?: string;
+  readonly verbose?: boolean;
+}
+
+/** The first port to try: 8787, that of `npm start`, is other tools' default too. */
+export const DEV_PORT = 4653;
+/** The number of ports to try if none is given. */
+const PORTS = 10;
+const DEFAULT_TABLE = "holdfast";
+
+const EXAMPLES = `
+Example:
+  $ holdfast dev
+  $ holdfast dev -- npm test`;
+
+/** Adds the command. */
+export function addDevCommand(program: Command, host: CliHost): void {
+  program
+    .command("dev")
+    .summary("serve the API on this machine, for development")
+    .description(
+      "Serve the API on this machine until Ctrl-C, and log who gets what. " +
+        "With a command, serve it while the command runs, with HOLDFAST_URL set, and end with its status.",
+    )
+    .argument("[command...]")
+    .usage("[options] [-- COMMAND [ARGUMENT...]]")
+    .option("-p, --port <n>", `where to listen; 0: any free port (default: ${DEV_PORT} or one of the next nine; for a command any)`, port)
+    .option("--endpoint <url>", "keep the locks in the DynamoDB there, not in memory; not AWS. --table names the table")
+    .option("--seed <file>", "begin with the locks and runs of a JSON file")
+    .option("-v, --verbose", "log on stderr while the command runs")
+    .addHelpText("after", EXAMPLES)
+    .action(async (words: readonly string[], options: DevOptions) => {
+      const command = commandOf(words, host.argv);
+      const { url, table = DEFAULT_TABLE, ...globals } = program.opts<GlobalOptions>();
+      if (url !== undefined) throw new CliError("usage", "--url: dev serves the API itself", { next: "Leave it out, or say --port." });
+      const { endpoint, seed, port: given, verbose = false } = options;
+      const context = host.processContext(globals);
+      const { dev } = await import("./dev.js");
+      const storage = endpoint === undefined ? undefined : { endpoint, tableName: table };
+      const ports = given !== undefined ? [given] : command.length > 0 ? [0] : Array.from({ length: PORTS }, (_, at) => DEV_PORT + at);
+      host.ends(await dev({ ports, table: storage, seedFile: seed, verbose, command }, context));
+    });
+}
+
+/** Returns the command after `--`; empty if there is none. @throws CliError if words stand before it */
+function commandOf(words: readonly string[], argv: readonly string[]): readonly string[] {
+  const dashes = argv.indexOf("--");
+  const after = dashes < 0 ? 0 : argv.length - dashes - 1;
+  if (words.length === after) return words;
+  throw new CliError("usage", "dev: put -- before the command", { next: `holdfast dev -- ${words.join(" ")}` });
+}

@@ -1,0 +1,108 @@
+/** `holdfast dev`: serves the API on this machine, for development and for a project's own tests. It checks nobody's identity. */
+import { constants } from "node:os";
+import type { Gateway } from "../../infra/local/gateway.js";
+import type { LocalTable } from "../../infra/local/local-service.js";
+import { startLocalService } from "../../infra/local/local-service.js";
+import { StartError } from "../../infra/local/start-error.js";
+import type { LogLine } from "../../lib/dynamodb.js";
+import { createLockClient } from "../../lib/index.js";
+import { CliError } from "../cli-error.js";
+import { silenceNodeWarning } from "../connection.js";
+import type { ProcessContext } from "../context.js";
+import { statusOf } from "../exec/exit-status.js";
+import { supervise } from "../exec/supervise.js";
+import { SIGNAL_BASE } from "../exit-codes.js";
+import { logText } from "./log-text.js";
+import { plant, readSeed } from "./seed.js";
+
+/** The address, the storage, and the command to run. */
+export interface DevArgs {
+  /** The ports to try in this order; 0 is any free one. */
+  readonly ports: readonly number[];
+  /** @default memory */
+  readonly table: LocalTable | undefined;
+  readonly seedFile: string | undefined;
+  /** True to log on stderr while a command runs. */
+  readonly verbose: boolean;
+  /** Empty: serve until a signal. */
+  readonly command: readonly string[];
+}
+
+/** The owner of the locks of a seed. */
+const SEED_OWNER = "seed";
+/** The time that a command has to end when this process is killed, in ms. */
+const KILL_AFTER_MS = 5000;
+
+/** Serves until the command ends, or a signal comes. Returns the exit status. @throws CliError if it can't serve */
+export async function dev(args: DevArgs, context: ProcessContext): Promise<number> {
+  const { ports, table, seedFile, command } = args;
+  const seed = seedFile === undefined ? undefined : await readSeed(seedFile);
+  const onFailure = (error: unknown): void => context.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  if (table) silenceNodeWarning();
+  const print = logFor(args, context);
+  let isReady = false; // The seed is not logged: it is there before anybody looks.
+  const log = (line: LogLine): void => void (isReady && print(line));
+  const service = await startLocalService({ ports, table, log, onFailure }).catch((error: unknown) => {
+    throw inOptions(error);
+  });
+  const { url } = service;
+  const seeding = createLockClient({ url, owner: SEED_OWNER });
+  try {
+    if (seed && seedFile !== undefined) await plant(seedFile, seed, seeding);
+    isReady = true;
+    if (command.length > 0) return await runBeside(url, command, context);
+    const ended = new Promise<NodeJS.Signals>((resolve) => context.signals.handTo(resolve));
+    await context.print(context.asJson ? readyLine(url, table, context) : greeting(service, args, context));
+    return SIGNAL_BASE + constants.signals[await ended];
+  } finally {
+    // Not awaited: a signal ends it at once, and without one the process ends when both are done.
+    void seeding.close().finally(() => service.close());
+  }
+}
+
+/** Returns what receives the log's lines. The output of a command stays the command's. */
+function logFor({ command, verbose }: DevArgs, { asJson, print, say }: ProcessContext): (line: LogLine) => void {
+  if (command.length > 0) return verbose ? (line) => say(logText(line)) : () => undefined;
+  return (line) => void print(`${asJson ? JSON.stringify(line) : logText(line)}\n`);
+}
+
+/** Runs the command with the service's URL in its environment, and returns its status. */
+async function runBeside(url: string, command: readonly string[], { env, signals }: ProcessContext): Promise<number> {
+  const { HOLDFAST_TABLE: _none, ...others } = env;
+  const never = new AbortController().signal;
+  const work = { command, env: { ...others, HOLDFAST_URL: url }, killAfterMs: KILL_AFTER_MS };
+  return statusOf(await supervise(work, { signal: never }, signals));
+}
+
+function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, screen }: ProcessContext): string {
+  const { bold } = screen.colors;
+  const [first = 0] = ports;
+  const taken = first !== 0 && port !== first ? `; port ${first} is in use` : "";
+  const rows = [
+    [`holdfast ${version}`, `${bold(url)}  (this machine only, no authentication${taken})`],
+    ["Locks", table ? `table ${table.tableName} at ${table.endpoint}` : "in memory: gone when this ends"],
+    ["Set", `export HOLDFAST_URL=${url}`],
+    ["Try", "npx holdfast lock demo -- sleep 5"],
+  ];
+  const width = Math.max(...rows.map(([name = ""]) => name.length)) + 2;
+  return `${rows.map(([name = "", text = ""]) => name.padEnd(width) + text).join("\n")}\n\nCtrl-C ends it. Who gets what:\n`;
+}
+
+function readyLine(url: string, table: LocalTable | undefined, { version }: ProcessContext): string {
+  return `${JSON.stringify({ event: "ready", url, pid: process.pid, version, locks: table ?? "memory" })}\n`;
+}
+
+/** Returns the error in the words of the command line. */
+function inOptions(error: unknown): unknown {
+  if (error instanceof StartError) {
+    const message = error.message
+      .replaceAll("DYNAMODB_ENDPOINT", "--endpoint")
+      .replace(/PORT=0/, "--port 0")
+      .replace(/\bPORT\b/, "--port");
+    return new CliError("config", message);
+  }
+  if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") return error;
+  return new CliError("config", "--endpoint: this needs packages of AWS that are not installed", {
+    next: "npm install [-g] @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb",
+  });
+}

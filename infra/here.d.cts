@@ -1,0 +1,3 @@
+/** The directory of this file. */
+declare const here: string;
+export = here;

@@ -1,0 +1,171 @@
+/** `holdfast dev`: the API on this machine, with its log, its seed, and its ports. */
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { logText } from "../../bin/serve/log-text.js";
+import { startLocalService } from "../../infra/local/local-service.js";
+import { createLockClient } from "../../lib/index.js";
+import type { LogLine } from "../../lib/service/log.js";
+import type { Running } from "./in-process.js";
+import { run, start } from "./in-process.js";
+
+const TOKEN = String.raw`token \d{13}`;
+
+let directory: string;
+beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), "holdfast-dev-"))));
+afterAll(() => rm(directory, { recursive: true }));
+
+const running: Running[] = [];
+afterEach(async () => {
+  for (const one of running.splice(0)) {
+    one.signal("SIGTERM");
+    await one.ended;
+  }
+});
+
+/** Starts it on a free port. Resolves when it says that it is ready. */
+async function dev(options: readonly string[] = [], common: readonly string[] = []) {
+  const started = start([...common, "dev", "--port", "0", ...options], {});
+  running.push(started);
+  const ready = await started.printed(/Who gets what:\n|"event":"ready".*\n/);
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(ready)?.[0] ?? "";
+  return { ...started, ready, url };
+}
+
+async function seedFile(content: unknown): Promise<string> {
+  const file = join(directory, `${randomUUID()}.json`);
+  await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+}
+
+describe("holdfast dev", () => {
+  it("says where it serves, logs who gets what, and ends at a signal", async () => {
+    const { url, ready, printed, signal, ended } = await dev();
+    expect(ready).toContain(`export HOLDFAST_URL=${url}\n`);
+    expect(ready).toContain("in memory");
+    const locks = createLockClient({ url, owner: "checkout-7" });
+    await locks.withLock("ORDER_1", async () =>
+      expect(
+        await locks
+          .scope("another-scope-of-16")
+          .tryAcquire("ORDER_1")
+          .catch(() => null),
+      ).toBe(null),
+    );
+    await locks.runOnce("invoice:1", () => "sent");
+    const [, log = ""] = (await printed(/recorded +run invoice:1/)).split("Who gets what:\n");
+    const time = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
+    const lines = [
+      `granted     ORDER_1 checkout-7 \\(${TOKEN}, waited \\d+m?s\\)`,
+      `refused     ORDER_1 checkout-7 \\(locked\\)`,
+      `ended       ORDER_1 checkout-7 \\(${TOKEN}, held \\d+m?s, released\\)`,
+      `granted     run invoice:1 checkout-7 \\(${TOKEN}, attempt 1, waited \\d+m?s\\)`,
+      `ended       run invoice:1 checkout-7 \\(${TOKEN}, held \\d+m?s, released\\)`,
+      `recorded    run invoice:1 checkout-7 \\(${TOKEN}, attempt 1, succeeded\\)`,
+    ];
+    expect(log).toMatch(new RegExp(`^${lines.map((line) => `${time} ${line}\n`).join("")}$`));
+    await locks.close();
+    signal("SIGINT");
+    expect((await ended).status).toBe(130);
+    await expect(fetch(`${url}/v1/health`)).rejects.toThrow();
+  });
+
+  it("prints lines of JSON with --json, the first when it is ready", async () => {
+    const { url, printed } = await dev([], ["--json"]);
+    await createLockClient({ url, owner: "me" }).tryAcquire("k", { heartbeat: false });
+    const lines = (await printed(/"granted"/)).trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { event: "ready", url, pid: process.pid, locks: "memory" },
+      { event: "granted", id: "k", owner: "me" },
+    ]);
+  });
+
+  it("begins with the locks and runs of a seed, which it holds and does not log", async () => {
+    const seed = await seedFile({
+      locks: [
+        { key: "ORDER_1", owner: "checkout-7" },
+        { key: "gate", limit: 3, permits: 2 },
+      ],
+      runs: [
+        { key: "invoice:1", result: { sent: true } },
+        { key: "invoice:2", error: "no address" },
+      ],
+    });
+    const { url, ready } = await dev(["--seed", seed]);
+    expect(ready).not.toContain("granted");
+    const listed = await run(["ls", "--json"], { HOLDFAST_URL: url });
+    expect(JSON.parse(listed.stdout)).toMatchObject({ items: [{ key: "ORDER_1", holders: [{ owner: "checkout-7" }] }, { key: "gate" }] });
+    const shown = await Promise.all(["invoice:1", "invoice:2"].map((key) => run(["show", "--run", key, "--json"], { HOLDFAST_URL: url })));
+    expect(shown.map(({ stdout }) => JSON.parse(stdout))).toMatchObject([
+      { state: "succeeded", result: { sent: true } },
+      { state: "failed" },
+    ]);
+  });
+
+  it("keeps the locks in the DynamoDB at --endpoint, in the table of --table", async () => {
+    const table = `dev-${randomUUID()}`;
+    const { url, ready, printed } = await dev(["--endpoint", inject("engineEndpoint")], ["--table", table]);
+    expect(ready).toContain(`table ${table} at ${inject("engineEndpoint")}`);
+    const lease = await createLockClient({ url }).tryAcquire("k", { heartbeat: false });
+    expect(lease?.fencingToken).toBeGreaterThan(0);
+    await printed(/granted +k/);
+  });
+
+  it("refuses a port that is taken, by name, and takes the next free one if none was named", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const refused = await run(["dev", "--port", String(port)], {});
+    expect([refused.status, refused.stderr]).toEqual([
+      78,
+      `holdfast: Port ${port} is in use: set --port to another, or --port 0 for any free one\n`,
+    ]);
+    const service = await startLocalService({ ports: [port, 0], log: () => undefined, onFailure: () => undefined });
+    expect(service.port).not.toBe(port);
+    await service.close();
+    other.close();
+  });
+
+  it.each<readonly [args: readonly string[], status: number, message: string]>([
+    [["dev", "npm", "test"], 64, "dev: put -- before the command\nholdfast dev -- npm test\n"],
+    [["--url", "http://x", "dev"], 64, "--url: dev serves the API itself\nLeave it out, or say --port.\n"],
+    [["dev", "--endpoint", "nowhere"], 78, "--endpoint is not a URL: nowhere (it should look like http://127.0.0.1:8000)\n"],
+    [["dev", "--endpoint", "http://127.0.0.1:9"], 78, "No DynamoDB answers at --endpoint http://127.0.0.1:9: nothing listens there\n"],
+  ])("%j is status %i", async (args, status, message) => {
+    expect(await run(args, {})).toEqual({ status, stdout: "", stderr: `holdfast: ${message}` });
+  });
+
+  it.each<readonly [content: unknown, message: string | RegExp]>([
+    ["{", "it is not JSON"],
+    [[], "it must be an object with locks, runs or both"],
+    [{ keys: [] }, "keys: there is no such member; it has locks and runs"],
+    [{ locks: {} }, "locks: it must be a list of objects, each with a key"],
+    [{ locks: [{}] }, /^locks\[0\]: .*key/],
+    [{ locks: [{ key: "a" }, { key: "a" }] }, "locks[1]: a is held already"],
+    [{ locks: [{ key: "a", leaseSeconds: 3 }] }, /^locks\[0\]: .*leaseSeconds/],
+    [{ runs: [{ key: "a b", result: 1 }] }, /^runs\[0\]: key: /],
+  ])("a seed %j is status 64", async (content, message) => {
+    const file = await seedFile(content);
+    const { status, stderr } = await run(["dev", "--port", "0", "--seed", file], {});
+    expect(status).toBe(64);
+    const [, said = ""] = stderr.split(`--seed: ${file}: `);
+    expect(said.trimEnd()).toEqual(typeof message === "string" ? message : expect.stringMatching(message));
+  });
+
+  it("names a seed that is not there", async () => {
+    const { status, stderr } = await run(["dev", "--seed", join(directory, "none.json")], {});
+    expect([status, stderr]).toEqual([64, `holdfast: --seed: ${join(directory, "none.json")}: it can't be read (ENOENT)\n`]);
+  });
+});
+
+describe("a line of its log", () => {
+  it("never moves the cursor of a terminal, whatever an owner is called", () => {
+    const line = { event: "queued", kind: "lock", model: "", id: "k", operateAtMs: 0, owner: "\u001b[2J", position: 2 };
+    expect(logText(line as LogLine)).toBe("00:00:00.000 queued      k \u{FFFD}[2J (place 2)");
+  });
+});

