@@ -6,7 +6,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { OutputFile, PluginBuild } from "esbuild";
+import type { OutputFile, Plugin, PluginBuild } from "esbuild";
 import { build } from "esbuild";
 import type { BundledPackage } from "./bundled-licences.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
@@ -29,11 +29,12 @@ export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.
 
 /**
  * Bundles `entry` as the function's code into `directory`, with the licences of the packages in it, and returns these packages. Files are
- * replaced atomically, so a concurrent reader sees the old or the new code.
+ * replaced atomically, so a concurrent reader sees the old or the new code. `plugins` change the sources, for tests.
  */
 export async function bundleFunction(
   directory = FUNCTION_DIRECTORY,
   entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),
+  plugins: readonly Plugin[] = [],
 ): Promise<readonly BundledPackage[]> {
   const inputs: string[] = [];
   // The SDK's file is written first, because the function's file imports it.
@@ -41,7 +42,7 @@ export async function bundleFunction(
     [SDK_ENTRY, SDK_FILE],
     [entry, "index.mjs"],
   ] as const) {
-    const { outputFiles, metafile } = await bundled(directory, from, to);
+    const { outputFiles, metafile } = await bundled(directory, from, to, plugins);
     writeWhole(directory, outputFiles);
     inputs.push(...Object.keys(metafile.inputs));
   }
@@ -52,7 +53,7 @@ export async function bundleFunction(
 }
 
 /** Bundles a file with its imports, except those that the other file provides. */
-function bundled(directory: string, entry: string, outfile: string) {
+function bundled(directory: string, entry: string, outfile: string, plugins: readonly Plugin[]) {
   return build({
     entryPoints: [entry],
     outfile: join(directory, outfile),
@@ -68,7 +69,7 @@ function bundled(directory: string, entry: string, outfile: string) {
     sourcemap: true,
     sourcesContent: false,
     logLevel: "warning",
-    plugins: entry === SDK_ENTRY ? [] : [{ name: "sdk-apart", setup: setSdkApart }],
+    plugins: [...plugins, ...(entry === SDK_ENTRY ? [] : [{ name: "sdk-apart", setup: setSdkApart }])],
   });
 }
 

@@ -121,7 +121,7 @@ export function checkWhole(name: string, value: unknown, min: number, max: numbe
 
 /** @throws InvalidRequestError unless it is well-formed text of this length. A lone surrogate can't be encoded for the wire. */
 export function checkText(name: string, value: unknown, minChars: number, maxChars: number): asserts value is string {
-  if (typeof value === "string" && value.length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
+  if (typeof value === "string" && Array.from(value).length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
   throw new InvalidRequestError(`${name}: must be text of ${minChars} to ${maxChars} characters`, name);
 }
 

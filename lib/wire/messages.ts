@@ -22,12 +22,13 @@ function integer(min: number, max: number, rule = `must be a whole number from $
 
 function text(maxChars: number, minChars = 0) {
   const rule = `must be text of ${minChars} to ${maxChars} characters`;
-  // A lone surrogate is not text: neither UTF-8 nor the table can represent it.
+  // A lone surrogate is not text: neither UTF-8 nor the table can represent it. Characters outside of the basic plane have two units each,
+  // and JSON Schema counts the characters.
   return v.pipe(
     v.string(rule),
     v.minLength(minChars, rule),
     v.maxLength(maxChars, rule),
-    v.check((value) => value.isWellFormed(), rule),
+    v.check((value) => value.isWellFormed() && Array.from(value).length >= minChars, rule),
   );
 }
 
@@ -91,12 +92,12 @@ const acquireFields = v.strictObject({
   meta: v.optional(meta),
 });
 
-/** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit`. */
+/** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit` above 1. */
 export const AcquireBody = v.pipe(
   acquireFields,
   v.metadata({
     allOf: [
-      { if: { not: { required: ["limit"] } }, then: { properties: { permits: { maximum: 1 } } } },
+      { if: { properties: { limit: { maximum: 1 } } }, then: { properties: { permits: { maximum: 1 } } } },
       { if: { required: ["mode"], properties: { mode: { const: "shared" } } }, then: { properties: { limit: { maximum: 1 } } } },
     ],
   }),

@@ -5,6 +5,7 @@ import { ERRORS } from "../core/errors.js";
 import type { ErrorCode } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import { VERSION } from "../core/version.js";
+import { LEADS_TO, LINKS } from "./links.js";
 import * as messages from "./messages.js";
 import type { OperationDoc } from "./operation-docs.js";
 import { OPERATION_DOCS, SCHEMAS } from "./operation-docs.js";
@@ -59,6 +60,7 @@ export function openapi(): Json {
     paths,
     components: {
       securitySchemes: SECURITY_SCHEMES,
+      links: LINKS,
       schemas: Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)])),
     },
   };
@@ -93,7 +95,7 @@ function operation(path: string, { operationId, summary, body, answers, refusals
       ...Object.fromEntries(
         Object.entries(answers).map(([status, name]) => [
           status,
-          { ...response(name), ...(name === "Waiting" ? headersOf(RETRY_AFTER) : headers) },
+          { ...response(name), ...(name === "Waiting" ? headersOf(RETRY_AFTER) : headers), ...linksOf(LEADS_TO[operationId]?.[status]) },
         ]),
       ),
       401: {
@@ -127,6 +129,11 @@ function response(name: keyof typeof SCHEMAS | "empty"): Json {
 function headersOf(named: Readonly<Record<string, string>>): Json {
   const headers = Object.entries(named).map(([name, description]) => [name, { description, schema: { type: "string" } }] as const);
   return headers.length > 0 ? { headers: Object.fromEntries(headers) } : {};
+}
+
+function linksOf(names: readonly string[] = []): Json {
+  const links = names.map((name) => [name, { $ref: `#/components/links/${name}` }] as const);
+  return links.length > 0 ? { links: Object.fromEntries(links) } : {};
 }
 
 function ref(name: keyof typeof SCHEMAS): Json {

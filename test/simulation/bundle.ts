@@ -1,10 +1,12 @@
 /** The simulation as one module, with a bug patched into the production source on request. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { context } from "esbuild";
 import type { BuildContext, Plugin } from "esbuild";
+import type { Edit } from "../support/edited-sources.js";
+import { editedSources } from "../support/edited-sources.js";
 import type { Bug } from "./bug.js";
 import { BUGS } from "./bugs.js";
 import type { simulate } from "./history.js";
@@ -100,25 +102,12 @@ export async function loadBundle(bug: Bug | undefined): Promise<typeof Bundled> 
   }
 }
 
-/** Patches the current bug into its file. */
+/** Patches the current bug into its files. */
 function writtenIn(bugNow: () => Bug | undefined): Plugin {
-  const files = [...new Set([...BUGS, ...OPTIMISERS].flatMap(({ file, edits }) => edits.map(([, , other = file]) => other)))].map((file) =>
-    file.replaceAll(/[/.]/g, "\\$&"),
-  );
-  return {
-    name: "bug",
-    setup(build) {
-      build.onLoad({ filter: new RegExp(`(${files.join("|")})$`) }, async ({ path: source }) => {
-        const bug = bugNow();
-        const edits = bug?.edits.filter(([, , file = bug.file]) => source.endsWith(`/${file}`)) ?? [];
-        if (!bug || edits.length === 0) return undefined;
-        let contents = await readFile(source, "utf8");
-        for (const [find, replace] of edits) {
-          if (contents.split(find).length !== 2) throw new Error(`${bug.name}: ${source} does not have exactly once: ${find}`);
-          contents = contents.replace(find, () => replace);
-        }
-        return { contents, loader: "ts" };
-      });
-    },
-  };
+  const editsOf = ({ edits, file }: Bug): readonly Edit[] => edits.map(([find, replace, other = file]) => [find, replace, other]);
+  const files = [...BUGS, ...OPTIMISERS].flatMap(editsOf).map(([, , file]) => file);
+  return editedSources(files, () => {
+    const bug = bugNow();
+    return bug && { name: bug.name, edits: editsOf(bug) };
+  });
 }

@@ -27,8 +27,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   enum: (value, rule: readonly unknown[]) => rule.includes(value),
   minimum: (value, rule: number) => typeof value !== "number" || value >= rule,
   maximum: (value, rule: number) => typeof value !== "number" || value <= rule,
-  minLength: (value, rule: number) => typeof value !== "string" || value.length >= rule,
-  maxLength: (value, rule: number) => typeof value !== "string" || value.length <= rule,
+  minLength: (value, rule: number) => typeof value !== "string" || Array.from(value).length >= rule,
+  maxLength: (value, rule: number) => typeof value !== "string" || Array.from(value).length <= rule,
   pattern: (value, rule: string) => typeof value !== "string" || new RegExp(rule, "u").test(value),
   required: (value, rule: readonly string[]) => !isObject(value) || rule.every((name) => Object.hasOwn(value, name)),
   properties: (value, rule: Readonly<Record<string, JsonSchema>>) =>

@@ -25,7 +25,12 @@ interface Operation {
     readonly description: string;
     readonly content: Readonly<Record<string, { readonly schema: { readonly $ref: string } }>>;
   };
-  readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>;
+  readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object; readonly links?: object }>>;
+}
+interface Link {
+  readonly operationId: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly requestBody?: string | Readonly<Record<string, string>>;
 }
 interface Document {
   readonly openapi: string;
@@ -35,6 +40,7 @@ interface Document {
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>;
     readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly links: Readonly<Record<string, Link>>;
   };
 }
 
@@ -58,8 +64,31 @@ describe("the document", () => {
   it("names nothing that it doesn't have", () => {
     const names = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, name = ""]) => name);
     expect(names.length).toBeGreaterThan(0);
-    for (const name of names) expect(document.components.schemas, name).toHaveProperty([name.replace("#/components/schemas/", "")]);
-    for (const name of Object.keys(document.components.schemas)) expect(names).toContain(`#/components/schemas/${name}`);
+    const { schemas, links } = document.components;
+    const there = Object.entries({ schemas, links }).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect([...new Set(names)].sort()).toEqual(there.sort());
+  });
+
+  it("has links to operations, with all parameters of their paths and fields of their bodies", () => {
+    for (const { operationId, parameters, requestBody = {} } of Object.values(document.components.links)) {
+      const target = byId.get(operationId)!;
+      const inPath = target.parameters.filter((parameter) => parameter.in === "path").map(({ name }) => name);
+      expect(Object.keys(parameters).sort(), operationId).toEqual(inPath.sort());
+      const { $ref = "" } = target.requestBody?.content["application/json"]?.schema ?? {};
+      const fields = document.components.schemas[$ref.replace("#/components/schemas/", "")]?.["properties"] ?? {};
+      if (typeof requestBody === "object")
+        expect(Object.keys(fields), operationId).toEqual(expect.arrayContaining(Object.keys(requestBody)));
+    }
+  });
+
+  it("has links from every answer that grants a lease to what a holder can do with it", () => {
+    const linked = (id: string, status: number): readonly string[] => Object.keys(byId.get(id)!.responses[status]!.links ?? {});
+    for (const status of [200, 201]) expect(linked("acquire", status)).toEqual(expect.arrayContaining(["renew", "release", "transfer"]));
+    expect(linked("acquire", 202)).toEqual(expect.arrayContaining(["poll", "check", "release"]));
+    expect(linked("acquireSet", 201)).toEqual(["renewSet", "releaseSet"]);
+    expect(linked("start", 201)).toEqual(expect.arrayContaining(["renewRun", "complete", "abandonRun"]));
   });
 
   it.each(operations)("describes each parameter of $routeKey, and a success and its refusals", ({ path, operation }) => {
@@ -180,6 +209,10 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["acquire", true, { mode: "shared" }],
   ["acquire", true, { limit: 3, permits: 2 }],
   ["acquire", false, { mode: "upgradeable" }],
+  ["acquire", true, { scope: "x".repeat(16) }],
+  ["acquire", false, { scope: "x".repeat(15) }],
+  ["acquire", false, { scope: `${"x".repeat(14)}𝒳` }],
+  ["acquire", true, { scope: `${"x".repeat(15)}𝒳` }],
   ["acquire", false, { permits: 0 }],
   ["acquire", false, { meta: [] }],
   ["acquire", false, { meta: "text" }],
@@ -249,6 +282,7 @@ describe("the document and the service", () => {
   it.each<[routeKey: string, name: string, good: boolean, body: object]>([
     [ACQUIRE, "AcquireRequest", false, { permits: 2 }],
     [ACQUIRE, "AcquireRequest", false, { permits: 2, mode: "exclusive" }],
+    [ACQUIRE, "AcquireRequest", false, { permits: 2, limit: 1 }],
     [ACQUIRE, "AcquireRequest", true, { permits: 1 }],
     [ACQUIRE, "AcquireRequest", true, { permits: 3, limit: 3 }],
     [ACQUIRE, "AcquireRequest", false, { mode: "shared", limit: 2 }],

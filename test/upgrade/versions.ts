@@ -1,0 +1,135 @@
+/**
+ * Two versions of the function. No version was released yet, so the old one is this tree, and the next one is this tree
+ * with the edits that a next version of the same format might bring: a new option of an acquire, stored with the hold and
+ * shown with the lease; a new attribute in each part of a record, and one beside the parts.
+ *
+ * From the first release on, the old version can be the released package: its `dist/infra/function` is such a bundle.
+ */
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleFunction } from "../../infra/bundle.js";
+import type { Edit, Edits } from "../support/edited-sources.js";
+import { editedSources } from "../support/edited-sources.js";
+
+/** The attribute that the next version writes into each part of a record. */
+export const NEWER_ATTRIBUTE = "zz";
+/** The attribute of the new option in a hold. */
+export const NOTE_ATTRIBUTE = "nt";
+/** The attribute that the next version writes beside the parts, where it writes a whole record. */
+export const BESIDE_ATTRIBUTE = "nx";
+
+const ITEM = "lib/store/dynamo/item.ts";
+const zz = `${NEWER_ATTRIBUTE}: 1`;
+
+/** A part's attribute, written before those that this version knows. */
+const inEachPart: readonly Edit[] = [
+  ["...hold.unknown,\n", `...hold.unknown,\n${zz},\n`, ITEM],
+  ["...unknown,\n    p: principal,\n", `...unknown,\n${zz},\np: principal,\n`, ITEM],
+  ["{ ...unknownOfPlace, g:", `{ ...unknownOfPlace, ${zz}, g:`, ITEM],
+  ["...unknown,\n    i: leaseId,\n", `...unknown,\n${zz},\ni: leaseId,\n`, ITEM],
+  ["...unknown,\n    s: state,\n", `...unknown,\n${zz},\ns: state,\n`, ITEM],
+  ["{ ...unknown, d: digest,", `{ ...unknown, ${zz}, d: digest,`, ITEM],
+  ["return {\n    h: Object.fromEntries([", `return {\n${BESIDE_ATTRIBUTE}: 1,\nh: Object.fromEntries([`, ITEM],
+];
+
+/** The option `note` of an acquire, which takes the way of `meta`. */
+const aNewOption: readonly Edit[] = [
+  [
+    "0,\n  ),\n  meta: v.optional(meta),\n",
+    "0,\n  ),\n  meta: v.optional(meta),\n  note: v.optional(text(100)),\n",
+    "lib/wire/messages.ts",
+  ],
+  [
+    '  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),\n',
+    '  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),\n  note: v.optional(v.string()),\n',
+    "lib/wire/messages.ts",
+  ],
+  ["priority = 0, meta } = request;", "priority = 0, meta, note } = request;", "lib/service/locks.ts"],
+  ["scope, meta, priority]);", "scope, meta, priority, ...(note === undefined ? [] : [note])]);", "lib/service/locks.ts"],
+  ["requestHash, ...given({ scope, meta }) };", "requestHash, ...given({ scope, meta, note }) };", "lib/service/locks.ts"],
+  ["requestHash, meta, mode = ", "requestHash, meta, note, mode = ", "lib/core/lock/grant.ts"],
+  [
+    "    ...(meta && { meta }),\n  };\n}",
+    "    ...(meta && { meta }),\n    ...(note !== undefined && { note }),\n  };\n}",
+    "lib/core/lock/grant.ts",
+  ],
+  [
+    "...(hold.meta && { meta: hold.meta }),",
+    "...(hold.meta && { meta: hold.meta }), ...(hold.note !== undefined && { note: hold.note }),",
+    "lib/core/lock/views.ts",
+  ],
+  ['"b", "mt"]),', `"b", "mt", "${NOTE_ATTRIBUTE}"]),`, ITEM],
+  [
+    "...(hold.meta && { mt: metaToItem(hold.meta) }),",
+    `...(hold.meta && { mt: metaToItem(hold.meta) }), ...(hold.note !== undefined && { ${NOTE_ATTRIBUTE}: hold.note }),`,
+    ITEM,
+  ],
+  [
+    "...withUnknown(hold, KNOWN.hold),",
+    `...withUnknown(hold, KNOWN.hold), ...(hold["${NOTE_ATTRIBUTE}"] !== undefined && { note: hold["${NOTE_ATTRIBUTE}"] }),`,
+    ITEM,
+  ],
+];
+
+/** The next version. */
+export const NEXT: Edits = {
+  name: "next",
+  edits: [['VERSION = "', 'VERSION = "next-', "lib/core/version.ts"], ...inEachPart, ...aNewOption],
+};
+
+/** The next version with these edits too. */
+function nextWith(name: string, ...edits: readonly Edit[]): Edits {
+  return { name, edits: [...NEXT.edits, ...edits] };
+}
+
+/** Next versions that can't serve beside this one, each with the violation that must be found. */
+export const MISTAKES: readonly { readonly next: Edits; readonly finds: RegExp }[] = [
+  {
+    // A repeat of an acquire that the other version answered is then another request.
+    next: nextWith("a new parameter is in every request's hash", [
+      "priority, ...(note === undefined ? [] : [note])]);",
+      "priority, note]);",
+      "lib/service/locks.ts",
+    ]),
+    finds: /lease-reused/,
+  },
+  {
+    next: nextWith(
+      "holds are in another attribute",
+      ["h: Object.fromEntries([", "hs: Object.fromEntries([", ITEM],
+      ['Object.entries((item["h"] ?? {})', 'Object.entries((item["hs"] ?? {})', ITEM],
+    ),
+    finds: /the lease was lost/,
+  },
+  {
+    next: nextWith(
+      "the end of a lease is in seconds",
+      ["e: hold.expiresAtMs,", "e: Math.ceil(hold.expiresAtMs / 1000),", ITEM],
+      ['safeInteger(hold["e"])', '1000 * safeInteger(hold["e"])', ITEM],
+    ),
+    finds: /lost/,
+  },
+  {
+    next: nextWith(
+      "the queue is in another attribute",
+      ["q: record.waiters.map(waiterToItem),", "q2: record.waiters.map(waiterToItem),\nq: [],", ITEM],
+      ['((item["q"] ?? [])', '((item["q2"] ?? [])', ITEM],
+    ),
+    finds: /not served in the order of arrival/,
+  },
+];
+
+/** This version with a mistake: it drops the attributes that it doesn't know. */
+export const FORGETFUL: Edits = {
+  name: "newer fields are dropped",
+  edits: [["return unknown.length > 0 ?", "return unknown.length < 0 ?", ITEM]],
+};
+
+/** Bundles a version as it is deployed. Returns the directory of the bundle, which the caller removes. */
+export async function bundleVersion(version?: Edits): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-version-"));
+  const files = version?.edits.map(([, , file]) => file) ?? [];
+  await bundleFunction(directory, undefined, version ? [editedSources(files, () => version)] : []);
+  return directory;
+}
