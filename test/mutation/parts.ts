@@ -16,7 +16,12 @@ export const PARTS: readonly Part[] = [
   {
     name: "core",
     files: /^lib\/core\/(?!api\/|(?:commands|record|version)\.ts)/,
-    tests: ["test/core/!(kinds.property|queue.property).test.ts"],
+    tests: [
+      "test/core/!(kinds.property|queue.property).test.ts",
+      "test/regression/{remembered-ids,shut-keys}.test.ts",
+      "test/store/record-bytes.test.ts",
+      "test/wire/errors.test.ts",
+    ],
   },
   {
     name: "store",

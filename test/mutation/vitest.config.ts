@@ -7,6 +7,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     environment: "node",
+    isolate: false,
     globalSetup: ["test/support/engine.ts"],
     include: ["test/**/*.test.ts"],
     exclude: ["test/**/*.slow.test.ts"],
