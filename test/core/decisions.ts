@@ -5,7 +5,7 @@ import type { LockRecord } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { LEASE_MS, POLICY } from "../store/fixture.js";
-import { IN_S, READER } from "./kinds-key.js";
+import { IN_S, permits, READER } from "./kinds-key.js";
 import type { Column, State } from "./kinds-table.js";
 import { OTHER, OTHER_WAITING, SAME_LEASE, SAME_SCOPE, SAME_SCOPE_WAITING, STATES } from "./kinds-table.js";
 import { QueueKey, writtenOver } from "./queue-key.js";
@@ -36,6 +36,37 @@ const MORE_STATES: readonly State[] = [
   {
     state: "A exclusive, was broken by force and B waits",
     steps: [(key) => key.acquire("A"), (key) => key.ask("B"), (key) => key.break("A", 1000), (key) => key.at(1000)],
+  },
+  {
+    state: "A exclusive, of those who wait only B was seen in time",
+    steps: [
+      (key) => key.acquire("A", { ...IN_S, leaseMs: 10 * LEASE_MS }),
+      (key) => key.ask("B"),
+      (key) => key.ask("D"),
+      (key) => key.at(8_000).ask("B"),
+      (key) => key.at(17_000),
+    ],
+  },
+  {
+    state: "A has 1 of 3, B's turn for 2 lapsed",
+    steps: [
+      (key) => key.acquire("A", { ...permits(1), ...IN_S, ...LONG }),
+      (key) => key.acquire("F", permits(2)),
+      (key) => key.ask("B", permits(2)),
+      (key) => key.release("F"),
+      (key) => key.at(1 + DEFAULTS.offerWindowMs),
+    ],
+  },
+  {
+    state: "A's turn for 1 of 3, B of its scope has 1",
+    asked: { ...IN_S, ...permits(1) },
+    steps: [
+      (key) => key.acquire("F", permits(3)),
+      (key) => key.ask("A", { ...IN_S, ...permits(1) }),
+      (key) => key.ask("B", { ...IN_S, ...permits(1), priority: 1 }),
+      (key) => key.release("F"),
+      (key) => key.ask("B", { ...IN_S, ...permits(1), priority: 1 }),
+    ],
   },
   {
     state: "A exclusive, B and C wait, and the clocks are far apart",
@@ -89,8 +120,11 @@ export function decisionsIn({ steps, asked = {} }: Omit<State, "state">, columns
   const all: Taken[] = [];
   const start = new WatchedKey((taken) => void all.push(taken));
   for (const step of steps) step(start);
-  // Kept for no longer than its leases require, so that a command that must keep it for longer shows.
-  if (start.record) start.record = { ...start.record, ttlAtSec: keptForLeasesSec(start.record) };
-  for (const [, send] of columns) send(start.copy(), asked);
+  const { record } = start;
+  // Kept for no longer than its leases require, so that a command that must keep it for longer shows; then for much longer.
+  for (const moreSec of record ? [0, 10 * DEFAULTS.retentionMs] : [0]) {
+    if (record) start.record = { ...record, ttlAtSec: keptForLeasesSec(record) + moreSec };
+    for (const [, send] of columns) send(start.copy(), asked);
+  }
   return all;
 }

@@ -52,14 +52,23 @@ function standingByLog(before: LockRecord | undefined, events: readonly LeaseEve
 type Rule = (taken: Taken) => unknown;
 
 /** Refusals whose detail tells more than their title. */
-const EXPLAINED: ReadonlySet<ErrorCode> = new Set(["limit-mismatch", "not-found", "other-hold", "queue-full", "upgrade-conflict"]);
+const EXPLAINED: ReadonlySet<ErrorCode> = new Set([
+  "lease-reused",
+  "limit-mismatch",
+  "not-found",
+  "other-hold",
+  "queue-full",
+  "upgrade-conflict",
+]);
 
 const RULES: Readonly<Record<string, Rule>> = {
   "a refusal that changes nothing is not logged": ({ decision: { answer, next, events } }) =>
     !answer.ok && !next && events.length > 0 ? events : undefined,
 
-  "a refusal that depends on the key says why": ({ decision: { answer } }) =>
-    !answer.ok && EXPLAINED.has(answer.code) && answer.detail === ERRORS[answer.code].title ? answer : undefined,
+  "a refusal that depends on the key says why": ({ command, decision: { answer } }) =>
+    !answer.ok && EXPLAINED.has(answer.code) && command.type !== "transfer" && answer.detail === ERRORS[answer.code].title
+      ? answer
+      : undefined,
 
   "a change raises the version by one, from the later clock if the key was never used": ({ before, reading, decision: { next } }) =>
     !next || next.version === (before?.version ?? reading.latestMs) + 1 ? undefined : next.version,
@@ -87,6 +96,20 @@ const RULES: Readonly<Record<string, Rule>> = {
     const used = isUse ? Math.ceil((usedMs(reading) + POLICY.retentionMs) / SECOND_MS) : 0;
     const missing = Math.max(used, keptForLeasesSec(next)) - next.ttlAtSec;
     return missing > 0 ? missing : undefined;
+  },
+
+  "the record is collected earlier than before only if a grant found it unused": ({ before, after, decision: { answer, next } }) => {
+    const isAlone = outcomeOf(answer) === "granted" && Object.keys(standingOf(after)).length === 1;
+    return !next || !before || isAlone || next.ttlAtSec >= before.ttlAtSec ? undefined : next.ttlAtSec - before.ttlAtSec;
+  },
+
+  "no member of a record, an answer or an event is undefined": ({ decision }) => undefinedIn(decision),
+
+  "a decision that only appends a waiter says so, and no other does": ({ before, decision: { next, events, behind } }) => {
+    const were = before?.waiters ?? [];
+    const appended = next?.waiters.length === were.length + 1 && were.every((waiter, place) => waiter === next.waiters[place]);
+    const isOnly = appended && events.length === 1 && events[0]?.event === "queued";
+    return behind === (isOnly ? next.waiters.at(-1) : undefined) ? undefined : { behind, events };
   },
 
   "the answer shows the lease as a check of it does": ({ after, reading, command, decision: { answer } }) => {
@@ -117,6 +140,17 @@ const RULES: Readonly<Record<string, Rule>> = {
     return answers.every((code) => code === "forbidden") && !next && events.length === 0 ? undefined : answers;
   },
 };
+
+/** The path of an undefined member, if there is one. */
+function undefinedIn(value: unknown, path = ""): string | undefined {
+  if (value === undefined) return path;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const found = undefinedIn(member, `${path}.${name}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
 function broken(taken: readonly Taken[], rules: Readonly<Record<string, Rule>> = RULES): readonly string[] {
   return taken.flatMap((one) =>

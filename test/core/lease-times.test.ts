@@ -252,6 +252,16 @@ describe("a transfer", () => {
   });
 });
 
+describe("a change of mode", () => {
+  it("sent again is not logged again, since the lease is as it was", () => {
+    const key = held(READER);
+    key.change("A", "exclusive");
+    expect(key.events).toBe("A changed");
+    expect(key.change("A", "exclusive")).toMatchObject({ how: "replayed" });
+    expect(key.decision?.events).toEqual([]);
+  });
+});
+
 describe("a lease that was transferred", () => {
   /** A key whose lease A was transferred to B. */
   const handed = (): QueueKey => {

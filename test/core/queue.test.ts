@@ -120,6 +120,61 @@ describe("who waits is heard of", () => {
   });
 });
 
+describe("who was not seen in time", () => {
+  /** A key that A holds and B, C, D wait for, of whom only B was seen lately. */
+  const ghosts = (): QueueKey => {
+    const key = queueOf("BCD");
+    key.at(8_000).ask("B");
+    return key.at(TTL_MS + 3 * STEP_MS);
+  };
+
+  it("loses its place to whoever comes, although the first is alive and the caller doesn't wait", () => {
+    const waits = ghosts();
+    expect(waits.ask("E")).toMatchObject({ state: "waiting", position: 2 });
+    expect([waits.all, waits.events]).toEqual(["Ax Bx… Ex…", "C skipped, D skipped, E queued"]);
+    const leaves = ghosts();
+    expect(leaves.acquire("E")).toMatchObject({ code: "locked" });
+    expect([leaves.all, leaves.events]).toEqual(["Ax Bx…", "C skipped, D skipped"]);
+  });
+
+  it("keeps it past a poll of the first, and past a level that joins a scope", () => {
+    const polled = ghosts();
+    expect(polled.ask("B")).toMatchObject({ state: "waiting", position: 1 });
+    expect(polled.all).toBe("Ax Bx… Cx… Dx…");
+    const joined = new QueueKey();
+    joined.acquire("A", { scope: "scope S", leaseMs: 100 * LEASE_MS });
+    joined.ask("B");
+    expect(joined.at(TTL_MS).acquire("C", { scope: "scope S" })).toMatchObject({ how: "granted" });
+    expect(joined.all).toBe("Ax=Cx Bx…");
+  });
+
+  it("loses an offer that lapsed, to a caller that is refused for its limit", () => {
+    const key = new QueueKey();
+    key.acquire("A", { ...permits(1), leaseMs: 100 * LEASE_MS });
+    key.acquire("F", permits(2));
+    key.ask("B", permits(2));
+    key.release("F");
+    expect(key.at(WINDOW_MS).acquire("E")).toMatchObject({ code: "limit-mismatch" });
+    expect([key.all, key.events]).toEqual(["A1/3", "B skipped"]);
+  });
+});
+
+describe("a reader that waits to become the writer", () => {
+  it("still waits after an offer beside it was claimed, and no longer once it is gone", () => {
+    const key = new QueueKey();
+    key.acquire("A");
+    key.ask("B", READER);
+    key.change("A", "shared");
+    expect(key.change("A", "exclusive")).toMatchObject({ code: "locked" });
+    expect(key.ask("B", READER)).toMatchObject({ how: "granted" });
+    expect(key.record?.upgrading?.leaseId).toBe(ID("A"));
+    expect(key.acquire("C", READER)).toMatchObject({ code: "locked" });
+    key.at(LEASE_MS + MARGIN_MS).acquire("D");
+    expect(key.all).toBe("Dx");
+    expect(key.record).not.toHaveProperty("upgrading");
+  });
+});
+
 describe("whose turn it is", () => {
   it("has its window from the later clock on, and until the earlier one has passed it", () => {
     const key = queueOf("BC").at(1000, 9_000);

@@ -19,7 +19,7 @@ export const PARTS: readonly Part[] = [
     tests: [
       "test/core/!(kinds.property|queue.property).test.ts",
       "test/regression/{remembered-ids,shut-keys}.test.ts",
-      "test/store/record-bytes.test.ts",
+      "test/store/{fast-path-states,record-bytes}.test.ts",
       "test/wire/errors.test.ts",
     ],
   },

@@ -19,7 +19,6 @@ import { TABLE } from "../../lib/store/dynamo/table.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
 import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, OTHER, over, record, run, start } from "../core/run-parts.js";
 import { DynamoTable } from "../simulation/dynamo/table.js";
-import type { ValueMap } from "../simulation/dynamo/values.js";
 import { leaseId, POLICY } from "./fixture.js";
 
 /** One command on the record of a key. */
@@ -52,7 +51,7 @@ function take({ kind, before, command, reading, seen }: Asked): "none" | "refuse
       Key,
       ConditionExpression: fast.condition,
       UpdateExpression: fast.update,
-      ExpressionAttributeValues: fast.values as ValueMap,
+      ExpressionAttributeValues: fast.values,
       ...(Object.keys(fast.names).length > 0 && { ExpressionAttributeNames: fast.names }),
     });
   } catch (error) {
@@ -116,7 +115,7 @@ describe("a fast path on a lock", () => {
     const { before, command, reading } = decisionsIn(state, [waits]).at(-1)!;
     const kept = { ...before!, ttlAtSec: Math.ceil((reading.latestMs + POLICY.retentionMs) / 1000) };
     const asked = (parts: object, seen: Asked["seen"] = "the record") =>
-      take({ kind: "locks", before: kept, reading, seen, command: { ...command, ...parts } as Command });
+      take({ kind: "locks", before: kept, reading, seen, command: { ...command, ...parts } });
     expect(asked({})).toBe("written");
     expect(asked({}, "nothing")).toBe("refused");
     // Each of these may come before others, or make the queue too large: it takes the path of a grant, in vain.
