@@ -121,8 +121,8 @@ export function decisionsIn({ steps, asked = {} }: Omit<State, "state">, columns
   const start = new WatchedKey((taken) => void all.push(taken));
   for (const step of steps) step(start);
   const { record } = start;
-  // Kept for no longer than its leases require, so that a command that must keep it for longer shows; then for much longer.
-  for (const moreSec of record ? [0, 10 * DEFAULTS.retentionMs] : [0]) {
+  // Kept for no longer than its leases require, so that a command that must keep it for longer shows. Before that, for much longer.
+  for (const moreSec of record ? [10 * DEFAULTS.retentionMs, 0] : [0]) {
     if (record) start.record = { ...record, ttlAtSec: keptForLeasesSec(record) + moreSec };
     for (const [, send] of columns) send(start.copy(), asked);
   }

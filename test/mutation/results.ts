@@ -45,13 +45,15 @@ export function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
 
+/** Stryker's own reasons for kinds of mutants that are left out everywhere. */
+const LEFT_OUT = /excluded mutation|[Ss]tatic mutant/;
+
 /** Returns the scores of the files in a report. */
 export function scoresIn({ files }: Report): Readonly<Record<string, FileScore>> {
   return Object.fromEntries(
     Object.entries(files).map(([path, { source, mutants }]) => {
       const count = (...statuses: readonly string[]): number => mutants.filter(({ status }) => statuses.includes(status)).length;
-      // Kinds of mutants that are left out everywhere have a reason too, which is Stryker's own.
-      const excused = mutants.filter(({ status, statusReason }) => status === "Ignored" && !statusReason?.includes("excluded mutation"));
+      const excused = mutants.filter(({ status, statusReason = "" }) => status === "Ignored" && !LEFT_OUT.test(statusReason));
       const noticed = count("Killed", "Timeout", "RuntimeError");
       return [path, { digest: digestOf(source), noticed, survived: count("Survived", "NoCoverage"), excused: excused.length }];
     }),
