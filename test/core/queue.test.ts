@@ -101,6 +101,13 @@ describe("who waits is heard of", () => {
     expect(key.decision).not.toHaveProperty("touch");
   });
 
+  it("by no write for an offer that was made when it was seen", () => {
+    const key = queueOf("BC").at(TTL_MS / 2);
+    key.ask("C");
+    key.release("A");
+    expect(key.at(TTL_MS / 2 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: VISIT_MS });
+  });
+
   it("by the earlier clock when it is over, the later when it was", () => {
     const key = queueOf("BC").at(TTL_MS - 1, 9_000);
     key.release("A");
@@ -146,6 +153,24 @@ describe("who was not seen in time", () => {
     joined.ask("B");
     expect(joined.at(TTL_MS).acquire("C", { scope: "scope S" })).toMatchObject({ how: "granted" });
     expect(joined.all).toBe("Ax=Cx Bx…");
+  });
+
+  it("loses it to a release, wherever it stands, and to the poll of any other once the key is free", () => {
+    const key = queueOf("BCD");
+    key.at(8_000).ask("C");
+    key.at(TTL_MS + 3 * STEP_MS).release("A");
+    expect([key.all, key.events]).toEqual(["Cx?", "A released, B skipped, D skipped, C offered"]);
+    const free = new QueueKey();
+    free.acquire("A");
+    for (const letter of "BCD") free.ask(letter);
+    for (const letter of "CD") free.at(8_000).ask(letter);
+    // C is the first that lives. D, behind it, skips only those whom it would offer the key.
+    expect(free.at(TTL_MS).ask("D")).toMatchObject({ state: "waiting", position: 2 });
+    expect([free.all, free.events]).toEqual(["Cx? Dx…", "A taken, B skipped, C offered"]);
+  });
+
+  it("is told to ask at once by a look, even where nobody else lives", () => {
+    expect(queueOf("B").at(TTL_MS).look("B")).toMatchObject({ position: 1, retryAfterMs: 0 });
   });
 
   it("loses an offer that lapsed, to a caller that is refused for its limit", () => {
@@ -216,6 +241,15 @@ describe("whose turn it was holds", () => {
     key.ask("B", permits(1));
     expect(key.all).toBe("B1/3 C2/3");
     expect(key.tokenOf("B")).toBeGreaterThan(key.tokenOf("C"));
+  });
+
+  it("whose offers are in the record by their times and ids, as the table has them", () => {
+    const key = queueOf("");
+    key.ask("B", READER);
+    key.ask("C", { ...READER, priority: 1 });
+    key.change("A", "shared");
+    expect(key.all).toBe("As Bs? Cs?");
+    expect(key.events).toBe("A changed, C offered, B offered");
   });
 
   it("as many readers at once as a key has leases, and not one more", () => {

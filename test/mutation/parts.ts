@@ -26,7 +26,7 @@ export const PARTS: readonly Part[] = [
   {
     name: "store",
     files: /^lib\/store\/dynamo\/(?:predicates|fast-path|item|attribute-value)\.ts$/,
-    tests: ["test/store/{item,write-units,run-units,queue-units,newer-fields,dynamo-store,dynamo-runs}.test.ts"],
+    tests: ["test/store/{item,fast-path-states}.test.ts"],
   },
   {
     name: "client",
