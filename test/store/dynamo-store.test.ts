@@ -13,7 +13,7 @@ import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./listing.js";
-import { A, B, freshNamespace, LEASE_MS, leaseId, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
+import { A, B, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
 
 let table: FreshTable;
 let store: LockStore;
