@@ -1,6 +1,6 @@
 /**
- * How the tests run under `npm run mutation`: without projects, and each file in a fresh worker, so that a mutant of a
- * constant is seen. test/mutation/parts.ts says which files run. An engine is started once, since the store's tests need one.
+ * The settings of the tests under `npm run mutation`. test/mutation/parts.ts says which files run. Each mutant gets a fresh worker, which
+ * its test files share. An engine is started once, for tests that need one.
  */
 import { defineConfig } from "vitest/config";
 

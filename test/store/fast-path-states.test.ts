@@ -27,7 +27,7 @@ interface Asked {
   readonly before: LockRecord | undefined;
   readonly command: Command;
   readonly reading: ClockReading;
-  /** What the process saw of the key lately: nothing, or the present record. */
+  /** The key as the process saw it lately. */
   readonly seen: "nothing" | "the record";
 }
 
