@@ -211,7 +211,7 @@ describe("a transfer", () => {
     transfer(key, "B");
     const { record } = key;
     const again = transfer(key.at(LEASE_MS - 1), "B");
-    expect(again).toMatchObject({ how: "replayed", lease: { leaseId: ID("B"), fencingToken: START_MS + 1 } });
+    expect(again).toMatchObject({ ok: true, how: "replayed", lease: { leaseId: ID("B"), fencingToken: START_MS + 1 } });
     expect(key.decision).toMatchObject({
       events: [{ event: "transferred", leaseId: ID("B"), owner: "", principal: "P", fencingToken: START_MS + 1, repeated: true }],
     });
@@ -319,10 +319,15 @@ describe("a broken lease", () => {
     expect(key.break("A")).toMatchObject({ breakInMs: LEASE_MS + MARGIN_MS });
     expect(key.record).toBe(record);
     expect(key.decision?.events).toMatchObject([{ event: "breaking", leaseId: ID("A"), fencingToken: START_MS, repeated: true }]);
+    expect(key.break("A", 2_000)).toMatchObject({ breakInMs: 2_000 });
     expect(key.break("A", 1_000)).toMatchObject({ breakInMs: 1_000 });
     expect(key.break("A")).toMatchObject({ breakInMs: 1_000 });
     expect(holdOf(key, "A")?.broken).toBe("forced");
     expect(key.decision?.events).toMatchObject([{ repeated: true }]);
+    // By the later clock: no margin is left that an error of it could use up.
+    expect(key.copy().at(998, 1).break("A")).toMatchObject({ breakInMs: 2 });
+    expect(key.at(999, 1).break("A")).toMatchObject({ breakInMs: 0 });
+    expect(key.all).toBe("");
   });
 
   it("ends with all holds of its scope, and the answer has the longest of their times", () => {
@@ -363,7 +368,7 @@ describe("a broken lease", () => {
     const token = (fencingToken: number) => key.send({ type: "break", key: "k", fencingToken });
     expect([token(START_MS - 1), token(START_MS), token(START_MS + 1)]).toMatchObject([
       { code: "other-hold" },
-      { code: "not-found" },
+      { code: "not-found", detail: "Nobody holds k" },
       { code: "not-found" },
     ]);
   });
