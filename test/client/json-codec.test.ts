@@ -21,6 +21,8 @@ const { anything } = fc.letrec((tie) => ({
     fc.bigInt(),
     fc.date({ noInvalidDate: false }),
     fc.constantFrom(null, undefined, "bigint", "undefined", "object"),
+    // fast-check alone makes one of these in thousands of values.
+    fc.constantFrom(Number.NaN, Infinity, -Infinity, -0, new Date(Number.NaN)),
   ),
   list: fc.array(tie("anything"), { maxLength: 4 }),
   members: fc.dictionary(fc.oneof(fc.string(), fc.constantFrom("~type", "value", "__proto__", "constructor", "7")), tie("anything"), {
@@ -87,6 +89,12 @@ describe("a value that was kept", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("may be exactly as deep as the service takes it", () => {
+    const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
+    expect(there(nested(JSON_DEPTH))).toEqual(nested(JSON_DEPTH));
+    expect(() => toJson(nested(JSON_DEPTH + 1))).toThrow(`value${"[0]".repeat(JSON_DEPTH + 1)}: is nested more than`);
   });
 
   it("comes back without members that are undefined, but with the places in a list", () => {
@@ -193,6 +201,9 @@ describe("a value that can't be kept", () => {
       },
     }) as object;
     for (const value of [hostile, [1].values(), new Map().entries()]) expect(() => toJson(value)).toThrow(UnkeepableError);
+    expect(() => toJson(hostile)).toThrow("value: a nameless class can't be kept");
+    const tagged = Object.create(Object.create({ [Symbol.toStringTag]: "Pouch" }) as object) as object;
+    expect(() => toJson(tagged)).toThrow("value: a Pouch can't be kept");
   });
 
   it("is refused when it is in itself", () => {
@@ -220,6 +231,37 @@ describe("JSON that somebody else wrote", () => {
     expect(() => fromJson(json)).not.toThrow();
   });
 
+  it.each<[json: unknown, value: unknown]>([
+    [{ "~type": "number", value: "-0" }, -0],
+    [{ "~type": "number", value: "NaN" }, Number.NaN],
+    [{ "~type": "bigint", value: "-12" }, -12n],
+    [{ "~type": "date", value: "1970-01-01T00:00:00.005Z" }, new Date(5)],
+    [{ "~type": "date", value: null }, new Date(Number.NaN)],
+    [{ "~type": "object", value: { "~type": "date" } }, { "~type": "date" }],
+  ])("is what it says, if its tag has a value that fits: %j", (json, value) => {
+    expect(fromJson(json)).toStrictEqual(value);
+  });
+
+  it.each<[json: object]>([
+    [{ "~type": "number", value: 7 }],
+    [{ "~type": "number" }],
+    [{ "~type": "bigint", value: 7 }],
+    [{ "~type": "bigint", value: "x7" }],
+    [{ "~type": "bigint", value: "7x" }],
+    [{ "~type": "date", value: 7 }],
+    [{ "~type": "date" }],
+    [{ "~type": "set", value: [1] }],
+  ])("is left as it is otherwise: %j", (json) => {
+    expect(fromJson(json)).toStrictEqual(json);
+  });
+
+  it("is an error where its tag says so", () => {
+    expect(fromJson({ "~type": "error", value: { name: "RangeError", message: "no stock" } })).toMatchObject({
+      name: "RangeError",
+      message: "no stock",
+    });
+  });
+
   it("of any kind is read", () => {
     const tag = fc.constantFrom("undefined", "number", "bigint", "date", "error", "object", "~type");
     const json = fc.oneof(fc.jsonValue(), fc.record({ "~type": tag, value: fc.jsonValue() }, { requiredKeys: ["~type"] }));
@@ -233,6 +275,8 @@ describe("an error", () => {
     ["of text", "no stock", "Error", "no stock"],
     ["of nothing", undefined, "Error", "undefined"],
     ["of a long story", new Error("x".repeat(801)), "Error", `${"x".repeat(800)}…`],
+    ["of a story that just fits", new Error("x".repeat(800)), "Error", "x".repeat(800)],
+    ["of what has no text", { toString: () => Object.fromEntries([]) as unknown }, "Error", "object"],
   ])("comes back with its name and message: %s", (_what, thrown, name, message) => {
     const back = errorFromJson(asText(errorToJson(thrown)));
     expect(back).toBeInstanceOf(Error);
@@ -248,6 +292,10 @@ describe("an error", () => {
     [["a"], '["a"]'],
   ])("that somebody recorded as %j says what there is to say", (json, message) => {
     expect(errorFromJson(json).message).toBe(message);
+  });
+
+  it.each([[7], [null]])("has the usual name where that is recorded as %j", (name) => {
+    expect(errorFromJson({ name, message: "no stock" })).toMatchObject({ name: "Error", message: "no stock" });
   });
 
   it("keeps neither its stack nor its cause", () => {

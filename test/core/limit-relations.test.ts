@@ -5,26 +5,43 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { bundleFunction } from "../../infra/bundle.js";
 import { assertLimits } from "../../lib/core/limit-relations.js";
-import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
 
 describe("the relations between limits", () => {
   it("hold", () => {
     expect(() => assertLimits()).not.toThrow();
   });
 
-  it.each<[rule: string, limits: Partial<Record<keyof typeof LIMITS, number>>, defaults: Partial<Record<keyof typeof DEFAULTS, number>>]>([
-    ["the default lease is within its bounds", {}, { leaseMs: LIMITS.leaseMaxMs + 1 }],
-    ["a client treats the shortest lease as held for most of it", { leaseMinMs: 90 }, {}],
-    ["a hold that is all that a key has fits beside a full queue", { recordBytes: 16 * 1024 }, {}],
-    ["an item outlives every late duplicate of its ids", { leaseIdReachMs: LIMITS.leaseIdReachMs + 600_000 }, {}],
-    ["an offer outlasts the next visit", {}, { offerWindowMs: LIMITS.pollMaxMs }],
-    ["whoever lives reports before an offer lapses", { keepAliveAfterMs: LIMITS.pollMaxMs }, {}],
-    ["a waiter that polls in time is seen before it loses its place", {}, { waiterTtlMs: LIMITS.pollMaxMs }],
-    ["the default retention is not below its minimum", {}, { retentionMs: 60_000 }],
-    ["an outcome's body has room for its result", { resultBytes: LIMITS.outcomeBodyBytes }, {}],
-    ["the guard is wider than the error it guards", {}, { clockGuardMs: DEFAULTS.clockErrorMs }],
-  ])("are named when one does not: %s", (rule, limits, defaults) => {
-    expect(() => assertLimits({ ...LIMITS, ...limits }, { ...DEFAULTS, ...defaults })).toThrow(rule);
+  const { leaseMinMs, leaseMaxMs, pollMaxMs, outcomeBodyBytes, inlineBytes } = LIMITS;
+  const { clockErrorMs, clockGuardMs } = DEFAULTS;
+  const fullBytes = LIMITS.queueBytes + LIMITS.smallRecordBytes + 2 * (3 * LIMITS.ownerChars + LIMITS.metaBytes);
+  const reachMs = RETENTION_MIN_MS - LIMITS.leaseIdAheadMs - LIMITS.leaseIdBehindMs - clockGuardMs;
+  type Changed = Partial<Record<keyof typeof LIMITS | keyof typeof DEFAULTS, number>>;
+
+  it.each<[rule: string, justHolds: Changed, isBroken: Changed]>([
+    ["the default lease is within its bounds", { leaseMs: leaseMaxMs }, { leaseMs: leaseMaxMs + 1 }],
+    ["the default lease is within its bounds", { leaseMs: leaseMinMs }, { leaseMs: leaseMinMs - 1 }],
+    ["a client treats the shortest lease as held for most of it", { leaseMinMs: 101 }, { leaseMinMs: 100 }],
+    ["a hold that is all that a key has fits beside a full queue", { recordBytes: fullBytes }, { recordBytes: fullBytes - 1 }],
+    ["an item outlives every late duplicate of its ids", { leaseIdReachMs: reachMs }, { leaseIdReachMs: reachMs + 1 }],
+    [
+      "an offer outlasts the next visit",
+      { offerWindowMs: pollMaxMs + 2 * clockErrorMs + 300 },
+      { offerWindowMs: pollMaxMs + 2 * clockErrorMs + 299 },
+    ],
+    ["whoever lives reports before an offer lapses", { keepAliveAfterMs: pollMaxMs - 1001 }, { keepAliveAfterMs: pollMaxMs - 1000 }],
+    ["a waiter that polls in time is seen before it loses its place", { waiterTtlMs: 2 * pollMaxMs + 1 }, { waiterTtlMs: 2 * pollMaxMs }],
+    ["the default retention is not below its minimum", { retentionMs: RETENTION_MIN_MS }, { retentionMs: RETENTION_MIN_MS - 1 }],
+    [
+      "an outcome's body has room for its result",
+      { resultBytes: outcomeBodyBytes - inlineBytes - 1 },
+      { resultBytes: outcomeBodyBytes - inlineBytes },
+    ],
+    ["the guard is wider than the error it guards", { clockGuardMs: 2 * clockErrorMs + 1 }, { clockGuardMs: 2 * clockErrorMs }],
+  ])("are named where one does not hold, to the last figure: %s", (rule, justHolds, isBroken) => {
+    const assertWith = (changed: Changed) => () => assertLimits({ ...LIMITS, ...changed }, { ...DEFAULTS, ...changed });
+    expect(assertWith(justHolds)).not.toThrow();
+    expect(assertWith(isBroken)).toThrow(rule);
   });
 
   it("are asserted by the bundle that is deployed", async () => {

@@ -101,6 +101,13 @@ describe("who waits is heard of", () => {
     expect(key.decision).not.toHaveProperty("touch");
   });
 
+  it("by no write for an offer that was made when it was seen", () => {
+    const key = queueOf("BC").at(TTL_MS / 2);
+    key.ask("C");
+    key.release("A");
+    expect(key.at(TTL_MS / 2 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: VISIT_MS });
+  });
+
   it("by the earlier clock when it is over, the later when it was", () => {
     const key = queueOf("BC").at(TTL_MS - 1, 9_000);
     key.release("A");
@@ -117,6 +124,79 @@ describe("who waits is heard of", () => {
     key.at(1000 + WINDOW_MS).ask("D");
     expect(key.all).toBe("Cx? Dx…");
     expect(key.waiter("D").aliveUntilMs).toBe(START_MS + 1000 + WINDOW_MS + TTL_MS + STEP_MS);
+  });
+});
+
+describe("who was not seen in time", () => {
+  /** A key that A holds and B, C, D wait for, of whom only B was seen lately. */
+  const ghosts = (): QueueKey => {
+    const key = queueOf("BCD");
+    key.at(8_000).ask("B");
+    return key.at(TTL_MS + 3 * STEP_MS);
+  };
+
+  it("loses its place to whoever comes, although the first is alive and the caller doesn't wait", () => {
+    const waits = ghosts();
+    expect(waits.ask("E")).toMatchObject({ state: "waiting", position: 2 });
+    expect([waits.all, waits.events]).toEqual(["Ax Bx… Ex…", "C skipped, D skipped, E queued"]);
+    const leaves = ghosts();
+    expect(leaves.acquire("E")).toMatchObject({ code: "locked" });
+    expect([leaves.all, leaves.events]).toEqual(["Ax Bx…", "C skipped, D skipped"]);
+  });
+
+  it("keeps it past a poll of the first, and past a level that joins a scope", () => {
+    const polled = ghosts();
+    expect(polled.ask("B")).toMatchObject({ state: "waiting", position: 1 });
+    expect(polled.all).toBe("Ax Bx… Cx… Dx…");
+    const joined = new QueueKey();
+    joined.acquire("A", { scope: "scope S", leaseMs: 100 * LEASE_MS });
+    joined.ask("B");
+    expect(joined.at(TTL_MS).acquire("C", { scope: "scope S" })).toMatchObject({ how: "granted" });
+    expect(joined.all).toBe("Ax=Cx Bx…");
+  });
+
+  it("loses it to a release, wherever it stands, and to the poll of any other once the key is free", () => {
+    const key = queueOf("BCD");
+    key.at(8_000).ask("C");
+    key.at(TTL_MS + 3 * STEP_MS).release("A");
+    expect([key.all, key.events]).toEqual(["Cx?", "A released, B skipped, D skipped, C offered"]);
+    const free = new QueueKey();
+    free.acquire("A");
+    for (const letter of "BCD") free.ask(letter);
+    for (const letter of "CD") free.at(8_000).ask(letter);
+    // C is the first that lives. D, behind it, skips only those whom it would offer the key.
+    expect(free.at(TTL_MS).ask("D")).toMatchObject({ state: "waiting", position: 2 });
+    expect([free.all, free.events]).toEqual(["Cx? Dx…", "A taken, B skipped, C offered"]);
+  });
+
+  it("is told to ask at once by a look, even where nobody else lives", () => {
+    expect(queueOf("B").at(TTL_MS).look("B")).toMatchObject({ position: 1, retryAfterMs: 0 });
+  });
+
+  it("loses an offer that lapsed, to a caller that is refused for its limit", () => {
+    const key = new QueueKey();
+    key.acquire("A", { ...permits(1), leaseMs: 100 * LEASE_MS });
+    key.acquire("F", permits(2));
+    key.ask("B", permits(2));
+    key.release("F");
+    expect(key.at(WINDOW_MS).acquire("E")).toMatchObject({ code: "limit-mismatch" });
+    expect([key.all, key.events]).toEqual(["A1/3", "B skipped"]);
+  });
+});
+
+describe("a reader that waits to become the writer", () => {
+  it("still waits after an offer beside it was claimed, and no longer once it is gone", () => {
+    const key = new QueueKey();
+    key.acquire("A");
+    key.ask("B", READER);
+    key.change("A", "shared");
+    expect(key.change("A", "exclusive")).toMatchObject({ code: "locked" });
+    expect(key.ask("B", READER)).toMatchObject({ how: "granted" });
+    expect(key.record?.upgrading?.leaseId).toBe(ID("A"));
+    expect(key.acquire("C", READER)).toMatchObject({ code: "locked" });
+    key.at(LEASE_MS + MARGIN_MS).acquire("D");
+    expect(key.all).toBe("Dx");
+    expect(key.record).not.toHaveProperty("upgrading");
   });
 });
 
@@ -161,6 +241,15 @@ describe("whose turn it was holds", () => {
     key.ask("B", permits(1));
     expect(key.all).toBe("B1/3 C2/3");
     expect(key.tokenOf("B")).toBeGreaterThan(key.tokenOf("C"));
+  });
+
+  it("whose offers are in the record by their times and ids, as the table has them", () => {
+    const key = queueOf("");
+    key.ask("B", READER);
+    key.ask("C", { ...READER, priority: 1 });
+    key.change("A", "shared");
+    expect(key.all).toBe("As Bs? Cs?");
+    expect(key.events).toBe("A changed, C offered, B offered");
   });
 
   it("as many readers at once as a key has leases, and not one more", () => {

@@ -149,9 +149,10 @@ describe("what comes of a command, in every state of a run", () => {
     expect(changed.map(({ name, command }) => `${name}: ${command.type}`)).toEqual([]);
   });
 
-  it("every change raises the version by one, and no refusal changes anything", () => {
+  it("every change raises the version by one, and no refusal changes or logs anything", () => {
     for (const { name, known, command } of rows) {
-      const { answer, next } = decided(known, command);
+      const { answer, next, events } = decided(known, command);
+      if (!answer.ok) expect(events, `${name}: ${command.type}`).toEqual([]);
       if (next) expect(next.version, `${name}: ${command.type}`).toBe((known?.version ?? NOW_MS) + 1);
       if (!answer.ok) expect(next, `${name}: ${command.type}`).toBeUndefined();
     }
@@ -179,6 +180,78 @@ describe("what comes of a command, in every state of a run", () => {
       { event: "ended", leaseId: OTHER, reason: "broken" },
       { event: "reset", attempt: 4 },
     ]);
+  });
+
+  it("a refused reset says when to come back, or that there is nothing", () => {
+    const reset = { type: "reset", key: "k" } as const;
+    expect(decided(record({ ...others(), run: run() }), reset).answer).toMatchObject({ retryAfterMs: LEASE_MS + MARGIN_MS });
+    expect(decided(undefined, reset).answer).toMatchObject({ code: "not-found", detail: "Nothing was run under k" });
+  });
+
+  it("a reset is logged with the lease that recorded the outcome, if there is one", () => {
+    const events = (of: Run) => decided(record({ run: of }), { type: "reset", key: "k" }).events;
+    expect(events(over())).toEqual([{ event: "reset", leaseId: OTHER, owner: "", principal: "", attempt: 1 }]);
+    expect(events(run({ state: "interrupted" }))).toEqual([{ event: "reset", leaseId: "", owner: "", principal: "", attempt: 1 }]);
+  });
+
+  it("a start that is sent again is logged as that", () => {
+    const known = record({ ...mine({ owner: "worker" }), run: run({ attempt: 2 }) });
+    expect(decided(known, start()).events).toEqual([
+      { event: "replayed", leaseId: ME, owner: "worker", principal: "me", fencingToken: NOW_MS - 7, attempt: 2 },
+    ]);
+  });
+
+  it.each<[string, object]>([
+    ["a result", { payload: RESULT }],
+    ["a result that was left out", { omitted: true }],
+    ["nothing", {}],
+  ])("a start after the work is over gets its outcome: %s", (_, stored) => {
+    const outcome = { recordedBy: OTHER, principal: "someone", keptUntilMs: NOW_MS + DAY_MS, ...stored };
+    expect(decided(record({ run: over("succeeded", { attempt: 4, outcome }) }), start())).toStrictEqual({
+      answer: { ok: true, state: "succeeded", attempt: 4, ...stored },
+      events: [],
+    });
+    const { outcome: _none, ...unknown } = over();
+    expect(decided(record({ run: unknown }), start()).answer).toStrictEqual({ ok: true, state: "succeeded", attempt: 1 });
+  });
+
+  it("the next attempt keeps what a newer version wrote, and is told of a checkpoint whose item may be gone first", () => {
+    const unknown = { zz: "newer" };
+    const checkpoint = { digest: "d", bytes: 5_000, ttlAtSec: 1 };
+    const { next, answer } = decided(record({ run: run({ state: "retry", unknown, checkpoint }) }), start());
+    expect(next?.run).toMatchObject({ unknown, checkpoint });
+    expect(answer).toMatchObject({ checkpoint, outlived: { digest: "d", ttlAtSec: next?.ttlAtSec } });
+    const small = decided(record({ run: run({ state: "retry", checkpoint: CHECKPOINT }) }), start());
+    expect(small.answer).not.toHaveProperty("outlived");
+    expect(small.next?.run).not.toHaveProperty("unknown");
+    expect(decided(undefined, start()).answer).not.toHaveProperty("checkpoint");
+  });
+
+  it.each([
+    [5, 4, 5],
+    [5, 5, 5],
+    [5, 6, 6],
+    [5, undefined, undefined],
+    [undefined, 4, 4],
+  ])("a checkpoint numbered %j is replaced by one numbered %j: then it is %j", (before, sequence, now) => {
+    const numbered = (digest: string, as: number | undefined) => ({
+      digest,
+      bytes: 1,
+      text: "1",
+      ...(as !== undefined && { sequence: as }),
+    });
+    const known = record({ ...mine(), run: run({ checkpoint: numbered("old", before) }) });
+    const renewal = { type: "renew", key: "k", leaseId: ME, principal: "me", checkpoint: numbered("new", sequence) } as const;
+    const isLate = before !== undefined && sequence !== undefined && sequence < before;
+    expect(decided(known, renewal).next?.run?.checkpoint).toEqual(numbered(isLate ? "old" : "new", now));
+  });
+
+  it("a renewal with a checkpoint that is not stored is refused, and may be sent again", () => {
+    const renewal = { type: "renew", key: "k", leaseId: ME, principal: "me", checkpoint: { digest: "c", bytes: 5_000 } } as const;
+    expect(decided(record({ ...mine(), run: run() }), renewal)).toMatchObject({
+      answer: { ok: false, code: "unavailable", definite: true },
+      events: [],
+    });
   });
 
   it("a reset waits for the end of the margin by the earlier clock", () => {
@@ -214,6 +287,39 @@ describe("an outcome", () => {
     const { next, events } = decided(record({ ...mine(), run: run() }), complete("succeeded"), at(earlier, ahead));
     expect(next?.tombstones).toEqual([{ leaseId: ME, ending, outcome: expect.any(String) }]);
     expect(events[0]).toMatchObject({ event: "ended", leaseId: ME, reason: ending });
+  });
+
+  it("is recognised by its lease after later attempts, if it is the same to the last part", () => {
+    const mineIs = complete("retry", { payload: RESULT });
+    const first = decided(record({ ...mine(), run: run() }), mineIs).next!;
+    const later = { ...first, run: run({ state: "retry", attempt: 2, outcome: { recordedBy: OTHER, principal: "someone" } }) };
+    expect(decided(later, mineIs)).toEqual({
+      answer: { ok: true, how: "replayed" },
+      events: [{ event: "recorded", leaseId: ME, owner: "", principal: "me", outcome: "retry", repeated: true }],
+    });
+    for (const other of [
+      complete("retry"),
+      complete("failed", { payload: RESULT }),
+      complete("retry", { payload: { ...RESULT, digest: "other" } }),
+      complete("retry", { payload: RESULT, omitted: true }),
+      { ...mineIs, principal: "someone" },
+    ])
+      expect(decided(later, other), JSON.stringify(other)).toMatchObject({
+        answer: { code: "lease-lost", reason: "released" },
+        events: [],
+      });
+    expect(first.tombstones[0]?.outcome).toMatch(/^[\w-]{11}$/);
+    // Control: a lease that recorded nothing is not one that did.
+    const silent = { ...later, tombstones: [{ leaseId: OTHER, ending: "released" as const, outcome: first.tombstones[0]!.outcome! }] };
+    expect(decided(silent, mineIs).answer).toMatchObject({ code: "lease-lost", reason: "never" });
+  });
+
+  it("sent again is told with its attempt, as long as that is the latest", () => {
+    const again = (of: Run) => decided(record({ ...ended("released"), run: of }), complete("retry")).events;
+    expect(again(recordedByMe("retry", 3))).toMatchObject([{ attempt: 3, repeated: true }]);
+    const running = again({ ...recordedByMe("retry", 3), state: "running", attempt: 4 });
+    expect(running).toMatchObject([{ repeated: true }]);
+    expect(running[0]).not.toHaveProperty("attempt");
   });
 
   it("replaces that of the attempt before it, whole", () => {

@@ -85,6 +85,18 @@ describe("an id that a wrong clock made in the future", () => {
     expect(record?.tombstones.map(({ leaseId }) => (leaseIdTimeMs(leaseId) - NOW_MS) / 60_000)).toEqual([15, 10, 20, 5]);
   });
 
+  it.each([[[5, 30, 20, 10, 15]], [[15, 5, 20, 30, 10]], [[5, 10, 15, 20, 30]]])(
+    "is forgotten if it is the furthest ahead, whenever it was cancelled: of %j",
+    (minutes) => {
+      const record = minutes.reduce<LockRecord | undefined>(
+        (before, ahead) => cancelAt(before, NOW_MS + ahead * 60_000) ?? before,
+        undefined,
+      );
+      const left = (record?.tombstones ?? []).map(({ leaseId }) => (leaseIdTimeMs(leaseId) - NOW_MS) / 60_000);
+      expect(left.sort((a, b) => a - b)).toEqual([5, 10, 15, 20]);
+    },
+  );
+
   it("leaves room for how other leases ended", () => {
     const cancelled = [30, 5, 20, 10].reduce<LockRecord | undefined>(
       (before, ahead) => cancelAt(before, NOW_MS + ahead * 60_000) ?? before,
@@ -145,6 +157,18 @@ describe("cancelled ids that lie between two clocks far apart", () => {
     expect(ended.tombstones).toHaveLength(8);
     expect(ended.lowWatermark <= held).toBe(true);
     for (const leaseId of cancelled) expect(endingOf(ended, leaseId)).toBeDefined();
+  });
+
+  it("leave for the end of a lease from the lowest id on, whenever that was cancelled", () => {
+    const [days, reading] = CLOCKS[0];
+    const cancelled = ids(8, between(days));
+    const [lowest = "", ...higher] = cancelled;
+    for (const order of [cancelled, [...higher, lowest], [...higher.slice(0, 3), lowest, ...higher.slice(3)]]) {
+      const record = order.reduce<LockRecord | undefined>((before, leaseId) => cancel(before, leaseId, reading).next, undefined);
+      const ended = endLease(record ?? EMPTY_RECORD, leaseIdAt(NOW_MS - 1000), "released", reading);
+      expect(ended.lowWatermark).toBe(lowest);
+      expect(ended.tombstones.map(({ leaseId }) => leaseId)).not.toContain(lowest);
+    }
   });
 
   it("leave by the low watermark once a lease among them held", () => {

@@ -1,6 +1,8 @@
 /** The generated parts of docs/evidence.md: what tests each property, and the defects that have a regression test. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { FileScore } from "../mutation/results.js";
+import { recordedResults, scoreOf } from "../mutation/results.js";
 import type { Bug } from "../simulation/bug.js";
 import { BUGS } from "../simulation/bugs.js";
 import { ROOT } from "../tidy/tree.js";
@@ -61,7 +63,33 @@ function defects(): string {
   );
 }
 
+/** The scores of the files whose mutants were tried, and of each part of them as a whole. */
+function mutants(): string {
+  const { parts } = recordedResults();
+  const cells = (name: string, files: readonly FileScore[]): readonly string[] => {
+    const sum = (of: "noticed" | "survived" | "excused"): number => files.reduce((total, file) => total + file[of], 0);
+    return [
+      name,
+      String(sum("noticed") + sum("survived")),
+      `${scoreOf(files).toFixed(1)} %`,
+      String(sum("survived")),
+      String(sum("excused")),
+    ];
+  };
+  return table(
+    ["File", "Mutants", "Noticed", "Survived", "Excused"],
+    Object.entries(parts).flatMap(([part, files]) => {
+      const scored = Object.entries(files).filter(([, { noticed, survived }]) => noticed + survived > 0);
+      const whole = cells(
+        `**${part}**`,
+        scored.map(([, file]) => file),
+      );
+      return scored.length === 0 ? [] : [whole, ...scored.map(([path, file]) => cells(`\`${path}\``, [file]))];
+    }),
+  );
+}
+
 /** The page's parts, by name. */
 export function evidenceParts(): Readonly<Record<string, string>> {
-  return { "by property": byProperty(), defects: defects() };
+  return { "by property": byProperty(), mutants: mutants(), defects: defects() };
 }

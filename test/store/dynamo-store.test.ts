@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { FORMAT_VERSION, fromItem, itemKey, SHARDS, toItem } from "../../lib/store/dynamo/item.js";
+import { FORMAT_VERSION, itemKey, SHARDS } from "../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
@@ -13,7 +13,7 @@ import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./listing.js";
-import { A, B, freshNamespace, LEASE_MS, leaseId, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
+import { A, B, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
 
 let table: FreshTable;
 let store: LockStore;
@@ -52,10 +52,6 @@ describe("a list over the shards", () => {
 describe("a key's shard", () => {
   const shardOf = (key: string): string => itemKey({ namespace: "acme", kind: "locks", key })[TABLE.partitionKey] ?? "";
 
-  it("never moves: a table that exists has its items there", () => {
-    expect(["ORDER_1", "refund:42"].map(shardOf)).toEqual(["acme/locks/11", "acme/locks/9"]);
-  });
-
   it("is as likely as any other, so that no partition is crowded", () => {
     const shards = new Map<string, number>();
     for (let order = 0; order < 100 * SHARDS; order++)
@@ -92,63 +88,6 @@ describe("a record of a newer format", () => {
     const back = { UpdateExpression: "SET fv = :fv", ExpressionAttributeValues: { ":fv": FORMAT_VERSION } };
     await documents.send(new UpdateCommand({ TableName: table.tableName, Key: itemKey(lock.address), ...back }));
     expect(await lock.acquire(A)).toMatchObject(operation === "acquire, free" ? { code: "lease-over" } : { how: "replayed" });
-  });
-});
-
-describe("a record and its item", () => {
-  it("are the same in both directions, with all that a record may have", () => {
-    const hold = {
-      principal: "P",
-      owner: "checkout-7",
-      permits: 3,
-      fencingToken: 9_007_199_254_740_991,
-      leaseMs: 1,
-      grantedAtMs: 2,
-      expiresAtMs: 3,
-      marginMs: 0,
-      requestHash: "",
-    };
-    const inLine = { principal: "digest", owner: "checkout-8", permits: 2, requestHash: "same", priority: 9 };
-    const record = {
-      version: 7,
-      fencingToken: 9_007_199_254_740_991,
-      fenceFloor: 6,
-      limit: 3,
-      upgrading: { leaseId: B, untilMs: 4 },
-      holds: {
-        [A]: { ...hold, mode: "exclusive" as const, scope: "s", broken: "drain" as const },
-        [B]: { ...hold, mode: "shared" as const, broken: "forced" as const, meta: { step: 1 } },
-      },
-      offers: [{ leaseId: leaseId(3), ...inLine, mode: "exclusive" as const, offeredAtMs: 5 }],
-      waiters: [
-        { leaseId: leaseId(4), ...inLine, mode: "shared" as const, permits: 1, priority: 0, aliveUntilMs: 9, ttlMs: 15_000 },
-        { leaseId: leaseId(5), ...inLine, mode: "exclusive" as const, owner: "é".repeat(100), aliveUntilMs: 8, ttlMs: 16_000 },
-      ],
-      tombstones: [
-        { leaseId: "c", ending: "broken" as const, fencingToken: 5 },
-        { leaseId: "d", ending: "taken" as const },
-      ],
-      lowWatermark: "b",
-      ttlAtSec: 8,
-    };
-    expect(fromItem(toItem(record))).toEqual(record);
-  });
-
-  it.each(["f", "v", TABLE.ttlAttribute])("are not read where a number is damaged: %s", (name) => {
-    const item = toItem({
-      version: 1,
-      fencingToken: 1,
-      fenceFloor: 1,
-      limit: 1,
-      holds: {},
-      offers: [],
-      waiters: [],
-      tombstones: [],
-      lowWatermark: "",
-      ttlAtSec: 1,
-    });
-    for (const value of [1.5, Number.NaN, "1", 2 ** 53])
-      expect(() => fromItem({ ...item, [name]: value }), String(value)).toThrow(/safe integer/);
   });
 });
 

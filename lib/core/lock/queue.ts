@@ -79,7 +79,6 @@ export function isOverfull(waiters: readonly Waiter[]): boolean {
 /** Removes the waiters that were not seen in time. */
 function withoutDead(record: LockRecord, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
   const waiters = record.waiters.filter((waiter) => isWaiting(waiter, reading));
-  if (waiters.length === record.waiters.length) return { record, events: [] };
   const dead = record.waiters.filter((waiter) => !isWaiting(waiter, reading));
   return { record: { ...record, waiters }, events: dead.map(skippedEvent) };
 }
@@ -96,12 +95,11 @@ function skippedEvent({ leaseId, owner }: Offer | Waiter): LeaseEvent {
 /** True if both queues have the same waiters, each last seen at the same time. */
 export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean {
   return (
-    waiters === other.waiters ||
-    (waiters.length === other.waiters.length &&
-      waiters.every(({ leaseId, aliveUntilMs }, place) => {
-        const its = other.waiters[place];
-        return its?.leaseId === leaseId && its.aliveUntilMs === aliveUntilMs;
-      }))
+    waiters.length === other.waiters.length &&
+    waiters.every(({ leaseId, aliveUntilMs }, place) => {
+      const its = other.waiters[place];
+      return its?.leaseId === leaseId && its.aliveUntilMs === aliveUntilMs;
+    })
   );
 }
 

@@ -63,7 +63,7 @@ export const NO_TOMBSTONE = { i: "", w: "" } as const;
 
 /**
  * The attributes of each part that this version knows. A part's other attributes are kept as they are. A new attribute is added here, in the
- * part's `…ToItem` and `…FromItem`, and in the round trip of test/store/dynamo-store.test.ts.
+ * part's `…ToItem` and `…FromItem`, and in the round trip of test/store/item.test.ts.
  */
 const KNOWN = {
   hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt"]),

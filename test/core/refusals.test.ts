@@ -1,0 +1,116 @@
+/** The parts of a refusal beside its code: its sentence, when to ask again, who holds the key, and which new ids are taken. */
+import { describe, expect, it } from "vitest";
+import { ERRORS } from "../../lib/core/errors.js";
+import { LIMITS } from "../../lib/core/limits.js";
+import { refuseNewLease } from "../../lib/core/lock/grant.js";
+import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
+import { leaseId, LEASE_MS, MARGIN_MS, START_MS } from "../store/fixture.js";
+import { ID, IN_S, permits, READER } from "./kinds-key.js";
+import { QueueKey } from "./queue-key.js";
+
+const NOW = { earliestMs: START_MS, latestMs: START_MS };
+const nth = (order: number): string => String.fromCharCode(64 + order);
+
+describe("a refusal of a held key", () => {
+  it("has each holder, oldest first, as others may see it, and the time until the first of them may be gone", () => {
+    const key = new QueueKey();
+    key.acquire("A", { ...READER, owner: "one" });
+    key.at(1_000).acquire("B", { ...READER, owner: "two", leaseMs: 2 * LEASE_MS });
+    expect(key.at(1_500, 200).acquire("C")).toEqual({
+      ok: false,
+      code: "locked",
+      definite: true,
+      retry: "later",
+      detail: ERRORS.locked.title,
+      retryAfterMs: LEASE_MS + MARGIN_MS - 1_500,
+      holders: [
+        { owner: "one", mode: "shared", permits: 1, fencingToken: START_MS, heldMs: 1_700, remainingMs: LEASE_MS - 1_700 },
+        { owner: "two", mode: "shared", permits: 1, fencingToken: START_MS + 1_000, heldMs: 700, remainingMs: 2 * LEASE_MS - 700 },
+      ],
+    });
+  });
+
+  it("shows no time below zero, and no more time than the lease has", () => {
+    const key = new QueueKey();
+    key.acquire("A");
+    expect(key.at(LEASE_MS + 5).acquire("B")).toMatchObject({ holders: [{ heldMs: LEASE_MS + 5, remainingMs: 0 }] });
+    expect(key.at(-5_000).acquire("B")).toMatchObject({ holders: [{ heldMs: 0, remainingMs: LEASE_MS }] });
+  });
+
+  it("has as many holders as fit, and says how many are left out", () => {
+    const owner = "o".repeat(LIMITS.ownerChars);
+    const key = new QueueKey();
+    for (let order = 1; order <= 60; order++) key.acquire(nth(order), { ...permits(1, 60), owner });
+    const refused = key.acquire(nth(61), permits(1, 60));
+    if (refused.ok) throw new Error("granted");
+    const { holders = [], holdersOmitted } = refused;
+    expect(holders.length + (holdersOmitted ?? 0)).toBe(60);
+    const bytes = (count: number): number => count * JSON.stringify(holders[0]).length;
+    expect(bytes(holders.length)).toBeLessThanOrEqual(LIMITS.holdersBytes);
+    expect(bytes(holders.length + 1)).toBeGreaterThan(LIMITS.holdersBytes);
+  });
+
+  it("says why, where others of the same scope or an operator are in the way", () => {
+    const key = new QueueKey();
+    key.acquire("A", { ...IN_S, ...permits(1) });
+    const details = (letter: string, options: object): unknown => {
+      const answer = key.acquire(letter, { ...IN_S, ...permits(1), ...options });
+      return answer.ok || answer.detail;
+    };
+    expect(details("B", permits(2))).toBe("Its scope has fewer permits");
+    key.break("A");
+    expect(details("B", permits(1))).toBe("An operator is ending the hold of its scope");
+    const readers = new QueueKey();
+    readers.acquire("A", { ...IN_S, ...READER });
+    expect(readers.acquire("B", IN_S)).toMatchObject({ code: "locked", detail: expect.stringContaining("change of mode") as string });
+    readers.acquire("B", { ...IN_S, ...READER });
+    expect(readers.transfer("A", "C")).toMatchObject({ code: "locked", detail: "Other levels of its scope hold it too" });
+    expect(readers.change("A", "exclusive")).toMatchObject({ code: "locked", detail: "Other readers hold the key" });
+  });
+
+  it("comes to a scope too, when the key has all the leases that it takes", () => {
+    const key = new QueueKey();
+    for (let order = 1; order <= LIMITS.leasesMax; order++) expect(key.acquire(nth(order), IN_S)).toMatchObject({ how: "granted" });
+    const { record } = key;
+    expect(key.acquire(nth(LIMITS.leasesMax + 1), IN_S)).toMatchObject({ code: "locked" });
+    expect([key.record, key.decision?.events]).toEqual([record, []]);
+  });
+});
+
+describe("a refusal of an id", () => {
+  it("that is over says above which time a new id is taken, once ids were forgotten", () => {
+    const over = refuseNewLease({ ...EMPTY_RECORD, tombstones: [{ leaseId: ID("A"), ending: "released" }] }, ID("A"), NOW);
+    expect(over).toMatchObject({ code: "lease-over" });
+    expect(over).not.toHaveProperty("leaseIdAboveMs");
+    expect(refuseNewLease({ ...EMPTY_RECORD, lowWatermark: leaseId(9, 77) }, ID("A"), NOW)).toMatchObject({
+      leaseIdAboveMs: START_MS + 77,
+    });
+  });
+
+  it.each([
+    [LIMITS.leaseIdAheadMs + 1, `${LIMITS.leaseIdAheadMs + 1} ms from now`],
+    [-LIMITS.leaseIdBehindMs - 1, `${-LIMITS.leaseIdBehindMs - 1} ms from now`],
+  ])("made %d ms from now says so, with the service's time", (ms, says) => {
+    const refused = refuseNewLease(EMPTY_RECORD, leaseId(1, ms), NOW);
+    expect(refused).toMatchObject({ code: "lease-id-time", serverTimeMs: START_MS, detail: expect.stringContaining(says) as string });
+  });
+});
+
+describe("a key of another limit", () => {
+  it("refuses while somebody only waits for it, whatever the priority", () => {
+    const key = new QueueKey();
+    key.acquire("A", permits(3));
+    key.ask("B", permits(3));
+    // Clocks that are far apart end the lease, and leave the queue to the next poll.
+    key.at(0, 20_000).release("A");
+    expect(key.all).toBe("B3/3…");
+    // Control: with the same limit, it goes first.
+    expect(
+      key
+        .at(1)
+        .copy()
+        .ask("E", { ...permits(3), priority: 9 }),
+    ).toMatchObject({ how: "granted" });
+    expect(key.ask("E", { priority: 9 })).toMatchObject({ code: "limit-mismatch" });
+  });
+});

@@ -1,0 +1,36 @@
+/** The parts of the product that mutation tests score, each with the tests that must catch its mutants. */
+
+/** Files that are mutated, and the tests that run on each of their mutants. */
+export interface Part {
+  readonly name: string;
+  readonly files: RegExp;
+  /**
+   * Globs of tests that name their cases and take milliseconds each. Tests of random histories are left out, since they would catch
+   * some mutants by luck.
+   */
+  readonly tests: readonly string[];
+}
+
+/** All parts. The files left out declare only types. */
+export const PARTS: readonly Part[] = [
+  {
+    name: "core",
+    files: /^lib\/core\/(?!api\/|(?:commands|record|version)\.ts)/,
+    tests: [
+      "test/core/!(kinds.property|queue.property).test.ts",
+      "test/regression/{remembered-ids,shut-keys}.test.ts",
+      "test/store/{fast-path-states,record-bytes}.test.ts",
+      "test/wire/errors.test.ts",
+    ],
+  },
+  {
+    name: "store",
+    files: /^lib\/store\/dynamo\/(?:predicates|fast-path|item|attribute-value)\.ts$/,
+    tests: ["test/store/{item,fast-path-states}.test.ts"],
+  },
+  {
+    name: "client",
+    files: /^lib\/client\/(?:lease\/deadline|run\/json-codec)\.ts$/,
+    tests: ["test/client/{deadline,json-codec}.test.ts"],
+  },
+];

@@ -1,0 +1,260 @@
+/** The layout of an item: every attribute, in both directions, with what an older or a newer version may leave in it. */
+import { describe, expect, it } from "vitest";
+import type { Hold, LockRecord } from "../../lib/core/record.js";
+import { addTombstone } from "../../lib/store/dynamo/predicates.js";
+import {
+  FORMAT_VERSION,
+  fromItem,
+  isLong,
+  itemKey,
+  NO_TOMBSTONE,
+  payloadKey,
+  shardKey,
+  toItem,
+  TOMBSTONES,
+} from "../../lib/store/dynamo/item.js";
+import { plain, plainItem } from "../../lib/store/dynamo/attribute-value.js";
+import { NewerFormat } from "../../lib/store/port.js";
+import { SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
+import { A, B, C, D, leaseId } from "./fixture.js";
+
+const HOLD: Hold = {
+  principal: "P",
+  owner: "checkout-7",
+  mode: "exclusive",
+  permits: 3,
+  fencingToken: 9_007_199_254_740_991,
+  leaseMs: 1,
+  grantedAtMs: 2,
+  expiresAtMs: 3,
+  marginMs: 0,
+  requestHash: "",
+};
+const ASKS = { principal: "digest", owner: "checkout-8", permits: 2, requestHash: "same", priority: 9 };
+const EMPTY: LockRecord = {
+  version: 1,
+  fencingToken: 2,
+  fenceFloor: 0,
+  limit: 1,
+  holds: {},
+  offers: [],
+  waiters: [],
+  tombstones: [],
+  lowWatermark: "",
+  ttlAtSec: 3,
+};
+const FULL: LockRecord = {
+  version: 7,
+  fencingToken: 9_007_199_254_740_991,
+  fenceFloor: 6,
+  limit: 3,
+  upgrading: { leaseId: B, untilMs: 4 },
+  holds: {
+    [A]: { ...HOLD, scope: "s", broken: "drain" },
+    [B]: { ...HOLD, mode: "shared", broken: "forced", meta: { step: 1 } },
+  },
+  offers: [
+    { leaseId: leaseId(9), ...ASKS, mode: "shared", permits: 1, priority: 0, offeredAtMs: 4 },
+    { leaseId: C, ...ASKS, mode: "exclusive", offeredAtMs: 5 },
+  ],
+  waiters: [
+    { leaseId: D, ...ASKS, mode: "shared", permits: 1, priority: 0, aliveUntilMs: 9, ttlMs: 15_000 },
+    { leaseId: leaseId(5), ...ASKS, mode: "exclusive", aliveUntilMs: 8, ttlMs: 16_000 },
+  ],
+  tombstones: [
+    { leaseId: "c", ending: "broken", fencingToken: 5 },
+    { leaseId: "d", ending: "taken", outcome: "digest" },
+  ],
+  lowWatermark: "b",
+  run: {
+    state: "running",
+    attempt: 2,
+    takeover: true,
+    fingerprint: "f",
+    keepResultMs: 60_000,
+    checkpoint: { digest: "c", bytes: 1, text: "1", sequence: 4 },
+    outcome: { recordedBy: C, principal: "P", payload: { digest: "o", bytes: 5_000, ttlAtSec: 77 }, omitted: true, keptUntilMs: 6 },
+  },
+  ttlAtSec: 8,
+};
+
+describe("an item", () => {
+  it("of a record with everything has these attributes", () => {
+    const asked = { p: "digest", o: "checkout-8", ph: "same" };
+    const held = { p: "P", o: "checkout-7", n: 3, t: 9_007_199_254_740_991, l: 1, a: 2, e: 3, g: 0, ph: "" };
+    expect(toItem(FULL)).toStrictEqual({
+      h: {
+        [A]: { ...held, m: "x", sc: "s", b: 1 },
+        [B]: { ...held, m: "s", b: 2, mt: '{"step":1}' },
+        [leaseId(9)]: { ...asked, m: "s", a: 4 },
+        [C]: { ...asked, n: 2, pr: 9, a: 5 },
+      },
+      f: 9_007_199_254_740_991,
+      ff: 6,
+      lim: 3,
+      v: 7,
+      fl: "b",
+      r0: { i: "c", w: "broken", t: 5 },
+      r1: { i: "d", w: "taken", o: "digest" },
+      ...Object.fromEntries(TOMBSTONES.slice(2).map((name) => [name, { i: "", w: "" }])),
+      q: [
+        { g: { [D]: { ...asked, m: "s" } }, u: 9, s: 15_000, m: "s" },
+        { g: { [leaseId(5)]: { ...asked, n: 2, pr: 9 } }, u: 8, s: 16_000 },
+      ],
+      qi: [D, leaseId(5)],
+      x: 8,
+      fv: FORMAT_VERSION,
+      ug: { i: B, u: 4 },
+      rn: {
+        ...{ s: "running", a: 2, t: true, ph: "f", k: 60_000, c: { d: "c", n: 1, t: "1", q: 4 } },
+        ...{ b: C, p: "P", o: { d: "o", n: 5_000, x: 77 }, om: true, u: 6 },
+      },
+    });
+    expect(fromItem(toItem(FULL))).toStrictEqual(FULL);
+  });
+
+  it("of a record with as little as possible has no more, and is read as that", () => {
+    expect(toItem(EMPTY)).toStrictEqual({
+      ...{ h: {}, f: 2, lim: 1, v: 1, fl: "", q: [], qi: [], x: 3, fv: FORMAT_VERSION },
+      ...Object.fromEntries(TOMBSTONES.map((name) => [name, NO_TOMBSTONE])),
+    });
+    expect(fromItem(toItem(EMPTY))).toStrictEqual(EMPTY);
+    expect(fromItem({ v: 1, x: 3 })).toStrictEqual({ ...EMPTY, fencingToken: 0 });
+  });
+
+  it.each<[string, NonNullable<LockRecord["run"]>]>([
+    ["without an outcome", { state: "running", attempt: 1, takeover: false, fingerprint: "", keepResultMs: 1 }],
+    [
+      "with an outcome that has no more than its lease",
+      {
+        ...{ state: "retry", attempt: 1, takeover: false, fingerprint: "", keepResultMs: 1 },
+        ...{ checkpoint: { digest: "c", bytes: 9, ttlAtSec: 5 }, outcome: { recordedBy: A, principal: "P" } },
+      },
+    ],
+  ])("has a run %s", (_, run) => {
+    const item = toItem({ ...EMPTY, run });
+    expect(fromItem(item)).toStrictEqual({ ...EMPTY, run });
+    expect(Object.values(item["rn"] as object)).not.toContain(undefined);
+  });
+
+  it("counts its keep-alives, which only their own writes change", () => {
+    expect(fromItem({ ...toItem(EMPTY), qv: 4 })).toStrictEqual({ ...EMPTY, touches: 4 });
+    expect(toItem({ ...EMPTY, touches: 4 })).not.toHaveProperty("qv");
+  });
+
+  it("has the time of an offer that a release made beside it", () => {
+    const { h, ...rest } = toItem({ ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", offeredAtMs: 5 }] });
+    const { a: _own, ...offer } = (h as Record<string, Record<string, unknown>>)[C]!;
+    expect(fromItem({ ...rest, h: { [C]: offer }, ox: 9 }).offers).toMatchObject([{ leaseId: C, offeredAtMs: 9 }]);
+  });
+
+  it("says that a queue may become too large, for a long owner's sake or since the rest of the record is large", () => {
+    const waiter = (owner: string) => ({ ...FULL.waiters[0]!, owner });
+    const isMarked = (parts: Partial<LockRecord>): boolean => "qb" in toItem({ ...EMPTY, ...parts });
+    const longest = "o".repeat(SHORT_OWNER_BYTES);
+    expect([isLong({ owner: longest }), isLong({ owner: `${longest}o` }), isLong({ owner: longest.replace("o", "é") })]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(isMarked({ waiters: [waiter(""), waiter(longest)] })).toBe(false);
+    expect(isMarked({ waiters: [waiter(""), waiter(`${longest}o`)] })).toBe(true);
+    const holds = Object.fromEntries(Array.from({ length: 60 }, (_, order) => [leaseId(order), { ...HOLD, owner: "o".repeat(200) }]));
+    expect(isMarked({ holds })).toBe(true);
+    expect(toItem({ ...EMPTY, holds })["qb"]).toBe(1);
+  });
+
+  it("keeps the fields of a newer version in each of its parts, apart from those that this version knows", () => {
+    const newer = { zz: "of a newer version" };
+    const item = toItem(FULL);
+    const each = (parts: unknown) =>
+      Object.fromEntries(Object.entries(parts as object).map(([name, part]) => [name, { ...(part as object), ...newer }]));
+    const run = item["rn"] as Record<string, object>;
+    const whole = {
+      ...item,
+      h: each(item["h"]),
+      q: (item["q"] as readonly Record<string, unknown>[]).map((place) => ({ ...place, g: each(place["g"]), ...newer })),
+      r0: { ...(item["r0"] as object), ...newer },
+      ug: { ...(item["ug"] as object), ...newer },
+      rn: { ...run, ...newer, c: { ...run["c"], ...newer }, o: { ...run["o"], ...newer } },
+    };
+    const record = fromItem(whole);
+    expect(toItem(record)).toStrictEqual(whole);
+    const { waiters, offers, holds, tombstones, upgrading, run: itsRun } = record;
+    const parts = [waiters[0], offers[0], holds[A], tombstones[0], upgrading, itsRun, itsRun?.checkpoint, itsRun?.outcome?.payload];
+    expect(parts.map((part) => part?.unknown)).toStrictEqual(parts.map(() => newer));
+    expect(waiters[0]?.unknownOfPlace).toStrictEqual(newer);
+  });
+
+  it.each<[string, object, boolean]>([
+    ["this format", { fv: FORMAT_VERSION }, true],
+    ["no format", {}, true],
+    ["a newer format", { fv: FORMAT_VERSION + 1 }, false],
+  ])("of %s is read: or refused", (_, format, isRead) => {
+    const { fv: _format, ...item } = toItem(EMPTY);
+    const read = (): LockRecord => fromItem({ ...item, ...format });
+    if (isRead) expect(read()).toStrictEqual(EMPTY);
+    else expect(read).toThrow(NewerFormat);
+  });
+
+  it.each(["f", "ff", "v", "lim", "x", "qv"])("is not read where a number is damaged: %s", (name) => {
+    for (const value of [1.5, Number.NaN, "1", 2 ** 53])
+      expect(() => fromItem({ ...toItem(EMPTY), [name]: value }), String(value)).toThrow(/safe integer/);
+  });
+});
+
+describe("the key of an item", () => {
+  it("is in a shard of its namespace that never moves", () => {
+    const shards = ["ORDER_1", "refund:42", ""].map((key) => itemKey({ namespace: "acme", kind: "locks", key })["p"]);
+    expect(shards).toEqual(["acme/locks/11", "acme/locks/9", "acme/locks/5"]);
+    expect(itemKey({ namespace: "acme", kind: "runs", key: "ORDER_1" })).toEqual({ p: "acme/runs/11", k: "ORDER_1" });
+    expect(payloadKey({ namespace: "acme", kind: "runs", key: "ORDER_1" }, "digest")).toEqual({
+      p: "acme/payloads/11",
+      k: "ORDER_1/digest",
+    });
+    expect(shardKey("acme", "locks", 3)).toBe("acme/locks/3");
+  });
+});
+
+describe("the end of a lease", () => {
+  it("shifts the tombstones by one and puts this lease first", () => {
+    expect(addTombstone(A)).toEqual({
+      update:
+        "fl = if_not_exists(r7.i, :nofloor), r0 = :ended, r1 = if_not_exists(r0, :nil), r2 = if_not_exists(r1, :nil), " +
+        "r3 = if_not_exists(r2, :nil), r4 = if_not_exists(r3, :nil), r5 = if_not_exists(r4, :nil), r6 = if_not_exists(r5, :nil), " +
+        "r7 = if_not_exists(r6, :nil)",
+      values: { ":ended": { i: A, w: "released" }, ":nil": NO_TOMBSTONE, ":nofloor": "" },
+    });
+    expect(addTombstone(A, "digest").values[":ended"]).toStrictEqual({ i: A, w: "released", o: "digest" });
+    expect(addTombstone(A).values[":ended"]).toStrictEqual({ i: A, w: "released" });
+  });
+});
+
+describe("a value from the wire", () => {
+  it.each<[wire: Parameters<typeof plain>[0], value: unknown]>([
+    [{ S: "" }, ""],
+    [{ N: "-7.5" }, -7.5],
+    [{ M: { a: { N: "1" } } }, { a: 1 }],
+    [{ L: [{ S: "a" }, { NULL: true }] }, ["a", null]],
+    [{ BOOL: false }, false],
+    [{ NULL: true }, null],
+    [{ SS: ["a"] }, new Set(["a"])],
+    [{ NS: ["1"] }, new Set([1])],
+    [{ BS: ["AQ=="] }, new Set([Buffer.of(1)])],
+    [{ B: "AQ==" }, Buffer.of(1)],
+    [{ B: Uint8Array.of(1) }, Uint8Array.of(1)],
+    [{}, null],
+    [{ NULL: false, B: "AQ==" }, Buffer.of(1)],
+  ])("%j is plain", (wire, value) => {
+    expect(plain(wire)).toStrictEqual(value);
+  });
+
+  it("may have a member __proto__, as any other", () => {
+    const item = plainItem(JSON.parse('{"__proto__":{"N":"1"},"a":{"N":"2"}}') as Parameters<typeof plainItem>[0]);
+    expect(Object.entries(item)).toEqual([
+      ["__proto__", 1],
+      ["a", 2],
+    ]);
+    expect(Object.getOwnPropertyDescriptor(item, "__proto__")).toEqual({ value: 1, enumerable: true, configurable: true, writable: true });
+  });
+});
