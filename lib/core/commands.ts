@@ -77,8 +77,11 @@ export interface Notify {
   readonly leaseId: LeaseId;
   readonly principal: string;
   readonly condition: string;
-  /** The number of this notify among those of its lease. One that isn't above the last is a repeat, and wakes no other waiter. */
-  readonly sequence: number;
+  /**
+   * The number of this notify among those of its lease. One that isn't above the last is a repeat, and wakes no other waiter. Absent: each
+   * request is a new notify.
+   */
+  readonly sequence?: number;
   readonly all?: boolean;
 }
 

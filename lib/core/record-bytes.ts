@@ -20,9 +20,9 @@ const WAITER_BYTES = 137;
 const SHARED_BYTES = 6;
 const PERMITS_BYTES = 5;
 const PRIORITY_BYTES = 5;
-const CONDITION_BYTES = 3;
+const CONDITION_BYTES = 2;
 /** A hold's last notify. Each member of the wait set has room for it, so a notify never makes a record larger. */
-const NOTIFIED_BYTES = 36;
+const NOTIFIED_BYTES = 32;
 /** The order of a member of the wait set, and the attribute itself. */
 const MEMBER_BYTES = 12;
 /** A run without its fingerprint, checkpoint and outcome; and a payload without its digest and text. */

@@ -111,6 +111,33 @@ export const ModeBody = v.strictObject({ mode, fencingToken });
 /** `POST …/transfer` */
 export const TransferBody = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
 
+const condition = v.pipe(text(LIMITS.conditionChars, 1), v.description("The name of a condition of the key."));
+
+/** `POST …/wait` */
+export const WaitBody = v.strictObject({
+  condition,
+  leaseId: v.pipe(LeaseId, v.description("A new id, under which the key is taken back.")),
+  leaseMs: acquireFields.entries.leaseMs,
+  owner: acquireFields.entries.owner,
+  scope: acquireFields.entries.scope,
+  priority: acquireFields.entries.priority,
+  meta: acquireFields.entries.meta,
+});
+
+/** `POST …/notify` */
+export const NotifyBody = v.strictObject({
+  condition,
+  sequence: v.optional(
+    v.pipe(
+      integer(1, Number.MAX_SAFE_INTEGER),
+      v.description(
+        "1 for the lease's first notify, one more for each new one: a repeated request wakes no other. Without it, each request is a new notify.",
+      ),
+    ),
+  ),
+  all: v.optional(v.boolean("must be true or false"), false),
+});
+
 /** `POST /v1/locks/{key}/break` */
 export const BreakBody = v.strictObject({
   reason: text(LIMITS.reasonChars, 1),
@@ -267,10 +294,14 @@ export const Lease = v.strictObject({
 /** In the queue: nothing is held yet. */
 export const Waiting = v.strictObject({
   state: v.literal("waiting"),
-  position: v.pipe(integer(1, LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
+  position: v.pipe(integer(1, 2 * LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
   retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
   pollWithinMs: v.pipe(durationMs, v.description("Whoever comes later than this may lose its place.")),
+  condition: v.optional(v.pipe(condition, v.description("It waits for a notify of this condition; absent: it is in the queue."))),
 });
+
+/** The number of leases that a notify woke. */
+export const Notified = v.strictObject({ notified: integer(0, LIMITS.waitersMax) });
 
 /** A set that is held. */
 export const LeaseSet = v.strictObject({
@@ -299,6 +330,12 @@ export const Inspection = v.strictObject({
   holders: v.array(Holder),
   waiters: v.array(
     v.strictObject({ owner, mode, priority: integer(0, LIMITS.priorityMax), position: integer(1, 1000), waitingMs: durationMs }),
+  ),
+  waitSet: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ owner, condition, waitingMs: durationMs })),
+      v.description("The leases that wait for a condition; absent: none."),
+    ),
   ),
 });
 

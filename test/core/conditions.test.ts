@@ -188,6 +188,13 @@ describe("a notify", () => {
     expect(key.set).toBe("F:c");
   });
 
+  it("without a number is a new one each time", () => {
+    const key = waitSetOf("AB", "CD", "EF");
+    key.acquire("G");
+    for (const _time of [1, 2]) expect(key.notify("G")).toMatchObject({ how: "notified", notified: 1 });
+    expect(key.set).toBe("F:c");
+  });
+
   it("counts anew after a transfer, and for another lease", () => {
     const key = waitSetOf("AB", "CD", "EF");
     key.acquire("G");

@@ -80,8 +80,16 @@ export class QueueKey extends Key {
   }
 
   /** Notifies `condition` as the holder `letter`. */
-  notify(letter: string, sequence: number, { condition = "c", all = false, principal = "P" } = {}): AnswerTo<Notify> {
-    return this.send<Notify>({ type: "notify", key: "k", leaseId: ID(letter), principal, condition, sequence, all });
+  notify(letter: string, sequence?: number, { condition = "c", all = false, principal = "P" } = {}): AnswerTo<Notify> {
+    return this.send<Notify>({
+      type: "notify",
+      key: "k",
+      leaseId: ID(letter),
+      principal,
+      condition,
+      all,
+      ...(sequence !== undefined && { sequence }),
+    });
   }
 
   /** The members of the wait set with their conditions. */

@@ -117,9 +117,17 @@ describe("a record and its item", () => {
       upgrading: { leaseId: B, untilMs: 4 },
       holds: {
         [A]: { ...hold, mode: "exclusive" as const, scope: "s", broken: "drain" as const },
-        [B]: { ...hold, mode: "shared" as const, broken: "forced" as const, meta: { step: 1 } },
+        [B]: {
+          ...{ ...hold, mode: "shared" as const, broken: "forced" as const, meta: { step: 1 } },
+          notified: { fencingToken: 7, sequence: 2, count: 3 },
+        },
       },
-      offers: [{ leaseId: leaseId(3), ...inLine, mode: "exclusive" as const, offeredAtMs: 5 }],
+      offers: [{ leaseId: leaseId(3), ...inLine, mode: "exclusive" as const, condition: "ready", offeredAtMs: 5 }],
+      // Not in the order of their ids, in which an engine may keep a map.
+      waitSet: [9, 8, 7].map((order) => ({
+        ...{ leaseId: leaseId(order), ...inLine, mode: "exclusive" as const, aliveUntilMs: 9, ttlMs: 15_000 },
+        condition: `not ${order}`,
+      })),
       waiters: [
         { leaseId: leaseId(4), ...inLine, mode: "shared" as const, permits: 1, priority: 0, aliveUntilMs: 9, ttlMs: 15_000 },
         { leaseId: leaseId(5), ...inLine, mode: "exclusive" as const, owner: "é".repeat(100), aliveUntilMs: 8, ttlMs: 16_000 },

@@ -82,12 +82,12 @@ export function notify(record: LockRecord | undefined, command: Notify, reading:
   if (refusal) return { answer: refusal, events: [] };
 
   const { fencingToken, notified } = hold;
-  if (notified?.fencingToken === fencingToken && sequence <= notified.sequence)
+  if (sequence !== undefined && notified?.fencingToken === fencingToken && sequence <= notified.sequence)
     return { answer: { ok: true, how: "replayed", notified: sequence === notified.sequence ? notified.count : 0 }, events: [] };
   const { record: woken, events, count } = wake(record, condition, reading, all);
   const answer = { ok: true, how: "notified", notified: count } as const;
   if (woken === record) return { answer, events: [] };
-  const noted: Hold = count > 0 ? { ...hold, notified: { ...notified, fencingToken, sequence, count } } : hold;
+  const noted: Hold = count > 0 && sequence !== undefined ? { ...hold, notified: { ...notified, fencingToken, sequence, count } } : hold;
   const next = change(woken, reading, {
     holds: { ...woken.holds, [leaseId]: noted },
     ttlAtSec: touchedTtlAtSec(record, reading, policy),

@@ -12,6 +12,7 @@
  *
  *   q    the queue, each entry with its future `h`      qi   the waiters' leaseIds
  *   qv   number of keep-alives written                  ox   time of the offer
+ *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
  *
  * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
  * read, and writes the time to `ox`. Any other write puts the time in the offer. `q` and `qi` are always present,
@@ -31,7 +32,9 @@ import type {
   Ending,
   Hold,
   LockRecord,
+  Member,
   Mode,
+  Notified,
   Offer,
   Outcome,
   Payload,
@@ -66,9 +69,10 @@ export const NO_TOMBSTONE = { i: "", w: "" } as const;
  * part's `…ToItem` and `…FromItem`, and in the round trip of test/store/dynamo-store.test.ts.
  */
 const KNOWN = {
-  hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt"]),
-  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a"]),
-  place: new Set(["g", "u", "s", "m"]),
+  hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt", "nt"]),
+  notified: new Set(["t", "s", "n"]),
+  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a", "c"]),
+  place: new Set(["g", "u", "s", "m", "n"]),
   ended: new Set(["i", "w", "t", "o"]),
   upgrading: new Set(["i", "u"]),
   run: new Set(["s", "a", "t", "ph", "k", "c", "b", "p", "o", "om", "u"]),
@@ -114,10 +118,10 @@ function shardOf(key: string): number {
 }
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
-export const OPTIONAL: readonly string[] = ["ff", "ox", "qb", "rn", "ug"];
+export const OPTIONAL: readonly string[] = ["cw", "ff", "ox", "qb", "rn", "ug"];
 
-/** The queue's attributes. `qb` is not among them, since it depends on the holders too. */
-export const QUEUE: readonly string[] = ["q", "qi"];
+/** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
+export const QUEUE: readonly string[] = ["q", "qi", "cw"];
 
 /** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
@@ -138,6 +142,9 @@ export function toItem(record: LockRecord): Item {
     ...Object.fromEntries(ring),
     q: record.waiters.map(waiterToItem),
     qi: record.waiters.map(({ leaseId }) => leaseId),
+    ...(record.waitSet && {
+      cw: Object.fromEntries(record.waitSet.map((member, index) => [member.leaseId, { ...waiterToItem(member), n: index }])),
+    }),
     ...((record.waiters.some(isLong) || isCrowded(record)) && { qb: 1 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
@@ -198,7 +205,16 @@ export function waiterToItem(waiter: Waiter): Item {
   return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: aliveUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
 }
 
-function offerToItem({ principal, owner, mode, permits, requestHash, priority, unknown }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+function offerToItem({
+  principal,
+  owner,
+  mode,
+  permits,
+  requestHash,
+  priority,
+  condition,
+  unknown,
+}: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
   return {
     ...unknown,
     p: principal,
@@ -207,6 +223,7 @@ function offerToItem({ principal, owner, mode, permits, requestHash, priority, u
     ...(mode === "shared" && { m: "s" }),
     ...(permits > 1 && { n: permits }),
     ...(priority > 0 && { pr: priority }),
+    ...(condition !== undefined && { c: condition }),
   };
 }
 
@@ -227,7 +244,12 @@ export function holdToItem(hold: Hold): Item {
     ph: hold.requestHash,
     ...(hold.broken && { b: hold.broken === "forced" ? 2 : 1 }),
     ...(hold.meta && { mt: metaToItem(hold.meta) }),
+    ...(hold.notified && { nt: notifiedToItem(hold.notified) }),
   };
+}
+
+function notifiedToItem({ fencingToken, sequence, count, unknown }: Notified): Item {
+  return { ...unknown, t: fencingToken, s: sequence, n: count };
 }
 
 /** Converts meta to text, because DynamoDB has fewer numbers than JSON, less nesting, and no lone surrogates. */
@@ -260,6 +282,7 @@ export function fromItem(item: Item): LockRecord {
       .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
       .sort(inOrder),
     waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
+    ...(item["cw"] !== undefined && { waitSet: waitSetFromItem(item["cw"] as Readonly<Record<string, Item>>) }),
     tombstones: ring.map(tombstoneFromItem),
     lowWatermark: (item["fl"] as string | undefined) ?? "",
     ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
@@ -283,6 +306,7 @@ function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs">
     permits: safeInteger(offer["n"] ?? 1),
     requestHash: offer["ph"] as string,
     priority: safeInteger(offer["pr"] ?? 0),
+    ...(offer["c"] !== undefined && { condition: offer["c"] as string }),
     ...withUnknown(offer, KNOWN.offer),
   };
 }
@@ -295,6 +319,21 @@ function waiterFromItem(waiter: Item): Waiter {
     aliveUntilMs: safeInteger(waiter["u"]),
     ttlMs: safeInteger(waiter["s"]),
     ...(unknownOfPlace && { unknownOfPlace }),
+  };
+}
+
+function waitSetFromItem(members: Readonly<Record<string, Item>>): readonly Member[] {
+  return Object.values(members)
+    .sort((a, b) => safeInteger(a["n"]) - safeInteger(b["n"]))
+    .map((member) => waiterFromItem(member) as Member);
+}
+
+function notifiedFromItem(notified: Item): Notified {
+  return {
+    fencingToken: safeInteger(notified["t"]),
+    sequence: safeInteger(notified["s"]),
+    count: safeInteger(notified["n"]),
+    ...withUnknown(notified, KNOWN.notified),
   };
 }
 
@@ -365,6 +404,7 @@ function holdFromItem(hold: Item): Hold {
     requestHash: hold["ph"] as string,
     ...(hold["b"] !== undefined && { broken: hold["b"] === 2 ? ("forced" as const) : ("drain" as const) }),
     ...(hold["mt"] !== undefined && { meta: JSON.parse(hold["mt"] as string) as NonNullable<Hold["meta"]> }),
+    ...(hold["nt"] !== undefined && { notified: notifiedFromItem(hold["nt"] as Item) }),
     ...withUnknown(hold, KNOWN.hold),
   };
 }
