@@ -18,6 +18,7 @@ import { watch } from "./watch.js";
 const DIGEST_CHARS = 16;
 
 /** Makes the operations on locks. */
+// Over 60 lines: a list of operations, each of which is short.
 export function lockOperations(requests: Requests): LockApi {
   const { apply, read, store, clocks, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;

@@ -229,8 +229,8 @@ describe("a notify", () => {
   it("never makes a record larger", () => {
     const key = new QueueKey();
     for (const [held, waits] of ["AB", "CD", "EF"] as const) {
-      key.acquire(held as string);
-      key.wait(held as string, waits as string, "x".repeat(LIMITS.conditionChars));
+      key.acquire(held!);
+      key.wait(held!, waits!, "x".repeat(LIMITS.conditionChars));
     }
     key.acquire("G");
     for (const sequence of [1, 2, 3]) {

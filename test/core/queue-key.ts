@@ -1,7 +1,7 @@
 /** One key of the pure core with a queue. To the holders of {@link Key}, it adds the offers (`Bx?`) and the waiters, in order (`Cs…`). */
 import { check } from "../../lib/core/lock/check.js";
 import type { Acquire, AnswerTo, Command, Decision, Notify, WaitForCondition, Waiting } from "../../lib/core/commands.js";
-import type { LockRecord, Member, Offer, Waiter } from "../../lib/core/record.js";
+import type { LockRecord, Offer, Waiter } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
 import { LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
 import type { AcquireOptions } from "./kinds-key.js";
@@ -16,7 +16,11 @@ export function writtenOver(before: LockRecord | undefined, { next, touch }: Dec
   if (!touch || !before) return before;
   const { waiter, index, inWaitSet } = touch;
   if (!inWaitSet) return { ...before, waiters: before.waiters.with(index, waiter) };
-  return { ...before, waitSet: (before.waitSet ?? []).with(index, { ...(before.waitSet?.[index] as Member), ...waiter }) };
+  const { waitSet = [] } = before;
+  return {
+    ...before,
+    waitSet: waitSet.map((member, at) => (at === index ? { ...member, ...waiter, condition: member.condition } : member)),
+  };
 }
 
 /** One key, at the start of the tests' time, never used. */

@@ -40,8 +40,8 @@ describe("a wait", () => {
     await release(filler.url);
     expect(told(await queue(key, { leaseMs: 5_000 }, { leaseId }))).toEqual([422, "lease-reused"]);
     const back = await queue(key, { leaseMs: 60_000, owner: "packer-1", meta: { step: 2 } }, { leaseId });
-    expect([back.status, back.body["owner"], back.body["meta"]]).toEqual([201, "packer-1", { step: 2 }]);
-    expect(back.body["fencingToken"]).toBeGreaterThan(filler.body["fencingToken"] as number);
+    expect([back.status, back.body.owner, back.body.meta]).toEqual([201, "packer-1", { step: 2 }]);
+    expect(back.body.fencingToken).toBeGreaterThan(filler.body.fencingToken as number);
     expect(await release(url)).toBe("released");
   });
 
@@ -60,7 +60,7 @@ describe("a wait", () => {
   ])("is 409 not-exclusive for %s, as is a notify", async (_who, body) => {
     const held = await put(freshKey(), body);
     const refused = await post(`${held.url}/wait`, { condition: "filled", leaseId: newId() });
-    expect([...told(refused), refused.body["definite"], refused.body["retry"]]).toEqual([409, "not-exclusive", true, "never"]);
+    expect([...told(refused), refused.body.definite, refused.body.retry]).toEqual([409, "not-exclusive", true, "never"]);
     expect(told(await post(`${held.url}/notify`, { condition: "filled" }))).toEqual([409, "not-exclusive"]);
     expect((await get(held.url)).status).toBe(200);
   });

@@ -211,22 +211,23 @@ interface Woken extends Pick<AdvancedQueue, "record" | "events"> {
 }
 
 /** Moves the first live member that waits for `condition` to the queue, or all of them, and removes the dead ones before it. */
-export function wake(before: LockRecord, condition: string, reading: ClockReading, all = false): Woken {
-  const { waitSet = [], offers } = before;
-  const live = liveMembers(before, reading).filter((member) => member.condition === condition);
+export function wake(record: LockRecord, condition: string, reading: ClockReading, all = false): Woken {
+  const { waitSet = [], offers } = record;
+  const live = liveMembers(record, reading).filter((member) => member.condition === condition);
   const woken = all ? live : live.slice(0, 1);
-  const last = woken.at(-1) ? waitSet.indexOf(woken.at(-1) as Member) : waitSet.length;
-  const dead = waitSet.filter((member, at) => member.condition === condition && at < last && !isWaiting(member, reading));
-  if (woken.length + dead.length === 0) return { record: before, events: [], count: 0 };
+  const last = woken.at(-1);
+  const before = last ? waitSet.slice(0, waitSet.indexOf(last)) : waitSet;
+  const dead = before.filter((member) => member.condition === condition && !isWaiting(member, reading));
+  if (woken.length + dead.length === 0) return { record, events: [], count: 0 };
   const left = waitSet.filter((member) => !woken.includes(member) && !dead.includes(member));
   const events = dead.map(skippedEvent);
-  let { waiters } = before;
+  let { waiters } = record;
   for (const member of woken) {
     waiters = withWaiter(waiters, member);
     const { leaseId, owner, principal } = member;
     events.push({ event: "queued", leaseId, owner, principal, condition, position: offers.length + waiters.indexOf(member) + 1 });
   }
-  return { record: withWaitSet({ ...before, waiters }, left), events, count: woken.length };
+  return { record: withWaitSet({ ...record, waiters }, left), events, count: woken.length };
 }
 
 /** True if `leaseId` is in the wait set, and advancing the queue now would take it out. So the one that gains writes, and no other. */

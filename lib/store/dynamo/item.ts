@@ -25,7 +25,6 @@
  * A large payload of a run has an item of its own: `k` is the key, `/` and the payload's digest, `t` its text.
  */
 import { LIMITS } from "../../core/limits.js";
-import type { Kind } from "../../core/api/locks.js";
 import type {
   Checkpoint,
   Tombstone,
@@ -45,15 +44,13 @@ import type {
 } from "../../core/record.js";
 import { inOrder } from "../../core/lock/queue.js";
 import { bytesOf, isCrowded, SHORT_OWNER_BYTES } from "../../core/record-bytes.js";
-import type { Address } from "../port.js";
 import { NewerFormat } from "../port.js";
 import { TABLE } from "./table.js";
 
+export { itemKey, payloadKey, shardKey, SHARDS } from "./item-key.js";
+
 /** The major version of this layout. A reader refuses a newer one. */
 export const FORMAT_VERSION = 1;
-
-/** The number of partition keys that a namespace's locks are spread over. Fixed for the life of a table. */
-export const SHARDS = 16;
 
 /** An item's attributes as plain values, without its key. */
 export type Item = Readonly<Record<string, unknown>>;
@@ -90,32 +87,10 @@ function withUnknown(part: Item, known: ReadonlySet<string>): { readonly unknown
   return unknown ? { unknown } : {};
 }
 
-/** Returns the item's primary key. */
-export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
-  return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
-}
-
-/** Returns the primary key of the item of a payload. */
-export function payloadKey({ namespace, key }: Address, digest: string): Record<string, string> {
-  return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };
-}
-
 /** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
 export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
 /** Its attribute. The item has no TTL: it lasts as long as the table. */
 export const TENANCY = "tn";
-
-/** Returns the partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
-export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
-  return `${namespace}/${kind}/${shard}`;
-}
-
-/** Returns the shard of a key: FNV-1a over its characters, which are all ASCII. */
-function shardOf(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
-  return (hash >>> 0) % SHARDS;
-}
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
 export const OPTIONAL: readonly string[] = ["cw", "ff", "ox", "qb", "rn", "ug"];
