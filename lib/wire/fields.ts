@@ -10,11 +10,13 @@ export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - an
 const LEASE_ID_RULE = "must be a UUIDv7 in lower case";
 
 /** A whole number within these bounds. */
+// eslint-disable-next-line @typescript-eslint/explicit-module-boundary-types -- valibot infers it: a pipe's type names each of its steps
 export function integer(min: number, max: number, rule = `must be a whole number from ${min} to ${max}`) {
   return v.pipe(v.number(rule), v.safeInteger(rule), v.minValue(min, rule), v.maxValue(max, rule));
 }
 
 /** Text of a length within these bounds. */
+// eslint-disable-next-line @typescript-eslint/explicit-module-boundary-types -- valibot infers it: a pipe's type names each of its steps
 export function text(maxChars: number, minChars = 0) {
   const rule = `must be text of ${minChars} to ${maxChars} characters`;
   // A lone surrogate is not text: neither UTF-8 nor the table can represent it.

@@ -204,6 +204,7 @@ function offerToItem({
 
 /** A hold's attributes in `h`. */
 export function holdToItem(hold: Hold): Item {
+  const { notified } = hold;
   return {
     ...hold.unknown,
     p: hold.principal,
@@ -219,12 +220,8 @@ export function holdToItem(hold: Hold): Item {
     ph: hold.requestHash,
     ...(hold.broken && { b: hold.broken === "forced" ? 2 : 1 }),
     ...(hold.meta && { mt: metaToItem(hold.meta) }),
-    ...(hold.notified && { nt: notifiedToItem(hold.notified) }),
+    ...(notified && { nt: { ...notified.unknown, t: notified.fencingToken, s: notified.sequence, n: notified.count } }),
   };
-}
-
-function notifiedToItem({ fencingToken, sequence, count, unknown }: Notified): Item {
-  return { ...unknown, t: fencingToken, s: sequence, n: count };
 }
 
 /** Converts meta to text, because DynamoDB has fewer numbers than JSON, less nesting, and no lone surrogates. */
