@@ -24,18 +24,4 @@ export const CONDITION_BUGS: readonly Bug[] = [
     breaks: "S15",
     edits: [["sequence <= notified.sequence)", "sequence < 0)"]],
   },
-  {
-    name: "dead-waiter-keeps-the-notify",
-    why: "a waiter that dies after its notify takes the notify with it",
-    file: "lib/core/lock/queue.ts",
-    breaks: "L5",
-    edits: [["return rest.waitSet ? passOn(now, skipped, reading, asking) : now;", "return now;"]],
-  },
-  {
-    name: "cancelled-waiter-keeps-the-notify",
-    why: "a waiter whose time ends after its notify takes the notify with it",
-    file: "lib/core/lock/release.ts",
-    breaks: "L5",
-    edits: [["wakeInsteadOf(left, isMember ? [] : [waiter], reading)", "wakeInsteadOf(left, [], reading)"]],
-  },
 ];

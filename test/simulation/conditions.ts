@@ -31,6 +31,8 @@ const BOUND_MS = 90_000;
 interface Consumer {
   readonly process: Process;
   isWaiting: boolean;
+  /** It has its item, or gave up. */
+  hasLeft: boolean;
   /** The number of its requests that are under way. */
   asked: number;
 }
@@ -82,6 +84,8 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     throw new NoResponse(`${operation}: lost`);
   }
 
+  /** The longest pause of a producer: as short as a wait's first requests, or as long as a dead waiter counts as alive. */
+  const paceMs = random.pick([200, 20_000]);
   let stock = 0;
   let notifies = 0;
   let wakes = 0;
@@ -90,7 +94,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
 
   function join(name: string, live: (client: LockClient, of: Consumer) => Promise<void>): Consumer {
     const process = new Process(world, { name });
-    const consumer: Consumer = { process, isWaiting: false, asked: 0 };
+    const consumer: Consumer = { process, isWaiting: false, hasLeft: false, asked: 0 };
     const ids = new LeaseIds(process, (count) => random.bytes(count));
     const client = createClient({ api: apiFor(consumer), clock: process, random: () => random.unit(), ids }, { owner: name });
     void live(client, consumer).catch((error: unknown) => bench.fail("internal", `${name}: ${String(error)}`));
@@ -105,19 +109,24 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     inside--;
   }
 
+  /** Takes one item and leaves. A consumer that waited in vain leaves without one. */
   async function consume(client: LockClient, of: Consumer): Promise<void> {
-    for (;;) {
+    await new Promise<void>((resolve) => void of.process.after(random.between(0, BUSY_MS / 3), resolve));
+    for (let isServed = false; !isServed;) {
       const lease = await client.acquire(KEY, { waitMs: LONG_MS, leaseMs: 30_000 }).catch(() => undefined);
       if (!lease) continue;
       try {
-        while (stock === 0 && lease.isHeld()) await waitForStock(lease, of);
-        await underLock(lease, () => void (stock -= stock > 0 ? 1 : 0));
+        while (stock === 0 && lease.isHeld() && !of.hasLeft) await waitForStock(lease, of);
+        await underLock(lease, () => {
+          isServed = stock > 0 || of.hasLeft;
+          stock -= stock > 0 && !of.hasLeft ? 1 : 0;
+        });
       } catch {
         // An outage: nothing is held, and its notify went to another.
       }
       await lease.release().catch(() => undefined);
-      await new Promise<void>((resolve) => void of.process.after(random.between(0, 3000), resolve));
     }
+    of.hasLeft = true;
   }
 
   async function waitForStock(lease: Lease, of: Consumer): Promise<void> {
@@ -129,14 +138,17 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     } catch (error) {
       // Only a timeout leaves the key held; a notify that it missed shows in the stock.
       if (!(error instanceof LockTimeoutError)) throw error;
+      of.hasLeft = true;
     } finally {
       of.isWaiting = false;
     }
   }
 
   async function produce(client: LockClient, of: Consumer): Promise<void> {
-    while (world.nowMs < untilMs) {
-      await new Promise<void>((resolve) => void of.process.after(random.between(0, 8000), resolve));
+    for (;;) {
+      await new Promise<void>((resolve) => void of.process.after(random.between(0, paceMs), resolve));
+      // An item for each consumer that waits: no later notify makes good for a lost one.
+      if (stock >= consumers.filter(({ process, isWaiting }) => !process.isDead && isWaiting).length) continue;
       const lease = await client.acquire(KEY, { waitMs: LONG_MS, leaseMs: 30_000 }).catch(() => undefined);
       if (!lease) continue;
       await underLock(lease, async () => {
@@ -149,7 +161,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     }
   }
 
-  const consumers = Array.from({ length: random.whole(3, 6) }, (_, index) => join(`consumer-${index}`, consume));
+  const consumers = Array.from({ length: random.whole(6, 12) }, (_, index) => join(`consumer-${index}`, consume));
   for (let index = 0; index < random.whole(1, 2); index++) join(`producer-${index}`, produce);
   const deaths = random.whole(0, consumers.length - 2);
 
@@ -162,7 +174,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     );
     victim?.process.crash();
   }
-  for (let death = 0; death < deaths; death++) world.in(random.between(5000, BUSY_MS), () => void die());
+  for (let death = 0; death < deaths; death++) world.in(random.between(5000, BUSY_MS / 2), () => void die());
 
   await world.run(untilMs);
   faults.lost = faults.repeated = 0;
