@@ -61,7 +61,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     const carryOut = (operation: keyof ServiceApi, request: never): Promise<never> =>
       lockService({ store, log: () => undefined, clock: server }, caller, gatewayClocks(server, undefined))[operation](
         request,
-        {} as never,
+        {},
       ) as Promise<never>;
     const ask = (operation: keyof ServiceApi) => async (request: never) => {
       of.asked++;
@@ -70,6 +70,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
       if (random.chance(faults.repeated)) world.in(random.between(0, 2000), () => void carryOut(operation, request).catch(() => undefined));
       const answer = await carryOut(operation, request);
       await world.sleep(random.between(1, 60));
+      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- it may end while the message is under way
       if (of.process.isDead || random.chance(faults.lost / 2)) return lost(of, operation);
       of.asked--;
       return answer;
@@ -112,6 +113,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
   /** Takes one item and leaves. A consumer that waited in vain leaves without one. */
   async function consume(client: LockClient, of: Consumer): Promise<void> {
     await new Promise<void>((resolve) => void of.process.after(random.between(0, BUSY_MS / 3), resolve));
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- other tasks change it while this one awaits
     for (let isServed = false; !isServed;) {
       const lease = await client.acquire(KEY, { waitMs: LONG_MS, leaseMs: 30_000 }).catch(() => undefined);
       if (!lease) continue;

@@ -188,8 +188,8 @@ async function takeBack(lease: WaitingLease, params: AcquireParams, deps: Acquir
   }
 }
 
-function notNotified(what: string, { waitedMs }: LockTimeoutError): LockTimeoutError {
-  return new LockTimeoutError(`${what}: no notify in ${waitedMs} ms`, { code: "wait-timeout", definite: true, retry: "later", waitedMs });
+function notNotified(what: string, { code, waitedMs }: LockTimeoutError): LockTimeoutError {
+  return new LockTimeoutError(`${what}: no notify in ${waitedMs} ms`, { code, definite: true, retry: "later", waitedMs });
 }
 
 /** Returns a signal that aborts with the first of these. Call `forget` when it is no longer needed. */
