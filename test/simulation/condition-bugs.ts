@@ -21,7 +21,7 @@ export const CONDITION_BUGS: readonly Bug[] = [
     name: "notify-counted-by-requests",
     why: "each request is a notify: one that is repeated after a lost answer wakes a second waiter",
     file: "lib/core/lock/condition.ts",
-    breaks: "S15",
+    breaks: "S16",
     edits: [["sequence <= notified.sequence)", "sequence < 0)"]],
   },
 ];

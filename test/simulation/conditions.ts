@@ -1,7 +1,7 @@
 /**
  * A warehouse in a world of its own, beside a history's other clients: consumers wait for the condition `stocked` while there is no stock,
  * and producers add to it and notify one consumer for each item. Messages are late, lost, or repeated, and consumers die while they wait.
- * The oracle counts: a notify wakes at most one wait (S15), and no stock stays while a living consumer waits for it (L5).
+ * The oracle counts: a notify wakes at most one wait (S16), and no stock stays while a living consumer waits for it (L5).
  */
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
@@ -136,7 +136,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     bench.coverage.waits++;
     try {
       await lease.wait("stocked", { waitMs: random.chance(0.3) ? random.whole(0, 8000) : LONG_MS });
-      if (++wakes > notifies) bench.fail("S15", `${wakes} waits ended as notified, after ${notifies} notifies`);
+      if (++wakes > notifies) bench.fail("S16", `${wakes} waits ended as notified, after ${notifies} notifies`);
     } catch (error) {
       // Only a timeout leaves the key held; a notify that it missed shows in the stock.
       if (!(error instanceof LockTimeoutError)) throw error;

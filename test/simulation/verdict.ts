@@ -2,7 +2,7 @@
 
 /** The properties that the oracle checks. `docs/guarantees.md` states them. */
 export type Property =
-  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14" | "S15")
+  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14" | "S16")
   | ("L1" | "L2" | "L3" | "L4" | "L5" | "R1" | "R2" | "R3" | "R4" | "internal");
 
 /** A broken property, the time at which it broke, and a description. */
