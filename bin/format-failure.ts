@@ -36,6 +36,7 @@ const EXIT_OF: Readonly<Record<string, ExitName>> = {
   "other-hold": "refused",
   "outcome-differs": "refused",
   "upgrade-conflict": "refused",
+  "not-exclusive": "refused",
   "token-mismatch": "refused",
   locked: "notGot",
   "queue-full": "notGot",

@@ -26,7 +26,9 @@ import {
   ResetBody,
   RunListQuery,
   StartBody,
+  NotifyBody,
   TransferBody,
+  WaitBody,
 } from "../lib/wire/messages.js";
 import { openapi } from "../lib/wire/openapi.js";
 import { toProblem } from "../lib/wire/problem.js";
@@ -61,6 +63,12 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     answer(await api.changeMode({ ...ref, ...body }), (held) => leaseResult(200, held)),
   ),
   transfer: withLease(TransferBody, async (api, ref, to) => answer(await api.transfer({ ...ref, to }), (held) => leaseResult(200, held))),
+  wait: withLease(WaitBody, async (api, ref, { condition, ...to }) =>
+    answer(await api.waitForCondition({ ...ref, condition, to }), waitingResult),
+  ),
+  notify: withLease(NotifyBody, async (api, ref, body) =>
+    answer(await api.notify({ ...ref, ...body }), ({ how, notified }) => json(200, { notified }, how === "replayed" ? REPLAYED : {})),
+  ),
   check: withLease(undefined, checkLease),
   release: withLease(undefined, async (api, ref) => answer(await api.release(ref), ({ state }) => empty(204, { "lease-state": state }))),
   break: withKey(async (event, api, key) => {

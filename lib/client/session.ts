@@ -64,6 +64,8 @@ export class Session {
       ...deps,
       onEnd: (lease) => this.#ended(lease),
       endHold: (lease) => this.endHold(lease),
+      run: (signal, wait) => registry.run(signal, wait),
+      scope,
       onRenewFailed: (lease, error) => this.emit("renew-failed", lease, error),
       // A run ends only by its own outcome: if it were given up here, work that had begun would count as never started.
       giveBack: (lease) => void (lease.kind === "locks" && this.released(lease)),

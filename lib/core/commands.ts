@@ -59,6 +59,32 @@ export interface Release {
   readonly principal: string;
 }
 
+/** Releases the lease and joins the wait set of a condition under a new leaseId, in one change. */
+export interface WaitForCondition {
+  readonly type: "wait";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  readonly condition: string;
+  /** The acquire by which it takes the key back after a notify. */
+  readonly to: Acquire;
+}
+
+/** Wakes the first waiter of a condition, or all of them: they join the queue. */
+export interface Notify {
+  readonly type: "notify";
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly principal: string;
+  readonly condition: string;
+  /**
+   * The number of this notify among those of its lease. One that isn't above the last is a repeat, and wakes no other waiter. Absent: each
+   * request is a new notify.
+   */
+  readonly sequence?: number;
+  readonly all?: boolean;
+}
+
 /** Transfers the hold to a new leaseId, with a new token. */
 export interface Transfer {
   readonly type: "transfer";
@@ -126,7 +152,7 @@ export interface Reset {
 }
 
 /** Every command that may change a record. */
-export type Command = Acquire | Renew | Release | Transfer | Break | ChangeMode | Start | Complete | Reset;
+export type Command = Acquire | Renew | Release | WaitForCondition | Notify | Transfer | Break | ChangeMode | Start | Complete | Reset;
 
 /** A lease as its holder sees it. All times are durations, counted from the answer. */
 export interface LeaseView {
@@ -171,6 +197,15 @@ export interface Waiting {
   readonly retryAfterMs: number;
   /** A waiter that polls later than this may lose its place. */
   readonly pollWithinMs: number;
+  /** Set while it waits for a notify of this condition. Absent: it is in the queue. */
+  readonly condition?: string;
+}
+
+/** The number of waiters that a notify woke. */
+export interface Notifying {
+  readonly ok: true;
+  readonly how: "notified" | "replayed";
+  readonly notified: number;
 }
 
 /** The state that a release found: see `Lease-State` in the HTTP reference. */
@@ -222,22 +257,37 @@ export type AnswerTo<C extends Command> = C extends Acquire
   ? Held | Waiting | Refusal
   : C extends Renew | Transfer | ChangeMode
     ? Held | Refusal
-    : C extends Release
-      ? Ended | Refusal
-      : C extends Break
-        ? Breaking | Refusal
-        : C extends Start
-          ? Running | Finished | Refusal
-          : C extends Complete
-            ? Recorded | Refusal
-            : C extends Reset
-              ? WasReset | Refusal
-              : never;
+    : C extends WaitForCondition
+      ? Waiting | Refusal
+      : C extends Notify
+        ? Notifying | Refusal
+        : C extends Release
+          ? Ended | Refusal
+          : C extends Break
+            ? Breaking | Refusal
+            : C extends Start
+              ? Running | Finished | Refusal
+              : C extends Complete
+                ? Recorded | Refusal
+                : C extends Reset
+                  ? WasReset | Refusal
+                  : never;
 
 /** A change of holders, for the log: together the events show who held the key when. Renewals cause none. */
 export interface LeaseEvent {
   readonly event:
-    "queued" | "offered" | "skipped" | "granted" | "replayed" | "transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset";
+    | "waiting"
+    | "queued"
+    | "offered"
+    | "skipped"
+    | "granted"
+    | "replayed"
+    | "transferred"
+    | "changed"
+    | "breaking"
+    | "ended"
+    | "recorded"
+    | "reset";
   readonly leaseId: LeaseId;
   readonly owner: string;
   /** Digest of the lease's principal. */
@@ -247,6 +297,8 @@ export interface LeaseEvent {
   readonly reason?: Ending;
   /** The mode after a change of mode. */
   readonly mode?: Mode;
+  /** The condition that a lease waits for, or whose notify put it into the queue. */
+  readonly condition?: string;
   /** The place of a waiter that joined the queue. */
   readonly position?: number;
   /** For a run: the number of the attempt, and its outcome. */
@@ -259,8 +311,10 @@ export interface LeaseEvent {
 /** A waiter's keep-alive: a write to its queue entry alone, which leaves the record's version unchanged. */
 export interface Touch {
   readonly waiter: Waiter;
-  /** Its index in the queue. */
+  /** Its index in the queue or the wait set. */
   readonly index: number;
+  /** Set if it is in the wait set. */
+  readonly inWaitSet?: true;
 }
 
 /** The decision on a command: the answer, the next record (absent: unchanged) and the events to log. */

@@ -33,6 +33,7 @@ export const ERRORS = {
   "attempts-exhausted": { status: 409, definite: true, retry: "never", title: "The run has failed as often as it may" },
   "outcome-differs": { status: 409, definite: true, retry: "never", title: "This lease recorded another outcome before" },
   "upgrade-conflict": { status: 409, definite: true, retry: "never", title: "Another reader asked to upgrade first" },
+  "not-exclusive": { status: 409, definite: true, retry: "never", title: "A condition needs an exclusive lease that holds the key once" },
   "token-mismatch": { status: 409, definite: true, retry: "never", title: "The lease has another fencing token by now" },
   "lease-lost": { status: 410, definite: true, retry: "new-lease", title: "The lease is no longer held" },
   "lease-over": { status: 410, definite: true, retry: "new-lease", title: "This leaseId was already used and has ended" },

@@ -20,6 +20,11 @@ const WAITER_BYTES = 137;
 const SHARED_BYTES = 6;
 const PERMITS_BYTES = 5;
 const PRIORITY_BYTES = 5;
+const CONDITION_BYTES = 2;
+/** A hold's last notify. Each member of the wait set has room for it, so a notify never makes a record larger. */
+const NOTIFIED_BYTES = 32;
+/** The order of a member of the wait set, and the attribute itself. */
+const MEMBER_BYTES = 12;
 /** A run without its fingerprint, checkpoint and outcome; and a payload without its digest and text. */
 const RUN_BYTES = 113;
 const PAYLOAD_BYTES = 42;
@@ -33,17 +38,19 @@ export function bytesOf(text: string): number {
 }
 
 /** Returns the most bytes that `record` takes in the table, its key included. */
-export function recordBytes({ holds, offers, waiters, run }: LockRecord): number {
+export function recordBytes({ holds, offers, waiters, waitSet = [], run }: LockRecord): number {
   const held = Object.values(holds).reduce((sum, hold) => sum + holdBytes(hold), 0);
   // An offer takes fewer bytes than its waiter.
-  return FIXED_BYTES + held + waitersBytes(offers) + waitersBytes(waiters) + (run ? runBytes(run) : 0);
+  const members = waitersBytes(waitSet) + waitSet.length * (MEMBER_BYTES + NOTIFIED_BYTES);
+  return FIXED_BYTES + held + waitersBytes(offers) + waitersBytes(waiters) + members + (run ? runBytes(run) : 0);
 }
 
 /** Returns the most bytes that these waiters take. */
-export function waitersBytes(waiters: readonly Pick<Waiter, "owner" | "mode" | "permits" | "priority">[]): number {
-  return waiters.reduce((sum, { owner, mode, permits, priority }) => {
+export function waitersBytes(waiters: readonly Pick<Waiter, "owner" | "mode" | "permits" | "priority" | "condition">[]): number {
+  return waiters.reduce((sum, { owner, mode, permits, priority, condition }) => {
     const said = (mode === "shared" ? SHARED_BYTES : 0) + (permits > 1 ? PERMITS_BYTES : 0) + (priority > 0 ? PRIORITY_BYTES : 0);
-    return sum + WAITER_BYTES + bytesOf(owner) + said;
+    const woken = condition === undefined ? 0 : CONDITION_BYTES + bytesOf(condition);
+    return sum + WAITER_BYTES + bytesOf(owner) + said + woken;
   }, 0);
 }
 
@@ -52,9 +59,9 @@ export function isCrowded(record: LockRecord): boolean {
   return recordBytes({ ...record, waiters: [] }) > LIMITS.recordBytes - LIMITS.queueBytes;
 }
 
-function holdBytes({ owner, scope, meta }: Hold): number {
+function holdBytes({ owner, scope, meta, notified }: Hold): number {
   const said = (scope === undefined ? 0 : SCOPE_BYTES + bytesOf(scope)) + (meta ? META_BYTES + bytesOf(JSON.stringify(meta)) : 0);
-  return HOLD_BYTES + bytesOf(owner) + said;
+  return HOLD_BYTES + bytesOf(owner) + said + (notified ? NOTIFIED_BYTES : 0);
 }
 
 function runBytes({ fingerprint, checkpoint, outcome }: Run): number {

@@ -42,7 +42,18 @@ export interface Hold extends Extensible {
   readonly requestHash: string;
   /** Set when an operator broke the hold: it may drain until it expires, but never renew. */
   readonly broken?: "drain" | "forced";
+  /** The last notify that woke a waiter, by which a repeated one is recognised. */
+  readonly notified?: Notified;
   readonly meta?: Meta;
+}
+
+/** A notify of a lease. It counts for one token: a transfer starts a new count. */
+export interface Notified extends Extensible {
+  readonly fencingToken: number;
+  /** The highest sequence of a notify that woke a waiter. */
+  readonly sequence: number;
+  /** The number of waiters that it woke. */
+  readonly count: number;
 }
 
 /** An entry of the queue. The acquire's other parameters are not stored: the waiter sends them again with each poll. */
@@ -61,8 +72,18 @@ export interface Waiter extends Extensible {
   readonly aliveUntilMs: number;
   /** The time between the moment it was last seen and `aliveUntilMs`: longer for places further back. */
   readonly ttlMs: number;
+  /**
+   * In the wait set: the condition that it waits for. In the queue or in an offer: the condition whose notify it got. If it leaves without
+   * the key, that notify goes to the next in the wait set.
+   */
+  readonly condition?: string;
   /** Unknown fields of its queue entry, which an offer doesn't carry. */
   readonly unknownOfPlace?: Extensible["unknown"];
+}
+
+/** A member of the wait set: it gets the key only after a notify of its condition. */
+export interface Member extends Waiter {
+  readonly condition: string;
 }
 
 /** A waiter that the key is reserved for, until it claims the key or the offer lapses. No client treats an offer as a held lease. */
@@ -173,7 +194,9 @@ export interface LockRecord {
   readonly offers: readonly Offer[];
   /** The queue, in order. */
   readonly waiters: readonly Waiter[];
-  /** The number of keep-alives written, which leave the version unchanged. Version and touches together identify a state of the queue. */
+  /** The wait set: the leases that wait for a condition, in the order of their arrival. Absent: none. They are not in the queue. */
+  readonly waitSet?: readonly Member[];
+  /** The number of keep-alives written, which leave the version unchanged. Version and touches together identify a state of the queue and of the wait set. */
   readonly touches?: number;
   /** The first reader that asked to become the writer, and the time until which its request counts. */
   readonly upgrading?: Upgrading;

@@ -11,6 +11,8 @@ const DAY = 24 * 60 * MINUTE;
 export const keyChars = 200;
 /** The longest owner. */
 export const ownerChars = 256;
+/** The longest name of a condition. */
+export const conditionChars = 64;
 /** The largest `meta`, as JSON. */
 export const metaBytes = 1024;
 /** The longest reason for breaking a hold or resetting a run. */

@@ -19,6 +19,7 @@ import { reset } from "./run/reset.js";
 import { start } from "./run/start.js";
 import type { ClockReading } from "./time.js";
 import { transfer } from "./lock/transfer.js";
+import { notify, waitForCondition } from "./lock/condition.js";
 
 /** Decides `command` on `record` (undefined: the key has no item). */
 export function transition<C extends Command>(
@@ -52,6 +53,10 @@ function decided(record: LockRecord | undefined, command: Command, reading: Cloc
       return renew(record, command, reading, policy);
     case "release":
       return release(record, command, reading, policy);
+    case "wait":
+      return waitForCondition(record, command, reading, policy);
+    case "notify":
+      return notify(record, command, reading, policy);
     case "transfer":
       return transfer(record, command, reading, policy);
     case "break":

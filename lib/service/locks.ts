@@ -18,6 +18,7 @@ import { watch } from "./watch.js";
 const DIGEST_CHARS = 16;
 
 /** Makes the operations on locks. */
+// Over 60 lines: a list of operations, each of which is short.
 export function lockOperations(requests: Requests): LockApi {
   const { apply, read, store, clocks, serverWaitMs, caller, principal } = requests;
   const { namespace } = caller;
@@ -44,6 +45,12 @@ export function lockOperations(requests: Requests): LockApi {
     changeMode: ({ kind: _locks, ...request }) => apply({ type: "mode", principal, ...request }),
     renew: ({ key, leaseId, leaseMs, meta }) => apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
     release: ({ kind, key, leaseId }) => apply({ type: "release", key, leaseId, principal }, kind),
+    waitForCondition: ({ key, leaseId, condition, to }) => {
+      const back: Acquire = { type: "acquire", principal, ...parametersOf({ ...to, key }) };
+      return apply({ type: "wait", key, leaseId, principal, condition, to: back });
+    },
+    notify: ({ key, leaseId, condition, sequence, all = false }) =>
+      apply({ type: "notify", key, leaseId, principal, condition, all, ...given({ sequence }) }),
     transfer: ({ key, leaseId, to }) =>
       apply({ type: "transfer", key, leaseId, principal, toLeaseId: to.leaseId, ...given({ toOwner: to.owner, leaseMs: to.leaseMs }) }),
     breakHold: ({ key, fencingToken, reason, drainMs }) =>

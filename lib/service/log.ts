@@ -36,6 +36,8 @@ export interface LogLine {
   readonly heldMs?: number;
   /** The lease's mode after a change of mode. */
   readonly mode?: LeaseEvent["mode"];
+  /** The condition that a lease waits for, or whose notify put it into the queue. */
+  readonly condition?: string;
   /** The place of a waiter that joined the queue; 1 is next. */
   readonly position?: number;
   /** For a run: the number of the attempt, and its outcome. */

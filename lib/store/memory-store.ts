@@ -4,7 +4,7 @@
  */
 import type { Command, Touch } from "../core/commands.js";
 import { isSameQueue } from "../core/lock/queue.js";
-import type { LockRecord, LockPolicy } from "../core/record.js";
+import type { LockRecord, LockPolicy, Member } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
 import type { Change, WriteAllResult, WriteResult } from "./compare-and-set.js";
@@ -45,7 +45,8 @@ function isUnchanged(current: LockRecord | undefined, next: LockRecord | undefin
 function overQueue(current: LockRecord | undefined, next: LockRecord, seen: LockRecord | undefined): LockRecord {
   const { touches } = current ?? {};
   const isLeft = current && seen && isSameQueue(next, seen);
-  return { ...next, ...(touches !== undefined && { touches }), ...(isLeft && { waiters: current.waiters }) };
+  const waitSet = isLeft && current.waitSet && { waitSet: current.waitSet };
+  return { ...next, ...(touches !== undefined && { touches }), ...waitSet, ...(isLeft && { waiters: current.waiters }) };
 }
 
 /** Creates a table in this process's memory. */
@@ -60,13 +61,14 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       records.set(idOf(address), [address, overQueue(current, next, seen)]);
       return Promise.resolve({ written: true });
     },
-    touchWaiter(address, { waiter, index }) {
+    touchWaiter(address, { waiter, index, inWaitSet }) {
       const current = get(address);
-      const there = current?.waiters[index];
+      const there = (inWaitSet ? current?.waitSet : current?.waiters)?.[index];
       if (!current || there?.leaseId !== waiter.leaseId || there.aliveUntilMs >= waiter.aliveUntilMs)
         return Promise.resolve({ written: false, seen: current });
-      const { touches = 0, waiters } = current;
-      records.set(idOf(address), [address, { ...current, touches: touches + 1, waiters: waiters.with(index, waiter) }]);
+      const { touches = 0, waiters, waitSet = [] } = current;
+      const touched = inWaitSet ? { waitSet: waitSet.with(index, waiter as Member) } : { waiters: waiters.with(index, waiter) };
+      records.set(idOf(address), [address, { ...current, touches: touches + 1, ...touched }]);
       return Promise.resolve({ written: true });
     },
     replaceAll(changes) {

@@ -5,51 +5,11 @@
  */
 import * as v from "valibot";
 import { ERRORS } from "../core/errors.js";
-import { isKey } from "../core/key.js";
-import { isLeaseId } from "../core/lease-id.js";
 import { isShallow, JSON_DEPTH } from "../core/canonical.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
+import { integer, jsonBytes, Key, LeaseId, text } from "./fields.js";
 
-const encoder = new TextEncoder();
-
-/** The rule of a key, in words. */
-export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..";
-const LEASE_ID_RULE = "must be a UUIDv7 in lower case";
-
-function integer(min: number, max: number, rule = `must be a whole number from ${min} to ${max}`) {
-  return v.pipe(v.number(rule), v.safeInteger(rule), v.minValue(min, rule), v.maxValue(max, rule));
-}
-
-function text(maxChars: number, minChars = 0) {
-  const rule = `must be text of ${minChars} to ${maxChars} characters`;
-  // A lone surrogate is not text: neither UTF-8 nor the table can represent it. Characters outside of the basic plane have two units each,
-  // and JSON Schema counts the characters.
-  return v.pipe(
-    v.string(rule),
-    v.minLength(minChars, rule),
-    v.maxLength(maxChars, rule),
-    v.check((value) => value.isWellFormed() && Array.from(value).length >= minChars, rule),
-  );
-}
-
-/** Returns the size of `value` as JSON; infinite if it is nested too deeply to be serialised. */
-function jsonBytes(value: unknown): number {
-  try {
-    return encoder.encode(JSON.stringify(value)).length;
-  } catch {
-    return Infinity;
-  }
-}
-
-/** The name of a lock or a run. */
-export const Key = v.pipe(v.string(KEY_RULE), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._:~-]{1,200}$/, KEY_RULE), v.check(isKey, KEY_RULE));
-
-/** The id of one caller's lease. */
-export const LeaseId = v.pipe(
-  v.string(LEASE_ID_RULE),
-  v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, LEASE_ID_RULE),
-  v.check(isLeaseId, LEASE_ID_RULE),
-);
+export { Key, KEY_RULE, LeaseId } from "./fields.js";
 
 const leaseMs = v.pipe(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), v.description("The lease's length in ms."));
 const owner = v.pipe(text(LIMITS.ownerChars), v.description("A label for people. Proves nothing."));
@@ -111,6 +71,33 @@ export const ModeBody = v.strictObject({ mode, fencingToken });
 
 /** `POST …/transfer` */
 export const TransferBody = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
+
+const condition = v.pipe(text(LIMITS.conditionChars, 1), v.description("The name of a condition of the key."));
+
+/** `POST …/wait` */
+export const WaitBody = v.strictObject({
+  condition,
+  leaseId: v.pipe(LeaseId, v.description("A new id, under which the key is taken back.")),
+  leaseMs: acquireFields.entries.leaseMs,
+  owner: acquireFields.entries.owner,
+  scope: acquireFields.entries.scope,
+  priority: acquireFields.entries.priority,
+  meta: acquireFields.entries.meta,
+});
+
+/** `POST …/notify` */
+export const NotifyBody = v.strictObject({
+  condition,
+  sequence: v.optional(
+    v.pipe(
+      integer(1, Number.MAX_SAFE_INTEGER),
+      v.description(
+        "1 for the lease's first notify, one more for each new one: a repeated request wakes no other. Without it, each request is a new notify.",
+      ),
+    ),
+  ),
+  all: v.optional(v.boolean("must be true or false"), false),
+});
 
 /** `POST /v1/locks/{key}/break` */
 export const BreakBody = v.strictObject({
@@ -268,10 +255,14 @@ export const Lease = v.strictObject({
 /** In the queue: nothing is held yet. */
 export const Waiting = v.strictObject({
   state: v.literal("waiting"),
-  position: v.pipe(integer(1, LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
+  position: v.pipe(integer(1, 2 * LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
   retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
   pollWithinMs: v.pipe(durationMs, v.description("Whoever comes later than this may lose its place.")),
+  condition: v.optional(v.pipe(condition, v.description("It waits for a notify of this condition; absent: it is in the queue."))),
 });
+
+/** The number of leases that a notify woke. */
+export const Notified = v.strictObject({ notified: integer(0, LIMITS.waitersMax) });
 
 /** A set that is held. */
 export const LeaseSet = v.strictObject({
@@ -300,6 +291,12 @@ export const Inspection = v.strictObject({
   holders: v.array(Holder),
   waiters: v.array(
     v.strictObject({ owner, mode, priority: integer(0, LIMITS.priorityMax), position: integer(1, 1000), waitingMs: durationMs }),
+  ),
+  waitSet: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ owner, condition, waitingMs: durationMs })),
+      v.description("The leases that wait for a condition; absent: none."),
+    ),
   ),
 });
 

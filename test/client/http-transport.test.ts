@@ -56,6 +56,18 @@ const OPERATIONS: Readonly<Record<keyof LockApi | "list of all" | "deep health",
     `${PATH}/transfer`,
     { leaseId: "x", owner: "you" },
   ],
+  waitForCondition: [
+    (to) => to.waitForCondition({ ...REF, condition: "ready", to: { leaseId: "x", leaseMs: 3000 } }),
+    "POST",
+    `${PATH}/wait`,
+    { condition: "ready", leaseId: "x", leaseMs: 3000 },
+  ],
+  notify: [
+    (to) => to.notify({ ...REF, condition: "ready", sequence: 1, all: true }),
+    "POST",
+    `${PATH}/notify`,
+    { condition: "ready", sequence: 1, all: true },
+  ],
   breakHold: [
     (to) => to.breakHold({ key: REF.key, fencingToken: 7, reason: "stuck" }),
     "POST",

@@ -1,4 +1,5 @@
 /** Every kind of lock with every client: scopes, readers and writers, semaphores, sets, and transfers of them. */
+import { describeKindsConditions } from "./conforming-kinds-conditions.js";
 import { describeKindsModes } from "./conforming-kinds-modes.js";
 import { describeKindsLine } from "./conforming-kinds-local-queue.js";
 import { describeKindsPermits } from "./conforming-kinds-permits.js";
@@ -15,4 +16,5 @@ describeEverywhere(
   describeKindsSets,
   describeKindsQueue,
   describeKindsLine,
+  describeKindsConditions,
 );

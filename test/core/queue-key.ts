@@ -1,6 +1,6 @@
 /** One key of the pure core with a queue. To the holders of {@link Key}, it adds the offers (`Bx?`) and the waiters, in order (`Cs…`). */
 import { check } from "../../lib/core/lock/check.js";
-import type { Acquire, AnswerTo, Command, Decision, Waiting } from "../../lib/core/commands.js";
+import type { Acquire, AnswerTo, Command, Decision, Notify, WaitForCondition, Waiting } from "../../lib/core/commands.js";
 import type { LockRecord, Offer, Waiter } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
 import { LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
@@ -13,7 +13,14 @@ export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "
 /** The record after a decision was written: `next`, or the record with the touched waiter in its place. */
 export function writtenOver(before: LockRecord | undefined, { next, touch }: Decision): LockRecord | undefined {
   if (next) return next;
-  return touch && before ? { ...before, waiters: before.waiters.with(touch.index, touch.waiter) } : before;
+  if (!touch || !before) return before;
+  const { waiter, index, inWaitSet } = touch;
+  if (!inWaitSet) return { ...before, waiters: before.waiters.with(index, waiter) };
+  const { waitSet = [] } = before;
+  return {
+    ...before,
+    waitSet: waitSet.map((member, at) => (at === index ? { ...member, ...waiter, condition: member.condition } : member)),
+  };
 }
 
 /** One key, at the start of the tests' time, never used. */
@@ -66,6 +73,35 @@ export class QueueKey extends Key {
     const waiter = this.record?.waiters.find(({ leaseId }) => leaseId === ID(letter));
     if (!waiter) throw new Error(`${letter} does not wait`);
     return waiter;
+  }
+
+  /** Frees the key that `letter` holds, and waits for `condition` as `next`. */
+  wait(letter: string, next: string, condition = "c", options: QueueOptions = {}): AnswerTo<WaitForCondition> {
+    const usual = { owner: "", leaseMs: LEASE_MS, mode: "exclusive", limit: 1, permits: 1, priority: 0, requestHash: "same" } as const;
+    const { principal = "P" } = options;
+    const to: Acquire = { type: "acquire", key: "k", leaseId: ID(next), principal, ...usual, ...options };
+    return this.send<WaitForCondition>({ type: "wait", key: "k", leaseId: ID(letter), principal, condition, to });
+  }
+
+  /** Notifies `condition` as the holder `letter`. */
+  notify(letter: string, sequence?: number, { condition = "c", all = false, principal = "P" } = {}): AnswerTo<Notify> {
+    return this.send<Notify>({
+      type: "notify",
+      key: "k",
+      leaseId: ID(letter),
+      principal,
+      condition,
+      all,
+      ...(sequence !== undefined && { sequence }),
+    });
+  }
+
+  /** The members of the wait set with their conditions. */
+  get set(): string {
+    const { waitSet = [] } = this.record ?? {};
+    return waitSet
+      .map(({ leaseId, condition }) => `${String.fromCharCode(64 + Number.parseInt(leaseId.slice(-4), 16))}:${condition}`)
+      .join(" ");
   }
 
   /** The holders, the offers and the waiters. */

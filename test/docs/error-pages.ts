@@ -18,6 +18,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "attempts-exhausted": "Find out why the work keeps failing; then `runs.reset`, or start with a larger `maxAttempts`",
   "outcome-differs": "Keep the outcome that was recorded first: all callers get it",
   "upgrade-conflict": "Release the shared lease and acquire an exclusive one: two readers that both wait to upgrade would wait for ever",
+  "not-exclusive": "Wait and notify under an exclusive lease without other levels of its scope: nothing changed, and the lease still holds",
   "token-mismatch": "An earlier change of mode arrived before this one: read the current token with `GET` under the leaseId",
   "lease-lost": "Stop. Work since the last check may overlap with another holder's; `reason` says how it was lost",
   "lease-over": "Acquire under a new leaseId. The cause is a late duplicate, or a reused id",

@@ -32,9 +32,9 @@ describe("the page of guarantees", () => {
     expect(PAGE).toContain(`each of ${BUGS.length} mistakes`);
   });
 
-  it("has S1 to S15, R1 to R4 and L1 to L4, each once", () => {
+  it("has S1 to S16, R1 to R4 and L1 to L5, each once", () => {
     const upTo = (letter: string, last: number): readonly string[] => Array.from({ length: last }, (_, at) => `${letter}${at + 1}`);
-    expect(namesIn(PAGE)).toEqual([...upTo("S", 15), ...upTo("R", 4), ...upTo("L", 4)]);
+    expect(namesIn(PAGE)).toEqual([...upTo("S", 16), ...upTo("R", 4), ...upTo("L", 5)]);
   });
 
   it("says of the simulation what it judges", () => {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUGS, LOCK_BUGS } from "../simulation/bugs.js";
+import { CONDITION_BUGS } from "../simulation/condition-bugs.js";
 import { KIND_BUGS } from "../simulation/kind-bugs.js";
 import { QUEUE_BUGS } from "../simulation/queue-bugs.js";
 import { RECORD_BUGS } from "../simulation/record-bugs.js";
@@ -36,6 +37,7 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["records", RECORD_BUGS],
     ["answers", RULE_BUGS],
     ["the store", STORE_BUGS],
+    ["conditions", CONDITION_BUGS],
   ] as const;
   const { quick, slow } = seeds();
   const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");

@@ -125,6 +125,18 @@ export const MATRIX: Readonly<Record<RouteName, readonly Row[]>> = {
   transfer: [
     row("the owner's lease", (of) => ({ ...lockLease(of), body: { leaseId: of.newId } }), ["200 → changed", FORBIDDEN, FORBIDDEN, LOST]),
   ],
+  wait: [
+    row("the owner's lease", (of) => ({ ...lockLease(of), body: { condition: "ready", leaseId: of.newId } }), [
+      "202 → changed",
+      FORBIDDEN,
+      FORBIDDEN,
+      LOST,
+    ]),
+  ],
+  notify: [
+    // Nobody waits, so nothing changes.
+    row("the owner's lease", (of) => ({ ...lockLease(of), body: { condition: "ready" } }), ["200", FORBIDDEN, FORBIDDEN, LOST]),
+  ],
   inspect: [row("the owner's key", ({ key }) => ({ key }), ["200 of 1", "200 of 1", "200 of 1", "200 of 0"])],
   break: [
     row("the owner's hold", ({ key, fencingToken }) => ({ key, body: { reason: "stuck", fencingToken } }), [

@@ -33,6 +33,8 @@ const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
   [RELEASE],
   [CHECK],
   ["POST /v1/locks/{key}/leases/{leaseId}/transfer", { leaseId: "01a1fadb-2b13-71b0-b423-0517604dd9ad" }],
+  ["POST /v1/locks/{key}/leases/{leaseId}/wait", { condition: "x", leaseId: "01a1fadb-2b13-71b0-b423-0517604dd9ad" }],
+  ["POST /v1/locks/{key}/leases/{leaseId}/notify", { condition: "x", sequence: 1 }],
   ["POST /v1/locks/{key}/break", { reason: "x", fencingToken: 1 }],
   ["GET /v1/locks/{key}"],
   ["GET /v1/locks"],

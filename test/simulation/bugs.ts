@@ -5,6 +5,7 @@
  */
 
 import type { Bug } from "./bug.js";
+import { CONDITION_BUGS } from "./condition-bugs.js";
 import { KIND_BUGS } from "./kind-bugs.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
@@ -139,4 +140,13 @@ export const LOCK_BUGS: readonly Bug[] = [
 ];
 
 /** All bugs, by name. */
-export const BUGS: readonly Bug[] = [...LOCK_BUGS, ...RUN_BUGS, ...KIND_BUGS, ...QUEUE_BUGS, ...RECORD_BUGS, ...RULE_BUGS, ...STORE_BUGS];
+export const BUGS: readonly Bug[] = [
+  ...LOCK_BUGS,
+  ...RUN_BUGS,
+  ...KIND_BUGS,
+  ...QUEUE_BUGS,
+  ...RECORD_BUGS,
+  ...RULE_BUGS,
+  ...STORE_BUGS,
+  ...CONDITION_BUGS,
+];

@@ -16,6 +16,7 @@ import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults, FAULTS, withoutFaults } from "./faults.js";
 import type { FaultMix, FaultProfile } from "./faults.js";
 import { check } from "./checker.js";
+import { checkConditions } from "./conditions.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
 import { drawKinds, withKinds } from "./kinds.js";
 import { checkLongRun } from "./long-run.js";
@@ -168,6 +169,7 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
   try {
     await spells();
     await healed();
+    await checkConditions(seed, oracle);
   } catch (error) {
     if (!(error instanceof EndOfWorld)) throw error;
   }

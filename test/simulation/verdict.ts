@@ -2,8 +2,8 @@
 
 /** The properties that the oracle checks. `docs/guarantees.md` states them. */
 export type Property =
-  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14")
-  | ("L1" | "L2" | "L3" | "L4" | "R1" | "R2" | "R3" | "R4" | "internal");
+  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14" | "S16")
+  | ("L1" | "L2" | "L3" | "L4" | "L5" | "R1" | "R2" | "R3" | "R4" | "internal");
 
 /** A broken property, the time at which it broke, and a description. */
 export interface Violation {
@@ -53,6 +53,9 @@ const NOTHING_YET = {
   runsReset: 0,
   runsGivenUp: 0,
   runsCollected: 0,
+  /** Waits for a condition, and notifies. */
+  waits: 0,
+  notifies: 0,
 };
 
 /** The number of occurrences of each situation. */

@@ -4,6 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { LockStore } from "../../lib/store/port.js";
+import { waitsForConditions } from "./conditions.js";
 import { contends } from "./contending.js";
 import { breaks, releases, transfers } from "./releasing.js";
 import { acquires, renews } from "./granting.js";
@@ -39,6 +40,7 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
     describe("list", () => lists(store));
     describe("many at once", () => contends(store));
     describe("the queue", () => queues(store));
+    describe("conditions", () => waitsForConditions(store));
     describe("a turn that nobody takes", () => lapses(store));
     describe("who goes first, and who goes together", () => ordersTurns(store));
 

@@ -5,6 +5,7 @@ import type { History as KindHistory } from "../core/kinds-history.js";
 import type { Mistake, Row } from "./differential.js";
 import { row } from "./differential.js";
 import { commandsOf, histories } from "./histories.js";
+import { conditionCommandsOf, conditionHistories } from "./condition-histories.js";
 import { distort, kindsStorePair } from "./differential-kinds.js";
 import { queueHistories, writerHistories } from "./queue-histories.js";
 import { FAST_PATHS, queueStorePair, mutateWhere } from "./differential-queue.js";
@@ -168,5 +169,22 @@ const QUEUE = row({
   })),
 });
 
+const CONDITIONS = row({
+  name: "the store that guesses, with conditions",
+  seed: 20_261_123,
+  atOnce: 3,
+  play: (table) => storePair(table, { kind: "locks", commandsOf: conditionCommandsOf }),
+  parts: [{ histories: conditionHistories, runs: 150 }],
+  reached: outcomes({
+    acquire: ["granted", "waiting", "locked", "limit-mismatch"],
+    wait: ["waiting", "not-exclusive", ...lost("expired", "never")],
+    notify: ["notified", "replayed", "not-exclusive"],
+    release: ["released", "never"],
+    transfer: ["transferred"],
+  }),
+  searchRuns: 150,
+  mistakes: ["attribute_not_exists(cw.#me)", "attribute_not_exists(cw)"].map((predicate) => without(predicate, conditionHistories)),
+});
+
 /** All kinds of histories. */
-export const ROWS: readonly Row[] = [LOCKS, RUNS, KINDS, QUEUE];
+export const ROWS: readonly Row[] = [LOCKS, RUNS, KINDS, QUEUE, CONDITIONS];

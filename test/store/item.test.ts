@@ -51,12 +51,17 @@ const FULL: LockRecord = {
   upgrading: { leaseId: B, untilMs: 4 },
   holds: {
     [A]: { ...HOLD, scope: "s", broken: "drain" },
-    [B]: { ...HOLD, mode: "shared", broken: "forced", meta: { step: 1 } },
+    [B]: { ...HOLD, mode: "shared", broken: "forced", meta: { step: 1 }, notified: { fencingToken: 7, sequence: 2, count: 3 } },
   },
   offers: [
     { leaseId: leaseId(9), ...ASKS, mode: "shared", permits: 1, priority: 0, offeredAtMs: 4 },
-    { leaseId: C, ...ASKS, mode: "exclusive", offeredAtMs: 5 },
+    { leaseId: C, ...ASKS, mode: "exclusive", condition: "ready", offeredAtMs: 5 },
   ],
+  // Not in the order of their ids, in which an engine may keep a map.
+  waitSet: [8, 7].map((order) => ({
+    ...{ leaseId: leaseId(order), ...ASKS, mode: "exclusive", aliveUntilMs: 9, ttlMs: 15_000 },
+    condition: `not ${order}`,
+  })),
   waiters: [
     { leaseId: D, ...ASKS, mode: "shared", permits: 1, priority: 0, aliveUntilMs: 9, ttlMs: 15_000 },
     { leaseId: leaseId(5), ...ASKS, mode: "exclusive", aliveUntilMs: 8, ttlMs: 16_000 },
@@ -85,9 +90,13 @@ describe("an item", () => {
     expect(toItem(FULL)).toStrictEqual({
       h: {
         [A]: { ...held, m: "x", sc: "s", b: 1 },
-        [B]: { ...held, m: "s", b: 2, mt: '{"step":1}' },
+        [B]: { ...held, m: "s", b: 2, mt: '{"step":1}', nt: { t: 7, s: 2, n: 3 } },
         [leaseId(9)]: { ...asked, m: "s", a: 4 },
-        [C]: { ...asked, n: 2, pr: 9, a: 5 },
+        [C]: { ...asked, n: 2, pr: 9, c: "ready", a: 5 },
+      },
+      cw: {
+        [leaseId(8)]: { g: { [leaseId(8)]: { ...asked, n: 2, pr: 9, c: "not 8" } }, u: 9, s: 15_000, n: 0 },
+        [leaseId(7)]: { g: { [leaseId(7)]: { ...asked, n: 2, pr: 9, c: "not 7" } }, u: 9, s: 15_000, n: 1 },
       },
       f: 9_007_199_254_740_991,
       ff: 6,

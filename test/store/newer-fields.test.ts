@@ -30,11 +30,17 @@ function withNewerFields(item: Item): Item {
     ...NEWER,
     h: mapped(item["h"] as Item),
     q: ((item["q"] ?? []) as readonly unknown[]).map(place),
+    ...(item["cw"] !== undefined && {
+      cw: Object.fromEntries(Object.entries(item["cw"] as Item).map(([leaseId, value]) => [leaseId, place(value)])),
+    }),
     r0: part(item["r0"]),
   };
 }
 
-/** A table, and a key on it that A holds and these wait for, with newer fields in its item. */
+/**
+ * A table, and a key on it that A holds and these wait for, with newer fields in its item. After "wait": A waits for a condition as the
+ * first, and the second holds.
+ */
 async function newer(...waiters: readonly string[]) {
   const { client, tableName } = await freshTable();
   const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
@@ -45,7 +51,11 @@ async function newer(...waiters: readonly string[]) {
   await key.acquire(D);
   await key.at(1).release(D);
   await key.at(2).acquire(A);
-  for (const id of waiters) await key.at(3).queue(id);
+  if (waiters[0] === "wait") {
+    const [, waits = "", holds = ""] = waiters;
+    await key.at(3).wait(A, waits);
+    await key.at(4).acquire(holds);
+  } else for (const id of waiters) await key.at(3).queue(id);
   await documents.send(new PutCommand({ TableName: tableName, Item: withNewerFields(await item()) }));
   // Another process, which hasn't seen the key before.
   const fixture = new QueueScene(
@@ -82,6 +92,19 @@ describe("a record with fields of a newer version in all its parts", () => {
     await key.at(10).renew(A, { leaseMs: 2 * LEASE_MS });
     const { h, r0 } = await item();
     expect([isStored(member(h, A)), isStored(r0)]).toEqual([true, true]);
+  });
+
+  it("keeps the fields of a lease that waits for a condition, through its notify and its offer", async () => {
+    const { key, item } = await newer("wait", B, C);
+    const whole = await item();
+    expect(isStored(member(whole["cw"], B))).toBe(true);
+    expect({ ...whole, ...toItem(fromItem(whole)) }).toEqual(whole);
+    expect(await key.at(10).notify(C)).toMatchObject({ notified: 1 });
+    const { q } = await item();
+    const [first] = q as readonly Item[];
+    expect([isStored(first), isStored(member(first?.["g"], B))]).toEqual([true, true]);
+    await key.release(C);
+    expect(isStored(member((await item())["h"], B))).toBe(true);
   });
 
   it("is read and written back as it was", async () => {

@@ -117,6 +117,16 @@ const ENQUEUE: readonly Omit<Example, "write">[] = [
     },
   },
   {
+    predicate: "attribute_not_exists(cw.#me)",
+    why: "it waits for a condition",
+    async play({ here, there }) {
+      await here.acquire(A);
+      await there.wait(A, B);
+      await there.at(1).acquire(C);
+      return here.at(1).queue(B);
+    },
+  },
+  {
     predicate: "(attribute_not_exists(fl) OR fl < :me)",
     why: "it may have ended, longer ago than is remembered",
     async play({ here, there }) {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import { isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
-import type { Checkpoint, Tombstone, Hold, LockRecord, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
+import type { Checkpoint, Tombstone, Hold, LockRecord, Member, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/port.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemBytes } from "../support/item-bytes.js";
@@ -40,6 +40,7 @@ const hold: fc.Arbitrary<Hold> = fc.record(
     marginMs: fc.constantFrom(0, 1021, 173_801),
     requestHash: fc.constantFrom("", PARAMS),
     broken: fc.constantFrom("drain" as const, "forced" as const),
+    notified: fc.record({ fencingToken: time, sequence: fc.constantFrom(1, MOST), count: fc.nat(LIMITS.waitersMax) }),
     meta: fc.dictionary(text, fc.oneof(text, fc.double(), fc.constant(null))),
   },
   {
@@ -63,6 +64,8 @@ const waiter: fc.Arbitrary<Omit<Waiter, "leaseId">> = fc.record({
   aliveUntilMs: fc.constant(START_MS),
   ttlMs: fc.constantFrom(15_000, 114_000, 15_001),
 });
+const condition = fc.string({ unit: "grapheme", minLength: 1, maxLength: LIMITS.conditionChars });
+const waits: fc.Arbitrary<Omit<Member, "leaseId">> = fc.tuple(waiter, condition).map(([one, name]) => ({ ...one, condition: name }));
 const offer: fc.Arbitrary<Omit<Offer, "leaseId">> = fc.record({ ...asking, offeredAtMs: fc.constant(START_MS) });
 const ended: fc.Arbitrary<Tombstone> = fc.record(
   {
@@ -105,13 +108,14 @@ const records: fc.Arbitrary<LockRecord> = fc
   .record({
     holds: fc.array(hold, { maxLength: 8 }),
     offers: fc.array(offer, { maxLength: 4 }),
-    waiters: fc.array(waiter, { maxLength: 8 }),
+    waiters: fc.array(fc.oneof(waiter, waits), { maxLength: 8 }),
+    waitSet: fc.array(waits, { maxLength: 8 }),
     tombstones: fc.array(ended, { maxLength: LIMITS.tombstonesMax }),
     run: fc.option(run, { nil: undefined }),
     upgrading: fc.option(fc.record({ leaseId: fc.constant(leaseId(1)), untilMs: time }), { nil: undefined }),
     numbers: time,
   })
-  .map(({ holds, offers, waiters, run: ran, upgrading, numbers, ...rest }) => ({
+  .map(({ holds, offers, waiters, waitSet, run: ran, upgrading, numbers, ...rest }) => ({
     ...EMPTY_RECORD,
     version: numbers,
     fencingToken: numbers,
@@ -122,6 +126,7 @@ const records: fc.Arbitrary<LockRecord> = fc
     holds: Object.fromEntries(holds.map((one, index) => [leaseId(100 + index), one])),
     offers: named(offers, 200),
     waiters: named(waiters, 300),
+    ...(waitSet.length > 0 && { waitSet: named(waitSet, 400) }),
     ...(ran && { run: ran }),
     ...(upgrading && { upgrading }),
     ...rest,
@@ -140,8 +145,9 @@ describe("the bytes that are counted of a record", () => {
   it("are no more than its item's by 40 for each hold and offer, 20 for each waiter and 800 for all else", () => {
     fc.assert(
       fc.property(records, (record) => {
-        const { holds, offers, waiters } = record;
-        const slack = 40 * (Object.keys(holds).length + offers.length) + 20 * waiters.length + 800;
+        const { holds, offers, waiters, waitSet = [] } = record;
+        // Each member has room for a notify that its hold will note.
+        const slack = 60 * (Object.keys(holds).length + waitSet.length) + 40 * offers.length + 20 * waiters.length + 800;
         expect(recordBytes(record)).toBeLessThanOrEqual(written(record) + slack);
       }),
       { seed: 20_270_502, numRuns: 1_000 },
@@ -160,7 +166,9 @@ const LONGEST = (() => {
   return {
     hold: { holds: { [A]: large } },
     "hold with a scope and a meta": { holds: { [A]: { ...large, scope: SCOPE, meta: { a: 1 } } } },
+    "hold with a notify": { holds: { [A]: { ...large, notified: { fencingToken: MOST, sequence: MOST, count: 99 } } } },
     waiter: { waiters: [{ leaseId: A, ...waits, aliveUntilMs: START_MS, ttlMs: 114_000 }] },
+    "waiter that was notified": { waiters: [{ leaseId: A, ...waits, condition: "é", aliveUntilMs: START_MS, ttlMs: 114_000 }] },
     run: { run: ran },
     "run with a checkpoint": { run: { ...ran, checkpoint: payloadOfAll } },
   } satisfies Readonly<Record<string, Partial<LockRecord>>>;

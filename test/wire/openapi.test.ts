@@ -106,6 +106,8 @@ describe("the document", () => {
     expect(needed).toEqual([
       "changeMode",
       "transfer",
+      "wait",
+      "notify",
       "break",
       "acquireSet",
       "renewSet",
@@ -114,8 +116,8 @@ describe("the document", () => {
       "complete",
       "resetRun",
     ]);
-    const { TransferBody, BreakBody, OutcomeBody, ResetBody } = messages;
-    expect([TransferBody, BreakBody, OutcomeBody, ResetBody].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(false));
+    const { TransferBody, WaitBody, NotifyBody, BreakBody, OutcomeBody, ResetBody } = messages;
+    for (const schema of [TransferBody, WaitBody, NotifyBody, BreakBody, OutcomeBody, ResetBody]) expect(v.is(schema, {})).toBe(false);
     const { AcquireBody, RenewBody, StartBody, RenewRunBody } = messages;
     expect([AcquireBody, RenewBody, StartBody, RenewRunBody].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(true));
   });
@@ -169,6 +171,8 @@ describe("the document", () => {
       renew: small,
       changeMode: small,
       transfer: small,
+      wait: small,
+      notify: small,
       break: small,
       acquireSet: small,
       renewSet: small,
@@ -188,6 +192,8 @@ const SCHEMAS = {
   acquire: messages.AcquireBody,
   renew: messages.RenewBody,
   transfer: messages.TransferBody,
+  wait: messages.WaitBody,
+  notify: messages.NotifyBody,
   break: messages.BreakBody,
   start: messages.StartBody,
   renewRun: messages.RenewRunBody,
@@ -227,6 +233,17 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["transfer", false, { leaseId: TO.replace("-7", "-4") }],
   ["transfer", false, { leaseId: `${TO}\n` }],
   ["transfer", false, { leaseId: TO, meta: {} }],
+  ["wait", true, { condition: "not empty", leaseId: TO }],
+  ["wait", true, { condition: "x".repeat(64), leaseId: TO, leaseMs: 5_000, owner: "x", scope: "x".repeat(16), priority: 9, meta: {} }],
+  ["wait", false, { condition: "x".repeat(65), leaseId: TO }],
+  ["wait", false, { condition: "", leaseId: TO }],
+  ["wait", false, { condition: "x" }],
+  ["wait", false, { condition: "x", leaseId: TO, limit: 1 }],
+  ["notify", true, { condition: "x" }],
+  ["notify", true, { condition: "x", sequence: 2, all: true }],
+  ["notify", false, { sequence: 1 }],
+  ["notify", false, { condition: "x", sequence: 0 }],
+  ["notify", false, { condition: "x", sequence: 1, all: "yes" }],
   ["break", true, { ...BREAK, drainMs: 0 }],
   ["break", true, { ...BREAK, fencingToken: Number.MAX_SAFE_INTEGER }],
   ["break", false, { ...BREAK, reason: "" }],

@@ -82,7 +82,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
 }
 
 /** Polls until the place has become a lease. @throws when the wait is over. */
-async function polls(
+export async function polls(
   place: { readonly key: string; readonly leaseId: LeaseId },
   first: Waiting,
   { leaseMs, signal }: AcquireParams,

@@ -50,11 +50,21 @@ export class KeepAlive {
   #delayMs = 0;
   #scheduled!: Instant;
   #longestHold: Timer | undefined;
+  readonly #options: KeepAliveOptions;
 
-  constructor(lease: HeldLease, { heartbeat = true, maxHoldMs }: KeepAliveOptions, deps: KeepAliveDeps) {
+  constructor(lease: HeldLease, options: KeepAliveOptions, deps: KeepAliveDeps) {
     this.#lease = lease;
     this.#deps = deps;
+    this.#options = options;
     lease.keeper = this;
+    this.start();
+  }
+
+  /** Begins, or begins again with a new hold after {@link end}. */
+  start(): void {
+    const lease = this.#lease;
+    const deps = this.#deps;
+    const { heartbeat = true, maxHoldMs } = this.#options;
     this.deadlineMoved();
     if (!lease.isHeld()) return;
     if (heartbeat) {
@@ -106,7 +116,8 @@ export class KeepAlive {
 
   /** Sends a heartbeat, and schedules the next. */
   async tick(): Promise<void> {
-    const thawed = elapsedMs(this.#scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
+    const scheduled = this.#scheduled;
+    const thawed = elapsedMs(scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
     if (!this.#goesOn()) return;
     const lease = this.#lease;
     const { context, onRenewFailed } = this.#deps;
@@ -120,7 +131,8 @@ export class KeepAlive {
     } catch (error) {
       if (lease.isHeld() && failedAttempts < 2) onRenewFailed(lease, error);
     }
-    if (lease.isHeld()) this.#scheduleTick();
+    // A wait for a condition meanwhile has scheduled the ticks of the next hold.
+    if (lease.isHeld() && this.#scheduled === scheduled) this.#scheduleTick();
   }
 
   #endHold(error: LockLostError): void {

@@ -1,9 +1,8 @@
 /**
  * A lease as its holder uses it. `isHeld` is computed at every call from the service's last answer and both clocks. Once it is false, it
- * stays false. The client stops treating the lease as held, and the signal aborts, before it sends anything that lets another client have
+ * stays false, except that a wait for a condition holds again afterwards. The client stops treating the lease as held, and the signal aborts, before it sends anything that lets another client have
  * the key.
  */
-/// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
@@ -11,7 +10,10 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { AcquireDeps } from "../acquire/acquire.js";
 import { cancel } from "../acquire/acquire.js";
+import type { ConditionDeps, WaitingLease } from "../acquire/condition.js";
+import { checkWait, Notifier, waitForCondition } from "../acquire/condition.js";
 import type { Meta, Mode } from "../../core/record.js";
+import type { Keeper, Lease, LeaseKind, State, WaitOptions } from "./contract.js";
 import type { OutcomeSaid } from "../../core/api/runs.js";
 import type { Instant } from "../../core/time.js";
 import { backgroundClock } from "../../core/time.js";
@@ -19,75 +21,18 @@ import type { LeaseDeadline } from "./deadline.js";
 import { deadlineFrom, deadlineLeftMs } from "./deadline.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
 import { LazyAbort } from "../transport/lazy-abort.js";
-import type { RetryBounds, Runtime } from "../transport/retry.js";
-import { boundsFor, retry, pause } from "../transport/retry.js";
+import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
+import { boundsFor, retry } from "../transport/retry.js";
 import { errorOf, LockLostError, releasedError } from "../errors.js";
 import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
-import { capBudgetMs, capWaitMs } from "../invocation.js";
+import { capBudgetMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
 import { checkLease, checkMs, checkNames } from "../options.js";
-import * as DEFAULTS from "../../core/request-defaults.js";
 import * as LIMITS from "../../core/request-limits.js";
-import { Wait } from "../acquire/wait.js";
+import { untilUpgraded } from "./upgrade.js";
 
-/** The state. `unknown`: the deadline has not passed, but the last renewal got no response. */
-export type State = "held" | "unknown" | "lost" | "released";
-
-/**
- * A hold on a key. Release it, or let `await using` do so, which throws LockLostError unless the lease was held to the end, as `withLock`
- * does. If the block throws as well, JavaScript combines both into a SuppressedError.
- */
-export interface Lease extends AsyncDisposable {
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly owner: string;
-  readonly mode: Mode;
-  readonly permits: number;
-  readonly holdCount: number;
-  /** Strictly increases with every grant of the key. Pass it to the resource that you write to (see `fencedWrite`). */
-  readonly fencingToken: number;
-  /**
-   * The token that a resource compares for this lease: its own token, or for a shared lease or a permit the token of the last exclusive
-   * grant, because concurrent holders would otherwise fence each other off.
-   */
-  readonly fenceFloor: number;
-  readonly state: State;
-  /** Aborts with {@link LockLostError} before another client can be granted the key, and when the lease is released. */
-  readonly signal: AbortSignal;
-  /** The time for which the lease may still be treated as held without a renewal, in ms; 0 if it is not held. */
-  remainingMs(): number;
-  /** True if the key is held, computed at each call. */
-  isHeld(): boolean;
-  /** Call it before each side effect. @throws LockLostError if the key is not held. */
-  assertHeld(): void;
-  /**
-   * Extends the lease now; never shortens it. Heartbeats do this automatically.
-   * @throws LockLostError if the lease has ended; LockUnavailableError if there was no response before the deadline.
-   */
-  renew(options?: { readonly leaseMs?: number; readonly meta?: Meta }): Promise<void>;
-  /**
-   * Turns a shared lease into an exclusive one as soon as it is the only reader, with a new token.
-   * @throws LockTimeoutError if other readers still hold the key after `waitMs` (default 30 s; 0 asks once); LockError `upgrade-conflict`
-   *   if another reader asked first: release this lease, or both wait for ever; LockLostError.
-   */
-  upgrade(options?: { readonly waitMs?: number }): Promise<void>;
-  /**
-   * Turns an exclusive lease into a shared one, with a new token, and lets other readers in. @throws LockLostError if the lease has ended.
-   */
-  downgrade(): Promise<void>;
-  /**
-   * Frees the key. Returns how the hold ended; `lost` means that the key was granted to another holder before, so the guarded work must be
-   * rolled back. Safe to repeat.
-   * @throws LockUnavailableError if there was no response: the key is free when its lease ends, at the latest.
-   */
-  release(): Promise<LeaseState>;
-  /**
-   * Transfers the hold to the process that attaches with the returned handle within `leaseMs`; this side stops. The handle is a secret and
-   * works once. @default leaseMs: the lease's own
-   */
-  detach(options?: { readonly leaseMs?: number }): Promise<string>;
-}
+export type { Lease, LeaseKind, State, WaitOptions } from "./contract.js";
 
 /** The dependencies of a lease, shared by the leases of a client. */
 export interface LeaseDeps extends AcquireDeps {
@@ -95,20 +40,10 @@ export interface LeaseDeps extends AcquireDeps {
   readonly onEnd: (lease: HeldLease) => void;
   /** Releases the lease; rejects with LockLostError unless it was held until then. */
   readonly endHold: (lease: HeldLease) => Promise<void>;
-}
-
-/** The kind of a lease, and its handoff to the next waiter of this process, if any. */
-export interface LeaseKind {
-  readonly kind: Kind;
-  readonly handoff?: Handoff | undefined;
-}
-
-/** The keep-alive of a lease, as the lease sees it. */
-interface Keeper {
-  /** Called when the deadline has become earlier. */
-  deadlineMoved(): void;
-  /** Called when the lease has ended. */
-  end(): void;
+  /** Runs a wait, which ends with the client. */
+  readonly run: ConditionDeps["run"];
+  /** The scope under which the lease was acquired. */
+  readonly scope: string | undefined;
 }
 
 /** The budget of a release or transfer; after it, the lease's expiry frees the key. */
@@ -116,8 +51,6 @@ const RELEASE_BUDGET_MS = 5000;
 /** The budget of a completion. It is longer because a completion carries a result. */
 const COMPLETE_BUDGET_MS = 10_000;
 const COMPLETE_ATTEMPT_MS = 3000;
-/** The polling interval of an upgrade that waits for other readers, in ms. */
-const UPGRADE_POLL_MS = 200;
 
 /** Refuses a waiting answer: a granted lease never waits, so a queued lease of the same id is another one. */
 function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
@@ -125,12 +58,12 @@ function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
 }
 
 /** The implementation of the interface; the keep-alive drives it. */
-export class HeldLease implements Lease {
+export class HeldLease implements Lease, WaitingLease {
   readonly kind: Kind;
   /** Set by the keep-alive of this lease. */
   keeper: Keeper | undefined;
   readonly #deps: LeaseDeps;
-  readonly #handoff: Handoff | undefined;
+  #handoff: Handoff | undefined;
   readonly #lost = new LazyAbort();
   #view: LeaseView;
   #deadline: LeaseDeadline;
@@ -139,6 +72,8 @@ export class HeldLease implements Lease {
   #saved = 0;
   #over: "lost" | "released" | undefined;
   #released: Promise<LeaseState> | undefined;
+  #isWaiting = false;
+  #notifies: Notifier | undefined;
 
   constructor(view: LeaseView, sentAt: Instant, { kind, handoff }: LeaseKind, deps: LeaseDeps) {
     this.kind = kind;
@@ -188,7 +123,7 @@ export class HeldLease implements Lease {
 
   get state(): State {
     if (this.isHeld()) return this.#ambiguous ? "unknown" : "held";
-    return this.#over ?? "lost";
+    return this.#over ?? (this.#isWaiting ? "waiting" : "lost");
   }
 
   remainingMs(): number {
@@ -196,7 +131,7 @@ export class HeldLease implements Lease {
   }
 
   isHeld(): boolean {
-    if (this.#over) return false;
+    if (this.#over || this.#isWaiting) return false;
     if (deadlineLeftMs(this.#deadline, this.#deps.clock) > 0) return true;
     this.lose(new LockLostError(`${this.key}: no renewal landed before the lease's deadline`, "deadline"));
     return false;
@@ -222,22 +157,7 @@ export class HeldLease implements Lease {
   }
 
   async upgrade(options: { readonly waitMs?: number } = {}): Promise<void> {
-    checkNames("upgrade", options, ["waitMs"]);
-    checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
-    const { clock, random, context } = this.#deps;
-    const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
-    const wait = new Wait(waitMs, this.#deps);
-    const what = `upgrade ${this.key}`;
-    for (;;) {
-      const refusal = await this.#changeMode("exclusive", wait.bounds(this.leaseMs, this.#lost));
-      if (!refusal) return;
-      if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what) : errorOf(refusal, what);
-      wait.answered(refusal);
-      const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
-      if (pauseMs > 0) await pause(pauseMs, clock, this.#lost);
-      this.assertHeld();
-      if (wait.leftMs() <= 0) throw wait.over(what);
-    }
+    await untilUpgraded(this, options, this.#lost, (bounds) => this.#changeMode("exclusive", bounds), this.#deps);
   }
 
   async downgrade(): Promise<void> {
@@ -279,6 +199,55 @@ export class HeldLease implements Lease {
       this.#deps.track(this.#released);
     }
     return this.#released;
+  }
+
+  async wait(condition: string, options: WaitOptions = {}): Promise<void> {
+    checkWait(condition, options);
+    this.assertHeld();
+    const { key, leaseMs, owner, meta } = this.#view;
+    await waitForCondition(this, this.#ref, condition, options, { key, leaseMs, owner, meta, scope: this.#deps.scope }, this.#deps);
+    this.assertHeld();
+  }
+
+  notifyAll(condition: string): Promise<number> {
+    return this.notify(condition, true);
+  }
+
+  async notify(condition: string, all = false): Promise<number> {
+    this.assertHeld();
+    const ref = this.#ref;
+    const answer = await (this.#notifies ??= new Notifier(this.#deps)).notify(
+      { ...ref, condition, all },
+      { ...this.#bounds(this.remainingMs()), signal: this.#lost },
+    );
+    if (answer.ok) return answer.notified;
+    if (answer.code === "lease-lost" && ref.leaseId === this.leaseId) this.lose(errorOf(answer, this.key) as LockLostError);
+    throw errorOf(answer, `notify ${condition} of ${this.key}`);
+  }
+
+  suspend(): void {
+    this.#isWaiting = true;
+    this.keeper?.end();
+  }
+
+  freed(): void {
+    this.#handoff?.over();
+    this.#handoff = undefined;
+  }
+
+  resume(granted?: Answered<Held>): void {
+    this.#isWaiting = false;
+    if (this.#over) return;
+    if (granted) {
+      this.#view = granted.answer.lease;
+      this.#deadline = deadlineFrom(this.#view, granted.sentAt);
+      this.#ambiguous = false;
+    }
+    this.keeper?.start();
+  }
+
+  endWait(error: LockLostError): void {
+    this.#end(error.reason === "released" ? "released" : "lost", error);
   }
 
   async detach(options: { readonly leaseMs?: number } = {}): Promise<string> {
@@ -359,7 +328,10 @@ export class HeldLease implements Lease {
       tell?.(refusal);
     };
     const bounds = { ...this.#bounds(this.remainingMs()), signal: this.#lost, gate, onFailedAttempt };
+    const { leaseId } = this;
     const { answer, sentAt } = await retry(attempt, bounds, runtime);
+    // An answer about the hold before a wait.
+    if (leaseId !== this.leaseId || this.#isWaiting) return void this.assertHeld();
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
     this.#ambiguous = true;
@@ -395,6 +367,6 @@ export class HeldLease implements Lease {
 
   #lossError(): LockLostError {
     const { reason } = this.#lost;
-    return reason instanceof LockLostError ? reason : new LockLostError(`${this.key}: not held`, "never");
+    return reason instanceof LockLostError ? reason : new LockLostError(`${this.key}: ${this.#isWaiting ? "waits" : "not held"}`, "never");
   }
 }

@@ -2,7 +2,7 @@
  * The operations over HTTP. Each call is one attempt and results in one answer or {@link NoResponse}. This layer never retries, because
  * only its caller knows whether that is safe.
  */
-import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
+import type { Held, LeaseState, LeaseView, Notifying, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
 import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../../core/api/locks.js";
@@ -115,7 +115,9 @@ function withoutCredentials(text: string, { "content-type": _type, prefer: _pref
 }
 
 /** The calls of a lease, of a lock or of a run. */
-function leaseCalls(call: Call): Pick<ServiceApi, "acquire" | "renew" | "check" | "changeMode" | "transfer" | "release"> {
+function leaseCalls(
+  call: Call,
+): Pick<ServiceApi, "acquire" | "renew" | "check" | "changeMode" | "waitForCondition" | "notify" | "transfer" | "release"> {
   return {
     async acquire({ kind, key, leaseId, waitMs, ...body }, options) {
       const prefer: Record<string, string> = waitMs === undefined ? {} : { prefer: `wait=${Math.floor(waitMs / 1000)}` };
@@ -132,6 +134,15 @@ function leaseCalls(call: Call): Pick<ServiceApi, "acquire" | "renew" | "check" 
     async changeMode({ kind, key, leaseId, ...body }, options) {
       const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/mode`, body, options);
       return held(reply, ({ headers }) => (headers.get("idempotent-replayed") === null ? "changed" : "replayed"));
+    },
+    async waitForCondition({ to, condition, ...ref }, options) {
+      const reply = await call("POST", `${leasePath(ref)}/wait`, { condition, ...to }, options);
+      return waiting(reply) ?? refusal(reply);
+    },
+    async notify({ kind, key, leaseId, ...body }, options) {
+      const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/notify`, body, options);
+      const { notified } = (reply.body ?? {}) as Notifying;
+      return isSuccess(reply) ? { ok: true, how: "notified", notified } : refusal(reply);
     },
     async transfer({ to, ...ref }, options) {
       return held(await call("POST", `${leasePath(ref)}/transfer`, to, options), () => "transferred");
@@ -288,9 +299,9 @@ function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal 
 /** Returns the place in the queue; undefined if the reply is not one. */
 function waiting({ status, body }: Reply): Waiting | undefined {
   if (status !== 202) return undefined;
-  const { position, retryAfterMs, pollWithinMs } = (body ?? {}) as Waiting;
+  const { position, retryAfterMs, pollWithinMs, condition } = (body ?? {}) as Waiting;
   if (![position, retryAfterMs, pollWithinMs].every(Number.isSafeInteger)) throw new NoResponse("the answer 202 is not a place in a queue");
-  return { ok: true, state: "waiting", position, retryAfterMs, pollWithinMs };
+  return { ok: true, state: "waiting", position, retryAfterMs, pollWithinMs, ...(condition !== undefined && { condition }) };
 }
 
 function refusal({ status, body }: Reply): Refusal {

@@ -5,7 +5,7 @@
  * An answered operation resolves, refusals included. An operation without a response (a broken connection, a timeout)
  * rejects with {@link NoResponse}: it may or may not have happened.
  */
-import type { Breaking, Ended, Held, Waiting } from "../commands.js";
+import type { Breaking, Ended, Held, Notifying, Waiting } from "../commands.js";
 import type { Refusal } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
 import type { Meta, Mode } from "../record.js";
@@ -53,6 +53,24 @@ export interface RenewRequest extends LeaseRef {
   readonly checkpoint?: unknown;
   /** The checkpoint's position among those of this lease, so that a late duplicate does not undo a later one. */
   readonly sequence?: number | undefined;
+}
+
+/** Frees the key, and takes it back as the lease `to` after a notify of the condition. */
+export interface ConditionRequest extends LeaseRef {
+  readonly condition: string;
+  /** The acquire by which the key is taken back. Its later requests, by `acquire`, must have the same members. */
+  readonly to: Pick<AcquireRequest, "leaseId" | "leaseMs" | "owner" | "meta" | "scope" | "priority">;
+}
+
+/** Wakes a lease that waits for the condition, or all that do. */
+export interface NotifyRequest extends LeaseRef {
+  readonly condition: string;
+  /**
+   * 1 for the lease's first notify, and one more for each new one. A repeated request has the same, and wakes no other. Without it, each
+   * request is a new notify.
+   */
+  readonly sequence?: number | undefined;
+  readonly all?: boolean | undefined;
 }
 
 /** A transfer of the hold to the lease `to`. */
@@ -121,6 +139,9 @@ export interface LockApi {
   release(request: LeaseRef, options?: CallOptions): Promise<Ended | Refusal>;
   check(request: LeaseRef, options?: CallOptions): Promise<Held | Waiting | Refusal>;
   changeMode(request: ModeRequest, options?: CallOptions): Promise<Held | Refusal>;
+  /** Answers `Waiting` with the condition. Nothing is held then. */
+  waitForCondition(request: ConditionRequest, options?: CallOptions): Promise<Waiting | Refusal>;
+  notify(request: NotifyRequest, options?: CallOptions): Promise<Notifying | Refusal>;
   transfer(request: TransferRequest, options?: CallOptions): Promise<Held | Refusal>;
   breakHold(request: BreakRequest, options?: CallOptions): Promise<Breaking | Refusal>;
   inspect(request: InspectRequest, options?: CallOptions): Promise<Inspected | Refusal>;

@@ -8,11 +8,12 @@
  *  2. the id ended                      → 410 lease-over (S7)
  *  3. its time is out of bounds         → 422 lease-id-time, unless it is in the queue
  *  4. a live lease of its scope holds   → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
- *  5. it is offered the key             → claimed
- *  6. it is first, and compatible       → granted, with a token above every earlier one (S2, S3)
- *  7. the key is in use by another limit → 409 limit-mismatch
- *  8. it may wait                       → queued, in the order of arrival within its priority (L2); 429 queue-full
- *  9. otherwise                         → 423 locked
+ *  5. it waits for a condition          → waits on, until a notify
+ *  6. it is offered the key             → claimed
+ *  7. it is first, and compatible       → granted, with a token above every earlier one (S2, S3)
+ *  8. the key is in use by another limit → 409 limit-mismatch
+ *  9. it may wait                       → queued, in the order of arrival within its priority (L2); 429 queue-full
+ * 10. otherwise                         → 423 locked
  */
 import { change, touchedTtlAtSec, ttlAtSec } from "../change.js";
 import type { Acquire, Decision, LeaseEvent } from "../commands.js";
@@ -36,8 +37,10 @@ import {
   waiterFor,
   waitingView,
   withWaiter,
+  memberView,
 } from "./queue.js";
-import type { Hold, LockRecord, LockPolicy, Offer, Waiter } from "../record.js";
+import { liveMembers, memberOf, memberPlaceOf, withWaitSet } from "./wait-set.js";
+import type { Hold, LockRecord, LockPolicy, Member, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { leaseView } from "./views.js";
 
@@ -51,12 +54,14 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
   const offer = offerOf(before, leaseId);
   const place = placeOf(before, leaseId);
   const waiter = before.waiters[place];
-  const asking = offer ?? waiter;
+  const member = memberOf(before, leaseId);
+  const asking = offer ?? waiter ?? member;
   const refusal = asking ? refuseAsking(asking, command) : refuseNewLease(before, leaseId, reading);
   if (refusal) return { answer: refusal, events: [] };
 
   const [outer] = reentrantHoldsOf(before, command.scope, reading);
   if (outer) return nested(before, outer, command, reading, policy);
+  if (member) return pollAsMember(before, member, reading, policy);
   if (offer) return claim(before, offer, command, reading, policy);
   return waiter ? poll(before, waiter, place, command, reading, policy) : enqueue(before, command, reading, policy);
 }
@@ -66,7 +71,8 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   const { leaseId, wait } = command;
   const arrived = waiterFor(command, reading);
   const now = advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);
-  const isRefused = before.limit !== command.limit && isUsed(now.record, leaseId);
+  const isInUse = isUsed(now.record, leaseId) || liveMembers(now.record, reading).length > 0;
+  const isRefused = before.limit !== command.limit && isInUse;
   if (now.isUp && !isRefused) return granted(now, command, reading, policy);
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
   if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
@@ -130,6 +136,21 @@ function poll(
     ...(reports && { touch: { waiter: touch, index } }),
     events: [],
   };
+}
+
+/** Decides a later request of a member of the wait set: a keep-alive if one is due, or the notify of a waiter that left without the key. */
+function pollAsMember(before: LockRecord, member: Member, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
+  const { leaseId } = member;
+  const index = memberPlaceOf(before, leaseId);
+  const touch = touched(member, index, reading);
+  const seen = { ...before, waitSet: before.waitSet?.with(index, touch) ?? [] };
+  const now = advanceQueue(seen, reading);
+  if (!memberOf(now.record, leaseId)) {
+    const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, policy) });
+    return { answer: waitingView(next, leaseId, reading), next, events: now.events };
+  }
+  if (!needsKeepAlive({ offers: [] }, member, reading)) return { answer: memberView(before, member), events: [] };
+  return { answer: memberView(seen, touch), touch: { waiter: touch, index, inWaitSet: true }, events: [] };
 }
 
 /** True if any other lease holds, is offered or waits for the key. */
@@ -205,9 +226,10 @@ function nested(before: LockRecord, [, outer]: HoldEntry, command: Acquire, read
 /** Removes the id from the queue and the offers, and advances the queue if it was there. */
 function withoutItsPlace(before: LockRecord, leaseId: string, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
   const isOther = (asking: Waiter | Offer): boolean => !isSameLeaseId(asking.leaseId, leaseId);
-  const record = { ...before, offers: before.offers.filter(isOther), waiters: before.waiters.filter(isOther) };
-  const isQueued = record.offers.length + record.waiters.length < before.offers.length + before.waiters.length;
-  return isQueued ? advanceIfQueued(record, reading) : { record: before, events: [] };
+  const queue = { ...before, offers: before.offers.filter(isOther), waiters: before.waiters.filter(isOther) };
+  const isQueued = queue.offers.length + queue.waiters.length < before.offers.length + before.waiters.length;
+  const record = memberOf(before, leaseId) ? withWaitSet(queue, before.waitSet?.filter(isOther) ?? []) : queue;
+  return isQueued ? advanceIfQueued(record, reading) : { record, events: [] };
 }
 
 function grantAnswer(next: LockRecord, hold: Hold, { key, leaseId }: Acquire, reading: ClockReading) {

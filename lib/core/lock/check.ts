@@ -4,7 +4,8 @@ import { holdOf } from "./tombstones.js";
 import type { Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
-import { offerOf, placeOf, advanceQueue, needsKeepAlive, waitingView } from "./queue.js";
+import { offerOf, placeOf, advanceQueue, isWokenByAdvance, memberView, needsKeepAlive, waitingView } from "./queue.js";
+import { memberOf } from "./wait-set.js";
 import type { LockRecord } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { isLive } from "./expiry.js";
@@ -30,10 +31,13 @@ function lookFromPlace(
   reading: ClockReading,
 ): Waiting | Refusal | undefined {
   const waiter = record.waiters[placeOf(record, leaseId)];
-  const asking = offerOf(record, leaseId) ?? waiter;
+  const member = memberOf(record, leaseId);
+  const asking = offerOf(record, leaseId) ?? waiter ?? member;
   if (!asking) return undefined;
   if (asking.principal !== principal) return refuse("forbidden");
-  const seen = waitingView(record, leaseId, reading);
-  const mustAsk = waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, leaseId).moved);
+  const seen = member ? memberView(record, member) : waitingView(record, leaseId, reading);
+  const mustAsk = member
+    ? needsKeepAlive({ offers: [] }, member, reading) || isWokenByAdvance(record, leaseId, reading)
+    : waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, leaseId).moved);
   return mustAsk ? { ...seen, retryAfterMs: 0 } : seen;
 }

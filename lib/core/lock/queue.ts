@@ -13,17 +13,21 @@
  * A waiter polls at the latest every `pollMaxMs`, which is shorter than an offer's life. Polls only read. A waiter
  * writes a keep-alive when half of its time has passed, or while another waiter's offer is unclaimed. So every live
  * waiter is seen before this offer lapses, and the write that withdraws it also removes the dead waiters.
+ *
+ * A waiter that came by a notify carries its condition. If it is skipped, the notify goes to the next in the wait set.
  */
 import type { Acquire, LeaseEvent, Waiting } from "../commands.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
 import { takeOver } from "./grant.js";
+import { holdOf } from "./tombstones.js";
+import { liveMembers, memberOf, withWaitSet } from "./wait-set.js";
 import type { Occupant } from "./compatibility.js";
 import { verdictOf, permitsOut, standing } from "./compatibility.js";
 import type { LeaseId } from "../lease-id.js";
 import { isSameLeaseId } from "../lease-id.js";
 import { DEFAULTS, LIMITS } from "../limits.js";
 import { waitersBytes } from "../record-bytes.js";
-import type { LockRecord, Offer, Waiter } from "../record.js";
+import type { LockRecord, Member, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
 
 /** Returns the offer to `leaseId`, if there is one. */
@@ -34,6 +38,14 @@ export function offerOf({ offers }: LockRecord, leaseId: LeaseId): Offer | undef
 /** Returns the place of `leaseId` in the queue, from 0; -1 if it is not in it. */
 export function placeOf({ waiters }: LockRecord, leaseId: LeaseId): number {
   return waiters.findIndex((waiter) => isSameLeaseId(waiter.leaseId, leaseId));
+}
+
+/** True if `leaseId` holds the key, is offered it, or waits for it or for a condition. */
+export function isInRecord(record: LockRecord, leaseId: LeaseId): boolean {
+  return (
+    (holdOf(record, leaseId) ?? offerOf(record, leaseId) ?? record.waiters[placeOf(record, leaseId)] ?? memberOf(record, leaseId)) !==
+    undefined
+  );
 }
 
 /** Makes the queue entry of an acquire, whatever its place. */
@@ -54,7 +66,7 @@ export function waiterFor(command: Acquire, { latestMs }: ClockReading): Waiter 
 }
 
 /** Returns the waiter as seen now. The further back it is, the longer it may go unseen. */
-export function touched(waiter: Waiter, place: number, { latestMs }: ClockReading): Waiter {
+export function touched<W extends Waiter>(waiter: W, place: number, { latestMs }: ClockReading): W {
   const ttlMs = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * place;
   return { ...waiter, ttlMs, aliveUntilMs: latestMs + ttlMs };
 }
@@ -77,10 +89,10 @@ export function isOverfull(waiters: readonly Waiter[]): boolean {
 }
 
 /** Removes the waiters that were not seen in time. */
-function withoutDead(record: LockRecord, reading: ClockReading): Pick<AdvancedQueue, "record" | "events"> {
+function withoutDead(record: LockRecord, reading: ClockReading): { readonly record: LockRecord; readonly dead: readonly Waiter[] } {
   const waiters = record.waiters.filter((waiter) => isWaiting(waiter, reading));
   const dead = record.waiters.filter((waiter) => !isWaiting(waiter, reading));
-  return { record: { ...record, waiters }, events: dead.map(skippedEvent) };
+  return { record: { ...record, waiters }, dead };
 }
 
 /** True if the first in the queue was not seen in time. Then writes that otherwise ignore the queue advance it. */
@@ -92,12 +104,18 @@ function skippedEvent({ leaseId, owner }: Offer | Waiter): LeaseEvent {
   return { event: "skipped", leaseId, owner, principal: "" };
 }
 
-/** True if both queues have the same waiters, each last seen at the same time. */
-export function isSameQueue({ waiters }: LockRecord, other: LockRecord): boolean {
+/** True if both queues and wait sets have the same waiters, each last seen at the same time. */
+export function isSameQueue({ waiters, waitSet = NO_MEMBERS }: LockRecord, other: LockRecord): boolean {
+  return areSame(waiters, other.waiters) && areSame(waitSet, other.waitSet ?? NO_MEMBERS);
+}
+
+const NO_MEMBERS: readonly Member[] = [];
+
+function areSame(waiters: readonly Waiter[], others: readonly Waiter[]): boolean {
   return (
-    waiters.length === other.waiters.length &&
+    waiters.length === others.length &&
     waiters.every(({ leaseId, aliveUntilMs }, place) => {
-      const its = other.waiters[place];
+      const its = others[place];
       return its?.leaseId === leaseId && its.aliveUntilMs === aliveUntilMs;
     })
   );
@@ -119,7 +137,8 @@ export interface AdvancedQueue {
  *  1. takes over expired leases whose margin has passed, and removes dead waiters;
  *  2. withdraws lapsed offers, and removes every waiter ahead of the caller that was not seen since they were made;
  *  3. offers the key to the first in the queue while it is compatible with the holders and the offers. Skips a waiter
- *     that was not seen in time. The caller itself needs no offer.
+ *     that was not seen in time. The caller itself needs no offer;
+ *  4. passes the notify of each waiter that was skipped to the next in the wait set, and offers again.
  *
  * @param asking the leaseId of the caller, if it is in the queue
  * @param isNew true if the caller was just added to the queue
@@ -129,11 +148,15 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
   // Only the first live waiter behind dead ones writes: the others would lose the race to it.
   const isFirst = asking === undefined || before.waiters.find((waiter) => isWaiting(waiter, reading))?.leaseId === asking;
   const drops = isNew || (isFirst && isHeadDead(before, reading));
-  const { record: rest, events: gone } = drops ? withoutDead(taken.rest, reading) : { record: taken.rest, events: [] };
-  const events: LeaseEvent[] = [...taken.ended, ...gone];
+  const { record: rest, dead } = drops ? withoutDead(taken.rest, reading) : { record: taken.rest, dead: [] };
+  const events: LeaseEvent[] = [...taken.ended, ...dead.map(skippedEvent)];
+  const skipped: (Offer | Waiter)[] = [...dead];
   const lapsed = rest.offers.filter((offer) => isLapsed(offer, reading));
   const offers = rest.offers.filter((offer) => !lapsed.includes(offer));
-  const skip = (waiting: Offer | Waiter): void => void events.push(skippedEvent(waiting));
+  const skip = (waiting: Offer | Waiter): void => {
+    skipped.push(waiting);
+    events.push(skippedEvent(waiting));
+  };
   lapsed.forEach(skip);
 
   const lapsedAtMs = Math.max(...lapsed.map(({ offeredAtMs }) => offeredAtMs));
@@ -157,7 +180,57 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
       events.push({ event: "offered", leaseId: first.leaseId, owner: first.owner, principal: "" });
     } else skip(first);
   }
-  return { record: { ...rest, offers: offers.sort(inOrder), waiters }, isUp, moved: isUp || events.length > 0, events };
+  const now = { record: { ...rest, offers: offers.sort(inOrder), waiters }, isUp, moved: isUp || events.length > 0, events };
+  return rest.waitSet ? passOn(now, skipped, reading, asking) : now;
+}
+
+/** Passes the notifies of these waiters, which left without the key, to the next of their conditions. */
+function passOn(now: AdvancedQueue, left: readonly (Offer | Waiter)[], reading: ClockReading, asking?: LeaseId): AdvancedQueue {
+  const woken = wakeInsteadOf(now.record, left, reading);
+  if (woken.record === now.record) return now;
+  const again = now.isUp ? { record: woken.record, events: [] } : advanceQueue(woken.record, reading, asking);
+  return { ...now, ...again, isUp: now.isUp, moved: true, events: [...now.events, ...woken.events, ...again.events] };
+}
+
+/** Wakes one member for each of these waiters that had come by a notify, and that left without the key. */
+export function wakeInsteadOf(record: LockRecord, left: readonly (Offer | Waiter)[], reading: ClockReading): Woken {
+  let woken: Woken = { record, events: [], count: 0 };
+  for (const { condition } of left) {
+    if (condition === undefined) continue;
+    const { record: next, events, count } = wake(woken.record, condition, reading);
+    woken = { record: next, events: [...woken.events, ...events], count: woken.count + count };
+  }
+  return woken;
+}
+
+/** A record after members of its wait set were moved to the queue, and their number. */
+interface Woken extends Pick<AdvancedQueue, "record" | "events"> {
+  readonly count: number;
+}
+
+/** Moves the first live member that waits for `condition` to the queue, or all of them, and removes the dead ones before it. */
+export function wake(record: LockRecord, condition: string, reading: ClockReading, all = false): Woken {
+  const { waitSet = [], offers } = record;
+  const live = liveMembers(record, reading).filter((member) => member.condition === condition);
+  const woken = all ? live : live.slice(0, 1);
+  const last = woken.at(-1);
+  const before = last ? waitSet.slice(0, waitSet.indexOf(last)) : waitSet;
+  const dead = before.filter((member) => member.condition === condition && !isWaiting(member, reading));
+  if (woken.length + dead.length === 0) return { record, events: [], count: 0 };
+  const left = waitSet.filter((member) => !woken.includes(member) && !dead.includes(member));
+  const events = dead.map(skippedEvent);
+  let { waiters } = record;
+  for (const member of woken) {
+    waiters = withWaiter(waiters, member);
+    const { leaseId, owner, principal } = member;
+    events.push({ event: "queued", leaseId, owner, principal, condition, position: offers.length + waiters.indexOf(member) + 1 });
+  }
+  return { record: withWaitSet({ ...record, waiters }, left), events, count: woken.length };
+}
+
+/** True if `leaseId` is in the wait set, and advancing the queue now would take it out. So the one that gains writes, and no other. */
+export function isWokenByAdvance(record: LockRecord, leaseId: LeaseId, reading: ClockReading): boolean {
+  return memberOf(advanceQueue(record, reading).record, leaseId) === undefined;
 }
 
 /** True if the key has room for any further lease. */
@@ -181,9 +254,18 @@ function lastSeenMs({ aliveUntilMs, ttlMs }: Waiter): number {
 }
 
 /** True if a waiter has to send a keep-alive: half of its time is over, or another waiter leaves an offer unclaimed. */
-export function needsKeepAlive({ offers }: LockRecord, waiter: Waiter, { latestMs }: ClockReading): boolean {
+export function needsKeepAlive({ offers }: Pick<LockRecord, "offers">, waiter: Waiter, { latestMs }: ClockReading): boolean {
   if (waiter.aliveUntilMs - waiter.ttlMs / 2 <= latestMs) return true;
   return offers.some(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs && offeredAtMs + LIMITS.keepAliveAfterMs <= latestMs);
+}
+
+/** Returns the place of a member of the wait set, behind the whole queue, and the time of its next poll. */
+export function memberView(record: LockRecord, member: Member): Waiting {
+  const { offers, waiters, waitSet = [] } = record;
+  const place = waiters.length + waitSet.indexOf(member);
+  const retryAfterMs = Math.min(LIMITS.pollStepMs * (place + 1), LIMITS.pollMaxMs);
+  const { condition } = member;
+  return { ok: true, state: "waiting", position: offers.length + place + 1, retryAfterMs, pollWithinMs: LIMITS.pollMaxMs, condition };
 }
 
 /** Returns a waiter's place, and the time of its next poll. */

@@ -13,7 +13,8 @@ import { EMPTY_RECORD, cancelLease, endLease, endingOf, holdOf } from "./tombsto
 import { refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
 import { leaseIdTimeMs } from "../lease-id.js";
-import { advanceIfQueued, offerOf, placeOf } from "./queue.js";
+import { advanceIfQueued, offerOf, placeOf, wakeInsteadOf } from "./queue.js";
+import { memberOf, withWaitSet } from "./wait-set.js";
 import type { Ending, Hold, LockRecord, LockPolicy, Offer, Run, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { isBeyondReach, isLive, isLongOver, isSkewed, refuseBySkew } from "./expiry.js";
@@ -46,7 +47,7 @@ export function release(record: LockRecord | undefined, command: Release, readin
     const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, { ttlAtSec: touchedTtlAtSec(ended, dated, policy) });
     return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, dated), ...now.events] };
   }
-  const waiter = offerOf(before, leaseId) ?? before.waiters[placeOf(before, leaseId)];
+  const waiter = offerOf(before, leaseId) ?? before.waiters[placeOf(before, leaseId)] ?? memberOf(before, leaseId);
   if (waiter) return leave(before, waiter, command, reading, policy);
 
   const known = endingOf(before, leaseId);
@@ -81,22 +82,25 @@ function endingNow(hold: Hold, reading: ClockReading): Ending {
   return isSkewed(reading) && hold.expiresAtMs <= reading.latestMs ? "unknown" : "released";
 }
 
-/** Removes a waiter or an offer, and advances the queue. */
+/** Removes a waiter, an offer or a member of the wait set, and advances the queue. Its notify goes to the next of its condition. */
 function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const { leaseId, principal } = command;
   if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   const cancelled = cancelLease(before, leaseId, "cancelled", reading);
   if (!cancelled) return { answer: refuseBySkew(reading), events: [] };
+  const isMember = memberOf(before, leaseId) !== undefined;
   const without = {
     ...cancelled,
     offers: before.offers.filter((offer) => offer !== waiter),
     waiters: before.waiters.filter((other) => other !== waiter),
   };
-  const now = advanceIfQueued(without, reading);
+  const left = isMember ? withWaitSet(without, before.waitSet?.filter((other) => other !== waiter) ?? []) : without;
+  const woken = wakeInsteadOf(left, isMember ? [] : [waiter], reading);
+  const now = advanceIfQueued(woken.record, reading);
   const dated = datedBy(leaseId, reading);
   const next = change(now.record, dated, { ttlAtSec: touchedTtlAtSec(before, dated, policy) });
-  const left: LeaseEvent = { event: "ended", leaseId, owner: waiter.owner, principal, reason: "cancelled" };
-  return { answer: { ok: true, state: "never" }, next, events: [left, ...now.events] };
+  const ended: LeaseEvent = { event: "ended", leaseId, owner: waiter.owner, principal, reason: "cancelled" };
+  return { answer: { ok: true, state: "never" }, next, events: [ended, ...woken.events, ...now.events] };
 }
 
 /**

@@ -5,7 +5,7 @@ import { change, ttlAtSec } from "../change.js";
 import type { Decision, Transfer } from "../commands.js";
 import { endLease, endingOf, holdOf } from "./tombstones.js";
 import { refuse } from "../errors.js";
-import { offerOf, placeOf } from "./queue.js";
+import { isInRecord } from "./queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { isLive } from "./expiry.js";
@@ -21,8 +21,7 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
   if (!isLive(hold, reading)) return { answer: refuse("lease-lost", { reason: "expired" }), events: [] };
   if (holdCount(record, hold, reading) > 1)
     return { answer: refuseLocked(record, reading, "Other levels of its scope hold it too"), events: [] };
-  const isUsed = holdOf(record, toLeaseId) ?? offerOf(record, toLeaseId) ?? record.waiters[placeOf(record, toLeaseId)];
-  const over = isUsed ? refuse("lease-reused") : refuseNewLease(record, toLeaseId, reading);
+  const over = isInRecord(record, toLeaseId) ? refuse("lease-reused") : refuseNewLease(record, toLeaseId, reading);
   if (over) return { answer: over, events: [] };
 
   const leaseMs = command.leaseMs ?? hold.leaseMs;

@@ -9,6 +9,7 @@ import { refuse } from "../errors.js";
 import { endingOf } from "./tombstones.js";
 import { isLapsed, isLongOver, isReclaimable, isWaiting } from "./expiry.js";
 import { holdCount } from "./compatibility.js";
+import { liveMembers } from "./wait-set.js";
 import type { LeaseId } from "../lease-id.js";
 import { leaseIdTimeMs } from "../lease-id.js";
 import { DEFAULTS, FOREVER_MS } from "../limits.js";
@@ -122,12 +123,22 @@ export interface Inspection {
   readonly fencingToken: number;
   readonly holders: readonly HolderView[];
   readonly waiters: readonly WaiterView[];
+  /** The leases that wait for a condition, in the order of their arrival. Absent: none. */
+  readonly waitSet?: readonly MemberView[];
+}
+
+/** A lease that waits for a condition, as others may see it. */
+export interface MemberView {
+  readonly owner: string;
+  readonly condition: string;
+  readonly waitingMs: number;
 }
 
 /** Returns the holders and waiters of the key; a key that was never used is free. */
 export function inspection(key: string, record: LockRecord | undefined, reading: ClockReading): Inspection {
   const holders = record ? holdersOf(record, reading) : [];
   const waiters = record ? waitersOf(record, reading) : [];
+  const waitSet = record ? membersOf(record, reading) : [];
   return {
     key,
     version: record?.version ?? 0,
@@ -136,7 +147,16 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
     fencingToken: record?.fencingToken ?? 0,
     holders,
     waiters,
+    ...(waitSet.length > 0 && { waitSet }),
   };
+}
+
+function membersOf(record: LockRecord, reading: ClockReading): readonly MemberView[] {
+  return liveMembers(record, reading).map(({ leaseId, owner, condition }) => ({
+    owner,
+    condition,
+    waitingMs: Math.max(0, reading.latestMs - leaseIdTimeMs(leaseId)),
+  }));
 }
 
 /** Returns the unclaimed offers, then the queue, without waiters that were not seen in time. */
@@ -152,10 +172,11 @@ function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): read
 }
 
 /** Returns an entity tag over holders and waiters. A heartbeat does not change it. */
-export function inspectionTag({ fencingToken, limit, holders, waiters }: Inspection): string {
+export function inspectionTag({ fencingToken, limit, holders, waiters, waitSet }: Inspection): string {
   const who = holders.map(({ owner, mode, permits, fencingToken: token }) => [owner, mode, permits, token]);
   const next = waiters.map(({ owner, mode, priority }) => [owner, mode, priority]);
-  return `"${fencingToken}.${digestOf([limit, who, next]).slice(0, 8)}"`;
+  const members = waitSet?.map(({ owner, condition }) => [owner, condition]);
+  return `"${fencingToken}.${digestOf([limit, who, next, ...(members ? [members] : [])]).slice(0, 8)}"`;
 }
 
 /** Everything that any caller of the namespace may see of a run. Only a read of a single run includes the values, as JSON. */

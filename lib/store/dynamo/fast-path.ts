@@ -123,19 +123,20 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
 }
 
 /** Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. */
-export function touchWaiter({ waiter, index }: Touch): Write {
+export function touchWaiter({ waiter, index, inWaitSet }: Touch): Write {
+  const until = { ":until": waiter.aliveUntilMs, ":ttl": waiter.ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION };
+  if (inWaitSet)
+    return {
+      condition: `cw.#me.u < :until AND ${is.KNOWN_FORMAT}`,
+      update: "SET cw.#me.u = :until, cw.#me.s = :ttl, qv = if_not_exists(qv, :zero) + :one",
+      names: { "#me": waiter.leaseId },
+      values: until,
+    };
   return {
     condition: `qi[${index}] = :me AND q[${index}].u < :until AND ${is.KNOWN_FORMAT}`,
     update: `SET q[${index}].u = :until, q[${index}].s = :ttl, qv = if_not_exists(qv, :zero) + :one`,
     names: {},
-    values: {
-      ":me": waiter.leaseId,
-      ":until": waiter.aliveUntilMs,
-      ":ttl": waiter.ttlMs,
-      ":zero": 0,
-      ":one": 1,
-      ":format": FORMAT_VERSION,
-    },
+    values: { ":me": waiter.leaseId, ...until },
   };
 }
 
@@ -148,12 +149,14 @@ function fastStart(command: Start, reading: ClockReading, policy: LockPolicy): W
 
 /** Grants a free key; for a run, writes the run as well. */
 function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: Item): Write {
+  // A semaphore must not change the limit under a lease that waits for a condition.
+  const members = limit > 1 ? is.NO_MEMBERS : is.NO_MEMBER;
   return {
-    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), is.KNOWN_FORMAT].join(" AND "),
+    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), members, is.KNOWN_FORMAT].join(" AND "),
     update:
       `SET h = :h, f = :now, ff = :now, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
       `${is.X} = :ttl, fv = :format, q = if_not_exists(q, :none), qi = if_not_exists(qi, :none), fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""} REMOVE ug`,
-    names: {},
+    names: members === is.NO_MEMBER ? { "#me": leaseId } : {},
     values: {
       ":h": { [leaseId]: holdToItem(hold) },
       ":me": leaseId,

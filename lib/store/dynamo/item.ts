@@ -12,6 +12,7 @@
  *
  *   q    the queue, each entry with its future `h`      qi   the waiters' leaseIds
  *   qv   number of keep-alives written                  ox   time of the offer
+ *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
  *
  * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
  * read, and writes the time to `ox`. Any other write puts the time in the offer. `q` and `qi` are always present,
@@ -24,14 +25,15 @@
  * A large payload of a run has an item of its own: `k` is the key, `/` and the payload's digest, `t` its text.
  */
 import { LIMITS } from "../../core/limits.js";
-import type { Kind } from "../../core/api/locks.js";
 import type {
   Checkpoint,
   Tombstone,
   Ending,
   Hold,
   LockRecord,
+  Member,
   Mode,
+  Notified,
   Offer,
   Outcome,
   Payload,
@@ -42,15 +44,13 @@ import type {
 } from "../../core/record.js";
 import { inOrder } from "../../core/lock/queue.js";
 import { bytesOf, isCrowded, SHORT_OWNER_BYTES } from "../../core/record-bytes.js";
-import type { Address } from "../port.js";
 import { NewerFormat } from "../port.js";
 import { TABLE } from "./table.js";
 
+export { itemKey, payloadKey, shardKey, SHARDS } from "./item-key.js";
+
 /** The major version of this layout. A reader refuses a newer one. */
 export const FORMAT_VERSION = 1;
-
-/** The number of partition keys that a namespace's locks are spread over. Fixed for the life of a table. */
-export const SHARDS = 16;
 
 /** An item's attributes as plain values, without its key. */
 export type Item = Readonly<Record<string, unknown>>;
@@ -66,9 +66,10 @@ export const NO_TOMBSTONE = { i: "", w: "" } as const;
  * part's `…ToItem` and `…FromItem`, and in the round trip of test/store/item.test.ts.
  */
 const KNOWN = {
-  hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt"]),
-  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a"]),
-  place: new Set(["g", "u", "s", "m"]),
+  hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt", "nt"]),
+  notified: new Set(["t", "s", "n"]),
+  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a", "c"]),
+  place: new Set(["g", "u", "s", "m", "n"]),
   ended: new Set(["i", "w", "t", "o"]),
   upgrading: new Set(["i", "u"]),
   run: new Set(["s", "a", "t", "ph", "k", "c", "b", "p", "o", "om", "u"]),
@@ -86,38 +87,16 @@ function withUnknown(part: Item, known: ReadonlySet<string>): { readonly unknown
   return unknown ? { unknown } : {};
 }
 
-/** Returns the item's primary key. */
-export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
-  return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
-}
-
-/** Returns the primary key of the item of a payload. */
-export function payloadKey({ namespace, key }: Address, digest: string): Record<string, string> {
-  return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };
-}
-
 /** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
 export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
 /** Its attribute. The item has no TTL: it lasts as long as the table. */
 export const TENANCY = "tn";
 
-/** Returns the partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
-export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
-  return `${namespace}/${kind}/${shard}`;
-}
-
-/** Returns the shard of a key: FNV-1a over its characters, which are all ASCII. */
-function shardOf(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
-  return (hash >>> 0) % SHARDS;
-}
-
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
-export const OPTIONAL: readonly string[] = ["ff", "ox", "qb", "rn", "ug"];
+export const OPTIONAL: readonly string[] = ["cw", "ff", "ox", "qb", "rn", "ug"];
 
-/** The queue's attributes. `qb` is not among them, since it depends on the holders too. */
-export const QUEUE: readonly string[] = ["q", "qi"];
+/** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
+export const QUEUE: readonly string[] = ["q", "qi", "cw"];
 
 /** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
@@ -138,6 +117,9 @@ export function toItem(record: LockRecord): Item {
     ...Object.fromEntries(ring),
     q: record.waiters.map(waiterToItem),
     qi: record.waiters.map(({ leaseId }) => leaseId),
+    ...(record.waitSet && {
+      cw: Object.fromEntries(record.waitSet.map((member, index) => [member.leaseId, { ...waiterToItem(member), n: index }])),
+    }),
     ...((record.waiters.some(isLong) || isCrowded(record)) && { qb: 1 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
@@ -198,7 +180,16 @@ export function waiterToItem(waiter: Waiter): Item {
   return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: aliveUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
 }
 
-function offerToItem({ principal, owner, mode, permits, requestHash, priority, unknown }: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+function offerToItem({
+  principal,
+  owner,
+  mode,
+  permits,
+  requestHash,
+  priority,
+  condition,
+  unknown,
+}: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
   return {
     ...unknown,
     p: principal,
@@ -207,11 +198,13 @@ function offerToItem({ principal, owner, mode, permits, requestHash, priority, u
     ...(mode === "shared" && { m: "s" }),
     ...(permits > 1 && { n: permits }),
     ...(priority > 0 && { pr: priority }),
+    ...(condition !== undefined && { c: condition }),
   };
 }
 
 /** A hold's attributes in `h`. */
 export function holdToItem(hold: Hold): Item {
+  const { notified } = hold;
   return {
     ...hold.unknown,
     p: hold.principal,
@@ -227,6 +220,7 @@ export function holdToItem(hold: Hold): Item {
     ph: hold.requestHash,
     ...(hold.broken && { b: hold.broken === "forced" ? 2 : 1 }),
     ...(hold.meta && { mt: metaToItem(hold.meta) }),
+    ...(notified && { nt: { ...notified.unknown, t: notified.fencingToken, s: notified.sequence, n: notified.count } }),
   };
 }
 
@@ -260,6 +254,7 @@ export function fromItem(item: Item): LockRecord {
       .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
       .sort(inOrder),
     waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
+    ...(item["cw"] !== undefined && { waitSet: waitSetFromItem(item["cw"] as Readonly<Record<string, Item>>) }),
     tombstones: ring.map(tombstoneFromItem),
     lowWatermark: (item["fl"] as string | undefined) ?? "",
     ...(item["ug"] !== undefined && { upgrading: upgradingFromItem(item["ug"] as Item) }),
@@ -283,6 +278,7 @@ function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs">
     permits: safeInteger(offer["n"] ?? 1),
     requestHash: offer["ph"] as string,
     priority: safeInteger(offer["pr"] ?? 0),
+    ...(offer["c"] !== undefined && { condition: offer["c"] as string }),
     ...withUnknown(offer, KNOWN.offer),
   };
 }
@@ -295,6 +291,21 @@ function waiterFromItem(waiter: Item): Waiter {
     aliveUntilMs: safeInteger(waiter["u"]),
     ttlMs: safeInteger(waiter["s"]),
     ...(unknownOfPlace && { unknownOfPlace }),
+  };
+}
+
+function waitSetFromItem(members: Readonly<Record<string, Item>>): readonly Member[] {
+  return Object.values(members)
+    .sort((a, b) => safeInteger(a["n"]) - safeInteger(b["n"]))
+    .map((member) => waiterFromItem(member) as Member);
+}
+
+function notifiedFromItem(notified: Item): Notified {
+  return {
+    fencingToken: safeInteger(notified["t"]),
+    sequence: safeInteger(notified["s"]),
+    count: safeInteger(notified["n"]),
+    ...withUnknown(notified, KNOWN.notified),
   };
 }
 
@@ -365,6 +376,7 @@ function holdFromItem(hold: Item): Hold {
     requestHash: hold["ph"] as string,
     ...(hold["b"] !== undefined && { broken: hold["b"] === 2 ? ("forced" as const) : ("drain" as const) }),
     ...(hold["mt"] !== undefined && { meta: JSON.parse(hold["mt"] as string) as NonNullable<Hold["meta"]> }),
+    ...(hold["nt"] !== undefined && { notified: notifiedFromItem(hold["nt"] as Item) }),
     ...withUnknown(hold, KNOWN.hold),
   };
 }

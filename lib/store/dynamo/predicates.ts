@@ -24,8 +24,12 @@ export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
 export const HANDS_OVER = "size(h) = :one AND (size(qi) = :zero OR (lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m)))";
 /** `isOverfull`, `isCrowded`: there is room for one more waiter. */
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
-/** `placeOf`, `offerOf`, `holdOf`: the record has no entry of this id. */
-export const NEW_HERE = "NOT contains(qi, :me) AND attribute_not_exists(h.#me)";
+/** `memberOf`: this id doesn't wait for a condition. */
+export const NO_MEMBER = "attribute_not_exists(cw.#me)";
+/** `liveMembers`: nobody waits for a condition. */
+export const NO_MEMBERS = "attribute_not_exists(cw)";
+/** `placeOf`, `offerOf`, `holdOf`, `memberOf`: the record has no entry of this id. */
+export const NEW_HERE = `NOT contains(qi, :me) AND attribute_not_exists(h.#me) AND ${NO_MEMBER}`;
 /** `offerOf`, `refuseAsking`: the key is offered to this id, and to no other. */
 export const OFFERED =
   "size(h) = :one AND attribute_exists(h.#me) AND attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";

@@ -63,7 +63,7 @@ function nameOf({ namespace, kind, key }: Address): string {
 }
 
 function recentRecordOf(record: LockRecord): RecentRecord {
-  const { holds, offers, waiters } = record;
+  const { holds, offers, waiters, waitSet = [] } = record;
   const count = Object.keys(holds).length;
   return {
     record,
@@ -71,7 +71,7 @@ function recentRecordOf(record: LockRecord): RecentRecord {
     isInUse: count + offers.length + waiters.length > 0,
     isLarge: waiters.length >= LARGE_QUEUE,
     offered: new Set(offers.map(({ leaseId }) => leaseId)),
-    waiting: new Set(waiters.map(({ leaseId }) => leaseId)),
+    waiting: new Set([...waiters, ...waitSet].map(({ leaseId }) => leaseId)),
     first: waiters[0]?.leaseId,
   };
 }

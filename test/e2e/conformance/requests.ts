@@ -53,6 +53,10 @@ export function bodies({ it }: Suite, { freshKey, newId, send, get, release }: C
       ["mode", { mode: "shared" }, "fencingToken"],
       ["mode", { fencingToken: 1 }, "mode"],
       ["transfer", { leaseId: newId(), to: "x" }, "to"],
+      ["wait", { leaseId: newId() }, "condition"],
+      ["wait", { condition: "x", leaseId: newId(), mode: "exclusive" }, "mode"],
+      ["notify", { condition: "x", sequence: 0 }, "sequence"],
+      ["notify", { condition: "", sequence: 1 }, "condition"],
     ] as const) {
       const refused = await send("POST", `${lease}/${verb}`, { body });
       expect([...told(refused), refused.body.field], `${verb} ${JSON.stringify(body)}`).toEqual([400, "invalid-request", field]);
@@ -173,7 +177,7 @@ const LOCK = "/v1/locks/{key}/leases/{leaseId}";
 const RUN = "/v1/runs/{key}/leases/{leaseId}";
 const CALLS = [
   ...["PUT", "GET", "DELETE"].map((method) => `${method} ${LOCK}`),
-  ...["renew", "mode", "transfer"].map((verb) => `POST ${LOCK}/${verb}`),
+  ...["renew", "mode", "transfer", "wait", "notify"].map((verb) => `POST ${LOCK}/${verb}`),
   ...["GET /v1/locks/{key}", "POST /v1/locks/{key}/break", "GET /v1/locks"],
   ...["PUT /v1/lock-sets/{leaseId}", "POST /v1/lock-sets/{leaseId}/renew", "POST /v1/lock-sets/{leaseId}/release", "POST /v1/renewals"],
   ...[`PUT ${RUN}`, `POST ${RUN}/renew`, `PUT ${RUN}/outcome`, "GET /v1/runs/{key}", "GET /v1/runs", "POST /v1/runs/{key}/reset"],

@@ -1,0 +1,109 @@
+/** A lease as its holder sees it: the contract, which lease.ts implements. */
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { LeaseState } from "../../core/commands.js";
+import type { LeaseId } from "../../core/lease-id.js";
+import type { Meta, Mode } from "../../core/record.js";
+import type { Kind } from "../../core/api/locks.js";
+import type { Handoff } from "../acquire/local-queue.js";
+
+/**
+ * The state. `unknown`: the deadline has not passed, but the last renewal got no response. `waiting`: it waits for a condition, and the key
+ * is not held.
+ */
+export type State = "held" | "unknown" | "waiting" | "lost" | "released";
+
+/** Options of a wait for a condition. */
+export interface WaitOptions {
+  /** The time to wait for a notify, in ms. Taking the key back afterwards has no limit. @default 30 000 */
+  readonly waitMs?: number;
+  /** Gives up the wait and the lease: nothing is held then. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A hold on a key. Release it, or let `await using` do so, which throws LockLostError unless the lease was held to the end, as `withLock`
+ * does. If the block throws as well, JavaScript combines both into a SuppressedError.
+ */
+export interface Lease extends AsyncDisposable {
+  readonly key: string;
+  readonly leaseId: LeaseId;
+  readonly owner: string;
+  readonly mode: Mode;
+  readonly permits: number;
+  readonly holdCount: number;
+  /** Strictly increases with every grant of the key. Pass it to the resource that you write to (see `fencedWrite`). */
+  readonly fencingToken: number;
+  /**
+   * The token that a resource compares for this lease: its own token, or for a shared lease or a permit the token of the last exclusive
+   * grant, because concurrent holders would otherwise fence each other off.
+   */
+  readonly fenceFloor: number;
+  readonly state: State;
+  /** Aborts with {@link LockLostError} before another client can be granted the key, and when the lease is released. */
+  readonly signal: AbortSignal;
+  /** The time for which the lease may still be treated as held without a renewal, in ms; 0 if it is not held. */
+  remainingMs(): number;
+  /** True if the key is held, computed at each call. */
+  isHeld(): boolean;
+  /** Call it before each side effect. @throws LockLostError if the key is not held. */
+  assertHeld(): void;
+  /**
+   * Extends the lease now; never shortens it. Heartbeats do this automatically.
+   * @throws LockLostError if the lease has ended; LockUnavailableError if there was no response before the deadline.
+   */
+  renew(options?: { readonly leaseMs?: number; readonly meta?: Meta }): Promise<void>;
+  /**
+   * Turns a shared lease into an exclusive one as soon as it is the only reader, with a new token.
+   * @throws LockTimeoutError if other readers still hold the key after `waitMs` (default 30 s; 0 asks once); LockError `upgrade-conflict`
+   *   if another reader asked first: release this lease, or both wait for ever; LockLostError.
+   */
+  upgrade(options?: { readonly waitMs?: number }): Promise<void>;
+  /**
+   * Turns an exclusive lease into a shared one, with a new token, and lets other readers in. @throws LockLostError if the lease has ended.
+   */
+  downgrade(): Promise<void>;
+  /**
+   * Frees the key. Returns how the hold ended; `lost` means that the key was granted to another holder before, so the guarded work must be
+   * rolled back. Safe to repeat.
+   * @throws LockUnavailableError if there was no response: the key is free when its lease ends, at the latest.
+   */
+  release(): Promise<LeaseState>;
+  /**
+   * Frees the key, waits until a later holder notifies `condition`, and takes the key back: this lease holds again then, with another
+   * leaseId and a new fencing token. Meanwhile it is not held, and its signal does not abort. Call it in a loop that tests the condition:
+   * it may also return without a notify, for example after a pause of the process. Only for an exclusive lease without other levels of its
+   * scope.
+   * @throws LockTimeoutError without a notify in `waitMs`, once the key is taken back: the lease is held. AbortError, LockLostError or
+   *   LockUnavailableError: nothing is held. LockError `not-exclusive`, `queue-full` or `key-full`: the lease is still held.
+   */
+  wait(condition: string, options?: WaitOptions): Promise<void>;
+  /**
+   * Wakes the lease that has waited for `condition` longest, if there is one. It takes the key back after this lease is released, in the
+   * order of the queue. Returns the number of leases that it woke: 0 or 1.
+   * @throws LockLostError if the lease has ended; LockUnavailableError if there was no response: the notify may have happened.
+   */
+  notify(condition: string): Promise<number>;
+  /** Wakes all leases that wait for `condition`. Returns their number. */
+  notifyAll(condition: string): Promise<number>;
+  /**
+   * Transfers the hold to the process that attaches with the returned handle within `leaseMs`; this side stops. The handle is a secret and
+   * works once. @default leaseMs: the lease's own
+   */
+  detach(options?: { readonly leaseMs?: number }): Promise<string>;
+}
+
+/** The kind of a lease, and its handoff to the next waiter of this process, if any. */
+export interface LeaseKind {
+  readonly kind: Kind;
+  readonly handoff?: Handoff | undefined;
+}
+
+/** The keep-alive of a lease, as the lease sees it. */
+export interface Keeper {
+  /** Called when the deadline has become earlier. */
+  deadlineMoved(): void;
+  /** Called when the lease has ended, or waits for a condition. */
+  end(): void;
+  /** Called when the lease holds again after a wait. */
+  start(): void;
+}

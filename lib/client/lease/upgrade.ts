@@ -1,0 +1,43 @@
+/** Asks to become the writer until the other readers have left. */
+import type { Refusal } from "../../core/errors.js";
+import * as DEFAULTS from "../../core/request-defaults.js";
+import type { AcquireDeps } from "../acquire/acquire.js";
+import { Wait } from "../acquire/wait.js";
+import { errorOf } from "../errors.js";
+import { capWaitMs } from "../invocation.js";
+import { checkMs, checkNames } from "../options.js";
+import type { StopSignal } from "../transport/lazy-abort.js";
+import type { RetryBounds } from "../transport/retry.js";
+import { pause } from "../transport/retry.js";
+import type { Lease } from "./contract.js";
+
+/** The polling interval of an upgrade that waits for other readers, in ms. */
+const UPGRADE_POLL_MS = 200;
+
+/**
+ * Sends `ask`, which returns the refusal if there is one, until it succeeds.
+ * @throws LockTimeoutError after `waitMs`; LockError for a refusal other than `locked`; LockLostError
+ */
+export async function untilUpgraded(
+  lease: Pick<Lease, "key" | "assertHeld"> & { readonly leaseMs: number },
+  options: { readonly waitMs?: number },
+  ending: StopSignal,
+  ask: (bounds: RetryBounds) => Promise<Refusal | undefined>,
+  deps: AcquireDeps,
+): Promise<void> {
+  checkNames("upgrade", options, ["waitMs"]);
+  checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
+  const { clock, random, context } = deps;
+  const wait = new Wait(capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), deps);
+  const what = `upgrade ${lease.key}`;
+  for (;;) {
+    const refusal = await ask(wait.bounds(lease.leaseMs, ending));
+    if (!refusal) return;
+    if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what) : errorOf(refusal, what);
+    wait.answered(refusal);
+    const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
+    if (pauseMs > 0) await pause(pauseMs, clock, ending);
+    lease.assertHeld();
+    if (wait.leftMs() <= 0) throw wait.over(what);
+  }
+}

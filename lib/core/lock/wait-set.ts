@@ -1,0 +1,30 @@
+/**
+ * The wait set of a key: the leases that wait for a condition. It is beside the queue, so nothing that reads only the queue can hand the
+ * key to a member. A notify moves members to the queue, and from then on they are waiters like all others.
+ */
+import type { LeaseId } from "../lease-id.js";
+import { isSameLeaseId } from "../lease-id.js";
+import type { LockRecord, Member } from "../record.js";
+import type { ClockReading } from "../time.js";
+import { isWaiting } from "./expiry.js";
+
+/** Returns the index of `leaseId` in the wait set; -1 if it is not in it. */
+export function memberPlaceOf({ waitSet = [] }: LockRecord, leaseId: LeaseId): number {
+  return waitSet.findIndex((member) => isSameLeaseId(member.leaseId, leaseId));
+}
+
+/** Returns the member `leaseId` of the wait set, if there is one. */
+export function memberOf(record: LockRecord, leaseId: LeaseId): Member | undefined {
+  return record.waitSet?.[memberPlaceOf(record, leaseId)];
+}
+
+/** Returns the record with this wait set. */
+export function withWaitSet(record: LockRecord, members: readonly Member[]): LockRecord {
+  const { waitSet: _before, ...rest } = record;
+  return members.length > 0 ? { ...rest, waitSet: members } : rest;
+}
+
+/** Returns the members that were seen in time, in order. */
+export function liveMembers({ waitSet = [] }: LockRecord, reading: ClockReading): readonly Member[] {
+  return waitSet.filter((member) => isWaiting(member, reading));
+}

@@ -1,0 +1,29 @@
+/** The primary keys of items: a namespace's keys are spread over shards. */
+import type { Kind } from "../../core/api/locks.js";
+import type { Address } from "../port.js";
+import { TABLE } from "./table.js";
+
+/** The number of partition keys that a namespace's locks are spread over. Fixed for the life of a table. */
+export const SHARDS = 16;
+
+/** Returns the item's primary key. */
+export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
+  return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
+}
+
+/** Returns the primary key of the item of a payload. */
+export function payloadKey({ namespace, key }: Address, digest: string): Record<string, string> {
+  return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };
+}
+
+/** Returns the partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
+export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
+  return `${namespace}/${kind}/${shard}`;
+}
+
+/** Returns the shard of a key: FNV-1a over its characters, which are all ASCII. */
+function shardOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
+  return (hash >>> 0) % SHARDS;
+}

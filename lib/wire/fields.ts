@@ -1,0 +1,49 @@
+/** The fields that messages share: numbers, text, keys and leaseIds. */
+import * as v from "valibot";
+import { isKey } from "../core/key.js";
+import { isLeaseId } from "../core/lease-id.js";
+
+const encoder = new TextEncoder();
+
+/** The rule of a key, in words. */
+export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..";
+const LEASE_ID_RULE = "must be a UUIDv7 in lower case";
+
+/** A whole number within these bounds. */
+// eslint-disable-next-line @typescript-eslint/explicit-module-boundary-types -- valibot infers it: a pipe's type names each of its steps
+export function integer(min: number, max: number, rule = `must be a whole number from ${min} to ${max}`) {
+  return v.pipe(v.number(rule), v.safeInteger(rule), v.minValue(min, rule), v.maxValue(max, rule));
+}
+
+/** Text of a length within these bounds. */
+// eslint-disable-next-line @typescript-eslint/explicit-module-boundary-types -- valibot infers it: a pipe's type names each of its steps
+export function text(maxChars: number, minChars = 0) {
+  const rule = `must be text of ${minChars} to ${maxChars} characters`;
+  // A lone surrogate is not text: neither UTF-8 nor the table can represent it. Characters outside of the basic plane have two units each,
+  // and JSON Schema counts the characters.
+  return v.pipe(
+    v.string(rule),
+    v.minLength(minChars, rule),
+    v.maxLength(maxChars, rule),
+    v.check((value) => value.isWellFormed() && Array.from(value).length >= minChars, rule),
+  );
+}
+
+/** Returns the size of `value` as JSON; infinite if it is nested too deeply to be serialised. */
+export function jsonBytes(value: unknown): number {
+  try {
+    return encoder.encode(JSON.stringify(value)).length;
+  } catch {
+    return Infinity;
+  }
+}
+
+/** The name of a lock or a run. */
+export const Key = v.pipe(v.string(KEY_RULE), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._:~-]{1,200}$/, KEY_RULE), v.check(isKey, KEY_RULE));
+
+/** The id of one caller's lease. */
+export const LeaseId = v.pipe(
+  v.string(LEASE_ID_RULE),
+  v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, LEASE_ID_RULE),
+  v.check(isLeaseId, LEASE_ID_RULE),
+);
