@@ -60,7 +60,10 @@ export const KIND_BUGS: readonly Bug[] = [
     name: "permits-counted-by-leases",
     why: "a lease of two permits counts as one",
     file: "lib/core/lock/compatibility.ts",
-    edits: [["out += Math.max(0, permits - counted);", "out += counted > 0 ? 0 : 1;"]],
+    edits: [
+      ["out += permits;", "out += 1;"],
+      ["out += Math.max(0, permits - counted);", "out += counted > 0 ? 0 : 1;"],
+    ],
   },
   {
     name: "a-set-in-parts",
