@@ -137,8 +137,8 @@ describe("the client's weight", () => {
     return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
   };
 
-  it("over HTTP, all that createLockClient can do, is at most 23.5 KB gzipped", async () => {
-    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(23_500);
+  it("over HTTP, all that createLockClient can do, is at most 25.0 KB gzipped", async () => {
+    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(25_000);
   });
 
   it("is paid for what is imported: a key alone is a small part of it", async () => {
