@@ -39,15 +39,17 @@ export function kindOf({ mode, permits, limit }: HoldView): string {
   return limit === undefined ? mode : `${permits} of ${limit}`;
 }
 
-const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutKey } };
+const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey } };
 const WAITING: Column<HoldView> = { title: "WAITING", cell: ({ waiting }) => String(waiting), align: "right" };
 /** The columns for the holds of one key. */
 export const HOLD_COLUMNS: readonly Column<HoldView>[] = [
-  { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
+  { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 6, to: cutEnd } },
   { title: "MODE", cell: kindOf },
   { title: "TOKEN", cell: ({ fencingToken }) => String(fencingToken), align: "right" },
   { title: "HELD FOR", cell: ({ heldMs }) => formatDuration(heldMs), align: "right" },
   { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right" },
 ];
-/** The columns for the holds of many keys. */
-export const KEY_COLUMNS: readonly Column<HoldView>[] = [KEY, ...HOLD_COLUMNS, WAITING];
+/** Returns the columns for these holds of many keys. The number of waiters is among them if there are any. */
+export function keyColumns(holds: readonly HoldView[]): readonly Column<HoldView>[] {
+  return [KEY, ...HOLD_COLUMNS, ...(holds.some(({ waiting }) => waiting > 0) ? [WAITING] : [])];
+}

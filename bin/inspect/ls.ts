@@ -1,6 +1,6 @@
 /** `holdfast ls`: lists held keys and their holders. */
 import type { Inspection } from "../../lib/index.js";
-import { holdsOf, KEY_COLUMNS } from "./holds.js";
+import { holdsOf, keyColumns } from "./holds.js";
 import { firstOf } from "./pages.js";
 import type { CommandContext } from "../context.js";
 import { tableOf } from "../table.js";
@@ -26,8 +26,9 @@ export async function ls({ prefix, owner, max }: LsArgs, { locks, screen, asJson
     return 0;
   }
   if (namespace !== undefined) say(`namespace ${namespace}`);
+  const holds = holdsOf(items);
   if (items.length === 0) say(`nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`);
-  else await print(`${tableOf(KEY_COLUMNS, holdsOf(items), screen).join("\n")}\n`);
+  else await print(`${tableOf(keyColumns(holds), holds, screen).join("\n")}\n`);
   if (more) say(`there are more than these ${items.length}: give a prefix, or a larger --max`);
   return 0;
 }

@@ -9,7 +9,7 @@ import { formatDuration } from "../duration.js";
 import { EXITS } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
 import type { HoldView } from "./holds.js";
-import { holdsOf, KEY_COLUMNS, kindOf } from "./holds.js";
+import { holdsOf, keyColumns, kindOf } from "./holds.js";
 import { firstOf } from "./pages.js";
 import type { CommandContext } from "../context.js";
 import { tableOf } from "../table.js";
@@ -110,5 +110,5 @@ function linesOf({ holds, more }: Look, prefix: string, intervalMs: number, scre
   const keys = new Set(holds.map(({ key }) => key)).size;
   const which = prefix === "" ? "" : ` below ${prefix}`;
   const title = `${keys}${more ? " or more" : ""} held ${keys === 1 && !more ? "key" : "keys"}${which}, every ${formatDuration(intervalMs)}; Ctrl-C ends`;
-  return [screen.colors.bold(title), "", ...(keys === 0 ? [] : tableOf(KEY_COLUMNS, holds, screen))];
+  return [screen.colors.bold(title), "", ...(keys === 0 ? [] : tableOf(keyColumns(holds), holds, screen))];
 }

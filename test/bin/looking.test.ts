@@ -41,11 +41,11 @@ describe("ls", () => {
     const { status, stdout, stderr } = await holdfast("ls", "ls:");
     expect({ status, stderr }).toEqual({ status: 0, stderr: "holdfast: namespace default\n" });
     expect(words(stdout)).toEqual([
-      ["KEY", "OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING", "WAITING"],
-      ["ls:a", "me", "exclusive", String(one.fencingToken), A_WHILE, A_WHILE, "0"],
-      ["ls:b", "somebody-else", "shared", String(two.fencingToken), A_WHILE, A_WHILE, "0"],
-      ["ls:b", "somebody-else", "shared", String(three.fencingToken), A_WHILE, A_WHILE, "0"],
-      ["ls:c", "somebody-else", "2 of 5", String(four.fencingToken), A_WHILE, A_WHILE, "0"],
+      ["KEY", "OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
+      ["ls:a", "me", "exclusive", String(one.fencingToken), A_WHILE, A_WHILE],
+      ["ls:b", "somebody-else", "shared", String(two.fencingToken), A_WHILE, A_WHILE],
+      ["ls:b", "somebody-else", "shared", String(three.fencingToken), A_WHILE, A_WHILE],
+      ["ls:c", "somebody-else", "2 of 5", String(four.fencingToken), A_WHILE, A_WHILE],
     ]);
     expect(stdout).not.toContain("\u001B");
     expect(words((await holdfast("ls", "ls:", "--owner", "me")).stdout)).toHaveLength(2);

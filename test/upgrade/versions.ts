@@ -15,7 +15,7 @@ import { editedSources } from "../support/edited-sources.js";
 /** The attribute that the next version writes into each part of a record. */
 export const NEWER_ATTRIBUTE = "zz";
 /** The attribute of the new option in a hold. */
-export const NOTE_ATTRIBUTE = "nt";
+export const NOTE_ATTRIBUTE = "nn";
 /** The attribute that the next version writes beside the parts, where it writes a whole record. */
 export const BESIDE_ATTRIBUTE = "nx";
 
@@ -59,7 +59,7 @@ const aNewOption: readonly Edit[] = [
     "...(hold.meta && { meta: hold.meta }), ...(hold.note !== undefined && { note: hold.note }),",
     "lib/core/lock/views.ts",
   ],
-  ['"b", "mt"]),', `"b", "mt", "${NOTE_ATTRIBUTE}"]),`, ITEM],
+  ['"mt", "nt"]),', `"mt", "nt", "${NOTE_ATTRIBUTE}"]),`, ITEM],
   [
     "...(hold.meta && { mt: metaToItem(hold.meta) }),",
     `...(hold.meta && { mt: metaToItem(hold.meta) }), ...(hold.note !== undefined && { ${NOTE_ATTRIBUTE}: hold.note }),`,
