@@ -1,7 +1,7 @@
 /**
  * A lease as its holder uses it. `isHeld` is computed at every call from the service's last answer and both clocks. Once it is false, it
- * stays false, except that a wait for a condition holds again afterwards. The client stops treating the lease as held, and the signal aborts, before it sends anything that lets another client have
- * the key.
+ * stays false, except that a wait for a condition holds again afterwards. The client stops treating the lease as held, and the signal
+ * aborts, before it sends anything that lets another client have the key.
  */
 import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
