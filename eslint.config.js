@@ -93,7 +93,7 @@ function bansFor({ files, may }) {
 }
 
 export default defineConfig(
-  { ignores: ["dist/", "cdk.out/", "infra/function/", "coverage/", ".engine/"] },
+  { ignores: ["dist/", "cdk.out/", "infra/function/", "infra/console/", "coverage/", ".engine/", "docs/site/"] },
   { linterOptions: { reportUnusedDisableDirectives: "error" } },
   {
     files: ["**/*.ts"],

@@ -15,8 +15,8 @@ import { systemClock } from "../lib/core/time.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
 import { lockService } from "../lib/service/service.js";
 import { createMemoryStore } from "../lib/store/memory-store.js";
-import type { Report, Sizes } from "./report.js";
-import { markdownTable } from "./table.js";
+import type { Report, Sizes } from "./report/report.js";
+import { markdownTable } from "./report/table.js";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

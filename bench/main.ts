@@ -5,14 +5,14 @@
 import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { buyers } from "./buyers.js";
-import { cycles } from "./cycles.js";
-import { growth } from "./growth.js";
+import { buyers } from "./contest/buyers.js";
+import { cycles } from "./contest/cycles.js";
+import { growth } from "./cost/growth.js";
 import { FIGURES, ON_PAGE, PAGE, PLOTS, readRun, record, writePlots } from "./page.js";
-import type { Bench, Report, Run } from "./report.js";
-import { machine, markdownOf } from "./report.js";
+import type { Bench, Report, Run } from "./report/report.js";
+import { machine, markdownOf } from "./report/report.js";
 import { simulation } from "./simulation.js";
-import { waiters } from "./waiters.js";
+import { waiters } from "./contest/waiters.js";
 
 // This project supports Node 20. The warnings that the AWS SDKs print don't help users of this program.
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
@@ -32,19 +32,25 @@ const BENCHES = new Map<string, Listed>([
   ["buyers", { about: "1000 buyers of 30 pieces over two keys", bench: buyers }],
   [
     "takeover",
-    { about: "time until the key of a dead holder is taken", bench: async (sizes) => (await import("./takeover.js")).takeover(sizes) },
+    { about: "time until the key of a dead holder is taken", bench: async (sizes) => (await import("./cost/takeover.js")).takeover(sizes) },
   ],
   [
     "leases",
-    { about: "10,000 leases with heartbeats in one process", bench: async (sizes) => (await import("./leases.js")).leases(sizes) },
+    { about: "10,000 leases with heartbeats in one process", bench: async (sizes) => (await import("./contest/leases.js")).leases(sizes) },
   ],
   ["growth", { about: "requests and units as waiters, leases and keys become more", bench: growth }],
   ["crowd", { about: "up to 100,000 callers that wait in one process", bench: async (sizes) => (await import("./crowd.js")).crowd(sizes) }],
-  ["memory", { about: "CPU and memory of the function", bench: async (sizes) => (await import("./memory.js")).memory(sizes) }],
-  ["weight", { about: "size of the clients (docs/decisions/015)", bench: async (sizes) => (await import("./weight.js")).weight(sizes) }],
+  ["memory", { about: "CPU and memory of the function", bench: async (sizes) => (await import("./cost/memory.js")).memory(sizes) }],
+  [
+    "weight",
+    { about: "size of the clients (docs/decisions/015)", bench: async (sizes) => (await import("./size/weight.js")).weight(sizes) },
+  ],
   ["simulation", { about: "histories that the simulation plays a second", bench: simulation }],
-  ["costs", { about: "the tables of docs/costs.md", bench: async () => (await import("./costs.js")).costs() }],
-  ["schemas", { about: "libraries for message schemas (docs/decisions/001)", bench: async () => (await import("./schemas.js")).schemas() }],
+  ["costs", { about: "the tables of docs/costs.md", bench: async () => (await import("./cost/costs.js")).costs() }],
+  [
+    "schemas",
+    { about: "libraries for message schemas (docs/decisions/001)", bench: async () => (await import("./size/schemas.js")).schemas() },
+  ],
 ]);
 
 const OPTIONS = {

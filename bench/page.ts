@@ -3,8 +3,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { format, resolveConfig } from "prettier";
 import { readPage, withParts } from "../test/docs/generated.js";
-import type { Report, Run } from "./report.js";
-import { markdownOf } from "./report.js";
+import type { Report, Run } from "./report/report.js";
+import { markdownOf } from "./report/report.js";
 import { targetsOf, targetsTable } from "./targets.js";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -52,7 +52,7 @@ function partOf(report: Report, isFirstTableOnly: boolean): string {
 
 /** Writes the plots of a run. */
 export async function writePlots(directory: string, { reports }: Run): Promise<void> {
-  const { svgOf } = await import("./plots.js");
+  const { svgOf } = await import("./report/plots.js");
   await mkdir(directory, { recursive: true });
   for (const plot of Object.values(reports).flatMap(({ plots = [] }) => plots))
     await writeFile(join(directory, `${plot.name}.svg`), svgOf(plot));

@@ -2,8 +2,8 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import type { Report, Sizes } from "./report.js";
-import { markdownTable } from "./table.js";
+import type { Report, Sizes } from "./report/report.js";
+import { markdownTable } from "./report/table.js";
 
 const HISTORIES = 60;
 const QUICK_HISTORIES = 10;

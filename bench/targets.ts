@@ -1,18 +1,18 @@
 /** The targets of docs/performance.md, and how far a run is from them. */
 import { readPage } from "../test/docs/generated.js";
-import type { SaleFigures } from "./buyers.js";
-import { BASE_ID } from "./arena.js";
+import type { SaleFigures } from "./contest/buyers.js";
+import { BASE_ID } from "./contest/arena.js";
 import type { CrowdFigures } from "./crowd.js";
-import type { CycleFigures } from "./cycles.js";
-import type { GrowthPoint } from "./growth.js";
-import type { LeaseFigures } from "./leases.js";
-import type { FunctionFigures } from "./memory.js";
-import type { Run } from "./report.js";
+import type { CycleFigures } from "./contest/cycles.js";
+import type { GrowthPoint } from "./cost/growth.js";
+import type { LeaseFigures } from "./contest/leases.js";
+import type { FunctionFigures } from "./cost/memory.js";
+import type { Run } from "./report/report.js";
 import type { SimulationFigures } from "./simulation.js";
-import { markdownTable, median } from "./table.js";
-import type { TakeoverFigures } from "./takeover.js";
-import type { QueueFigures } from "./waiters.js";
-import type { WeightFigures } from "./weight.js";
+import { markdownTable, median } from "./report/table.js";
+import type { TakeoverFigures } from "./cost/takeover.js";
+import type { QueueFigures } from "./contest/waiters.js";
+import type { WeightFigures } from "./size/weight.js";
 
 /** A target, and the figure that a run has for it. */
 export interface Target {

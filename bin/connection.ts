@@ -75,8 +75,10 @@ export function whereOf({ url, table }: ConnectionOptions, env: NodeJS.ProcessEn
     });
   if (urlSet !== undefined) return { url: urlSet };
   if (tableSet !== undefined) return { table: tableSet };
-  throw new CliError("config", "it isn't said where the locks are", {
-    next: "Give --url URL (or set HOLDFAST_URL), or for a table without a service --table NAME (or HOLDFAST_TABLE).",
+  throw new CliError("config", "no lock service given", {
+    next:
+      "Pass --url or set HOLDFAST_URL (for a local `holdfast dev`: http://127.0.0.1:4653), " +
+      "or pass --table or set HOLDFAST_TABLE to use DynamoDB directly.",
   });
 }
 

@@ -19,7 +19,7 @@ export const EXITS = {
     name: "EX_DATAERR",
     meaning: "Refused, and the same again will be too: another fingerprint or limit, no attempt left, another hold by now",
   },
-  notFound: { status: 66, name: "EX_NOINPUT", meaning: "There is nothing by that name: no hold to break, no run to show or to reset" },
+  notFound: { status: 66, name: "EX_NOINPUT", meaning: "Not found: no hold to break, no run to show or to reset" },
   unavailable: {
     status: 69,
     name: "EX_UNAVAILABLE",
@@ -39,7 +39,7 @@ export const EXITS = {
   notGot: {
     status: 75,
     name: "EX_TEMPFAIL",
-    meaning: "Not got in time: the key is held, or another caller has the run. The command was not run",
+    meaning: "Not acquired in time: the key is held, or another caller has the run. The command was not run",
   },
   lost: { status: 76, name: "EX_PROTOCOL", meaning: "The lease was lost while the command ran, whatever the command's own status" },
   forbidden: { status: 77, name: "EX_NOPERM", meaning: "This principal may not do that" },

@@ -10,7 +10,8 @@ import { AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
 import type { ExitName } from "./exit-codes.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
-import { plain } from "./terminal.js";
+import { plain } from "./plain-text.js";
+import { DEV_PORT } from "./serve/commands.js";
 
 /** A failure as reported to the user. */
 export interface Failure {
@@ -81,8 +82,8 @@ const OPTIONS: Readonly<Record<string, string>> = {
 /** The purpose of the failed command: run a command, change something, or only read. */
 export type CommandMode = "runs" | "changes" | "looks";
 
-/** Returns the failure for any thrown value, of a command with the locks at `where`. */
-export function failureOf(error: unknown, mode: CommandMode, where?: Where): Failure {
+/** Returns the failure for any thrown value, of the command named `command` with the locks at `where`. */
+export function failureOf(error: unknown, mode: CommandMode, where?: Where, command = ""): Failure {
   if (error instanceof CliError) {
     const { status, code, message, next } = error;
     return { status, code, message, next, definite: true };
@@ -94,7 +95,7 @@ export function failureOf(error: unknown, mode: CommandMode, where?: Where): Fai
   }
   if (isOfTheSdk(error)) {
     const exit = exitOf(error);
-    const message = inOptions(error.message);
+    const message = inOptions(ofCommand(error.message, command));
     const code = exit === "config" ? CODES.config : error.code;
     return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, mode, where), definite: error.definite };
   }
@@ -134,10 +135,21 @@ function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Whe
   if (exit === "usage") return "See holdfast --help, or --help after a command.";
   const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
   const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";
-  const then = retry + rights;
+  const then = retry + rights + howToStart(error, where);
   if (mode === "looks") return then.trim();
   if (mode === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
   return definite ? `Nothing was changed.${then}` : PERHAPS_DONE;
+}
+
+/** The hosts of a service on this machine. */
+const LOCAL_HOSTS: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+
+/** Returns how to start a service at `url`, if it is on this machine and nothing listens there; else `""`. */
+function howToStart({ message }: LockError, { url }: Partial<Where> = {}): string {
+  if (url === undefined || !message.includes("(ECONNREFUSED)")) return "";
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol !== "http:" || !LOCAL_HOSTS.includes(hostname)) return "";
+  return ` Start one with: holdfast dev${port === String(DEV_PORT) ? "" : ` --port ${port || "80"}`}`;
 }
 
 function correctionFor({ code, message }: LockError, { url, table }: Partial<Where> = {}): string {
@@ -149,13 +161,25 @@ function correctionFor({ code, message }: LockError, { url, table }: Partial<Whe
     : AWS_SETTINGS;
 }
 
-const IN_MILLISECONDS = /(\d+) given; it is in milliseconds, a whole number (?:of at least|from) (\d+)(?: to (\d+))?/;
+const IN_MILLISECONDS = /(\d+) given; it is a whole number of ms (?:of at least|from) (\d+)(?: to (\d+))?/;
+
+/** The SDK's operations at the beginning of a message, before a key. */
+const BEFORE_KEY = /^(?:acquire|run|inspect|reset|forceRelease)(?= )/;
+/** Those without a key. For `lock` and `once`, the same words are keys. */
+const ALONE = /^(?:list|runs)(?=: )/;
+const RUNNING: readonly string[] = ["lock", "once"];
+
+/** Names the command that was typed, in place of the SDK's operation. */
+function ofCommand(message: string, command: string): string {
+  if (command === "") return message;
+  const named = message.replace(BEFORE_KEY, command);
+  return RUNNING.includes(command) ? named : named.replace(ALONE, command);
+}
 
 /** Rewrites the SDK's option names into those of the command line. */
 function inOptions(message: string): string {
   return message
     .replace(/; key\(.*\) makes one$/, "") // Advice for users of the SDK only.
-    .replace(/^forceRelease /, "break ")
     .replace(/^(\w+):/, (whole, field: string) => (OPTIONS[field] === undefined ? whole : `${OPTIONS[field]}:`))
     .replace(IN_MILLISECONDS, (_, given: string, from: string, to?: string) => {
       const bounds = to !== undefined ? ` from ${formatDuration(Number(from))} to ${formatDuration(Number(to))}` : "";

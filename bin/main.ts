@@ -14,7 +14,8 @@ import { printerOn } from "./output.js";
 import { programFor } from "./program.js";
 import type { CommandContext, ProcessContext, RunContext } from "./context.js";
 import { Signals } from "./exec/signals.js";
-import { plain, screenOn } from "./terminal.js";
+import { plain } from "./plain-text.js";
+import { screenOn } from "./terminal.js";
 
 /** The process of a command line: its environment, its output, and its signals. */
 export type CliProcess = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "on">;
@@ -27,6 +28,7 @@ export async function main(argv: readonly string[], host: CliProcess = process):
   const env = { ...host.env };
   let status: number = EXITS.ok.status;
   let mode: CommandMode = "looks";
+  let command = "";
   let where: Where | undefined;
   let unprinted: CliError | undefined;
   let giveUp: (reason: Error) => void = () => undefined;
@@ -90,6 +92,7 @@ export async function main(argv: readonly string[], host: CliProcess = process):
   }
 
   const program = programFor(caller, version(), { writeOut: (text) => void print(text), writeErr: (text) => void printError(text) });
+  program.hook("preAction", (_program, called) => void (command = called.name()));
   async function carryOut(): Promise<void> {
     if (argv[0] === "complete") {
       const { complete } = await import("./completion.js");
@@ -100,8 +103,9 @@ export async function main(argv: readonly string[], host: CliProcess = process):
       await Promise.race([program.parseAsync(argv, { from: "user" }), givenUp]);
     } catch (error) {
       if (!(error instanceof CommanderError)) throw error;
-      if (error.code === "commander.help") status = EXITS.usage.status;
-      else if (error.exitCode !== 0) throw misuse(error, argv); // Otherwise help or the version was printed.
+      if (error.exitCode === 0) return; // Help or the version was printed.
+      if (error.code !== "commander.help") throw misuse(error, argv);
+      status = EXITS.usage.status;
     }
   }
   try {
@@ -110,7 +114,7 @@ export async function main(argv: readonly string[], host: CliProcess = process):
     if (unprinted && status === EXITS.ok.status) throw unprinted;
     return status;
   } catch (error) {
-    const failure = failureOf(error, mode, where);
+    const failure = failureOf(error, mode, where, command);
     await printError(`${formatFailure(failure, program.opts<GlobalOptions>().json === true)}\n`);
     return failure.status;
   }

@@ -5,6 +5,7 @@
 import type { OutputConfiguration } from "commander";
 import { Command, Option } from "commander";
 import type { CliHost } from "./cli-host.js";
+import { addUiCommand } from "./console/commands.js";
 import { addLookCommands } from "./inspect/commands.js";
 import { addRunCommands } from "./exec/commands.js";
 import { addDevCommand } from "./serve/commands.js";
@@ -15,7 +16,7 @@ const ABOUT =
 
 const EXAMPLE = `
 Example:
-  $ export HOLDFAST_URL=http://127.0.0.1:8787
+  $ export HOLDFAST_URL=http://127.0.0.1:4653
   $ holdfast lock nightly-report -- ./report.sh
   $ holdfast ls`;
 
@@ -28,16 +29,18 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .description(ABOUT)
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this, or the help of a command")
-    .helpCommand(false)
+    .addHelpCommand(
+      new Command("help").usage("[COMMAND]").helpOption(false).argument("[command]").description("print this, or the help of a command"),
+    )
     .usage("COMMAND [options]")
     .option("--json", "print JSON, errors too: one document, or one a line with watch")
     .optionsGroup("Where the locks are:")
-    .addOption(new Option("--url <url>", "of the service; else HOLDFAST_URL").conflicts(["table", "namespace"]))
-    .addOption(new Option("--table <name>", "without a service between; else HOLDFAST_TABLE").conflicts(["sign"]))
-    .option("--namespace <name>", "your namespace, on a table with tenants; else HOLDFAST_NAMESPACE")
-    .option("--region <region>", "the table's region, or the one to sign for; else AWS_REGION")
-    .option("--sign", "sign requests (SigV4); those to AWS's execute-api are")
-    .option("--no-sign", "never sign, not even requests to execute-api")
+    .addOption(new Option("--url <url>", "URL of the service (default: HOLDFAST_URL)").conflicts(["table", "namespace"]))
+    .addOption(new Option("--table <name>", "DynamoDB table to use directly (default: HOLDFAST_TABLE)").conflicts(["sign"]))
+    .option("--namespace <name>", "your namespace, on a table with tenants (default: HOLDFAST_NAMESPACE)")
+    .option("--region <region>", "the table's region, or the one to sign for (default: AWS_REGION)")
+    .option("--sign", "sign requests with AWS credentials (default for execute-api URLs)")
+    .option("--no-sign", "never sign, not even requests to execute-api URLs")
     .exitOverride()
     // Help goes to the common output; errors are reported by the caller.
     .configureOutput({ ...output, outputError: () => undefined })
@@ -45,6 +48,7 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .addHelpText("after", EXAMPLE);
   addRunCommands(program, host);
   addLookCommands(program, host);
+  addUiCommand(program, host);
   addDevCommand(program, host);
   for (const command of program.commands) command.addHelpText("after", OF_ALL);
   return program;

@@ -1,6 +1,7 @@
 /** Formats rows as text in columns. If the screen is too narrow, some columns are shortened; on a pipe none are. */
 import type { Screen } from "./terminal.js";
-import { cutEnd, plain, widthOf } from "./terminal.js";
+import { plain } from "./plain-text.js";
+import { cutEnd, widthOf } from "./terminal.js";
 
 /** A column of a table of `T`. */
 export interface Column<T> {

@@ -1,6 +1,6 @@
 /**
  * Terminal output. Colours are used only if the terminal supports them and NO_COLOR isn't set. Text from other users, such as an owner,
- * reaches a terminal only as plain text.
+ * reaches a terminal only as plain text (plain-text.ts).
  */
 import pico from "picocolors";
 import stringWidth from "fast-string-truncated-width";
@@ -17,13 +17,6 @@ export function screenOn(stream: NodeJS.WriteStream): Screen {
   // For a pipe, isTTY is undefined, whatever its type says, and it has no colours.
   const isTerminal = (stream.isTTY as boolean | undefined) === true;
   return { columns: isTerminal ? stream.columns : undefined, colors: pico.createColors(isTerminal && stream.hasColors()) };
-}
-
-const CONTROL = /[\u0000-\u001F\u007F-\u009F\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
-
-/** Returns `text` without characters that move the cursor, set colours or change the direction of writing. */
-export function plain(text: string): string {
-  return text.replaceAll(CONTROL, "\u{FFFD}");
 }
 
 /** Returns the number of terminal columns that `text` takes. */

@@ -1,20 +1,23 @@
 /**
  * The HTTP API in front of the functions. Every route has an authorizer, because a lease belongs to its caller's identity. The authorizer
- * is the default, so new routes have it automatically. There is no CORS: browsers are not supported.
+ * is the default, so new routes have it automatically. Only the console's files, which hold no data, are open (decision 029). There is no
+ * CORS: no page of another origin is answered.
  */
 import { RemovalPolicy, Stack } from "aws-cdk-lib";
 import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
-import type { CfnStage, DomainMappingOptions, IHttpRouteAuthorizer, ThrottleSettings } from "aws-cdk-lib/aws-apigatewayv2";
-import { HttpApi, HttpMethod, HttpStage, LogGroupLogDestination } from "aws-cdk-lib/aws-apigatewayv2";
+import type { CfnStage, DomainMappingOptions, HttpRoute, IHttpRouteAuthorizer, ThrottleSettings } from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpApi, HttpMethod, HttpNoneAuthorizer, HttpStage, LogGroupLogDestination } from "aws-cdk-lib/aws-apigatewayv2";
 import { HttpIamAuthorizer, HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
 import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
 import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import type { Duty } from "../lambda/routes.js";
 import { dutyOf, PATHS, ROUTES } from "../lambda/routes.js";
 import type { Functions } from "./functions.js";
+import { acknowledge } from "./functions.js";
 
 /** Options for callers that send a JSON Web Token instead of signing with IAM. */
 export interface JwtOptions {
@@ -31,6 +34,8 @@ export interface JwtOptions {
 /** The options of the API. */
 export interface ApiOptions {
   readonly functions: Functions;
+  /** The function that serves the console's files, if the service has a console. */
+  readonly page: IFunction | undefined;
   readonly jwt: JwtOptions | undefined;
   readonly throttle: Required<ThrottleSettings>;
   readonly acquireThrottle: Required<ThrottleSettings>;
@@ -56,9 +61,17 @@ const ACCESS_LOG = {
 /** The routes that grant new leases. They have their own throttle, which leaves the rest of the stage's rate to holders. */
 export const ACQUIRING_ROUTES = Object.keys(ROUTES).filter((routeKey) => routeKey.startsWith("PUT ") && dutyOf(routeKey) === "acquire");
 
+/** The routes of the console's files. A page that the browser loads has no token, so they are open. */
+export const PAGE_PATHS = ["/console", "/console/{file}"];
+/**
+ * The rate of the open routes: enough for people who load a page of four files, and too little to take the functions' concurrency or
+ * much money.
+ */
+const PAGE_THROTTLE = { ThrottlingRateLimit: 20, ThrottlingBurstLimit: 40 };
+
 /** Creates the API with its routes and its only stage. */
 export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi; stage: HttpStage } {
-  const { functions, jwt } = options;
+  const { functions, page, jwt } = options;
   const integrations = Object.fromEntries(
     // One permission for all routes: one per route would exceed a function's policy limit of 20 KB.
     Object.entries(functions).map(([duty, handler]) => [
@@ -91,17 +104,31 @@ export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi
     principal: new ServicePrincipal("apigateway.amazonaws.com"),
     sourceArn: Stack.of(scope).formatArn({ service: "execute-api", resource: api.apiId, resourceName: "*/$default" }),
   });
+  if (page) routes.push(...addPage(api, page));
   const stage = createStage(scope, api, options);
   // A stage can throttle only routes that already exist.
   stage.node.addDependency(...routes);
   return { api, stage };
 }
 
+function addPage(api: HttpApi, page: IFunction): HttpRoute[] {
+  const integration = new HttpLambdaIntegration("pageIntegration", page);
+  const routes = PAGE_PATHS.flatMap((path) =>
+    api.addRoutes({ path, methods: [HttpMethod.GET], integration, authorizer: new HttpNoneAuthorizer(), authorizationScopes: [] }),
+  );
+  for (const route of routes) acknowledge(route, "AwsSolutions::AwsSolutions-APIG4", OPEN_FILES);
+  return routes;
+}
+
+const OPEN_FILES =
+  "The console's files hold no data; a browser loads them without a token, and every look and change is an authorized route";
+
 function authorizerFor(jwt: JwtOptions | undefined): IHttpRouteAuthorizer {
   return jwt ? new HttpJwtAuthorizer("Jwt", jwt.issuer, { jwtAudience: [...jwt.audience] }) : new HttpIamAuthorizer();
 }
 
-function createStage(scope: Construct, httpApi: HttpApi, { throttle, acquireThrottle, domain, logRetention }: ApiOptions): HttpStage {
+function createStage(scope: Construct, httpApi: HttpApi, options: ApiOptions): HttpStage {
+  const { page, throttle, acquireThrottle, domain, logRetention } = options;
   const log = new LogGroup(scope, "AccessLog", { retention: logRetention, removalPolicy: RemovalPolicy.RETAIN });
   const stage = new HttpStage(scope, "Stage", {
     httpApi,
@@ -114,8 +141,10 @@ function createStage(scope: Construct, httpApi: HttpApi, { throttle, acquireThro
     ...(domain && { domainMapping: domain }),
   });
   const { rateLimit, burstLimit } = acquireThrottle;
-  (stage.node.defaultChild as CfnStage).routeSettings = Object.fromEntries(
-    ACQUIRING_ROUTES.map((routeKey) => [routeKey, { ThrottlingRateLimit: rateLimit, ThrottlingBurstLimit: burstLimit }]),
-  );
+  const acquiring = { ThrottlingRateLimit: rateLimit, ThrottlingBurstLimit: burstLimit };
+  (stage.node.defaultChild as CfnStage).routeSettings = Object.fromEntries([
+    ...ACQUIRING_ROUTES.map((routeKey) => [routeKey, acquiring] as const),
+    ...(page ? PAGE_PATHS.map((path) => [`GET ${path}`, PAGE_THROTTLE] as const) : []),
+  ]);
   return stage;
 }

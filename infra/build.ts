@@ -1,13 +1,18 @@
 /**
- * Builds the package into `dist/`: ES modules, the same sources as CommonJS in `dist/cjs/`, and the functions' code beside the construct.
- * The construct is CommonJS only, as `aws-cdk-lib` is.
+ * Builds the package into `dist/`: ES modules, the same sources as CommonJS in `dist/cjs/`, the functions' code and the hosted console
+ * beside the construct, the template for accounts without the CDK, and the console's page. The construct is CommonJS only, as
+ * `aws-cdk-lib` is.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundleFunction } from "./bundle.js";
+import { bundleHosted, bundlePage } from "../bin/console/bundle.js";
+import { MADE } from "../bin/console/files.js";
+import { bundledPackages, licencesText } from "./bundled-licences.js";
+import { bundleFunction, LICENCES_FILE } from "./bundle.js";
+import { writeTemplate } from "./template.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = join(ROOT, "dist");
@@ -21,11 +26,26 @@ async function compile(project: string): Promise<void> {
   if (status !== 0) throw new Error(`tsc -p ${project} ended with ${status ?? "a signal"}`);
 }
 
+/** Writes the console's page, with the licences of the packages in it. */
+async function writePage(): Promise<void> {
+  const [from, to] = [join(ROOT, "bin/console/page"), join(DIST, "bin/console/page")];
+  const { script, style, inputs } = await bundlePage();
+  mkdirSync(to, { recursive: true });
+  for (const name of ["index.html", "icon.svg"]) copyFileSync(join(from, name), join(to, name));
+  writeFileSync(join(to, MADE.script), script);
+  writeFileSync(join(to, MADE.style), style);
+  writeFileSync(join(to, LICENCES_FILE), licencesText(bundledPackages(Object.keys(inputs))));
+}
+
 rmSync(DIST, { recursive: true, force: true });
-await compile("tsconfig.build.json");
-await compile("tsconfig.cjs.json");
+await compile("infra/tsconfig.esm.json");
+await compile("infra/tsconfig.cjs.json");
 // The root of the package says that .js files are ES modules.
 writeFileSync(join(CJS, "package.json"), `${JSON.stringify({ type: "commonjs", sideEffects: false })}\n`);
 copyFileSync(join(ROOT, "infra/here.cjs"), join(CJS, "infra/here.cjs"));
 chmodSync(join(DIST, "bin/holdfast.js"), 0o755);
 await bundleFunction(join(CJS, "infra/function"));
+const inputs = await bundleHosted(join(CJS, "infra/console"));
+writeFileSync(join(CJS, "infra/console", LICENCES_FILE), licencesText(bundledPackages(Object.keys(inputs))));
+await writeTemplate(join(DIST, "template"));
+await writePage();

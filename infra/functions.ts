@@ -25,6 +25,9 @@ import type { Duty } from "../lambda/routes.js";
 import here from "./here.cjs";
 import type { LockTable } from "./table.js";
 
+/** The machine and the entry of every function. */
+const MACHINE = { runtime: Runtime.NODEJS_24_X, architecture: Architecture.ARM_64, handler: "index.handler" };
+
 /** The function of each duty. */
 export type Functions = Readonly<Record<Duty, LambdaFunction>>;
 
@@ -65,16 +68,14 @@ export const KEY_ACTIONS = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "km
 export function createFunctions(scope: Construct, options: FunctionOptions): { functions: Functions; log: LogGroup } {
   // The log is the record of all holders, so it outlives the stack too.
   const log = new LogGroup(scope, "Log", { retention: options.logRetention, removalPolicy: RemovalPolicy.RETAIN });
-  const code = functionCode();
+  const code = codeIn("function");
   const create = (duty: Duty): LambdaFunction => {
     const { id, description } = DUTIES[duty];
     const reserved = options.reservedConcurrency[duty];
     const made = new LambdaFunction(scope, id, {
       description,
-      runtime: Runtime.NODEJS_24_X,
-      architecture: Architecture.ARM_64,
+      ...MACHINE,
       code,
-      handler: "index.handler",
       memorySize: options.memorySizeMb,
       // Longer than the longest wait for a run's outcome plus all attempts of the table call after it; far below the gateway's 30 s.
       timeout: Duration.seconds(15),
@@ -129,7 +130,7 @@ function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryp
  * Tells validation plugins such as cdk-nag why a finding is accepted. It changes nothing in the template, so a CDK that doesn't know
  * acknowledgements (below 2.252), or not this id (below 2.268), goes without.
  */
-function acknowledge(construct: Construct, id: string, reason: string): void {
+export function acknowledge(construct: Construct, id: string, reason: string): void {
   try {
     Validations.of(construct).acknowledge({ id, reason });
   } catch {
@@ -151,9 +152,33 @@ export function keyStatement(scope: Construct, key: IKey): PolicyStatement {
   });
 }
 
-/** Returns the bundle next to this file (bundle.ts). @throws Error if it has not been built. */
-function functionCode(): Code {
-  const directory = join(here, "function");
-  if (!existsSync(`${directory}/index.mjs`)) throw new Error("The functions' code is not there: npx tsx infra/bundle.ts makes it");
+/** Returns the bundle in this directory next to this file. @throws Error if it has not been built. */
+function codeIn(name: "function" | "console"): Code {
+  const directory = join(here, name);
+  const maker = name === "function" ? "infra/bundle.ts" : "bin/console/bundle.ts";
+  if (!existsSync(`${directory}/index.mjs`)) throw new Error(`The code of the ${name} is not there: npx tsx ${maker} makes it`);
   return Code.fromAsset(directory);
+}
+
+/**
+ * Creates the function that serves the console's files to anybody who asks. It may do nothing, not even log, because a line of its own in
+ * the log would count as history.
+ */
+export function createPageFunction(scope: Construct, log: LogGroup): LambdaFunction {
+  const made = new LambdaFunction(scope, "Page", {
+    description: "holdfast: the files of the console, which hold no data",
+    ...MACHINE,
+    code: codeIn("console"),
+    memorySize: 128,
+    timeout: Duration.seconds(3),
+    // Without a group of its own, the CDK would make one, or the default role would.
+    logGroup: log,
+    role: new Role(scope, "PageRole", {
+      description: "holdfast: nothing; the console's files need no right",
+      assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    }).withoutPolicyUpdates(),
+  });
+  acknowledge(made, "Serverless::Serverless-LambdaDLQ", NO_DEAD_LETTERS);
+  acknowledge(made, "Serverless::Serverless-LambdaTracing", TRACED_ON_REQUEST);
+  return made;
 }

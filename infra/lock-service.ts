@@ -20,7 +20,7 @@ import { callRight, tableRights } from "./access.js";
 import type { JwtOptions } from "./api.js";
 import { createApi } from "./api.js";
 import type { Functions } from "./functions.js";
-import { createFunctions, keyStatement } from "./functions.js";
+import { createFunctions, createPageFunction, keyStatement } from "./functions.js";
 import { createMetrics } from "./metrics.js";
 import { createMonitoring } from "./monitoring.js";
 import type { LockTable } from "./table.js";
@@ -47,6 +47,11 @@ export interface LockServiceProps {
   readonly throttle?: Required<ThrottleSettings>;
   /** The rate limit of each route that acquires, in requests per second. @default 1 000, bursts of 500 */
   readonly acquireThrottle?: Required<ThrottleSettings>;
+  /**
+   * True to serve the console at `/console`. Its files are open and hold no data; the page asks for a token, and the same authorizer checks
+   * it on each look and change (decision 029). It needs `jwt`: a browser can't sign with IAM. @default false
+   */
+  readonly console?: boolean;
   /** Your own domain for the API. @default the API's own address */
   readonly domain?: DomainMappingOptions;
   /**
@@ -128,6 +133,7 @@ export class LockService extends Construct {
     });
     const { api, stage } = createApi(this, {
       functions,
+      page: props.console ? createPageFunction(this, log) : undefined,
       jwt: props.jwt,
       throttle: props.throttle ?? { rateLimit: 2_000, burstLimit: 1_000 },
       acquireThrottle: props.acquireThrottle ?? { rateLimit: 1_000, burstLimit: 500 },
@@ -202,11 +208,16 @@ const NAME_MAX_CHARS = 200;
  * Returns the name for this service's metrics, alarms and dashboard: the stack's name, the construct's path and a hash of both, unique in
  * the account.
  */
-function serviceName(scope: Construct): string {
+export function serviceName(scope: Construct): string {
   return Names.uniqueResourceName(scope, { separator: "-", maxLength: NAME_MAX_CHARS, allowedSpecialCharacters: NAME_CHARACTERS });
 }
 
-function checkProps({ table, encryptionKey, tenant, jwt, serverWaitMs, metricPrefixes = [] }: LockServiceProps): void {
+function checkProps(props: LockServiceProps): void {
+  const { table, encryptionKey, tenant, jwt, serverWaitMs, metricPrefixes = [], domain } = props;
+  if (props.console && !jwt) throw new Error("console: a browser can't sign with IAM, so it needs jwt; without it, `holdfast ui` signs");
+  if (props.console && domain?.mappingKey !== undefined) {
+    throw new Error("console: its page is at /console of the host, so the domain must have no mappingKey");
+  }
   if (serverWaitMs !== undefined && !isServerWait(serverWaitMs))
     throw new Error(`serverWaitMs: ${serverWaitMs} given; ${SERVER_WAIT_RULE}`);
   if (tenant === "claim:") throw new Error('tenant: "claim:" names no claim; it must be claim:NAME');

@@ -1,6 +1,7 @@
 /** The stack: one lock service and its outputs. It is thin, so that the construct also works in your own stack. */
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
+import type { LockServiceProps } from "./lock-service.js";
 import { LockService } from "./lock-service.js";
 
 /** The lock service of one stage. */
@@ -8,9 +9,10 @@ export class HoldfastStack extends Stack {
   /** The stack's lock service. */
   readonly service: LockService;
 
-  constructor(scope: Construct, id: string, props?: StackProps) {
+  /** @param locksFor returns the service's options, which may use parameters of this stack */
+  constructor(scope: Construct, id: string, props?: StackProps, locksFor: (stack: Stack) => LockServiceProps = () => ({})) {
     super(scope, id, { description: "holdfast: lease locks behind an HTTP API", ...props });
-    this.service = new LockService(this, "Locks");
+    this.service = new LockService(this, "Locks", locksFor(this));
     const { url, api, table, functions, dashboard } = this.service;
     const outputs: Record<string, [value: string, description: string]> = {
       Url: [url, "The API's base URL (HOLDFAST_URL)"],

@@ -47,7 +47,7 @@ export function compose(
   const policy = policyOf(env);
   const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
-  const prefixes = (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
+  const prefixes = metricPrefixesOf(env);
   const onTable = (): LockStore =>
     createTableStore({
       calls: callsOf(env, client),
@@ -91,6 +91,11 @@ export function tenancyOf(env: Environment): Tenancy | undefined {
   const claim = /^claim:(.+)$/s.exec(value)?.[1];
   if (claim === undefined) throw new Error(`HOLDFAST_TENANT: ${JSON.stringify(value)} is not account, role or claim:NAME`);
   return { claim };
+}
+
+/** Returns the key prefixes that `env` gives separate metrics. */
+export function metricPrefixesOf(env: Environment): readonly string[] {
+  return (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
 }
 
 function serverWaitOf(env: Environment): number {

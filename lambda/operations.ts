@@ -91,9 +91,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   async health(event, api) {
     const query = decode(HealthQuery, event.queryStringParameters ?? {});
     if (!query.ok) return query;
-    return answer(await api.health({ deep: query.value.deep === "1" }), ({ status, version, serverTimeMs }) =>
-      json(200, { status, version, serverTimeMs }),
-    );
+    return answer(await api.health(query.value), (health) => json(200, fieldsOf(health)));
   },
   acquireSet: withSet(AcquireSetBody, async (api, leaseId, { keys = [], locks = keys.map((key) => ({ key })), ...body }) =>
     answer(await api.acquireSet({ leaseId, locks, ...body }), (held) => setResult(held.how === "granted" ? 201 : 200, held)),

@@ -3,7 +3,7 @@
  * function that serves it. A new route also needs its handler (operations.ts), its document and message (lib/wire/operation-docs.ts,
  * lib/wire/messages.ts), and its call in lib/core/api, lib/service and lib/client/transport/http.ts; for users of the SDK also in
  * lib/client/lock-client.ts. The stack, the local gateway and the permissions follow from this list. Its tests: a row in
- * test/lambda/authorization-matrix.ts, test/client/http-transport.test.ts, test/lambda/handler.test.ts and
+ * test/lambda/authorization-matrix.ts, test/client/transport/http-transport.test.ts, test/lambda/handler.test.ts and
  * test/e2e/conformance/requests.ts.
  */
 

@@ -7,9 +7,9 @@ import { checkClient, checkType } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
-import { InvalidRequestError } from "./client/errors.js";
 import type { HttpOptions } from "./client/transport/http.js";
 import { httpApi } from "./client/transport/http.js";
+import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
 
 export { currentLease } from "./client/wrap/reentrancy-guard.js";
@@ -29,7 +29,7 @@ export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.j
 export { idempotencyKeyOf, runBatch } from "./client/events.js";
 export type { FencedWrite } from "./client/lease/fenced-write.js";
 export { fencedWrite } from "./client/lease/fenced-write.js";
-export type { LockHandle, ReadWriteHandle, SegmentsHandle, Work } from "./client/lock-client.js";
+export type { LockHandle, ReadWriteHandle, SegmentsHandle, UnsureWork, Work } from "./client/lock-client.js";
 export type { HttpOptions, Sign } from "./client/transport/http.js";
 export type { InvocationContext } from "./client/invocation.js";
 export type { Lease, State } from "./client/lease/lease.js";
@@ -38,12 +38,13 @@ export { locked } from "./client/wrap/locked.js";
 export type { OnceOptions } from "./client/wrap/once.js";
 export { currentRun, runOnce } from "./client/wrap/once.js";
 export type { LeaseSet, SetKey } from "./client/lease/lease-set.js";
-export type { AcquireOptions, LeaseOptions, SetOptions } from "./client/options.js";
+export type { AcquireOptions, LeaseOptions, SetOptions, WhenUnavailable } from "./client/options.js";
 export type { Run, RunResult } from "./client/run/run-once.js";
 export type { RunOptions } from "./client/run/run-options.js";
 export type { RunInspection, Runs } from "./client/run/runs.js";
 export type { WatchOptions } from "./client/coordination/watch.js";
 export type { AsyncMethod, AsyncMethodDecorator, Through } from "./client/wrap/wrap-method.js";
+export type { Via } from "./core/api/locks.js";
 export type { LeaseState } from "./core/commands.js";
 export type { HolderView } from "./core/errors.js";
 export type { KeyPart } from "./core/key.js";
@@ -58,18 +59,9 @@ export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;
  * @throws InvalidRequestError if there is no URL, the URL is invalid, or an option does not exist.
  */
 export function createLockClient(options: HttpClientOptions = {}): LockClient {
-  checkClient(options, ["url", "sign", "token", "headers", "fetch"]);
+  checkClient(options, HTTP_OPTIONS);
   checkType("url", options.url, "string");
-  checkType("sign", options.sign, "function");
-  checkType("token", options.token, "string", "function");
-  checkType("headers", options.headers, "object");
-  checkType("fetch", options.fetch, "function");
   const url = givenOrSet("url", options.url, "HOLDFAST_URL");
-  const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
-  const isHttp = /^https?:$/.test(protocol);
-  // The message doesn't show what may be a password.
-  if (!isHttp && !url.includes("@")) throw new InvalidRequestError(`url: ${JSON.stringify(url)} is not a URL of http or https`, "url");
-  if (!isHttp || username !== "" || password !== "")
-    throw new InvalidRequestError("url: takes no user or password; give sign or token", "url");
+  checkHttp(options, url);
   return createClient(systemRuntime(httpApi({ ...options, url })), options);
 }

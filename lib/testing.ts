@@ -48,7 +48,8 @@ export function createLockClient(options: TestClientOptions = {}): TestLockClien
   const faults = new Faults();
   const caller = { principal, namespace: "test", requestId: "test" };
   const api = faults.inFrontOf(onEachCall((now) => lockService({ store, log, clock }, caller, now), clock));
-  const client = createClient({ api, clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes) }, options);
+  const ids = new LeaseIds(clock, randomBytes);
+  const client = createClient({ api, clock, random: () => 0.5, ids, transport: "memory" }, options);
   return Object.assign(client, { clock, faults, store });
 }
 

@@ -82,13 +82,13 @@ export function addRunCommands(program: Command, host: CliHost): void {
     .summary("run a command once per key")
     .description("Run a command once per key. Later callers get its output and its status.")
     .addOption(
-      new Option("--keep <duration>", "how long to keep these: up to 365d, or forever")
+      new Option("--keep <duration>", "how long to keep the output and the exit status: up to 365d, or forever")
         .argParser(durationOrForever)
         .default(durationOrForever(DEFAULT_KEEP), DEFAULT_KEEP),
     )
     .option("--fingerprint <text>", "identifies the input: the same key with another one is refused")
     .option("--max-attempts <n>", "how often it may be started; 0: no end", count, 5)
-    .option("--final <statuses>", "statuses to keep as well as 0, as in 1,2; with others the next caller runs it", exitStatuses)
+    .option("--final <statuses>", "exit statuses to keep besides 0, e.g. 1,2; after any other, the next caller runs it again", exitStatuses)
     .addOption(
       new Option("--large-output <what>", "output over 256 KB is not kept")
         .choices(["error", "drop"] satisfies OnceArgs["largeOutput"][])
@@ -110,7 +110,7 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
   for (const name of ["wait", "no-wait"]) {
     // To the parser these are one option, of which the last counts.
     command.on(`option:${name}`, () => {
-      if (said.add(name).size > 1) throw new CliError("usage", "--wait and --no-wait: say one or the other");
+      if (said.add(name).size > 1) throw new CliError("usage", "use either --wait or --no-wait");
     });
   }
   return command
@@ -133,7 +133,7 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
       duration,
     )
     .addOption(
-      new Option("-E, --conflict-exit-code <status>", "exit status if the key was not got")
+      new Option("-E, --conflict-exit-code <status>", "exit status if the lock was not acquired")
         .argParser(exitStatus)
         .default(EXITS.notGot.status),
     )
@@ -160,7 +160,9 @@ function commandAfterDashes(name: string, key: string, argv: readonly string[], 
   if (dashes < 0 && words.length > 0) {
     throw new CliError("usage", `${name}: put -- before the command`, { next: `holdfast ${name} ${key} -- ${words.join(" ")}` });
   }
-  throw new CliError("usage", after === 0 ? `${name}: there is no command after --` : `${name}: only KEY and options stand before --`, {
+  const [unexpected] = words.slice(0, Math.max(0, words.length - after));
+  const misplaced = unexpected === undefined ? "there is no KEY before --" : `unexpected argument ${JSON.stringify(unexpected)} before --`;
+  throw new CliError("usage", `${name}: ${after === 0 ? "there is no command after --" : misplaced}`, {
     next: `holdfast ${name} KEY -- COMMAND`,
   });
 }

@@ -71,10 +71,10 @@ function notGot(key: string, waitMs: number, holders: readonly HolderView[], sta
   const [first] = holders;
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
   const who = first
-    ? `${first.owner || "somebody"}${others} holds it (token ${first.fencingToken}, for ${formatDuration(first.heldMs)}, ` +
+    ? `held by ${first.owner || "another"}${others} (token ${first.fencingToken}, for ${formatDuration(first.heldMs)}, ` +
       `${formatDuration(first.remainingMs)} left)`
-    : "others were before";
-  return new CliError("notGot", `${key} was not got${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
+    : "others came first";
+  return new CliError("notGot", `could not lock ${key}${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
     next: `The command was not run. Wait longer by --wait, or look: holdfast show ${key}`,
     status,
   });

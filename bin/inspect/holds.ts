@@ -24,13 +24,19 @@ export function holdsOf(keys: readonly Inspection[]): readonly HoldView[] {
 
 /** Returns a key, and after it the parts that it was made from, if they don't show: `stripe_evt~5F1 (stripe, evt_1)`. */
 export function withParts(key: string): string {
-  if (!key.includes("~")) return key;
+  const parts = partsOf(key);
+  return parts === undefined ? key : `${key} (${parts})`;
+}
+
+/** Returns the parts that a key was made from, if they don't show in it. */
+export function partsOf(key: string): string | undefined {
+  if (!key.includes("~")) return undefined;
   try {
     const parts = key.split("_").map((part) => decodeURIComponent(part.replaceAll("~", "%")));
     // A key that was not made from parts, or was cut, has none.
-    return keyOf(...parts) === key ? `${key} (${parts.join(", ")})` : key;
+    return keyOf(...parts) === key ? parts.join(", ") : undefined;
   } catch {
-    return key;
+    return undefined;
   }
 }
 

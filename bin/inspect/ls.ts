@@ -12,7 +12,10 @@ export interface LsArgs {
   readonly max: number;
 }
 
-/** Lists held keys in order, and prints their namespace. */
+/** The namespace of a table without tenants. */
+const DEFAULT_NAMESPACE = "default";
+
+/** Lists held keys in order, and says their namespace if it is not the default one. */
 export async function ls({ prefix, owner, max }: LsArgs, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const query = { prefix, ...(owner !== undefined && { owner }) };
   let namespace: string | undefined;
@@ -25,7 +28,7 @@ export async function ls({ prefix, owner, max }: LsArgs, { locks, screen, asJson
     await print(`${JSON.stringify({ ...(namespace !== undefined && { namespace }), items, more })}\n`);
     return 0;
   }
-  if (namespace !== undefined) say(`namespace ${namespace}`);
+  if (namespace !== undefined && namespace !== DEFAULT_NAMESPACE) say(`namespace ${namespace}`);
   const holds = holdsOf(items);
   if (items.length === 0) say(`nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`);
   else await print(`${tableOf(keyColumns(holds), holds, screen).join("\n")}\n`);

@@ -7,7 +7,8 @@ import { jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
 import type { Column } from "../table.js";
 import { tableOf } from "../table.js";
-import { cutEnd, plain } from "../terminal.js";
+import { plain } from "../plain-text.js";
+import { cutEnd } from "../terminal.js";
 
 type Waiter = Inspection["waiters"][number];
 
@@ -33,7 +34,7 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
     ...(holds.length > 0 ? ["", ...tableOf(HOLD_COLUMNS, holds, screen)] : []),
     ...(waiters.length > 0 ? ["", ...tableOf(WAITER_COLUMNS, waiters, screen)] : []),
   ];
-  const last = fencingToken === 0 ? "no grant is remembered" : `the last grant was under token ${fencingToken}`;
+  const last = fencingToken === 0 ? "no holder is on record" : `the last grant was under token ${fencingToken}`;
   await print(`${[`${plain(withParts(key))} is ${isHeld}; ${last}`, ...tables].join("\n")}\n`);
   if (fencingToken === 0 && (await locks.runs.get(key)) !== null) say(`there is a run of that key: holdfast show --run ${key}`);
   return 0;

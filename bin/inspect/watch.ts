@@ -14,7 +14,7 @@ import { firstOf } from "./pages.js";
 import type { CommandContext } from "../context.js";
 import { tableOf } from "../table.js";
 import type { Screen } from "../terminal.js";
-import { plain } from "../terminal.js";
+import { plain } from "../plain-text.js";
 import { AlternateScreen } from "./alternate-screen.js";
 
 /** The prefix of the keys, the poll interval in ms, and the largest number of keys. */
@@ -69,7 +69,7 @@ async function looks(
       else for (const change of changesBetween(seen ?? [], look.holds)) await print(`${lineOf(change, new Date(), asJson)}\n`);
       seen = look.holds;
     } catch (error) {
-      const failure = failureOf(error, "looks");
+      const failure = failureOf(error, "looks", undefined, "watch");
       const mayPass = !failure.definite || failure.status === EXITS.unavailable.status;
       if (!seen || !mayPass) throw error;
       failures += 1;

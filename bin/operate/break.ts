@@ -6,7 +6,7 @@ import { formatDuration } from "../duration.js";
 import type { HoldView } from "../inspect/holds.js";
 import { holdsOf } from "../inspect/holds.js";
 import type { CommandContext } from "../context.js";
-import { plain } from "../terminal.js";
+import { plain } from "../plain-text.js";
 
 /** The hold, the reason, and the time until its end. */
 export interface BreakArgs {

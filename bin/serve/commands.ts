@@ -56,5 +56,8 @@ function commandOf(words: readonly string[], argv: readonly string[]): readonly 
   const dashes = argv.indexOf("--");
   const after = dashes < 0 ? 0 : argv.length - dashes - 1;
   if (words.length === after) return words;
+  const [first = ""] = words;
+  if (dashes < 0 && words.length === 1 && /^\d{1,5}$/.test(first))
+    throw new CliError("usage", `dev: unexpected argument ${JSON.stringify(first)}`, { next: `Did you mean --port ${first}?` });
   throw new CliError("usage", "dev: put -- before the command", { next: `holdfast dev -- ${words.join(" ")}` });
 }

@@ -8,6 +8,8 @@ import type { LogLine } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { silenceNodeWarning } from "../connection.js";
+import { RecentLines } from "../console/recent-lines.js";
+import { CONSOLE_PATH, consoleOf } from "../console/server.js";
 import type { ProcessContext } from "../context.js";
 import { statusOf } from "../exec/exit-status.js";
 import { supervise } from "../exec/supervise.js";
@@ -30,6 +32,8 @@ export interface DevArgs {
 
 /** The owner of the locks of a seed. */
 const SEED_OWNER = "seed";
+/** The interval of the console's polls, in ms: on one machine they cost nothing. */
+const CONSOLE_POLL_MS = 1000;
 /** The time that a command has to end when this process is killed, in ms. */
 const KILL_AFTER_MS = 5000;
 
@@ -40,13 +44,18 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
   const onFailure = (error: unknown): void => context.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
   if (table) silenceNodeWarning();
   const print = logFor(args, context);
+  const lines = new RecentLines(Date.now());
   let isReady = false; // The seed is not logged: it is there before anybody looks.
-  const log = (line: LogLine): void => void (isReady && print(line));
+  const log = (line: LogLine): void => {
+    if (isReady) print(line);
+    lines.add(line);
+  };
   const service = await startLocalService({ ports, table, log, onFailure }).catch((error: unknown) => {
     throw inOptions(error);
   });
   const { url } = service;
   const seeding = createLockClient({ url, owner: SEED_OWNER });
+  service.mount(consoleOf({ locks: seeding, where: new URL(url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
   try {
     if (seed && seedFile !== undefined) await plant(seedFile, seed, seeding);
     isReady = true;
@@ -81,11 +90,12 @@ function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, 
   const rows = [
     [`holdfast ${version}`, `${bold(url)}  (this machine only, no authentication${taken})`],
     ["Locks", table ? `table ${table.tableName} at ${table.endpoint}` : "in memory: gone when this ends"],
+    ["Console", `${url}${CONSOLE_PATH}`],
     ["Set", `export HOLDFAST_URL=${url}`],
     ["Try", "npx holdfast lock demo -- sleep 5"],
   ];
   const width = Math.max(...rows.map(([name = ""]) => name.length)) + 2;
-  return `${rows.map(([name = "", text = ""]) => name.padEnd(width) + text).join("\n")}\n\nCtrl-C ends it. Who gets what:\n`;
+  return `${rows.map(([name = "", text = ""]) => name.padEnd(width) + text).join("\n")}\n\nPress Ctrl-C to stop. Lock activity:\n`;
 }
 
 function readyLine(url: string, table: LocalTable | undefined, { version }: ProcessContext): string {

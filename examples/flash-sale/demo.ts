@@ -1,5 +1,5 @@
 /**
- * `npm run demo`: the flash sale. Two products, as many pieces as buyers, four times: without a lock, with a lock per
+ * `npm run demo -- --only sale`: the flash sale. Two products, as many pieces as buyers, four times: without a lock, with a lock per
  * product, with one lock for everything, and with one lock whose buyers poll for a while instead of queueing. The demo
  * fails if a sale with a lock isn't exact. It also fails if the sale without a lock is exact, because then it would
  * prove nothing.
@@ -11,7 +11,7 @@ import { send } from "./crowd.js";
 import type { Plan } from "./plan.js";
 import { planOf } from "./plan.js";
 import type { Result } from "./report.js";
-import { queueWorth, tableOf, verdictOn, worthOf } from "./report.js";
+import { queueWorth, tableOf, verdictOn } from "./report.js";
 import type { Progress, Screen } from "./screen.js";
 import { screenOn } from "./screen.js";
 import type { Shop } from "./shop.js";
@@ -37,6 +37,7 @@ async function main(plan: Plan, screen: Screen, signal: AbortSignal): Promise<bo
       colors.bold(`Flash sale: ${plan.buyers} buyers in ${plan.processes} processes, ${PRODUCTS.length} products with ${each} pieces each`),
     );
     if (plan.atOnce < plan.buyers / plan.processes) say(`At most ${plan.atOnce} of a process try at a time.`);
+    process.send?.(shop.url); // To the tour, whose console shows the sale.
     say(`The lock service: ${shop.url}, on ${shop.engineName === "external" ? shop.endpoint : shop.engineName}`);
     const results: Result[] = [];
     for (const [at, [locking, title]] of SALES.entries()) {
@@ -89,8 +90,7 @@ function show(results: readonly Result[], { say, colors }: Screen): boolean {
   say();
   const verdicts = results.map(verdictOn);
   for (const { ok, text } of verdicts) say(`${ok ? colors.green("✓") : colors.red("✗")} ${text}`);
-  const [, perProduct, forAll, polled] = results;
-  if (perProduct && forAll) say(`  ${worthOf(perProduct, forAll)}`);
+  const [, , forAll, polled] = results;
   if (forAll && polled) say(`  ${queueWorth(forAll, polled)}`);
   say();
   const machine = cpus();
@@ -111,7 +111,7 @@ try {
   if (!exact) process.exitCode = 1;
 } catch (error) {
   if (!interruption.signal.aborted) {
-    console.error(`demo: ${(error instanceof Error ? error.message : String(error)).split("\n", 1)[0]}`);
+    console.error(`demo: ${(error instanceof Error ? error.message : String(error)).split(/\n|\. To specify /, 1)[0]}`);
     process.exitCode = 1;
   }
 }

@@ -1,39 +1,22 @@
 /**
  * Express 5. The lock wraps the function that needs it, not the route: the response is sent when the lock is known to
- * have been held to the end. Express 5 passes a route's error to the error handler, which turns refusals into
- * responses.
+ * have been held to the end. The error handler turns refusals into problems.
  */
-import type { ErrorRequestHandler, Express } from "express";
+import type { Express, Request } from "express";
 import express from "express";
+import { idempotent, lockErrors } from "../../lib/express.js";
 import type { LockClient } from "../../lib/index.js";
-import { idempotencyKeyOf, key, locked } from "../../lib/index.js";
+import { key, locked } from "../../lib/index.js";
+import { customerOf } from "./customer.js";
 import type { Order, Orders } from "./orders.js";
-import { refusalOf } from "./refusal.js";
 
-/** The application: paying holds the order's lock; creating happens once per `Idempotency-Key`. */
+/** The application: paying holds the order's lock; creating happens once per `Idempotency-Key` of a customer. */
 export function ordersApp(locks: LockClient, orders: Orders): Express {
   const app = express().use(express.json());
-
   const pay = locked({ locks, key: (id: string) => key("ORDER", id), waitMs: 2000 }, (id: string) => orders.pay(id));
+  const once = idempotent({ locks, caller: (req: Request) => customerOf(req.get("authorization")) });
+
   app.post("/orders/:id/pay", async (req, res) => void res.json(await pay(req.params.id)));
-
-  app.post("/orders", async (req, res) => {
-    // With authenticated callers, put the caller into the key first: key("orders", customer, idempotencyKeyOf(…)).
-    const name = idempotencyKeyOf({ "Idempotency-Key": req.get("Idempotency-Key") });
-    const order = req.body as Order;
-    const { value, replayed } = await locks.runOnce(name, { payload: order, waitMs: 2000 }, () => orders.create(order));
-    res
-      .set(replayed ? { "Idempotent-Replayed": "true" } : {})
-      .status(201)
-      .json(value);
-  });
-
-  return app.use(answerRefusals);
+  app.post("/orders", once, async (req, res) => void res.status(201).json(await orders.create(req.body as Order)));
+  return app.use(lockErrors);
 }
-
-/** The error handler, used after all routes. */
-export const answerRefusals: ErrorRequestHandler = (error, _req, res, next) => {
-  const refusal = refusalOf(error);
-  if (refusal) res.status(refusal.status).set(refusal.headers).json(refusal.body);
-  else next(error);
-};

@@ -1,56 +1,58 @@
 /**
- * NestJS: a provider with a locked method, an interceptor for requests that run once per `Idempotency-Key`, and an
- * exception filter that answers refusals. Nest uses the older decorators (`experimentalDecorators`), which `@locked`
- * doesn't support. `locked(options, fn)` does the same to a function.
+ * NestJS: a service whose method is locked, and a route that runs once per `Idempotency-Key`. The module makes the client
+ * injectable and turns refusals into problems.
  */
-import type { ArgumentsHost, ExceptionFilter, NestInterceptor } from "@nestjs/common";
-import { Catch, Injectable } from "@nestjs/common";
-import { lastValueFrom, of } from "rxjs";
+import type { DynamicModule } from "@nestjs/common";
+import { Body, Controller, HttpCode, Inject, Injectable, Module, Param, Post } from "@nestjs/common";
 import type { LockClient } from "../../lib/index.js";
-import { idempotencyKeyOf, key, locked, LockError } from "../../lib/index.js";
-import type { Orders } from "./orders.js";
-import { refusalOf } from "./refusal.js";
+import { key } from "../../lib/index.js";
+import type { NodeRequest } from "../../lib/nest.js";
+import { HoldfastModule, Idempotent, Locked, LOCKS } from "../../lib/nest.js";
+import { customerOf } from "./customer.js";
+import type { Order, Orders } from "./orders.js";
 
-/** Provide it with `useFactory`, or with `@Inject(LOCKS)` before `locks`. `locked` finds the client in the property `locks`. */
+/** The token of the application's orders. */
+const ORDERS = Symbol("orders");
+
+/** Paying holds the order's lock. `@Locked` finds the client in the property `locks`. */
 @Injectable()
 export class OrdersService {
   constructor(
-    readonly locks: LockClient,
-    readonly orders: Orders,
+    @Inject(LOCKS) readonly locks: LockClient,
+    @Inject(ORDERS) readonly orders: Orders,
   ) {}
 
-  readonly pay = locked({ key: (id: string) => key("ORDER", id), waitMs: 2000 }, async function (this: OrdersService, id: string) {
+  @Locked({ key: (id: string) => key("ORDER", id), waitMs: 2000 })
+  async pay(id: string): Promise<object> {
     return this.orders.pay(id);
-  });
-}
-
-/** `@UseInterceptors(idempotent(locks))` on a method: the method runs once per key, and every caller gets its result. */
-export function idempotent(locks: LockClient): NestInterceptor {
-  return {
-    async intercept(context, next) {
-      const http = context.switchToHttp();
-      const { headers, body } = http.getRequest<{ headers: Record<string, string>; body: unknown }>();
-      const run = () => lastValueFrom(next.handle());
-      // With authenticated callers, put the caller into the key first: key("orders", customer, idempotencyKeyOf(…)).
-      const { value, replayed } = await locks.runOnce(idempotencyKeyOf(headers), { payload: body, waitMs: 2000 }, run);
-      if (replayed) http.getResponse<{ set(name: string, value: string): void }>().set("Idempotent-Replayed", "true");
-      return of(value);
-    },
-  };
-}
-
-/** `app.useGlobalFilters(new RefusalFilter())` */
-@Catch(LockError)
-export class RefusalFilter implements ExceptionFilter<LockError> {
-  catch(error: LockError, host: ArgumentsHost): void {
-    const { status, headers, body } = refusalOf(error) ?? { status: 500, headers: {}, body: { error: "internal" } };
-    host.switchToHttp().getResponse<RefusalResponse>().status(status).set(headers).json(body);
   }
 }
 
-/** The part of Express's response that is used. Nest runs on Express by default. */
-interface RefusalResponse {
-  status(status: number): this;
-  set(headers: object): this;
-  json(body: object): void;
+/** Creating happens once per `Idempotency-Key` of a customer. */
+@Controller("orders")
+export class OrdersController {
+  constructor(@Inject(OrdersService) readonly service: OrdersService) {}
+
+  @Post()
+  @Idempotent()
+  create(@Body() order: Order): Promise<Order> {
+    return this.service.orders.create(order);
+  }
+
+  @Post(":id/pay")
+  @HttpCode(200)
+  pay(@Param("id") id: string): Promise<object> {
+    return this.service.pay(id);
+  }
+}
+
+/** The application's root module. */
+@Module({})
+// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- as every module of Nest
+export class OrdersModule {
+  static of(locks: LockClient, orders: Orders): DynamicModule {
+    const caller = ({ headers }: NodeRequest): string => customerOf(headers.authorization);
+    const providers = [OrdersService, { provide: ORDERS, useValue: orders }];
+    return { module: OrdersModule, imports: [HoldfastModule.forRoot({ locks, caller })], controllers: [OrdersController], providers };
+  }
 }

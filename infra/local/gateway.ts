@@ -26,10 +26,15 @@ export interface GatewayOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/** Takes a request that is no part of the API and returns true; false for any other. */
+export type Page = (request: IncomingMessage, response: ServerResponse) => boolean;
+
 /** A running gateway. */
 export interface Gateway {
   readonly url: string;
   readonly port: number;
+  /** Offers each request to `page` first. */
+  mount(page: Page): void;
   /** Stops accepting requests, answers those in progress within a grace period, then ends. */
   close(): Promise<void>;
 }
@@ -44,7 +49,10 @@ const CLOSE_GRACE_MS = 5_000;
 /** Starts the gateway. @throws PortTaken, or StartError if the port is not allowed */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { port, host = "127.0.0.1", clock = systemClock } = options;
-  const server = createServer((request, response) => void serve(request, response, options));
+  let page: Page = () => false;
+  const server = createServer((request, response) => {
+    if (!page(request, response)) void serve(request, response, options);
+  });
   server.on("request", (_request, response) => {
     response.on("finish", () => !server.listening && server.closeIdleConnections());
   });
@@ -53,6 +61,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     url: `http://${host}:${actual}`,
     port: actual,
+    mount: (mounted) => void (page = mounted),
     async close() {
       const closed = once(server, "close");
       server.close();

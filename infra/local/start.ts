@@ -3,11 +3,16 @@
  * (`DYNAMODB_ENDPOINT`) or memory (`HOLDFAST_ENGINE=memory`). A start error is one line on stderr; Ctrl-C ends everything.
  */
 import { randomBytes } from "node:crypto";
-import { compose, policyOf, tenancyOf } from "../../lambda/compose.js";
+import { RecentLines } from "../../bin/console/recent-lines.js";
+import { consoleOf, CONSOLE_PATH } from "../../bin/console/server.js";
+import { compose, metricPrefixesOf, policyOf, tenancyOf } from "../../lambda/compose.js";
+import { printed } from "../../lambda/printed.js";
+import { createLockClient } from "../../lib/index.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import { systemClock } from "../../lib/core/time.js";
 import { VERSION } from "../../lib/core/version.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
+import type { Log } from "../../lib/service/log.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import { createTable } from "./create-table.js";
@@ -23,6 +28,8 @@ const DEFAULT_TABLE = "holdfast";
 const ENGINE_NAMES: readonly string[] = [...EMBEDDED_ENGINES, "memory"];
 /** The lease in the examples, in ms: long enough to paste the next command. */
 const EXAMPLE_LEASE_MS = 120_000;
+/** The interval of the console's polls, in ms: on one machine they cost nothing. */
+const CONSOLE_POLL_MS = 1000;
 /** The interval at which the parent process is checked, in ms. */
 const PARENT_POLL_MS = 250;
 
@@ -41,9 +48,12 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   let close = (): Promise<void> => Promise.resolve();
   endWhenAsked(env, () => close());
 
-  const { handler, runsOn, engine } = await startService(env);
+  const lines = new RecentLines(systemClock.wallMs());
+  const { handler, runsOn, engine } = await startService(env, keptBy(lines, env));
   try {
     const gateway = await startGateway({ handler, port, onError: (error) => console.error(firstLine(error)) });
+    const locks = createLockClient({ url: gateway.url, owner: "console" });
+    gateway.mount(consoleOf({ locks, where: new URL(gateway.url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
     close = async () => {
       await gateway.close();
       await engine?.stop();
@@ -73,30 +83,39 @@ function endWhenAsked(env: NodeJS.ProcessEnv, close: () => Promise<void>): void 
   look();
 }
 
-async function startService(env: NodeJS.ProcessEnv): Promise<Service> {
+/** Returns the log: it prints each line, as a deployed function does, and keeps it for the console. */
+function keptBy(lines: RecentLines, env: NodeJS.ProcessEnv): Log {
+  const prefixes = metricPrefixesOf(env);
+  return (line) => {
+    lines.add(line);
+    process.stdout.write(`${JSON.stringify(printed(line, prefixes))}\n`);
+  };
+}
+
+async function startService(env: NodeJS.ProcessEnv, log: Log): Promise<Service> {
   const choice = given(env["HOLDFAST_ENGINE"]);
   if (choice !== undefined && !ENGINE_NAMES.includes(choice)) {
     throw new StartError(`HOLDFAST_ENGINE=${choice} is not an engine: it may be ${ENGINE_NAMES.join(", ")}`);
   }
-  if (choice === "memory") return inMemory(env, "memory");
+  if (choice === "memory") return inMemory(env, "memory", log);
   try {
     const engine = await startEngine({ endpoint: given(env["DYNAMODB_ENDPOINT"]), kind: choice as EmbeddedEngine | undefined });
-    return await onEngine(env, engine);
+    return await onEngine(env, engine, log);
   } catch (error) {
-    if (error instanceof NoEngineHere) return inMemory(env, `memory, for want of an engine: ${error.message}`);
+    if (error instanceof NoEngineHere) return inMemory(env, `memory, for want of an engine: ${error.message}`, log);
     throw error;
   }
 }
 
-function inMemory(env: NodeJS.ProcessEnv, runsOn: string): Service {
-  return { handler: compose(env, { store: createMemoryStore({ policy: policyOf(env) }) }), runsOn };
+function inMemory(env: NodeJS.ProcessEnv, runsOn: string, log: Log): Service {
+  return { handler: compose(env, { store: createMemoryStore({ policy: policyOf(env) }), log }), runsOn };
 }
 
-async function onEngine(env: NodeJS.ProcessEnv, engine: Engine): Promise<Service> {
+async function onEngine(env: NodeJS.ProcessEnv, engine: Engine, log: Log): Promise<Service> {
   const tableName = given(env["HOLDFAST_TABLE"]) ?? DEFAULT_TABLE;
   try {
     await createTable(engineClient(engine.endpoint), tableName);
-    const handler = compose({ ...env, HOLDFAST_TABLE: tableName }, { client: engineClient(engine.endpoint, TABLE_CALLS) });
+    const handler = compose({ ...env, HOLDFAST_TABLE: tableName }, { client: engineClient(engine.endpoint, TABLE_CALLS), log });
     const kind = engine.kind === "external" ? "your own DynamoDB" : engine.kind;
     return { handler, engine, runsOn: `${kind} at ${engine.endpoint}, table ${tableName}` };
   } catch (error) {
@@ -131,6 +150,7 @@ function greeting(url: string, runsOn: string, namespace: string): string {
     `holdfast ${VERSION} serves ${url}`,
     `engine: ${runsOn}`,
     `namespace: ${namespace}`,
+    `console: ${url}${CONSOLE_PATH}`,
     "",
     "Acquire a lock, see who holds it, release it:",
     "",

@@ -5,9 +5,15 @@ import { checkNames, checkOwner } from "./options.js";
 
 /** A client event, for metrics and logs. It never carries a leaseId. */
 export interface LockClientEvent {
-  /** The type. `skipped` and `proceeded` report a call whose locks could not be reached, according to its `whenUnavailable`. */
-  readonly type: "acquired" | "released" | "lost" | "renew-failed" | "release-failed" | "skipped" | "proceeded";
-  /** The key; the keys of a set, separated by spaces. */
+  /**
+   * The type. `skipped` and `proceeded` report a call whose locks could not be reached, according to its `whenUnavailable`. Of a client
+   * with two ways (`holdfast/dynamodb`): `failover` reports that new requests go straight to the table, `fallback` that they go to the
+   * service again, and `failover-refused` that they never will go to the table, because it would not know this client's leases.
+   */
+  readonly type:
+    | ("acquired" | "released" | "lost" | "renew-failed" | "release-failed" | "skipped" | "proceeded")
+    | ("failover" | "fallback" | "failover-refused");
+  /** The key; the keys of a set, separated by spaces; empty for a change of the way. */
   readonly key: string;
   /** The lease's token; absent if there was no lease. */
   readonly fencingToken?: number;
@@ -36,7 +42,7 @@ export function checkClient(options: ClientOptions, own: readonly string[]): voi
   checkNames("createLockClient", options, [...own, ...OPTIONS]);
   const { prefix, owner, onEvent, closeOnSigterm } = options;
   if (prefix !== undefined && prefix !== "" && !(typeof prefix === "string" && isKey(`${prefix}:`)))
-    throw new InvalidRequestError("prefix: must be what a key may begin with: characters of A-Z a-z 0-9 . _ : ~ -", "prefix");
+    throw new InvalidRequestError("prefix: must be characters of A-Z a-z 0-9 . _ : ~ -", "prefix");
   checkOwner(owner);
   checkType("onEvent", onEvent, "function");
   checkType("closeOnSigterm", closeOnSigterm, "boolean");

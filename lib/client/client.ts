@@ -7,7 +7,7 @@ import { LocalQueues } from "./acquire/local-queue.js";
 import { lockCalls } from "./acquire/lock-calls.js";
 import { setCalls } from "./acquire/set-calls.js";
 import { WaitEstimator } from "./acquire/wait-estimator.js";
-import type { ClientOptions, LockClientEvent } from "./client-options.js";
+import type { ClientOptions } from "./client-options.js";
 import type { ElectOptions, Lead } from "./coordination/elect.js";
 import { checkElect, elect } from "./coordination/elect.js";
 import { handleCalls } from "./coordination/lock-handles.js";
@@ -25,10 +25,9 @@ import { runOnce } from "./run/run-once.js";
 import type { RunOptions } from "./run/run-options.js";
 import { checkRun } from "./run/run-options.js";
 import { runsOf } from "./run/runs.js";
-import { closedError, Session } from "./session.js";
+import type { WithSession } from "./session.js";
+import { closedError, Session, SESSION } from "./session.js";
 import { closedBySigterm } from "./sigterm.js";
-import type { Teller } from "./tell.js";
-import { TELL } from "./tell.js";
 import { RetryGate } from "./transport/retry-gate.js";
 
 /** The dependencies that all views of a client share. */
@@ -62,7 +61,7 @@ function createView(
   const session = new Session(deps, options, registry, context, scope);
   const locks = lockCalls(session, shared.localQueues);
   const close = (): Promise<void> => closeSession(session);
-  const client: LockClient & Teller = {
+  const client: LockClient & WithSession = {
     ...locks,
     ...setCalls(session),
     ...runCalls(session),
@@ -82,7 +81,7 @@ function createView(
 
     close,
     [Symbol.asyncDispose]: close,
-    [TELL]: ({ key, ...event }: LockClientEvent) => session.tell({ ...event, key: key.replace(/\S+/g, `${options.prefix ?? ""}$&`) }),
+    [SESSION]: session,
   };
   return client;
 }

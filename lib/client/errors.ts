@@ -148,6 +148,5 @@ export function errorOf(refusal: Refusal, what: string): LockError {
   const message = `${what}: ${refusal.detail}`;
   if (refusal.code === "invalid-request") return new InvalidRequestError(message, refusal.field);
   if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken");
-  const details = { code: refusal.code, definite: refusal.definite, retry: refusal.retry, retryAfterMs: refusal.retryAfterMs };
-  return UNAVAILABLE.has(refusal.code) ? new LockUnavailableError(message, details) : new LockError(message, details);
+  return UNAVAILABLE.has(refusal.code) ? new LockUnavailableError(message, refusal) : new LockError(message, refusal);
 }

@@ -14,14 +14,18 @@ import type { RunOptions } from "./run/run-options.js";
  * @throws InvalidRequestError if there is no such header
  */
 export function idempotencyKeyOf(headers: Readonly<Record<string, string | undefined>> | Headers): string {
-  const found =
-    (headers instanceof Headers ? [...headers] : Object.entries(headers))
-      .find(([name]) => name.toLowerCase() === "idempotency-key")?.[1]
-      ?.trim() ?? "";
-  const [, quoted] = /^"((?:[^"\\]|\\.)*)"\s*(?:;.*)?$/s.exec(found) ?? [];
-  const text = quoted?.replaceAll(/\\(["\\])/g, "$1") ?? found;
+  const found = (headers instanceof Headers ? [...headers] : Object.entries(headers)).find(
+    ([name]) => name.toLowerCase() === "idempotency-key",
+  );
+  const text = unquoted(found?.[1] ?? "");
   if (text === "") throw new InvalidRequestError("Idempotency-Key: the request has no such header, or an empty one", "Idempotency-Key");
   return keyOf(text);
+}
+
+/** Returns the text of an `Idempotency-Key` header, quoted or bare. */
+export function unquoted(header: string): string {
+  const [, quoted] = /^"((?:[^"\\]|\\.)*)"\s*(?:;.*)?$/s.exec(header.trim()) ?? [];
+  return quoted?.replaceAll(/\\(["\\])/g, "$1") ?? header.trim();
 }
 
 /** A message of a batch, as SQS passes it to a function. */

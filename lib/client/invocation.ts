@@ -13,7 +13,7 @@ export interface InvocationContext {
 /** @throws InvalidRequestError unless it is a context: without one, nothing would be capped, and the caller would not notice. */
 export function checkContext(context: unknown): void {
   if (typeof (context as Partial<InvocationContext> | undefined)?.getRemainingTimeInMillis !== "function")
-    throw new InvalidRequestError("context: must be the invocation's, which has getRemainingTimeInMillis()", "context");
+    throw new InvalidRequestError("context: must have getRemainingTimeInMillis()", "context");
 }
 
 /** A lease can outlive its invocation by this: Lambda kills the function a little after its deadline. */

@@ -1,13 +1,13 @@
 /** The lock client's interface for users. Every `createLockClient` returns it. */
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { Health, Listed } from "../core/api/locks.js";
+import type { Health, Listed, Via } from "../core/api/locks.js";
 import type { Inspection } from "../core/lock/views.js";
 import type { ElectOptions, Lead } from "./coordination/elect.js";
 import type { KeyPart } from "../core/key.js";
 import type { InvocationContext } from "./invocation.js";
 import type { Lease } from "./lease/lease.js";
 import type { LeaseSet, SetKey } from "./lease/lease-set.js";
-import type { AcquireOptions, LeaseOptions, SetOptions } from "./options.js";
+import type { AcquireOptions, LeaseOptions, SetOptions, WhenUnavailable } from "./options.js";
 import type { Run, RunResult } from "./run/run-once.js";
 import type { RunOptions } from "./run/run-options.js";
 import type { Runs } from "./run/runs.js";
@@ -27,11 +27,15 @@ export interface LockClient extends AsyncDisposable {
    */
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
   /**
-   * Acquires the key, keeps the lease alive, runs `work` and releases.
+   * Acquires the key, keeps the lease alive, runs `work` and releases. With `whenUnavailable: "proceed"`, `work` gets no lease if the locks
+   * can't be reached.
    * @throws LockLostError if the lease was lost while `work` ran, whatever `work` returned.
    */
   withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T): Promise<T>;
-  withLock<T>(key: string, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T): Promise<T>;
+  withLock<T>(key: string, options: AcquireOptions & Throwing, work: (lease: Lease) => Promise<T> | T): Promise<T>;
+  withLock<T>(key: string, options: AcquireOptions & Skipping, work: (lease: Lease) => Promise<T> | T): Promise<T | undefined>;
+  withLock<T>(key: string, options: AcquireOptions & Proceeding, work: UnsureWork<Lease, T>): Promise<T>;
+  withLock<T>(key: string, options: AcquireOptions & WhenUnavailable, work: UnsureWork<Lease, T>): Promise<T | undefined>;
   /**
    * Runs `work` once per key and stores its return value. Every other call with the key, now or later, gets the same value. A concurrent
    * call waits for the run. If `work` throws an error, the next caller starts again, unless it is a {@link FinalError}.
@@ -40,7 +44,10 @@ export interface LockClient extends AsyncDisposable {
    *   `attempts-exhausted`, `result-omitted`, or, if called within its own work, `self-deadlock`.
    */
   runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
-  runOnce<T>(idempotencyKey: string, options: RunOptions, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
+  runOnce<T>(idempotencyKey: string, options: RunOptions & Throwing, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
+  runOnce<T>(idempotencyKey: string, options: RunOptions & Skipping, work: (run: Run) => Promise<T> | T): Promise<RunResult<T> | undefined>;
+  runOnce<T>(idempotencyKey: string, options: RunOptions & Proceeding, work: UnsureWork<Run, T>): Promise<RunResult<T>>;
+  runOnce<T>(idempotencyKey: string, options: RunOptions & WhenUnavailable, work: UnsureWork<Run, T>): Promise<RunResult<T> | undefined>;
   /** Inspects and operates runs. */
   readonly runs: Runs;
   /**
@@ -52,7 +59,10 @@ export interface LockClient extends AsyncDisposable {
   acquireAll(keys: readonly SetKey[], options?: SetOptions): Promise<LeaseSet>;
   /** Acquires all keys, runs `work` and releases. @throws LockLostError if any of them was lost meanwhile. */
   withLocks<T>(keys: readonly SetKey[], work: (set: LeaseSet) => Promise<T> | T): Promise<T>;
-  withLocks<T>(keys: readonly SetKey[], options: SetOptions, work: (set: LeaseSet) => Promise<T> | T): Promise<T>;
+  withLocks<T>(keys: readonly SetKey[], options: SetOptions & Throwing, work: (set: LeaseSet) => Promise<T> | T): Promise<T>;
+  withLocks<T>(keys: readonly SetKey[], options: SetOptions & Skipping, work: (set: LeaseSet) => Promise<T> | T): Promise<T | undefined>;
+  withLocks<T>(keys: readonly SetKey[], options: SetOptions & Proceeding, work: UnsureWork<LeaseSet, T>): Promise<T>;
+  withLocks<T>(keys: readonly SetKey[], options: SetOptions & WhenUnavailable, work: UnsureWork<LeaseSet, T>): Promise<T | undefined>;
   /** Returns a handle of the key as a mutex with these options. */
   mutex(key: string, defaults?: AcquireOptions): LockHandle;
   /**
@@ -107,14 +117,34 @@ export interface LockClient extends AsyncDisposable {
     key: string,
     options: { readonly reason: string; readonly fencingToken: number; readonly drainMs?: number },
   ): Promise<{ readonly breakInMs: number }>;
-  /** Returns the status of the service. */
+  /** Returns the status of the service. A client of `holdfast/dynamodb` also says which way it uses, and since when. */
   health(): Promise<Omit<Health, "ok">>;
+  /**
+   * Chooses the way of new requests: through the service, straight to the table, or `"auto"`: through the service, and straight to the table
+   * while the service can't be reached. All leases stay as they are.
+   * @throws InvalidRequestError if the client doesn't have that way (only those of `holdfast/dynamodb` with a `url` have two); LockError
+   *   `not-configured` if the other way would not know this client's leases; LockUnavailableError if it could not be asked
+   */
+  use(via: Via): Promise<void>;
   /** Stops heartbeats, releases all leases, and waits for pending releases and cancels. The client grants nothing afterwards. */
   close(): Promise<void>;
 }
 
 /** Work under a lease. */
 export type Work<T> = (lease: Lease) => Promise<T> | T;
+
+/** Work that may run without the lease, if the locks can't be reached. */
+export type UnsureWork<L, T> = (lease: L | undefined) => Promise<T> | T;
+
+interface Throwing {
+  readonly whenUnavailable?: "throw" | undefined;
+}
+interface Skipping {
+  readonly whenUnavailable: "skip";
+}
+interface Proceeding {
+  readonly whenUnavailable: "proceed";
+}
 
 /** A key with its mode and default options. */
 export interface LockHandle {

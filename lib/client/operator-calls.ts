@@ -1,14 +1,13 @@
 /** The operators' calls: inspect a key, list held keys, end a hold by force, and check the service's health. */
 import type { Inspected } from "../core/api/locks.js";
 import * as LIMITS from "../core/request-limits.js";
-import { InvalidRequestError } from "./errors.js";
 import type { LockClient } from "./lock-client.js";
-import { checkMs, checkNames, checkPage, checkText } from "./options.js";
+import { checkMs, checkNames, checkPage, checkText, refused } from "./options.js";
 import type { Session } from "./session.js";
 
 /** Returns the calls of `session` that read locks and end other holders' leases. */
-export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "forceRelease" | "health"> {
-  const { api } = session.deps;
+export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "forceRelease" | "health" | "use"> {
+  const { api, use } = session.deps;
   const { prefix = "" } = session.options;
 
   return {
@@ -34,7 +33,7 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
       checkMs("drainMs", drainMs, 0, LIMITS.drainMaxMs);
       checkText("reason", reason, 1, LIMITS.reasonChars);
       if (!Number.isSafeInteger(fencingToken) || fencingToken < 0)
-        throw new InvalidRequestError("fencingToken: must be the token of the hold to end, as inspect() shows it", "fencingToken");
+        throw refused("fencingToken", fencingToken, "it must be the hold's token");
       const { breakInMs } = await session.ask(`forceRelease ${key}`, (attempt) =>
         api.breakHold({ key, reason, fencingToken, drainMs }, attempt),
       );
@@ -42,8 +41,13 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
     },
 
     async health() {
-      const { status, version, serverTimeMs } = await session.ask("health", (attempt) => api.health({}, attempt));
-      return { status, version, serverTimeMs };
+      const { ok: _ok, ...health } = await session.ask("health", (attempt) => api.health({}, attempt));
+      return health;
+    },
+
+    async use(via) {
+      if (!use) throw refused("via", via, "this client has one way");
+      return use(via);
     },
   };
 }

@@ -48,6 +48,17 @@ export interface AcquireOptions extends LeaseOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The behaviour of a wrapper whose locks can't be reached. */
+export interface WhenUnavailable {
+  /**
+   * The behaviour if the locks can't be reached: `"throw"` throws LockUnavailableError, `"skip"` skips the work and returns undefined, and
+   * `"proceed"` runs it without the lock, for work where a missed call is worse than two concurrent ones. The client's `onEvent` reports the
+   * latter two.
+   * @default "throw"
+   */
+  readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
+}
+
 /** Options of a set of keys. */
 export type SetOptions = Omit<AcquireOptions, "mode" | "limit" | "permits" | "priority">;
 
@@ -62,17 +73,19 @@ export function checkTryAcquire(options: LeaseOptions & { readonly signal?: Abor
   checkSignal(options.signal);
 }
 
-/** @throws InvalidRequestError naming the invalid option of an acquire that waits. */
-export function checkAcquire(options: AcquireOptions): void {
-  checkNames("acquire", options, ACQUIRE_OPTIONS);
-  checkLease(options);
-  checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
-  checkSignal(options.signal);
+/** @throws InvalidRequestError naming the invalid option of an acquire that waits, which also has the options in `more`. */
+export function checkAcquire(options: AcquireOptions, more: readonly string[] = []): void {
+  checkWaiting("acquire", options, [...ACQUIRE_OPTIONS, ...more]);
 }
 
-/** @throws InvalidRequestError naming the invalid option of a set. */
-export function checkSet(what: string, options: SetOptions): void {
-  checkNames(what, options, SET_OPTIONS);
+/** @throws InvalidRequestError naming the invalid option of a set, which also has the options in `more`. */
+export function checkSet(what: string, options: SetOptions, more: readonly string[] = []): void {
+  checkWaiting(what, options, [...SET_OPTIONS, ...more]);
+}
+
+/** @throws InvalidRequestError naming the invalid option of a call that may wait. */
+export function checkWaiting(what: string, options: AcquireOptions, known: readonly string[]): void {
+  checkNames(what, options, known);
   checkLease(options);
   checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
   checkSignal(options.signal);
@@ -110,7 +123,7 @@ function shown(given: unknown): string {
 
 /** @throws InvalidRequestError if a duration is given and out of bounds. */
 export function checkMs(name: string, value: unknown, minMs: number, maxMs: number): void {
-  checkWhole(name, value, minMs, maxMs, "it is in milliseconds, a whole number");
+  checkWhole(name, value, minMs, maxMs, "it is a whole number of ms");
 }
 
 /** @throws InvalidRequestError if a number is given and out of bounds. */
@@ -136,7 +149,7 @@ export function checkPage(page: Readonly<Partial<Record<"prefix" | "max" | "curs
   const { prefix = "", max, cursor = "-", owner } = page;
   for (const [name, value] of Object.entries({ prefix, cursor }))
     if (typeof value !== "string" || !/^[\w.:~-]{0,200}$/.test(value) || (name === "cursor" && value === ""))
-      throw refused(name, value, name === "prefix" ? "it must be the beginning of a key" : "it must be the cursor of an earlier page");
+      throw refused(name, value, name === "prefix" ? "it must be the beginning of a key" : "it must be an earlier page's");
   checkWhole("max", max, 1, LIMITS.listMax);
   checkOwner(owner);
 }
@@ -162,12 +175,11 @@ export function withDefaults<Options extends object>(defaults: Options, options:
 /** @throws InvalidRequestError unless it is a function that runs when it is called (a generator function doesn't). */
 export function checkWork(what: string, field: string, work: unknown, rule = "the last argument is the function to run"): void {
   if (typeof work !== "function") throw new InvalidRequestError(`${what}: ${rule}`, field);
-  if (Object.prototype.toString.call(work).includes("Generator"))
-    throw new InvalidRequestError(
-      `${what}: a generator's work begins when somebody reads it, when all is over; give an async function`,
-      field,
-    );
+  if (Object.prototype.toString.call(work).includes("Generator")) throw new InvalidRequestError(`${what}: ${rule}, not a generator`, field);
 }
+
+/** The option of a wrapper, in addition to those of its acquire. */
+export const WHEN_UNAVAILABLE = ["whenUnavailable"];
 
 /** @throws InvalidRequestError naming the invalid option of a lease. */
 export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priority, maxHoldMs, heartbeat }: LeaseOptions): void {
@@ -204,8 +216,7 @@ function checkKind(mode: unknown, limit: number | undefined, permits: number | u
   checkWhole("limit", limit, 1, LIMITS.permitsMax);
   checkWhole("permits", permits, 1, LIMITS.permitsMax);
   if ((permits ?? 1) > (limit ?? 1)) throw refused("permits", permits, `it must be at most the limit of ${limit ?? 1}`);
-  if (mode === "shared" && (limit ?? 1) !== 1)
-    throw new InvalidRequestError("limit: a shared lease takes no permits; leave it out", "limit");
+  if (mode === "shared" && (limit ?? 1) !== 1) throw refused("limit", limit, "a shared lease takes none");
 }
 
 /** @throws InvalidRequestError unless `scope` is text that is long enough not to be guessed. */

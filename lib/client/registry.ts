@@ -56,7 +56,7 @@ export class Registry {
   }
 
   /** Runs `acquire` with a signal that aborts when the caller's signal does, or when the client is closed. */
-  async run<T>(signal: AbortSignal | StopSignal | undefined, acquire: (signal: StopSignal) => Promise<T>): Promise<T> {
+  async run<T>(signal: AbortSignal | StopSignal | undefined, acquire: (giveUp: LazyAbort) => Promise<T>): Promise<T> {
     const giveUp = new LazyAbort();
     const forward = (): void => giveUp.abort(signal?.reason);
     // A single signal, such as a request's or a server's, can belong to any number of acquires.

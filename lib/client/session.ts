@@ -10,10 +10,11 @@ import * as DEFAULTS from "../core/request-defaults.js";
 import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire/acquire.js";
+import { CANCEL_HOLDS_MS } from "./acquire/acquire.js";
 import type { Answered } from "./transport/retry.js";
 import { retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
-import { errorOf, LockError, LockLostError, LockTimeoutError, timeoutOf } from "./errors.js";
+import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { capBudgetMs, capLeaseMs } from "./invocation.js";
 import type { KeepAliveDeps } from "./lease/keep-alive.js";
@@ -21,15 +22,14 @@ import { KeepAlive } from "./lease/keep-alive.js";
 import type { LeaseKind } from "./lease/lease.js";
 import { HeldLease } from "./lease/lease.js";
 import { tellQuietly } from "./tell.js";
-import type { LeaseOptions } from "./options.js";
-import { checkKey } from "./options.js";
+import type { LeaseOptions, WhenUnavailable } from "./options.js";
+import { checkKey, checkOneOf } from "./options.js";
 import type { Registry } from "./registry.js";
 
 /** The budget of an operation other than an acquire. Each attempt gets half of it. */
 export const CALL_BUDGET_MS = 10_000;
 
-/** The time limit for reading the holders of a key after a wait timed out; the result is reused for `SEEN_LASTS_MS`. */
-const LOOK_MS = 250;
+/** The time for which the holders are reused that were read for a wait that timed out. */
 const SEEN_LASTS_MS = 1000;
 
 /** The reasons for which this side ends a lease on purpose. */
@@ -44,8 +44,19 @@ interface AdoptOptions extends Pick<LeaseKind, "handoff"> {
   readonly api?: ServiceApi;
 }
 
+/** The member through which this package's wrappers reach the session of a client. Other packages can't name it. */
+export const SESSION = Symbol("session");
+
+/** A client, as this package's wrappers see it. */
+export interface WithSession {
+  readonly [SESSION]?: Session;
+}
+
 /** The shared state of a client, or of a view of it for one invocation. */
 export class Session {
+  /** Told of each heartbeat when it begins, if a wrapper measures them. */
+  onBeat?: KeepAliveDeps["onBeat"];
+
   /** The holders of each key seen in the last second; an empty list while a read is in progress. */
   readonly #seen = new Map<string, readonly HolderView[]>();
 
@@ -66,6 +77,7 @@ export class Session {
       endHold: (lease) => this.endHold(lease),
       run: (signal, wait) => registry.run(signal, wait),
       scope,
+      onBeat: (lease, beat) => this.onBeat?.(lease, beat),
       onRenewFailed: (lease, error) => this.emit("renew-failed", lease, error),
       // A run ends only by its own outcome: if it were given up here, work that had begun would count as never started.
       giveBack: (lease) => void (lease.kind === "locks" && this.released(lease)),
@@ -137,22 +149,26 @@ export class Session {
     return answer;
   }
 
-  /** Throws the error that ended a wait for `key`; a timeout gets the holders and the time that this caller waited. */
-  async refuseWait(error: unknown, key: string, began: Instant): Promise<never> {
+  /** Throws the error that ended a wait for `key`; a timeout gets the holders, if its cancel left time to look, and the time waited. */
+  async refuseWait(error: unknown, key: string, began: Instant, waitMs: number): Promise<never> {
     if (!(error instanceof LockTimeoutError)) throw error;
     const waitedMs = elapsedMs(began, instantOf(this.deps.clock));
-    const holders = error.holders.length > 0 ? error.holders : await this.#holdersOf(key);
+    const lookMs = CANCEL_HOLDS_MS - Math.max(0, waitedMs - waitMs);
+    const holders = error.holders.length > 0 ? error.holders : await this.#holdersOf(key, lookMs);
     const { position, retryAfterMs } = error;
     const hint = this.registry.has(key) ? "; this client holds it itself, and a scope makes it reentrant" : "";
     throw timeoutOf(`acquire ${key}`, { holders, position, retryAfterMs }, waitedMs, hint);
   }
 
-  /** Returns the key's holders. If many callers time out together, the first reads them and the others reuse the result for a second. */
-  async #holdersOf(key: string): Promise<readonly HolderView[]> {
+  /**
+   * Returns the key's holders, if there is time to read them. If many callers time out together, the first reads them and the others reuse
+   * the result for a second.
+   */
+  async #holdersOf(key: string, lookMs: number): Promise<readonly HolderView[]> {
     const seen = this.#seen.get(key);
-    if (seen) return seen;
+    if (seen || lookMs <= 0) return seen ?? [];
     this.#seen.set(key, []);
-    const found = await this.ask("inspect", (attempt) => this.deps.api.inspect({ key }, attempt), LOOK_MS).catch(() => undefined);
+    const found = await this.ask("inspect", (attempt) => this.deps.api.inspect({ key }, attempt), lookMs).catch(() => undefined);
     const holders = found && "inspection" in found ? found.inspection.holders : [];
     this.#seen.set(key, holders);
     this.deps.clock.inBackground(SEEN_LASTS_MS, () => this.#seen.delete(key));
@@ -162,6 +178,30 @@ export class Session {
   /** Reports an event of a lease to the client's listener. */
   emit(type: LockClientEvent["type"], lease: HeldLease, error?: unknown): void {
     this.tell({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
+  }
+
+  /**
+   * Runs `work` under what `acquire` gets. If the locks can't be reached, `alone` runs instead, or nothing, as the option says.
+   * @param key the key, or the keys of a set, for the listener
+   */
+  async unlessUnavailable<A, T>(
+    { whenUnavailable: when }: WhenUnavailable,
+    key: string,
+    acquire: () => Promise<A>,
+    alone: (nothing: never) => Promise<T> | T,
+    work: (acquired: A) => Promise<T>,
+  ): Promise<T> {
+    checkOneOf("whenUnavailable", when, "throw", "skip", "proceed");
+    let acquired: A;
+    try {
+      acquired = await acquire();
+    } catch (error) {
+      const isSkipped = when === "skip";
+      if ((!isSkipped && when !== "proceed") || !(error instanceof LockUnavailableError)) throw error;
+      this.tell({ type: isSkipped ? "skipped" : "proceeded", key, error });
+      return (isSkipped ? undefined : alone(undefined as never)) as T;
+    }
+    return work(acquired);
   }
 
   /** Reports an event to the client's listener. */

@@ -325,5 +325,10 @@ export interface Decision<C extends Command = Command> {
   readonly touch?: Touch;
   /** Set if the only change in `next` is this waiter at the end of the queue. */
   readonly behind?: Waiter;
+  /**
+   * Set if `next` changes only the caller's own part, and the same decision stays right whatever else of this kind is written first. A store
+   * may then write it over a later version, if the core would decide the same there.
+   */
+  readonly commutes?: true;
   readonly events: readonly LeaseEvent[];
 }

@@ -26,7 +26,7 @@ interface ErrorEntry {
 export const ERRORS = {
   "invalid-request": { status: 400, definite: true, retry: "never", title: "The request breaks a rule of the API" },
   forbidden: { status: 403, definite: true, retry: "never", title: "This principal may not do that" },
-  "not-found": { status: 404, definite: true, retry: "never", title: "There is nothing by that name" },
+  "not-found": { status: 404, definite: true, retry: "never", title: "Not found" },
   "method-not-allowed": { status: 405, definite: true, retry: "never", title: "The path does not take this method" },
   "limit-mismatch": { status: 409, definite: true, retry: "never", title: "The key is in use with another limit" },
   "run-in-progress": { status: 409, definite: true, retry: "later", title: "Another lease runs under this idempotency key" },

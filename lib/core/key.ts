@@ -40,7 +40,7 @@ export function partsOfKey(text: string): { readonly model: string; readonly id:
 }
 
 function encodePart(part: unknown, index: number): string {
-  const text = typeof part === "number" && Number.isFinite(part) ? String(part) : typeof part === "bigint" ? part.toString() : part;
+  const text = Number.isFinite(part) ? String(part) : typeof part === "bigint" ? part.toString() : part;
   if (typeof text !== "string") throw new TypeError(`key(): part ${index + 1} is ${describe(part)}; a part is text or a number`);
   if (text === "") throw new TypeError(`key(): part ${index + 1} is empty`);
   if (!text.isWellFormed()) throw new TypeError(`key(): part ${index + 1} has half a surrogate pair`);

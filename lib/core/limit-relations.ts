@@ -4,7 +4,7 @@
  */
 import * as limits from "./limits.js";
 import { FOREVER_MS, RETENTION_MIN_MS } from "./limits.js";
-import { clientMarginMs, renewAfterMs } from "./renewal.js";
+import { clientMarginMs } from "./renewal.js";
 
 /** The limits and defaults: the real ones, or a test's. */
 type Figures<Of> = { readonly [Name in keyof Of]: number };
@@ -19,11 +19,6 @@ export function assertLimits(
   const relations: readonly (readonly [rule: string, holds: boolean])[] = [
     ["the default lease is within its bounds", DEFAULTS.leaseMs >= LIMITS.leaseMinMs && DEFAULTS.leaseMs <= LIMITS.leaseMaxMs],
     ["a client treats the shortest lease as held for most of it", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
-    ["the first renewal leaves time for two more", renewAfterMs(LIMITS.leaseMinMs) * 3 <= LIMITS.leaseMinMs],
-    [
-      "the first renewal leaves half of the lease, however large the record",
-      renewAfterMs(LIMITS.leaseMinMs, Number.MAX_SAFE_INTEGER) * 2 <= LIMITS.leaseMinMs,
-    ],
     [
       "a hold that is all that a key has fits beside a full queue",
       // The remainder has room for an owner, a meta and as much again.

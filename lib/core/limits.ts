@@ -46,6 +46,8 @@ export const LIMITS = {
   pollMaxMs: 3500,
   /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */
   keepAliveAfterMs: 2000,
+  /** A grant beside others takes the next token if the last is at most this old. Restoring a table takes longer. */
+  nextTokenMs: 1 * MINUTE,
   /** Lost races for the item after which a request gives up. */
   compareAndSetAttempts: 12,
 } as const;

@@ -23,5 +23,5 @@ export function createPolicy({ clockErrorMs = DEFAULTS.clockErrorMs, retentionMs
     throw new RangeError(`clockErrorMs: must be 0 to ${DEFAULTS.clockGuardMs}, below the clock guard`);
   if (!(retentionMs >= RETENTION_MIN_MS))
     throw new RangeError(`retentionMs: must be at least ${RETENTION_MIN_MS}, or late requests meet a forgotten key`);
-  return { marginMs: (leaseMs) => takeoverMarginMs(leaseMs, clockErrorMs), retentionMs };
+  return { marginMs: (leaseMs) => takeoverMarginMs(leaseMs, clockErrorMs), clockErrorMs, retentionMs };
 }

@@ -10,9 +10,11 @@ import type { Hold, LockRecord, Payload, Run, Waiter } from "./record.js";
 const encoder = new TextEncoder();
 
 /** The longest primary key, a full set of tombstones, and every attribute that no holder, waiter or run owns. */
-const FIXED_BYTES = 1222;
+const FIXED_BYTES = 1249;
 /** A hold without its owner, scope and meta. */
 const HOLD_BYTES = 142;
+/** The token of a reader or a permit that joined others, which stands apart from its hold. */
+const JOINED_BYTES = 25;
 const SCOPE_BYTES = 3;
 const META_BYTES = 3;
 /** A waiter for an exclusive lease, without its owner; then its optional attributes. */
@@ -29,8 +31,13 @@ const MEMBER_BYTES = 12;
 const RUN_BYTES = 113;
 const PAYLOAD_BYTES = 42;
 
-/** The longest owner, in bytes, for which the limit on the number of waiters also keeps the queue within its limit of bytes. */
-export const SHORT_OWNER_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax) - WAITER_BYTES;
+/** The most bytes of a waiter for which the limit on the number of waiters also keeps the queue within its limit of bytes. */
+const WAITER_SHARE_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax);
+/** The longest owner, in bytes, of a waiter for an exclusive lease of that size. */
+export const SHORT_OWNER_BYTES = WAITER_SHARE_BYTES - WAITER_BYTES;
+
+/** The size of a record without its queue above which a full queue might not fit. */
+export const CROWDED_BYTES = LIMITS.recordBytes - LIMITS.queueBytes;
 
 /** Returns the size of a text in the table, in bytes. */
 export function bytesOf(text: string): number {
@@ -38,8 +45,8 @@ export function bytesOf(text: string): number {
 }
 
 /** Returns the most bytes that `record` takes in the table, its key included. */
-export function recordBytes({ holds, offers, waiters, waitSet = [], run }: LockRecord): number {
-  const held = Object.values(holds).reduce((sum, hold) => sum + holdBytes(hold), 0);
+export function recordBytes({ holds, limit, offers, waiters, waitSet = [], run }: LockRecord): number {
+  const held = Object.values(holds).reduce((sum, hold) => sum + holdBytes(hold, limit), 0);
   // An offer takes fewer bytes than its waiter.
   const members = waitersBytes(waitSet) + waitSet.length * (MEMBER_BYTES + NOTIFIED_BYTES);
   return FIXED_BYTES + held + waitersBytes(offers) + waitersBytes(waiters) + members + (run ? runBytes(run) : 0);
@@ -54,14 +61,21 @@ export function waitersBytes(waiters: readonly Pick<Waiter, "owner" | "mode" | "
   }, 0);
 }
 
-/** True if a full queue might not fit beside the rest of the record. Then no waiter is appended without a read. */
-export function isCrowded(record: LockRecord): boolean {
-  return recordBytes({ ...record, waiters: [] }) > LIMITS.recordBytes - LIMITS.queueBytes;
+/** True if a waiter takes more than its part of the queue's bytes. */
+export function isLong({ owner, mode, permits }: Pick<Waiter, "owner" | "mode" | "permits">): boolean {
+  return waitersBytes([{ owner, mode, permits, priority: 0 }]) > WAITER_SHARE_BYTES;
 }
 
-function holdBytes({ owner, scope, meta, notified }: Hold): number {
+/** True if a full queue might not fit beside the rest of the record. Then no waiter is appended without a read. */
+export function isCrowded(record: LockRecord): boolean {
+  return recordBytes({ ...record, waiters: [] }) > CROWDED_BYTES;
+}
+
+/** Returns the most bytes that a hold takes on a key of this limit. */
+export function holdBytes({ owner, mode, scope, meta, notified }: Hold, limit: number): number {
   const said = (scope === undefined ? 0 : SCOPE_BYTES + bytesOf(scope)) + (meta ? META_BYTES + bytesOf(JSON.stringify(meta)) : 0);
-  return HOLD_BYTES + bytesOf(owner) + said + (notified ? NOTIFIED_BYTES : 0);
+  const joined = limit > 1 || mode === "shared" ? JOINED_BYTES : 0;
+  return HOLD_BYTES + bytesOf(owner) + said + joined + (notified ? NOTIFIED_BYTES : 0);
 }
 
 function runBytes({ fingerprint, checkpoint, outcome }: Run): number {

@@ -47,7 +47,7 @@ export interface Hold extends Extensible {
   readonly meta?: Meta;
 }
 
-/** A notify of a lease. It counts for one token: a transfer starts a new count. */
+/** A notify of a lease. It counts for one token: a transfer starts a new count, and a change of mode takes the count along. */
 export interface Notified extends Extensible {
   readonly fencingToken: number;
   /** The highest sequence of a notify that woke a waiter. */
@@ -214,5 +214,7 @@ export interface LockRecord {
 export interface LockPolicy {
   /** Returns the time after its expiry from which a lease of this length may be taken over, in ms. */
   marginMs(leaseMs: number): number;
+  /** E, from which the margin is made, in ms. */
+  readonly clockErrorMs: number;
   readonly retentionMs: number;
 }

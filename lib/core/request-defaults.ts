@@ -4,3 +4,5 @@
 export const leaseMs = 30_000;
 /** The time that an acquire waits. */
 export const waitMs = 30_000;
+/** The time that a wait for a condition takes to get the key back. */
+export const takeBackMs = 300_000;

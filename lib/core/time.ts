@@ -14,7 +14,7 @@ export interface Clock {
   wallMs(): number;
   /** Milliseconds from an arbitrary start. Never goes back, but stands still in a frozen sandbox. */
   monotonicMs(): number;
-  /** Runs `task` once after `delayMs`, and keeps the process alive until then: a caller is waiting. */
+  /** Runs `task` once after `delayMs`, or after 24 days if that is sooner, and never before. The process stays alive: a caller is waiting. */
   after(delayMs: number, task: () => void): Timer;
   /** The same, without keeping the process alive: a lease must not stop a program from ending. */
   inBackground(delayMs: number, task: () => void): Timer;
@@ -24,15 +24,8 @@ export interface Clock {
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  after(delayMs, task) {
-    const timer = setTimeout(task, Math.min(delayMs, MAX_TIMER_MS));
-    return { cancel: () => clearTimeout(timer) };
-  },
-  inBackground(delayMs, task) {
-    const timer = setTimeout(task, Math.min(delayMs, MAX_TIMER_MS));
-    (timer as { unref?: () => void }).unref?.();
-    return { cancel: () => clearTimeout(timer) };
-  },
+  after: startTimer,
+  inBackground: (delayMs, task) => startTimer(delayMs, task, true),
 };
 
 /** Returns `clock` for background work: its timers don't keep the process alive. */
@@ -43,6 +36,16 @@ export function backgroundClock(clock: Clock): Clock {
 
 /** Node fires a longer timeout at once, which must not happen to a day-long lease. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Node cuts a timeout and its own clock to whole milliseconds, so its timers end up to 2 ms early. */
+const EARLY_MS = 2;
+
+/** Starts a timer that ends no sooner than `delayMs`: an early one would make the end of a wait look like a service that gave no answer. */
+function startTimer(delayMs: number, task: () => void, inBackground?: boolean): Timer {
+  const timer = setTimeout(task, Math.min(delayMs + EARLY_MS, MAX_TIMER_MS));
+  if (inBackground) (timer as { unref?: () => void }).unref?.();
+  return { cancel: () => clearTimeout(timer) };
+}
 
 /**
  * The clock interval of one request, from its two server clocks. Every decision uses the end whose error is safe.

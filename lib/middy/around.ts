@@ -2,11 +2,10 @@
  * The logic around a handler, independent of how it is attached: directly around the handler, where nothing can run in between, or as a
  * Middy middleware (./middleware.ts).
  */
-import { InvalidRequestError } from "../client/errors.js";
 import type { InvocationContext } from "../client/invocation.js";
-import type { LockClient } from "../client/lock-client.js";
-import { checkWork } from "../client/options.js";
-import type { AnswerTo, HttpAnswer } from "./http.js";
+import { checkFunction } from "../web/once.js";
+import type { HttpAnswer } from "../web/problem.js";
+import type { AnswerTo } from "./http.js";
 
 /** The outcome of a call: a response (the handler's or a substitute), or an error with an HTTP answer. */
 export type Outcome =
@@ -52,15 +51,4 @@ const ENDLESS: InvocationContext = { getRemainingTimeInMillis: () => Number.POSI
 export function invocationOf(context: unknown): InvocationContext {
   const { getRemainingTimeInMillis } = (context ?? {}) as Partial<InvocationContext>;
   return typeof getRemainingTimeInMillis === "function" ? (context as InvocationContext) : ENDLESS;
-}
-
-/** @throws InvalidRequestError unless `locks` is a client. */
-export function checkClient(locks: unknown): asserts locks is LockClient {
-  if (typeof (locks as Partial<LockClient> | undefined)?.forInvocation !== "function")
-    throw new InvalidRequestError("locks: must be a client, as createLockClient() makes it", "locks");
-}
-
-/** @throws InvalidRequestError unless `given` is a function that runs when it is called (a generator function doesn't). */
-export function checkFunction(name: string, given: unknown): void {
-  checkWork(name, name, given, "must be a function");
 }

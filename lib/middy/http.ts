@@ -2,6 +2,8 @@
  * HTTP events, as API Gateway, a function URL, a load balancer, VPC Lattice or a custom template passes them to a function: recognizes
  * requests, reads what they ask for, and shapes the answers. Nothing here depends on locks or runs.
  */
+import { contentOf } from "../web/content.js";
+import type { HttpAnswer } from "../web/problem.js";
 
 /** The fields that are read here of a request event: from a REST API, an HTTP API, a function URL or a load balancer. */
 export interface HttpRequest {
@@ -20,13 +22,6 @@ export interface HttpRequest {
   readonly isBase64Encoded?: boolean;
 }
 
-/** An answer in the form that every gateway accepts. */
-export interface HttpAnswer {
-  statusCode: number;
-  headers: Record<string, string>;
-  body: string;
-}
-
 /** An {@link HttpAnswer} if events of this type are requests, else never. */
 export type AnswerTo<Event> = Event extends
   | { readonly httpMethod: string }
@@ -34,12 +29,6 @@ export type AnswerTo<Event> = Event extends
   | { readonly headers: object | null }
   ? HttpAnswer
   : never;
-
-/**
- * The default wait of a request for a key, or for the response of a concurrent run, in ms. Gateways time out after half a minute, and
- * people give up sooner.
- */
-export const HTTP_WAIT_MS = 5000;
 
 /**
  * True if the event is a request whose sender waits for an answer: it has a method, where AWS gateways put it, or headers. No other AWS
@@ -87,47 +76,9 @@ export function askedOf(event: HttpRequest): unknown {
   };
 }
 
-/**
- * Returns the body as parsed JSON, so that spaces and the order of members make no difference; else as received. Also returns the text if
- * JavaScript can't represent a number in it exactly: the ids 9007199254740993 and 9007199254740992 would become equal.
- */
 function bodyOf({ body, isBase64Encoded }: HttpRequest): unknown {
   if (typeof body !== "string") return body ?? undefined;
-  try {
-    const text = isBase64Encoded === true ? UTF8.decode(Buffer.from(body, "base64")) : body;
-    const json = JSON.parse(text) as unknown;
-    return numbersIn(text).every(isExact) ? json : text;
-  } catch {
-    return body;
-  }
-}
-
-/** Rejects bytes that are not UTF-8: a lenient decoder would make them all the same. */
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
-
-/** Returns the numbers of a JSON text, as written. */
-function numbersIn(text: string): readonly string[] {
-  const withoutStrings = text.replaceAll(/\\./g, "").replaceAll(/"[^"]*"/g, "");
-  return withoutStrings.match(/-?\d[\d.eE+-]*/g) ?? [];
-}
-
-/**
- * The longest number that is checked, in characters. A number that JavaScript can represent is shorter, and the limit bounds the work on an
- * attacker's digits.
- */
-const EXACT_CHARS = 40;
-
-/** True if JavaScript represents the written number exactly. */
-function isExact(written: string): boolean {
-  return written.length <= EXACT_CHARS && decimalOf(written) === decimalOf(String(Number(written)));
-}
-
-/** Returns the same text for all ways to write a decimal number: its significant digits and its exponent. */
-function decimalOf(written: string): string {
-  const [, sign = "", whole = "", fraction = "", exponent = 0] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(written) ?? [];
-  const digits = (whole + fraction).replace(/^0+/, "");
-  const significant = digits.replace(/0+$/, "");
-  return significant && `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
+  return isBase64Encoded === true ? contentOf(Buffer.from(body, "base64")) : contentOf(body);
 }
 
 /** Returns the status of a handler's response; undefined if the response has no status or isn't HTTP. */

@@ -4,21 +4,18 @@
  * for Middy's `use`, and must be the first middleware.
  */
 import { idempotencyKeyOf } from "../client/events.js";
-import { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
+import { InvalidRequestError } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
-import { currentRun, runOnce } from "../client/wrap/once.js";
 import type { Run } from "../client/run/run-once.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { checkRun } from "../client/run/run-options.js";
-import { checkMade } from "../client/wrap/wrap-method.js";
+import { answerOnce, checkClient, checkFunction, HTTP_WAIT_MS, isFinalStatus, REPLAYED } from "../web/once.js";
 import type { Around, Handler, Wrapped } from "./around.js";
-import { checkClient, checkFunction, handlerOf, invocationOf } from "./around.js";
-import type { HttpAnswer, HttpRequest } from "./http.js";
-import { answerFrom, askedOf, headersOf, HTTP_WAIT_MS, isHttp, saysMethod, statusOf, withHeaders } from "./http.js";
+import { handlerOf, invocationOf } from "./around.js";
+import type { HttpRequest } from "./http.js";
+import { answerFrom, askedOf, headersOf, isHttp, saysMethod, statusOf, withHeaders } from "./http.js";
 import type { Middleware } from "./middleware.js";
 import { middlewareOf } from "./middleware.js";
-import type { ProblemCode } from "./problem.js";
-import { problemAnswer, PROBLEMS } from "./problem.js";
 
 /** Options of an idempotent handler, in addition to those of the run. The invocation's remaining time bounds all of them. */
 export interface IdempotencyOptions<Event, Context> extends Omit<RunOptions, "payload" | "largeResult"> {
@@ -52,15 +49,14 @@ export interface IdempotencyOptions<Event, Context> extends Omit<RunOptions, "pa
    * @default 0
    */
   readonly maxAttempts?: number;
+  /**
+   * The behaviour if no run can be started because the locks can't be reached: `"throw"` throws LockUnavailableError (503 with Retry-After
+   * over HTTP), `"skip"` returns undefined (over HTTP it acts as `"throw"`), and `"proceed"` runs the handler without a run: perhaps a second
+   * time, and nothing is recorded. The client's `onEvent` reports the latter two.
+   * @default "throw"
+   */
+  readonly whenUnavailable?: "throw" | "skip" | "proceed";
 }
-
-/** Statuses below 500 that are not a result of the work. */
-const NOT_NOW: readonly number[] = [401, 403, 408, 409, 423, 425, 429];
-/** The fields whose errors are the caller's mistake, not the application developer's. */
-const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
-
-/** Added to every replayed response over HTTP. */
-const REPLAYED = { "Idempotent-Replayed": "true" };
 
 /**
  * Returns `handler`, run once per key; `currentRun()` is the run. An event with a method, or with `headers` or `multiValueHeaders` at its
@@ -91,99 +87,32 @@ export function idempotencyMiddleware<Event, Context = unknown>(
   return middlewareOf("run", asRun(options), options.isRecorded ?? isFinalResponse);
 }
 
-/** A response that is not a result of the work: the run ends as failed, and the caller still gets the response. */
-class NotRecorded extends Error {
-  override readonly name = "NotRecorded";
-}
-
-/** The progress of one call. */
-interface Progress {
-  stage: "before" | "in" | "after";
-  run?: Run | undefined;
-  response?: unknown;
-  thrown?: unknown;
-}
-
 function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Around<Event, Context, Run | undefined> {
   checkOptions(options);
   const { locks, key: keyFor = keyInHeaders, payload: payloadFor = payloadAsked, waitMs, ...rest } = options;
-  const { isRecorded = isFinalResponse, isFinal, maxAttempts = 0, ...run } = rest;
+  const { isRecorded = isFinalResponse, whenUnavailable, ...run } = rest;
 
   return async (event, context, work) => {
     const http = isHttp(event);
-    const progress: Progress = { stage: "before" };
-    try {
-      const key: unknown = keyFor(event, context);
-      checkMade("idempotency", key);
-      const payload = payloadFor(event, context);
-      const call = runOnce(
-        {
-          ...run,
-          maxAttempts,
-          locks: locks.forInvocation(invocationOf(context)),
-          key: () => key,
-          payload: () => payload,
-          ...((waitMs !== undefined || http) && { waitMs: waitMs ?? HTTP_WAIT_MS }),
-          isFinal: (error) => !(error instanceof NotRecorded) && isFinal?.(error) === true,
-        },
-        async function handler() {
-          const response = await performed(work, progress);
-          if (isRecorded(response)) return response;
-          throw new NotRecorded(`answered ${String(statusOf(response) ?? "what is not recorded")}`);
-        },
-      );
-      const response = await call();
-      const isReplay = progress.stage === "before";
-      return { how: "answered", response: isReplay && http ? replayOf(response, event) : response };
-    } catch (error) {
-      const { stage, response } = progress;
-      // The work is done and only its record is missing: return the response to the caller.
-      if (stage === "after" && (error instanceof NotRecorded || codeOf(error) === "result-omitted")) return { how: "answered", response };
-      const answer = http ? refusal(error, progress) : undefined;
-      if (answer) return { how: "refused", error, answer };
-      throw error;
+    const answered = await answerOnce<unknown>(
+      {
+        ...run,
+        isRecorded,
+        // The sender waits for an answer, and a skipped call has none.
+        whenUnavailable: http && whenUnavailable === "skip" ? "throw" : whenUnavailable,
+        locks: locks.forInvocation(invocationOf(context)),
+        asked: () => ({ key: keyFor(event, context), payload: payloadFor(event, context) }),
+        ...((waitMs !== undefined || http) && { waitMs: waitMs ?? HTTP_WAIT_MS }),
+      },
+      work,
+    );
+    if (answered.how === "refused") {
+      if (http) return answered;
+      throw answered.error;
     }
+    const { how, response } = answered;
+    return { how: "answered", response: how === "replayed" && http ? replayOf(response, event) : response };
   };
-}
-
-async function performed(work: (run: Run | undefined) => Promise<unknown>, progress: Progress): Promise<unknown> {
-  progress.stage = "in";
-  progress.run = currentRun();
-  try {
-    progress.response = await work(progress.run);
-  } catch (error) {
-    progress.thrown = error;
-    throw error;
-  }
-  progress.stage = "after";
-  return progress.response;
-}
-
-/** Returns the answer for an error of the run; undefined for an error of the handler or of its configuration. */
-function refusal(error: unknown, { stage, run, thrown }: Progress): HttpAnswer | undefined {
-  if (stage === "before") return refusalBefore(error);
-  if (error instanceof LockLostError) {
-    // The run was taken over: another process works on it now, and a retry gets the result of that.
-    if (error !== thrown) return problemAnswer("run-in-progress");
-    const lost: unknown = run?.signal.reason;
-    return lost instanceof LockLostError && lost.reason !== "released" ? problemAnswer("lease-lost") : undefined;
-  }
-  return stage === "after" && error instanceof LockUnavailableError ? problemAnswer("not-recorded", error) : undefined;
-}
-
-function refusalBefore(error: unknown): HttpAnswer | undefined {
-  if (error instanceof LockTimeoutError) return problemAnswer("run-in-progress", error);
-  // The lease ended before the handler ran: the invocation is nearly over.
-  if (error instanceof LockUnavailableError || error instanceof LockLostError) return problemAnswer("unavailable", error);
-  if (error instanceof InvalidRequestError) {
-    return ASKED_WRONGLY.includes(error.field) ? problemAnswer("invalid-request", { detail: error.message }) : undefined;
-  }
-  const code = codeOf(error);
-  return code !== undefined && code in PROBLEMS ? problemAnswer(code as ProblemCode) : undefined;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof LockError ? error.code : undefined;
 }
 
 function keyInHeaders(event: unknown): string {
@@ -196,7 +125,7 @@ function payloadAsked(event: unknown): unknown {
 
 function isFinalResponse(response: unknown): boolean {
   const status = statusOf(response);
-  return status === undefined || (status < 500 && !NOT_NOW.includes(status));
+  return status === undefined || isFinalStatus(status);
 }
 
 function replayOf(response: unknown, event: HttpRequest): unknown {

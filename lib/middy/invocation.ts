@@ -1,6 +1,7 @@
 /** A plain Lambda handler whose locks and runs end with its invocation. */
 import type { LockClient } from "../client/lock-client.js";
-import { checkClient, checkFunction, invocationOf } from "./around.js";
+import { checkClient, checkFunction } from "../web/once.js";
+import { invocationOf } from "./around.js";
 
 /**
  * Returns `handler` with a view of `locks` for each invocation. The invocation's remaining time bounds leases and waits. When the handler

@@ -3,7 +3,7 @@
  * `lockMiddleware` is the same for Middy's `use`, and must be the last middleware.
  */
 import { currentLease } from "../client/wrap/reentrancy-guard.js";
-import { LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
+import { LockLostError } from "../client/errors.js";
 import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet } from "../client/lease/lease-set.js";
 import type { LockClient } from "../client/lock-client.js";
@@ -11,12 +11,13 @@ import type { LockedOptions } from "../client/wrap/locked.js";
 import { locked } from "../client/wrap/locked.js";
 import { checkAcquire } from "../client/options.js";
 import type { Around, Handler, Wrapped } from "./around.js";
-import { checkClient, handlerOf, invocationOf } from "./around.js";
-import type { HttpAnswer } from "./http.js";
-import { HTTP_WAIT_MS, isHttp } from "./http.js";
+import { handlerOf, invocationOf } from "./around.js";
+import { isHttp } from "./http.js";
 import type { Middleware } from "./middleware.js";
 import { middlewareOf } from "./middleware.js";
-import { problemAnswer } from "./problem.js";
+import { checkClient, HTTP_WAIT_MS } from "../web/once.js";
+import type { HttpAnswer } from "../web/problem.js";
+import { problemAnswer, refusalBefore } from "../web/problem.js";
 
 /** Options of a handler that runs under a lock, in addition to those of the acquire. The invocation's remaining time bounds all of them. */
 export interface LockHandlerOptions<Event, Context> extends Omit<
@@ -129,7 +130,5 @@ type Stage = "before" | "in" | "after";
 function refusal(error: unknown, stage: Stage, lease: Lease | LeaseSet | undefined): HttpAnswer | undefined {
   if (stage !== "before")
     return error instanceof LockLostError && (stage === "after" || lease?.state === "lost") ? problemAnswer("lease-lost") : undefined;
-  if (error instanceof LockTimeoutError) return problemAnswer("locked", error);
-  // The lease ended before the handler ran: the invocation is nearly over.
-  return error instanceof LockUnavailableError || error instanceof LockLostError ? problemAnswer("unavailable", error) : undefined;
+  return refusalBefore(error, "locked");
 }

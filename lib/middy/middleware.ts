@@ -7,7 +7,7 @@
  * once one of those returned something. Then the promise stays open, and the lease ends half a second before the invocation does.
  */
 import type { Around, Outcome } from "./around.js";
-import type { HttpAnswer } from "./http.js";
+import type { HttpAnswer } from "../web/problem.js";
 import { withHeaders } from "./http.js";
 import type { LambdaContext } from "./lambda-context.js";
 

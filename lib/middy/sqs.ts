@@ -4,7 +4,8 @@ import { runBatch } from "../client/events.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { Run } from "../client/run/run-once.js";
 import { checkRun } from "../client/run/run-options.js";
-import { checkClient, checkFunction, invocationOf } from "./around.js";
+import { checkClient, checkFunction } from "../web/once.js";
+import { invocationOf } from "./around.js";
 
 /** A message as SQS passes it to a function. */
 export interface SqsMessage extends BatchRecord {

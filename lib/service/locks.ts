@@ -9,7 +9,7 @@ import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { AcquireRequest, LockApi } from "../core/api/locks.js";
 import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
-import { inspection, inspectionTag, withinBytes } from "../core/lock/views.js";
+import { endedLeases, inspection, inspectionTag, withinBytes } from "../core/lock/views.js";
 import type { Requests } from "./request.js";
 import { given, HEALTH_KEY } from "./request.js";
 import { watch } from "./watch.js";
@@ -65,7 +65,9 @@ export function lockOperations(requests: Requests): LockApi {
         const record = await watch(requests, lockOf(key), ifNoneMatch === undefined ? 0 : waitMs, hasChanged, signal);
         const found = seenAs(record);
         const tag = inspectionTag(found);
-        return isKnown(tag) ? { ok: true, tag, unchanged: true } : { ok: true, tag, inspection: found };
+        if (isKnown(tag)) return { ok: true, tag, unchanged: true };
+        const recent = record ? endedLeases(record, clocks()) : [];
+        return { ok: true, tag, inspection: { ...found, ...(recent.length > 0 && { recent }) } };
       }),
     list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
       read({}, async () => {
@@ -76,11 +78,15 @@ export function lockOperations(requests: Requests): LockApi {
         const cursor = shown.length < found.length ? shown.at(-1)?.key : page.next;
         return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
       }),
-    health: ({ deep = false }) =>
-      read({ needsTable: deep }, async () => {
-        if (deep) await store.read(lockOf(HEALTH_KEY));
-        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs };
-      }),
+    health({ deep, caller: asked }) {
+      const isAsked = asked === "1";
+      const needsTable = deep === "1" || isAsked;
+      return read({ needsTable }, async () => {
+        if (needsTable) await store.read(lockOf(HEALTH_KEY));
+        const identity = { namespace, principal: caller.principal, ...store.parameters };
+        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(isAsked && { caller: identity }) };
+      });
+    },
   };
 }
 

@@ -29,7 +29,7 @@ const OMITTED = { resultOmitted: true } as const;
 
 /** Makes the operations on runs, and the renewal of their leases. */
 export function runOperations(requests: Requests): RunApi & RenewsRuns {
-  return { ...startOperations(requests), ...leaseOperations(requests), ...readOperations(requests) };
+  return Object.assign(startOperations(requests), leaseOperations(requests), readOperations(requests));
 }
 
 /** The renewal of a run's lease, which other operations share with locks. */

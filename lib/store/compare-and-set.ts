@@ -13,7 +13,7 @@ import { backoffMs } from "../core/backoff.js";
 import type { Command, Decision, Touch } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockPolicy } from "../core/record.js";
-import type { Clock } from "../core/time.js";
+import type { Clock, ClockReading } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import type { Address, Applied, Part, ReadClocks } from "./port.js";
 import { StoreUnavailable } from "./port.js";
@@ -29,7 +29,16 @@ export interface Writes {
   readonly touchWaiter: (touch: Touch) => Promise<WriteResult>;
   /** Appends one more waiter, whatever else has changed since. So two hundred concurrent waiters don't race each other. */
   readonly append?: () => Promise<WriteResult>;
+  /**
+   * Writes a change that commutes, if the core would still decide it on the present record: `seen`, or a later one. Returns the decision
+   * that was written.
+   */
+  readonly commute?: <C extends Command>(seen: LockRecord, command: C, reading: ClockReading) => Promise<CommuteResult<C>> | undefined;
 }
+
+/** The outcome of a write that commutes. */
+export type CommuteResult<C extends Command> =
+  { readonly written: true; readonly decided: Applied<C> } | { readonly written: false; readonly seen: LockRecord | undefined };
 
 /** The loop's dependencies. */
 export interface CompareAndSetDeps {
@@ -47,14 +56,24 @@ export async function compareAndSet<C extends Command>(
   seen: LockRecord | undefined,
   command: C,
   clocks: ReadClocks,
-  { replace, touchWaiter, append }: Writes,
+  { replace, touchWaiter, append, commute }: Writes,
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<Applied<C>> {
-  // Versions at which the table refused the append. These records are written as a whole.
+  // Versions at which the table refused the append, or what commutes. These records are written as a whole.
   const appendsRefused = new Set<number | undefined>();
+  let commutesAbove = 0;
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
-    const { answer, next, touch, behind, events } = transition(seen, command, clocks(), policy);
+    const reading = clocks();
+    const { answer, next, touch, behind, commutes, events } = transition(seen, command, reading, policy);
+    const joined = commutes && seen && seen.version > commutesAbove ? commute?.(seen, command, reading) : undefined;
+    if (joined) {
+      const result = await joined;
+      if (result.written) return result.decided;
+      commutesAbove = seen?.version ?? 0;
+      seen = result.seen;
+      continue;
+    }
     const appended = behind && !appendsRefused.has(seen?.version) ? append?.() : undefined;
     const written = touch ? touchWaiter(touch) : (appended ?? (next && replace(next, seen)));
     if (!written) return { answer, events };

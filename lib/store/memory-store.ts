@@ -2,12 +2,13 @@
  * Records in memory: the core behind the same reads and conditional writes as the table. For tests, for the simulation
  * (which delays each of the two) and for trials.
  */
-import type { Command, Touch } from "../core/commands.js";
+import type { Command, Decision, Touch } from "../core/commands.js";
 import { isSameQueue } from "../core/lock/queue.js";
 import type { LockRecord, LockPolicy, Member } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
-import type { Change, WriteAllResult, WriteResult } from "./compare-and-set.js";
+import { transition } from "../core/transition.js";
+import type { Change, CommuteResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
 import type { Address, LockStore, Part, TableTenancy } from "./port.js";
 
@@ -21,6 +22,8 @@ export interface MemoryTable {
   replace(address: Address, next: LockRecord, seen: LockRecord | undefined): Promise<WriteResult>;
   /** Writes a waiter's keep-alive, if the waiter is still at its place. The version stays the same. */
   touchWaiter(address: Address, touch: Touch): Promise<WriteResult>;
+  /** Writes the decision on the present record, if it still commutes. */
+  commute<C extends Command>(address: Address, decide: (present: LockRecord | undefined) => Decision<C>): Promise<CommuteResult<C>>;
   /** Writes all changes that have a `next`, if no record changed since it was seen, including those without a `next`. */
   replaceAll(changes: readonly Change[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
@@ -71,6 +74,13 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       records.set(idOf(address), [address, { ...current, touches: touches + 1, ...touched }]);
       return Promise.resolve({ written: true });
     },
+    commute(address, decide) {
+      const present = get(address);
+      const { answer, next, events, commutes } = decide(present);
+      if (!commutes || !next) return Promise.resolve({ written: false, seen: present });
+      records.set(idOf(address), [address, next]);
+      return Promise.resolve({ written: true, decided: { answer, events } });
+    },
     replaceAll(changes) {
       if (changes.some(({ address, next, seen }) => !isUnchanged(get(address), next, seen))) return Promise.resolve(false);
       for (const { address, next, seen } of changes) if (next) records.set(idOf(address), [address, overQueue(get(address), next, seen)]);
@@ -96,12 +106,14 @@ export function createMemoryStore({
 }): LockStore {
   let recorded: TableTenancy | undefined;
   return {
+    parameters: { format: 0, clockErrorMs: policy.clockErrorMs, retentionMs: policy.retentionMs },
     tenancy: (mine) => Promise.resolve((recorded ??= mine)),
     async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
       const seen = await table.read(address);
-      const writes = {
-        replace: (next: LockRecord, before: LockRecord | undefined) => table.replace(address, next, before),
-        touchWaiter: (touch: Touch) => table.touchWaiter(address, touch),
+      const writes: Writes = {
+        replace: (next, before) => table.replace(address, next, before),
+        touchWaiter: (touch) => table.touchWaiter(address, touch),
+        commute: (_seen, asked, reading) => table.commute(address, (present) => transition(present, asked, reading, policy)),
       };
       return compareAndSet(seen, command, clocks, writes, { policy, clock, random });
     },

@@ -3,7 +3,7 @@
  * version that was read. It adds no rule of its own.
  */
 import type { AnswerTo, Command, LeaseEvent } from "../core/commands.js";
-import type { Kind } from "../core/api/locks.js";
+import type { Kind, RecordParameters } from "../core/api/locks.js";
 import type { LockRecord, Payload } from "../core/record.js";
 import type { ClockReading } from "../core/time.js";
 
@@ -52,6 +52,8 @@ export type ReadClocks = () => ClockReading;
 
 /** One table of records. */
 export interface LockStore {
+  /** The parameters that all stores on the same records must share. */
+  readonly parameters: RecordParameters;
   /**
    * Decides `command` on the record at `address` and writes the outcome, atomically.
    * @throws StoreUnavailable when the table can't be reached. The write may have happened, unless the error is `definite`.

@@ -1,7 +1,8 @@
-/** The fields that messages share: numbers, text, keys and leaseIds. */
+/** The fields that messages share: numbers, text, keys, leaseIds, and the members of a lease. */
 import * as v from "valibot";
 import { isKey } from "../core/key.js";
 import { isLeaseId } from "../core/lease-id.js";
+import { LIMITS } from "../core/limits.js";
 
 const encoder = new TextEncoder();
 
@@ -47,3 +48,24 @@ export const LeaseId = v.pipe(
   v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, LEASE_ID_RULE),
   v.check(isLeaseId, LEASE_ID_RULE),
 );
+
+/** A lease's length, in ms. */
+export const leaseMs = v.pipe(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), v.description("The lease's length in ms."));
+
+/** A label of a holder or a waiter, for people. */
+export const owner = v.pipe(text(LIMITS.ownerChars), v.description("A label for people. Proves nothing."));
+
+/** A fencing token. */
+export const fencingToken = v.pipe(
+  integer(0, Number.MAX_SAFE_INTEGER),
+  v.description("Strictly increases with every new grant of the key."),
+);
+
+/** A duration or a time, in ms. */
+export const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
+
+/** A lease's mode. */
+export const mode = v.picklist(["exclusive", "shared"], "must be exclusive or shared");
+
+/** A condition's name. */
+export const condition = v.pipe(text(LIMITS.conditionChars, 1), v.description("The name of a condition of the key."));

@@ -7,25 +7,23 @@ import * as v from "valibot";
 import { ERRORS } from "../core/errors.js";
 import { isShallow, JSON_DEPTH } from "../core/canonical.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
-import { integer, jsonBytes, Key, LeaseId, text } from "./fields.js";
+import { condition, durationMs, fencingToken, integer, jsonBytes, Key, LeaseId, leaseMs, mode, owner, text } from "./fields.js";
+import { Holder, Inspection } from "./inspection.js";
 
 export { Key, KEY_RULE, LeaseId } from "./fields.js";
+export { Health, HealthQuery } from "./health.js";
+export { Inspection } from "./inspection.js";
 
-const leaseMs = v.pipe(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), v.description("The lease's length in ms."));
-const owner = v.pipe(text(LIMITS.ownerChars), v.description("A label for people. Proves nothing."));
 const metaRule = `must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
 const meta = v.pipe(
   v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === "object" && value !== null && !Array.isArray(value), metaRule),
   v.check((value) => jsonBytes(value) <= LIMITS.metaBytes, metaRule),
   v.description(`At most ${LIMITS.metaBytes} bytes as JSON.`),
 );
-const fencingToken = v.pipe(integer(0, Number.MAX_SAFE_INTEGER), v.description("Strictly increases with every new grant of the key."));
-const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
 const renewAfterMs = v.pipe(
   durationMs,
   v.description("When to renew: after a third of the lease; the larger the key's record, the later."),
 );
-const mode = v.picklist(["exclusive", "shared"], "must be exclusive or shared");
 
 const acquireFields = v.strictObject({
   leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
@@ -71,8 +69,6 @@ export const ModeBody = v.strictObject({ mode, fencingToken });
 
 /** `POST …/transfer` */
 export const TransferBody = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
-
-const condition = v.pipe(text(LIMITS.conditionChars, 1), v.description("The name of a condition of the key."));
 
 /** `POST …/wait` */
 export const WaitBody = v.strictObject({
@@ -229,9 +225,6 @@ const runState = v.picklist(["running", "interrupted", "succeeded", "failed"], "
 /** The query of `GET /v1/runs`. */
 export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState) });
 
-/** The query of `GET /v1/health`. */
-export const HealthQuery = v.strictObject({ deep: v.optional(v.picklist(["0", "1"], "must be 0 or 1"), "0") });
-
 /** A lease as its holder sees it. */
 export const Lease = v.strictObject({
   key: Key,
@@ -279,27 +272,6 @@ export const SetStates = v.strictObject({
   states: v.record(Key, v.picklist(["released", "expired", "lost", "transferred", "never", "unknown"])),
 });
 
-const Holder = v.strictObject({ owner, mode, permits: integer(1, 1000), fencingToken, heldMs: durationMs, remainingMs: durationMs });
-
-/** Everything that any caller of the namespace may see of a key. */
-export const Inspection = v.strictObject({
-  key: Key,
-  version: durationMs,
-  mode,
-  limit: v.optional(integer(1, LIMITS.permitsMax)),
-  fencingToken,
-  holders: v.array(Holder),
-  waiters: v.array(
-    v.strictObject({ owner, mode, priority: integer(0, LIMITS.priorityMax), position: integer(1, 1000), waitingMs: durationMs }),
-  ),
-  waitSet: v.optional(
-    v.pipe(
-      v.array(v.strictObject({ owner, condition, waitingMs: durationMs })),
-      v.description("The leases that wait for a condition; absent: none."),
-    ),
-  ),
-});
-
 const attempt = v.pipe(integer(1, Number.MAX_SAFE_INTEGER), v.description("1 for the first."));
 
 /** This caller runs the work: a lease, and the number of the attempt. */
@@ -333,6 +305,7 @@ export const Run = v.strictObject({
   state: runState,
   retryable: v.optional(v.boolean()),
   attempt,
+  takeover: v.optional(v.pipe(v.literal(true), v.description("The attempt before this one ended without an outcome."))),
   fencingToken,
   owner: v.optional(owner),
   heldMs: v.optional(durationMs),
@@ -355,9 +328,6 @@ export const List = v.strictObject({ namespace: v.string(), items: v.array(Inspe
 
 /** The answer to a break: over now, or in `breakInMs`. */
 export const Break = v.strictObject({ breakInMs: durationMs });
-
-/** The service is up. */
-export const Health = v.strictObject({ status: v.literal("ok"), version: v.string(), serverTimeMs: durationMs });
 
 /** `application/problem+json`, RFC 9457. */
 export const Problem = v.strictObject({

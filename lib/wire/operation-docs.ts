@@ -115,7 +115,8 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
   },
   [`POST ${LEASE}/wait`]: {
     operationId: "wait",
-    summary: "Free the key and wait for a condition under a new leaseId, in one step; then acquire by that id, as any waiter",
+    summary:
+      "Free the key and wait for a condition under a new leaseId, in one step; then acquire by that id, as any waiter. After a refusal, cancel the new id before you go on: a duplicate of the request could still free the key",
     body: "WaitRequest",
     answers: { 202: "Waiting" },
     refusals: ["not-exclusive", "queue-full", "key-full", "lease-lost", "lease-over", "lease-reused", "lease-id-time"],
@@ -236,7 +237,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
   },
   "GET /v1/health": {
     operationId: "health",
-    summary: "Is the service up; ?deep=1 also reads the table",
+    summary: "Is the service up; ?deep=1 also reads the table, and ?caller=1 also says as whom it knows the caller",
     query: messages.HealthQuery,
     answers: { 200: "Health" },
   },

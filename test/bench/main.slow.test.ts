@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PAGE } from "../../bench/page.js";
-import { INSTALL_PEERS } from "../../bench/peers.js";
-import type { Run } from "../../bench/report.js";
+import { INSTALL_PEERS } from "../../bench/contest/peers.js";
+import type { Run } from "../../bench/report/report.js";
 import { ROOT } from "../tidy/tree.js";
 
 /** The servers and all contestants start, on a machine that may be busy. */

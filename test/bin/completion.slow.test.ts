@@ -48,7 +48,7 @@ async function bashOffersIn(environment: NodeJS.ProcessEnv, ...words: readonly s
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-const COMMANDS = ["lock", "once", "ls", "show", "break", "watch", "runs", "reset", "completion", "dev"];
+const COMMANDS = ["lock", "once", "ls", "show", "break", "watch", "runs", "reset", "completion", "ui", "dev"];
 
 describe("bash", () => {
   it("accepts the script", async () => {

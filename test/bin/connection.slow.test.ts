@@ -116,7 +116,7 @@ describe("straight on the table", () => {
     expect(seen).toMatchObject({
       status: 0,
       stdout: expect.stringContaining("me"),
-      stderr: "holdfast: namespace default\n",
+      stderr: "",
     });
     // The AWS settings of this process must not reach the command.
     const given = Object.keys(service.tableEnv).filter((name) => name.startsWith("AWS"));
@@ -137,7 +137,7 @@ describe("straight on the table", () => {
       status: 78,
       stdout: "",
       stderr:
-        'holdfast: acquire both-ways: namespace: "mine" can\'t be right: all callers of this table share the namespace "default"\n' +
+        'holdfast: lock both-ways: namespace: "mine" can\'t be right: all callers of this table share the namespace "default"\n' +
         "The command was not run. Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.\n",
     });
   });
@@ -151,7 +151,7 @@ describe("straight on the table", () => {
     const { status, stdout, stderr } = await run(["ls", "--table", "no-such-table"], service.tableEnv);
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     expect(stderr).toMatch(
-      /^holdfast: list: The table or the credentials are not set up: ResourceNotFoundException: .*\nIs there a table no-such-table for holdfast in this Region, and may these credentials use it\?\n$/,
+      /^holdfast: ls: The table or the credentials are not set up: ResourceNotFoundException: .*\nIs there a table no-such-table for holdfast in this Region, and may these credentials use it\?\n$/,
     );
   });
 });

@@ -55,7 +55,7 @@ describe("holdfast dev", () => {
     // Somebody else may have it already, which is as good.
     await Promise.race([once(other, "listening"), once(other, "error")]).catch(() => undefined);
     const running = start(["dev"], {});
-    const ready = await running.printed(/Who gets what/);
+    const ready = await running.printed(/Lock activity/);
     expect(ready).toContain(`; port ${DEV_PORT} is in use)`);
     expect(Number(/:(\d+) /.exec(ready)?.[1])).toBeGreaterThan(DEV_PORT);
     running.signal("SIGTERM");

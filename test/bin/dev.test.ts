@@ -32,7 +32,7 @@ afterEach(async () => {
 async function dev(options: readonly string[] = [], common: readonly string[] = []) {
   const started = start([...common, "dev", "--port", "0", ...options], {});
   running.push(started);
-  const ready = await started.printed(/Who gets what:\n|"event":"ready".*\n/);
+  const ready = await started.printed(/Lock activity:\n|"event":"ready".*\n/);
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(ready)?.[0] ?? "";
   return { ...started, ready, url };
 }
@@ -58,8 +58,8 @@ describe("holdfast dev", () => {
       ).toBe(null),
     );
     await locks.runOnce("invoice:1", () => "sent");
-    const [, log = ""] = (await printed(/recorded +run invoice:1/)).split("Who gets what:\n");
-    const time = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
+    const [, log = ""] = (await printed(/recorded +run invoice:1/)).split("Lock activity:\n");
+    const time = String.raw`\d\d:\d\d:\d\d\.\d{3}Z`;
     const lines = [
       `granted     ORDER_1 checkout-7 \\(${TOKEN}, waited \\d+m?s\\)`,
       `refused     ORDER_1 checkout-7 \\(locked\\)`,
@@ -133,6 +133,7 @@ describe("holdfast dev", () => {
 
   it.each<readonly [args: readonly string[], status: number, message: string]>([
     [["dev", "npm", "test"], 64, "dev: put -- before the command\nholdfast dev -- npm test\n"],
+    [["dev", "4660"], 64, 'dev: unexpected argument "4660"\nDid you mean --port 4660?\n'],
     [["--url", "http://x", "dev"], 64, "--url: dev serves the API itself\nLeave it out, or say --port.\n"],
     [["dev", "--endpoint", "nowhere"], 78, "--endpoint is not a URL: nowhere (it should look like http://127.0.0.1:8000)\n"],
     [["dev", "--endpoint", "http://127.0.0.1:9"], 78, "No DynamoDB answers at --endpoint http://127.0.0.1:9: nothing listens there\n"],
@@ -166,6 +167,16 @@ describe("holdfast dev", () => {
 describe("a line of its log", () => {
   it("never moves the cursor of a terminal, whatever an owner is called", () => {
     const line = { event: "queued", kind: "lock", model: "", id: "k", operateAtMs: 0, owner: "\u001b[2J", position: 2 };
-    expect(logText(line as LogLine)).toBe("00:00:00.000 queued      k \u{FFFD}[2J (place 2)");
+    expect(logText(line as LogLine)).toBe("00:00:00.000Z queued      k \u{FFFD}[2J (place 2)");
+  });
+
+  it.each([
+    ["released", "held 2m 6s, released"],
+    ["taken", "taken over 2m 6s after its grant"],
+    ["expired", "held at most 2m 6s, expired"],
+    ["broken: why", "held at most 2m 6s, broken: why"],
+  ])("tells how long a hold lasted that is %s, as far as its end tells", (reason, words) => {
+    const line = { event: "ended", kind: "lock", model: "", id: "k", operateAtMs: 0, owner: "me", heldMs: 126_000, reason };
+    expect(logText(line as LogLine)).toBe(`00:00:00.000Z ended       k me (${words})`);
   });
 });

@@ -6,8 +6,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants } from "node:os";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { StubServer } from "../client/stub-server.js";
-import { startStubServer } from "../client/stub-server.js";
+import type { StubServer } from "../client/transport/stub-server.js";
+import { startStubServer } from "../client/transport/stub-server.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { endAll, programFile, run, start } from "./holdfast.js";
 import type { Service } from "./service.js";
@@ -130,7 +130,7 @@ describe("show", () => {
     await run(["once", "report", "--", "true"], service.env);
     expect(await run(["show", "report"], service.env)).toEqual({
       status: 0,
-      stdout: "report is free; no grant is remembered\n",
+      stdout: "report is free; no holder is on record\n",
       stderr: "holdfast: there is a run of that key: holdfast show --run report\n",
     });
     expect(await run(["show", "nothing"], service.env)).toMatchObject({ status: 0, stderr: "" });
@@ -139,9 +139,9 @@ describe("show", () => {
 
 describe("a URL with a wrong path", () => {
   it.each([
-    [["ls"], "list"],
-    [["show", "--run", "k"], "run k"],
-    [["lock", "k", "--", "echo", "ran"], "acquire k"],
+    [["ls"], "ls"],
+    [["show", "--run", "k"], "show k"],
+    [["lock", "k", "--", "echo", "ran"], "lock k"],
   ])("is told as such, by %j: 78", async (args, what) => {
     const url = `${service.url}/prod`;
     const { status, stdout, stderr } = await run(args, { HOLDFAST_URL: url });

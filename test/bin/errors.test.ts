@@ -64,8 +64,9 @@ describe("a command line that breaks a rule", () => {
     [["lock", "--wait", "3s", "k", "echo", "a"], "lock: put -- before the command", "holdfast lock k -- echo a"],
     [["once", "k", "true"], "once: put -- before the command", "holdfast once k -- true"],
     [["lock", "k", "sh", "-c", "true"], "unknown option '-c'", LOCK_AS],
-    [["lock", "k", "x", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
-    [["lock", "--", "true"], "lock: only KEY and options stand before --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "k", "x", "--", "true"], 'lock: unexpected argument "x" before --', "holdfast lock KEY -- COMMAND"],
+    [["lock", "--", "true"], "lock: there is no KEY before --", "holdfast lock KEY -- COMMAND"],
+    [["lock", "--", "echo", "a"], "lock: there is no KEY before --", "holdfast lock KEY -- COMMAND"],
     [["lock", "a b", "--", "true"], 'KEY: "a b" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..', SEE_HELP],
     [
       ["lock", "k", "--lease", "30", "--", "true"],
@@ -83,9 +84,9 @@ describe("a command line that breaks a rule", () => {
       "--kill-after: must be at most half of --lease",
       "The command is asked to end that long before the lease is over; before that there must be time to renew it.",
     ],
-    [["lock", "k", "--shared", "--limit", "2", "--", "true"], "--limit: a shared lease takes no permits; leave it out", SEE_HELP],
-    [["lock", "k", "-n", "-w", "3s", "--", "true"], "--wait and --no-wait: say one or the other", ""],
-    [["once", "k", "--wait", "3s", "--no-wait", "--", "true"], "--wait and --no-wait: say one or the other", ""],
+    [["lock", "k", "--shared", "--limit", "2", "--", "true"], "--limit: 2 given; a shared lease takes none", SEE_HELP],
+    [["lock", "k", "-n", "-w", "3s", "--", "true"], "use either --wait or --no-wait", ""],
+    [["once", "k", "--wait", "3s", "--no-wait", "--", "true"], "use either --wait or --no-wait", ""],
     [
       ["lock", "k", "--permits", "3", "--", "true"],
       "--permits: needs --limit, how many permits there are",
@@ -116,8 +117,8 @@ describe("a command line that breaks a rule", () => {
     ],
     [["--url", "http://127.0.0.1:9", "--table", "t", "ls"], "option '--url <url>' cannot be used with option '--table <name>'", SEE_HELP],
     [["--table", "t", "--sign", "ls"], "option '--table <name>' cannot be used with option '--sign'", SEE_HELP],
-    [["--url", "nowhere", "ls"], '--url: "nowhere" is not a URL of http or https', SEE_HELP],
-    [["--url", "http://u:p@127.0.0.1:9", "ls"], "--url: takes no user or password; give sign or token", SEE_HELP],
+    [["--url", "nowhere", "ls"], '--url: "nowhere" is no http URL', SEE_HELP],
+    [["--url", "http://u:p@127.0.0.1:9", "ls"], "--url: takes no user or password", SEE_HELP],
   ])("is 64: %j", async (args, message, next) => {
     expect(await run(args, NOBODY)).toEqual({ status: 64, stdout: "", stderr: `holdfast: ${message}\n${next === "" ? "" : `${next}\n`}` });
   });
@@ -145,9 +146,24 @@ describe("a command line that breaks a rule", () => {
   });
 });
 
+describe("help", () => {
+  it.each([
+    [["help"], []],
+    [["help", "lock"], ["lock"]],
+  ] as const)("%j prints what --help does", async (args, command) => {
+    const { status, stdout, stderr } = await run(args, {});
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toBe((await run([...command, "--help"], {})).stdout);
+  });
+
+  it("of an unknown command is 64", async () => {
+    expect(await run(["help", "frobnicate"], {})).toMatchObject({ status: 64, stdout: "", stderr: expect.stringContaining("Usage: ") });
+  });
+});
+
 describe("where the locks are", () => {
   it.each([
-    ["isn't said", {}, "it isn't said where the locks are", /^Give --url URL /],
+    ["isn't said", {}, "no lock service given", /^Pass --url or set HOLDFAST_URL \(.*:4653\), or pass --table or set HOLDFAST_TABLE /],
     [
       "is said twice",
       { HOLDFAST_URL: "http://127.0.0.1:9", HOLDFAST_TABLE: "t" },
@@ -157,8 +173,8 @@ describe("where the locks are", () => {
     [
       "isn't said by variables that are empty",
       { HOLDFAST_URL: "", HOLDFAST_TABLE: "" },
-      "it isn't said where the locks are",
-      /^Give --url URL /,
+      "no lock service given",
+      /^Pass --url or set HOLDFAST_URL \(.*:4653\), or pass --table or set HOLDFAST_TABLE /,
     ],
   ])("%s: 78", async (_what, env, message, next) => {
     const { status, stderr } = await run(["ls"], env);
@@ -171,24 +187,42 @@ describe.concurrent("a service that doesn't answer", () => {
   it.each([
     [
       ["lock", "k", "--wait", "300ms", "--", "echo", "ran"],
-      /^holdfast: acquire k: .*no answer.*\nThe command was not run\. Try again later\.\n$/,
+      /^holdfast: lock k: .*no answer.*\nThe command was not run\. Try again later\. Start one with: holdfast dev --port PORT\n$/,
     ],
     [
       ["once", "k", "--wait", "300ms", "--", "echo", "ran"],
-      /^holdfast: run k: .*no answer.*\nThe command was not run\. Try again later\.\n$/,
+      /^holdfast: once k: .*no answer.*\nThe command was not run\. Try again later\. Start one with: holdfast dev --port PORT\n$/,
     ],
-    [["ls"], /^holdfast: list: .*no answer.*\nTry again later\.\n$/],
-    [["reset", "k", "--reason", "x"], /^holdfast: reset k: .*no answer.*\nNothing was changed\. Try again later\.\n$/],
+    [["ls"], /^holdfast: ls: .*no answer.*\nTry again later\. Start one with: holdfast dev --port PORT\n$/],
+    [["runs"], /^holdfast: runs: .*no answer.*\nTry again later\. Start one with: holdfast dev --port PORT\n$/],
+    [["show", "k"], /^holdfast: show k: .*no answer.*\nTry again later\. Start one with: holdfast dev --port PORT\n$/],
+    [["break", "k", "--reason", "x", "--token", "1"], /^holdfast: break k: .*no answer.*\nNothing was changed\. Try again later\. Start/],
+    [["reset", "k", "--reason", "x"], /^holdfast: reset k: .*no answer.*\nNothing was changed\. Try again later\. Start one with: .*\n$/],
   ])("because nobody is there is 69: %j", async (args, stderr) => {
     const unreachable = createServer().listen(0, "127.0.0.1");
     await once(unreachable, "listening");
     const { port } = unreachable.address() as AddressInfo;
     unreachable.close();
-    expect(await run(args, { HOLDFAST_URL: `http://127.0.0.1:${port}` })).toEqual({
+    const { status, stdout, stderr: said } = await run(args, { HOLDFAST_URL: `http://127.0.0.1:${port}` });
+    expect({ status, stdout, said: said.replace(`--port ${port}\n`, "--port PORT\n") }).toEqual({
       status: 69,
       stdout: "",
-      stderr: expect.stringMatching(stderr),
+      said: expect.stringMatching(stderr),
     });
+  });
+});
+
+describe("a service elsewhere that nobody listens at", () => {
+  const refused = new LockError("list: no answer (ECONNREFUSED) from there", { code: "unavailable", definite: true, retry: "later" });
+
+  it.each([
+    ["http://127.0.0.1:4653", "Try again later. Start one with: holdfast dev"],
+    ["http://localhost:4653/", "Try again later. Start one with: holdfast dev"],
+    ["http://[::1]:5000", "Try again later. Start one with: holdfast dev --port 5000"],
+    ["https://localhost:4653", "Try again later."],
+    ["http://locks.example.com:4653", "Try again later."],
+  ])("is started only on this machine: %s", (url, next) => {
+    expect(failureOf(refused, "looks", { url }).next).toBe(next);
   });
 });
 
@@ -206,7 +240,7 @@ describe("a gateway that answers in place of the service", () => {
       404,
       ["ls"],
       78,
-      /^holdfast: list: The gateway answered 404 before the service was reached: No such thing\nIs http:\S+ the URL of the API\? Its path is the stage, or empty\.\n$/,
+      /^holdfast: ls: The gateway answered 404 before the service was reached: No such thing\nIs http:\S+ the URL of the API\? Its path is the stage, or empty\.\n$/,
     ],
     [404, ["lock", "k", "--", "echo", "ran"], 78, /\nThe command was not run\. Is http:\S+ the URL of the API\?/],
     [404, ["show", "k"], 78, /\nIs http:\S+ the URL/],
@@ -222,11 +256,11 @@ describe.concurrent("without what AWS's tools need", () => {
   const SETTINGS = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and --region or AWS_REGION, as for any AWS tool.\n";
 
   it.each([
-    ["no Region, on a table", ["--table", "t", "ls"], "list: The table or the credentials are not set up: Error: Region is missing"],
+    ["no Region, on a table", ["--table", "t", "ls"], "ls: The table or the credentials are not set up: Error: Region is missing"],
     [
       "no credentials, on a table",
       ["--table", "t", "--region", "us-east-1", "ls"],
-      "list: The table or the credentials are not set up: CredentialsProviderError: Could not load credentials from any providers",
+      "ls: The table or the credentials are not set up: CredentialsProviderError: Could not load credentials from any providers",
     ],
     [
       "no Region, to sign for",

@@ -68,7 +68,6 @@ describe("a table on a screen", () => {
   it.each([80, 120])("of %i columns is no wider, and cuts keys in their middle, owners at their end", async (columns) => {
     await using lease = await service.locks.acquire(key, { owner: `${"o".repeat(50)}@build-7`, leaseMs: LONG_MS });
     const lines = await linesOf(["ls", "REPORT_"], columns);
-    expect(lines.shift()).toBe("holdfast: namespace default");
     expect(lines).toHaveLength(2);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
     expect(lines[1]).toMatch(/^REPORT_x+…x*_2026 +o+… +exclusive +\d+ +/);

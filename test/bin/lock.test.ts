@@ -103,17 +103,22 @@ describe("a key that is held", () => {
   });
 
   it.each([
-    ["at once", ["--no-wait"], /^holdfast: KEY was not got: /],
-    ["in time", ["--wait", "300ms"], /^holdfast: KEY was not got within 300ms: /],
+    ["at once", ["--no-wait"], /^holdfast: could not lock KEY: held by /],
+    ["in time", ["--wait", "300ms"], /^holdfast: could not lock KEY within 300ms: held by /],
   ])("and not got %s is 75, says who holds it, and runs nothing", async (what, how, first) => {
     const key = `held-${what.replace(" ", "-")}`;
     await using theirs = await service.locks.acquire(key, { owner: "checkout-7" });
     const { status, stdout, stderr } = await lock(key, ...how, "--", "echo", "ran");
     expect({ status, stdout }).toEqual({ status: 75, stdout: "" });
     expect(stderr.replaceAll(key, "KEY")).toMatch(first);
-    expect(stderr).toContain(`checkout-7 holds it (token ${theirs.fencingToken}, for `);
+    expect(stderr).toContain(`held by checkout-7 (token ${theirs.fencingToken}, for `);
     expect(stderr).toContain(`The command was not run. Wait longer by --wait, or look: holdfast show ${key}\n`);
     expect((await service.locks.inspect(key)).waiters).toEqual([]);
+  });
+
+  it("by one without a name is held by another", async () => {
+    await using _theirs = await service.locks.acquire("nameless", { owner: "" });
+    expect((await lock("nameless", "-n", "--", "true")).stderr).toMatch(/^holdfast: could not lock nameless: held by another \(token /);
   });
 
   it("and not got has the status that was asked for", async () => {

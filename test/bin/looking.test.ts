@@ -1,5 +1,7 @@
 /** `ls`, `show` and `runs`: their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { CommandContext } from "../../bin/context.js";
+import { ls } from "../../bin/inspect/ls.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { run } from "./in-process.js";
 import { serve } from "./service.js";
@@ -39,7 +41,7 @@ describe("ls", () => {
     await using four = await service.locks.acquire("ls:c", { limit: 5, permits: 2, leaseMs: LONG_MS });
     await using _other = await service.locks.acquire("other");
     const { status, stdout, stderr } = await holdfast("ls", "ls:");
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "holdfast: namespace default\n" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(words(stdout)).toEqual([
       ["KEY", "OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
       ["ls:a", "me", "exclusive", String(one.fencingToken), A_WHILE, A_WHILE],
@@ -80,6 +82,7 @@ describe("ls", () => {
       fencingToken: lease.fencingToken,
       heldMs: A_NUMBER,
       remainingMs: A_NUMBER,
+      leaseMs: 30_000,
     };
     expect(await json("ls", "lsj:")).toEqual({
       namespace: "default",
@@ -88,11 +91,17 @@ describe("ls", () => {
     });
   });
 
+  it("says the namespace if it is not the default one", async () => {
+    const context = { locks: { list: () => Promise.resolve({ namespace: "acme", items: [] }) }, say: vi.fn() };
+    await ls({ prefix: "", max: 1 }, context as unknown as CommandContext);
+    expect(context.say.mock.calls).toEqual([["namespace acme"], ["nobody holds a key"]]);
+  });
+
   it("says that nobody holds any, on stderr, and is none the worse for it", async () => {
     expect(await holdfast("ls", "nothing:")).toEqual({
       status: 0,
       stdout: "",
-      stderr: "holdfast: namespace default\nholdfast: nobody holds a key that begins with nothing:\n",
+      stderr: "holdfast: nobody holds a key that begins with nothing:\n",
     });
     expect(await json("ls", "nothing:")).toEqual({ namespace: "default", items: [], more: false });
   });
@@ -103,7 +112,7 @@ describe("ls", () => {
     expect(words((await holdfast("ls", "page:")).stdout).map(([key]) => key)).toEqual(["KEY", ...keys]);
     const { stdout, stderr } = await holdfast("ls", "page:", "--max", "110");
     expect(words(stdout)).toHaveLength(111);
-    expect(stderr).toBe("holdfast: namespace default\nholdfast: there are more than these 110: give a prefix, or a larger --max\n");
+    expect(stderr).toBe("holdfast: there are more than these 110: give a prefix, or a larger --max\n");
     expect(await json("ls", "page:", "--max", "1")).toMatchObject({ items: [{ key: keys[0] }], more: true });
   });
 
@@ -139,7 +148,7 @@ describe("show", () => {
   it("shows that a key is free, and its last token", async () => {
     const token = await service.locks.withLock("was", ({ fencingToken }) => fencingToken);
     expect((await holdfast("show", "was")).stdout).toBe(`was is free; the last grant was under token ${token}\n`);
-    expect((await holdfast("show", "never")).stdout).toBe("never is free; no grant is remembered\n");
+    expect((await holdfast("show", "never")).stdout).toBe("never is free; no holder is on record\n");
     expect(await json("show", "never")).toEqual({ key: "never", version: 0, mode: "exclusive", fencingToken: 0, holders: [], waiters: [] });
   });
 

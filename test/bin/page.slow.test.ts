@@ -105,10 +105,10 @@ function inGeneral(text: string): string {
 }
 
 describe("the page's commands", () => {
-  it("are there for every command that holdfast has", () => {
+  it("are there for every command that holdfast has, but `ui`, which serves until Ctrl-C", () => {
     const shown = steps.map(({ command }) => command).join("\n");
     const missing = program.commands.map((command) => command.name()).filter((name) => !new RegExp(`holdfast ${name}\\b`).test(shown));
-    expect(missing).toEqual([]);
+    expect(missing).toEqual(["ui"]);
   });
 
   it.each(steps.map((step, at) => ({ ...step, at })))("$command", ({ at, prints }) => {

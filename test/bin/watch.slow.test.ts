@@ -45,7 +45,15 @@ describe("watch on a pipe", () => {
     const [, ended = ""] = (await running.printed(/\n.*\n$/)).split("\n");
     running.signal("SIGTERM");
     expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
-    const hold = { key: "json:a", owner: "me", mode: "exclusive", permits: 1, fencingToken: lease.fencingToken, waiting: 0 };
+    const hold = {
+      key: "json:a",
+      owner: "me",
+      mode: "exclusive",
+      permits: 1,
+      fencingToken: lease.fencingToken,
+      leaseMs: 30_000,
+      waiting: 0,
+    };
     const times = { heldMs: expect.any(Number) as number, remainingMs: expect.any(Number) as number };
     const at = expect.stringMatching(new RegExp(`^${TIME}$`)) as string;
     expect(held).toEqual({ at, event: "held", ...hold, ...times });
@@ -58,7 +66,7 @@ describe("watch on a pipe", () => {
     await away.locks.acquire("seen");
     await running.printed(/seen/);
     await away.goAway();
-    await running.said(/^holdfast: list: .*no answer.*\n$/);
+    await running.said(/^holdfast: watch: .*no answer.*\n$/);
     running.signal("SIGINT");
     expect(await running.ended).toMatchObject({ status: 0 });
     away.table.client.destroy();

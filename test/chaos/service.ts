@@ -16,13 +16,15 @@ export interface ServiceOrder {
   readonly tableName: string;
   /** The wall clock at the start of the machine's monotonic clock, in epoch ms: the gateway's clock doesn't jump. */
   readonly machineStartMs: number;
+  /** @default any free port */
+  readonly port?: number;
 }
 
-const { endpoint, tableName, machineStartMs } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
+const { endpoint, tableName, machineStartMs, port = 0 } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
 const clock = { ...systemClock, wallMs: () => Math.floor(machineStartMs + Number(process.hrtime.bigint()) / 1e6) };
 const client = engineClient(endpoint, TABLE_CALLS);
 const handler = compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined });
-const { url } = await startGateway({ handler, port: 0, clock });
+const { url } = await startGateway({ handler, port, clock });
 let reports = 0;
 process.on("SIGUSR2", () => writeSync(1, `${JSON.stringify({ event: `report ${++reports}`, rssBytes: process.memoryUsage().rss })}\n`));
 writeSync(1, `${JSON.stringify({ event: "ready", url })}\n`);

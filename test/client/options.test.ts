@@ -70,10 +70,10 @@ describe("an acquire", () => {
   });
 
   it.each<[options: Loose, message: string]>([
-    [{ leaseMs: 30 }, "leaseMs: 30 given; it is in milliseconds, a whole number from 1000 to 86400000"],
-    [{ leaseMs: "5000" }, 'leaseMs: "5000" given; it is in milliseconds, a whole number from 1000 to 86400000'],
-    [{ waitMs: -1 }, "waitMs: -1 given; it is in milliseconds, a whole number of at least 0"],
-    [{ maxHoldMs: {} }, "maxHoldMs: an object given; it is in milliseconds, a whole number of at least 1"],
+    [{ leaseMs: 30 }, "leaseMs: 30 given; it is a whole number of ms from 1000 to 86400000"],
+    [{ leaseMs: "5000" }, 'leaseMs: "5000" given; it is a whole number of ms from 1000 to 86400000'],
+    [{ waitMs: -1 }, "waitMs: -1 given; it is a whole number of ms of at least 0"],
+    [{ maxHoldMs: {} }, "maxHoldMs: an object given; it is a whole number of ms of at least 1"],
     [{ priority: 10 }, "priority: 10 given; it must be a whole number from 0 to 9"],
     [{ limit: 2, permits: 3 }, "permits: 3 given; it must be at most the limit of 2"],
     [{ mode: "read" }, 'mode: "read" given; it must be "exclusive" or "shared"'],

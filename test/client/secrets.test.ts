@@ -9,8 +9,8 @@ import { createLockClient } from "../../lib/index.js";
 import { refuse } from "../../lib/core/errors.js";
 import { toProblem } from "../../lib/wire/problem.js";
 import { LEASE_ID } from "../support/lease-ids.js";
-import type { Received, StubServer } from "./stub-server.js";
-import { startStubServer } from "./stub-server.js";
+import type { Received, StubServer } from "./transport/stub-server.js";
+import { startStubServer } from "./transport/stub-server.js";
 
 /** In every secret but the ids. */
 const MARK = "unmistakable";

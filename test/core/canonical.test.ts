@@ -87,6 +87,11 @@ describe("a shallow value", () => {
     expect(canonicalJson(nested(JSON_DEPTH, make))).toContain("deep");
   });
 
+  it("is not nested deeper by members that have none", () => {
+    for (const value of [null, undefined, "text", 7]) expect(isShallow([value], 1)).toBe(true);
+    expect(isShallow(null, 0)).toBe(true);
+  });
+
   it("may be as wide as it likes", () => {
     expect(isShallow(Array.from({ length: 10_000 }, () => ({ a: [1] })))).toBe(true);
   });

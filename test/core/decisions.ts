@@ -17,8 +17,23 @@ const TIMED: readonly Column[] = [
   ["break A in a second", (key) => key.break("A", 1000)],
   ["break A in a day", (key) => key.break("A", LIMITS.drainMaxMs)],
 ];
+/** Commands of the lease A that concern conditions. */
+const OF_CONDITIONS: readonly Column[] = [
+  ["A waits for a condition", (key) => key.wait("A", "Y")],
+  ["A notifies one", (key) => key.notify("A", 1)],
+  ["A notifies one, without a sequence", (key) => key.notify("A")],
+  ["A notifies all", (key) => key.notify("A", 1, { all: true })],
+];
 /** Every command on a key of locks. */
-export const COLUMNS: readonly Column[] = [...SAME_LEASE, ...TIMED, ...SAME_SCOPE, ...OTHER, ...SAME_SCOPE_WAITING, ...OTHER_WAITING];
+export const COLUMNS: readonly Column[] = [
+  ...SAME_LEASE,
+  ...TIMED,
+  ...OF_CONDITIONS,
+  ...SAME_SCOPE,
+  ...OTHER,
+  ...SAME_SCOPE_WAITING,
+  ...OTHER_WAITING,
+];
 const LONG = { leaseMs: 3 * LEASE_MS };
 
 /** States in addition to those of the table. */
@@ -71,6 +86,52 @@ const MORE_STATES: readonly State[] = [
   {
     state: "A exclusive, B and C wait, and the clocks are far apart",
     steps: [(key) => key.acquire("A"), (key) => key.ask("B"), (key) => key.ask("C"), (key) => key.at(1, 2 * DEFAULTS.clockGuardMs)],
+  },
+  {
+    state: "A waits for a condition",
+    steps: [(key) => key.acquire("F"), (key) => key.wait("F", "A"), (key) => key.at(1)],
+  },
+  {
+    state: "A waits for a condition, and half of its time is over",
+    steps: [(key) => key.acquire("F"), (key) => key.wait("F", "A"), (key) => key.at(DEFAULTS.waiterTtlMs / 2)],
+  },
+  {
+    state: "A waits for a condition, and B of its scope holds",
+    asked: IN_S,
+    steps: [(key) => key.acquire("F"), (key) => key.wait("F", "A", "c", IN_S), (key) => key.acquire("B", IN_S), (key) => key.at(1)],
+  },
+  {
+    state: "A waits for a condition, and B lets an offer lapse that a notify of it led to",
+    steps: [
+      (key) => key.acquire("F"),
+      (key) => key.wait("F", "B"),
+      (key) => key.acquire("H"),
+      (key) => key.wait("H", "A"),
+      (key) => key.acquire("G"),
+      (key) => key.notify("G", 1),
+      (key) => key.release("G"),
+      (key) => key.at(DEFAULTS.offerWindowMs),
+    ],
+  },
+  {
+    state: "A exclusive, B and D wait for a condition",
+    steps: [
+      (key) => key.acquire("F"),
+      (key) => key.wait("F", "B"),
+      (key) => key.acquire("G"),
+      (key) => key.wait("G", "D"),
+      (key) => key.acquire("A"),
+      (key) => key.at(1),
+    ],
+  },
+  {
+    state: "A exclusive, B waited for a condition and was not seen in time",
+    steps: [
+      (key) => key.acquire("F"),
+      (key) => key.wait("F", "B"),
+      (key) => key.acquire("A", { leaseMs: 10 * LEASE_MS }),
+      (key) => key.at(DEFAULTS.waiterTtlMs),
+    ],
   },
 ];
 

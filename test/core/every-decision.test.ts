@@ -66,7 +66,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     !answer.ok && !next && events.length > 0 ? events : undefined,
 
   "a refusal that depends on the key says why": ({ command, decision: { answer } }) =>
-    !answer.ok && EXPLAINED.has(answer.code) && command.type !== "transfer" && answer.detail === ERRORS[answer.code].title
+    !answer.ok && EXPLAINED.has(answer.code) && !["transfer", "wait"].includes(command.type) && answer.detail === ERRORS[answer.code].title
       ? answer
       : undefined,
 
@@ -105,10 +105,10 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   "no member of a record, an answer or an event is undefined": ({ decision }) => undefinedIn(decision),
 
-  "a decision that only appends a waiter says so, and no other does": ({ before, decision: { next, events, behind } }) => {
+  "a decision that only appends a waiter says so, and no other does": ({ before, command, decision: { next, events, behind } }) => {
     const were = before?.waiters ?? [];
     const appended = next?.waiters.length === were.length + 1 && were.every((waiter, place) => waiter === next.waiters[place]);
-    const isOnly = appended && events.length === 1 && events[0]?.event === "queued";
+    const isOnly = command.type === "acquire" && appended && events.length === 1 && events[0]?.event === "queued";
     return behind === (isOnly ? next.waiters.at(-1) : undefined) ? undefined : { behind, events };
   },
 
@@ -172,7 +172,8 @@ describe("the rules of every decision are kept", () => {
 
   it("control: a decision that breaks one is named, with its command", () => {
     const all = ALL_STATES.flatMap((state) => decisionsIn(state, COLUMNS));
-    expect(new Set(all.map(({ command }) => command.type))).toEqual(new Set(["acquire", "renew", "release", "transfer", "break", "mode"]));
+    const types = ["acquire", "renew", "release", "transfer", "break", "mode", "wait", "notify"];
+    expect(new Set(all.map(({ command }) => command.type))).toEqual(new Set(types));
     const silent = all.map((taken) => ({ ...taken, decision: { ...taken.decision, events: [] } }));
     expect(broken(silent)).toContainEqual(expect.stringMatching(/^the log tells who holds .* After .*"type":"release"/));
   });

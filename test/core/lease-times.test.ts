@@ -1,6 +1,7 @@
 /** The times of a lease through renewals, transfers and breaks, its other parts, and the reasons for which it is refused. */
 import { describe, expect, it } from "vitest";
 import type { Renew, Transfer } from "../../lib/core/commands.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
 import { leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 import { ID, IN_S, permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
@@ -95,6 +96,33 @@ describe("a grant", () => {
   });
 });
 
+describe("a release", () => {
+  it("sent again is logged again, as long as the key remembers the lease by name", () => {
+    const key = held();
+    key.release("A");
+    expect(key.release("A")).toEqual({ ok: true, state: "released" });
+    expect(key.decision?.events).toEqual([
+      { event: "ended", leaseId: ID("A"), owner: "", principal: "P", reason: "released", repeated: true },
+    ]);
+    for (const letter of "BCDEFGHI") {
+      key.acquire(letter);
+      key.release(letter);
+    }
+    expect(key.release("A")).toEqual({ ok: true, state: "unknown" });
+    expect(key.decision?.events).toEqual([]);
+  });
+
+  it("by clocks that are far apart has an unknown state from the lease's end by the later clock on", () => {
+    const aheadMs = 2 * DEFAULTS.clockGuardMs;
+    const releasedAt = (laterMs: number) =>
+      held()
+        .at(laterMs - aheadMs, aheadMs)
+        .release("A");
+    expect(releasedAt(LEASE_MS - 1)).toMatchObject({ state: "released" });
+    expect(releasedAt(LEASE_MS)).toMatchObject({ state: "unknown" });
+  });
+});
+
 describe("a renewal", () => {
   it("lasts its length from the later clock, and the margin that goes with it", () => {
     const key = held().at(4_000, 300);
@@ -146,10 +174,11 @@ describe("a renewal", () => {
   it("advances the queue if its first waiter was not seen in time, and leaves it alone otherwise", () => {
     const key = held({ leaseMs: 100 * LEASE_MS });
     key.ask("B");
+    key.at(1_000).ask("C");
     renew(key.at(14_999), "A");
-    expect([key.all, key.events]).toEqual(["Ax Bx…", ""]);
+    expect([key.all, key.events]).toEqual(["Ax Bx… Cx…", ""]);
     renew(key.at(15_000), "A");
-    expect([key.all, key.events]).toEqual(["Ax", "B skipped"]);
+    expect([key.all, key.events]).toEqual(["Ax Cx…", "B skipped"]);
   });
 });
 
@@ -328,6 +357,18 @@ describe("a broken lease", () => {
     expect(key.copy().at(998, 1).break("A")).toMatchObject({ breakInMs: 2 });
     expect(key.at(999, 1).break("A")).toMatchObject({ breakInMs: 0 });
     expect(key.all).toBe("");
+  });
+
+  it("ends with its release, and the break may be repeated: the key remembers its token, and that of no other lease", () => {
+    const key = held();
+    const breaks = () => key.send({ type: "break", key: "k", fencingToken: START_MS });
+    breaks();
+    expect(key.release("A")).toMatchObject({ state: "released" });
+    expect(key.record?.tombstones).toEqual([{ leaseId: ID("A"), ending: "released", fencingToken: START_MS }]);
+    expect(breaks()).toEqual({ ok: true, breakInMs: 0 });
+    key.acquire("B");
+    key.release("B");
+    expect(key.record?.tombstones[0]).toEqual({ leaseId: ID("B"), ending: "released" });
   });
 
   it("ends with all holds of its scope, and the answer has the longest of their times", () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { bundleFunction } from "../../infra/bundle.js";
 import { assertLimits } from "../../lib/core/limit-relations.js";
-import { DEFAULTS, LIMITS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
+import { DEFAULTS, isServerWait, LIMITS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
 
 describe("the relations between limits", () => {
   it("hold", () => {
@@ -42,6 +42,17 @@ describe("the relations between limits", () => {
     const assertWith = (changed: Changed) => () => assertLimits({ ...LIMITS, ...changed }, { ...DEFAULTS, ...changed });
     expect(assertWith(justHolds)).not.toThrow();
     expect(assertWith(isBroken)).toThrow(rule);
+  });
+
+  it.each([
+    [-1, false],
+    [0, true],
+    [0.5, false],
+    [Number.NaN, false],
+    [LIMITS.serverWaitMs, true],
+    [LIMITS.serverWaitMs + 1, false],
+  ])("bound the wait in the service: %d ms is accepted: %s", (waitMs, is) => {
+    expect(isServerWait(waitMs)).toBe(is);
   });
 
   it("are asserted by the bundle that is deployed", async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { isOverfull } from "../../lib/core/lock/queue.js";
-import { bytesOf, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
+import { bytesOf, isLong, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
 import { LEASE_MS } from "../store/fixture.js";
 import { QueueKey } from "./queue-key.js";
 
@@ -74,5 +74,12 @@ describe("a full queue", () => {
     const key = queueOf(LIMITS.waitersMax, "x".repeat(SHORT_OWNER_BYTES));
     expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
     expect(queueOf(LIMITS.waitersMax, "x".repeat(SHORT_OWNER_BYTES + 1)).record?.waiters).toHaveLength(LIMITS.waitersMax - 1);
+  });
+
+  it("may be full by size if one waiter has a longer name, or a short one and more to say", () => {
+    const longest = "o".repeat(SHORT_OWNER_BYTES);
+    const waiter = { owner: longest, mode: "exclusive", permits: 1 } as const;
+    expect([longest, `${longest}o`, longest.replace("o", "é")].map((owner) => isLong({ ...waiter, owner }))).toEqual([false, true, true]);
+    expect([isLong({ ...waiter, mode: "shared" }), isLong({ ...waiter, permits: 2 })]).toEqual([true, true]);
   });
 });

@@ -4,7 +4,7 @@ import type { Acquire, Command } from "../../lib/core/commands.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
-import { recordBytes } from "../../lib/core/record-bytes.js";
+import { isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
 import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
@@ -103,16 +103,25 @@ describe.each([
   });
 });
 
+/** A record with room for so many more bytes. */
+const roomFor = (bytes: number, record = held(20)): LockRecord => {
+  const missing = LIMITS.recordBytes - bytes - recordBytes(record);
+  return { ...record, holds: { ...record.holds, [A]: { ...hold, owner: "o".repeat(OWNER.length + missing) } } };
+};
+
 it("a record below its bound takes what fits to the last byte", () => {
-  const roomFor = (bytes: number): LockRecord => {
-    const [record, filler] = [held(20), LIMITS.recordBytes - bytes];
-    const missing = filler - recordBytes(record);
-    return { ...record, holds: { ...record.holds, [A]: { ...hold, owner: "o".repeat(OWNER.length + missing) } } };
-  };
   const command = acquire(D, { owner: OWNER });
   const needed = recordBytes(decided(held(2), command).next!) - recordBytes(held(2));
   expect(outcomeOf(decided(roomFor(needed), command).answer)).toBe("granted");
-  expect(outcomeOf(decided(roomFor(needed - 1), command).answer)).toBe("key-full");
+  const { answer } = decided(roomFor(needed - 1), command);
+  expect(answer).toMatchObject({ code: "key-full", detail: expect.stringContaining(`asks for ${needed} more`) as string });
+});
+
+it("a record is crowded if a full queue doesn't fit beside its holders to the last byte, and its own waiters don't count", () => {
+  const alone = { ...held(10), waiters: [] };
+  const fits = roomFor(LIMITS.queueBytes, alone);
+  expect([fits, roomFor(LIMITS.queueBytes - 1, alone)].map(isCrowded)).toEqual([false, true]);
+  expect(isCrowded({ ...fits, waiters: held(2).waiters })).toBe(false);
 });
 
 it.each([

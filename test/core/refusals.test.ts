@@ -1,10 +1,10 @@
 /** The parts of a refusal beside its code: its sentence, when to ask again, who holds the key, and which new ids are taken. */
 import { describe, expect, it } from "vitest";
 import { ERRORS } from "../../lib/core/errors.js";
-import { LIMITS } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { refuseNewLease } from "../../lib/core/lock/grant.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
-import { leaseId, LEASE_MS, MARGIN_MS, START_MS } from "../store/fixture.js";
+import { leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { ID, IN_S, permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
 
@@ -25,7 +25,7 @@ describe("a refusal of a held key", () => {
       retryAfterMs: LEASE_MS + MARGIN_MS - 1_500,
       holders: [
         { owner: "one", mode: "shared", permits: 1, fencingToken: START_MS, heldMs: 1_700, remainingMs: LEASE_MS - 1_700 },
-        { owner: "two", mode: "shared", permits: 1, fencingToken: START_MS + 1_000, heldMs: 700, remainingMs: 2 * LEASE_MS - 700 },
+        { owner: "two", mode: "shared", permits: 1, fencingToken: START_MS + 1, heldMs: 700, remainingMs: 2 * LEASE_MS - 700 },
       ],
     });
   });
@@ -55,6 +55,7 @@ describe("a refusal of a held key", () => {
     key.acquire("A", { ...IN_S, ...permits(1) });
     const details = (letter: string, options: object): unknown => {
       const answer = key.acquire(letter, { ...IN_S, ...permits(1), ...options });
+      expect(key.decision?.events).toEqual([]);
       return answer.ok || answer.detail;
     };
     expect(details("B", permits(2))).toBe("Its scope has fewer permits");
@@ -74,6 +75,33 @@ describe("a refusal of a held key", () => {
     const { record } = key;
     expect(key.acquire(nth(LIMITS.leasesMax + 1), IN_S)).toMatchObject({ code: "locked" });
     expect([key.record, key.decision?.events]).toEqual([record, []]);
+  });
+});
+
+describe("a refusal that finds a waiter gone", () => {
+  it("takes it out of the queue, and keeps the record for a retention after that", () => {
+    const key = new QueueKey();
+    key.acquire("A", { leaseMs: 10 * LEASE_MS });
+    key.ask("B");
+    key.record = { ...key.record!, ttlAtSec: 1 };
+    expect(key.at(DEFAULTS.waiterTtlMs).acquire("C")).toMatchObject({ code: "locked" });
+    expect([key.all, key.events]).toEqual(["Ax", "B skipped"]);
+    expect(key.record.ttlAtSec).toBe(Math.ceil((START_MS + DEFAULTS.waiterTtlMs + POLICY.retentionMs) / 1000));
+  });
+});
+
+describe("a refusal of a break", () => {
+  it("is for another hold if the key is held, and else for the token's age", () => {
+    const key = new QueueKey();
+    key.acquire("A", READER);
+    key.acquire("B", READER);
+    const latest = key.tokenOf("B");
+    const breaks = (fencingToken: number) => key.send({ type: "break", key: "k", fencingToken });
+    key.release("B");
+    for (const token of [latest - 2, latest, latest + 1]) expect(breaks(token), String(token)).toMatchObject({ code: "other-hold" });
+    key.release("A");
+    expect(breaks(latest - 1)).toMatchObject({ code: "other-hold" });
+    for (const token of [latest, latest + 1]) expect(breaks(token), String(token)).toMatchObject({ code: "not-found" });
   });
 });
 

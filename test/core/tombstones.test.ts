@@ -45,6 +45,25 @@ describe("the ring of ended leases", () => {
   });
 });
 
+describe("a release of an id that the key has no word of", () => {
+  const OLDEST_MS = NOW_MS - LIMITS.leaseIdBehindMs - LIMITS.leaseIdAheadMs;
+  const released = (idMs: number) => {
+    const command = { type: "release", key: "k", leaseId: leaseIdAt(idMs), principal: "P" } as const;
+    return transition(undefined, command, READING, createPolicy());
+  };
+
+  it("remembers it as cancelled while it might still be granted", () => {
+    const { answer, next, events } = released(OLDEST_MS);
+    expect(answer).toEqual({ ok: true, state: "never" });
+    expect(next?.tombstones).toMatchObject([{ ending: "cancelled" }]);
+    expect(events).toMatchObject([{ event: "ended", reason: "cancelled" }]);
+  });
+
+  it("writes and logs nothing if it is too old for a grant: it may have held, and been forgotten with the whole key", () => {
+    expect(released(OLDEST_MS - 1)).toEqual({ answer: { ok: true, state: "unknown" }, events: [] });
+  });
+});
+
 describe("an id that a wrong clock made in the future", () => {
   const acquireAt = (record: LockRecord | undefined, madeAtMs: number) =>
     transition(
@@ -83,6 +102,8 @@ describe("an id that a wrong clock made in the future", () => {
       undefined,
     );
     expect(record?.tombstones.map(({ leaseId }) => (leaseIdTimeMs(leaseId) - NOW_MS) / 60_000)).toEqual([15, 10, 20, 5]);
+    const furthest = { type: "release", key: "k", leaseId: leaseIdAt(NOW_MS + 25 * 60_000), principal: "me" } as const;
+    expect(transition(record, furthest, READING, createPolicy())).toEqual({ answer: { ok: true, state: "never" }, events: [] });
   });
 
   it.each([[[5, 30, 20, 10, 15]], [[15, 5, 20, 30, 10]], [[5, 10, 15, 20, 30]]])(
@@ -144,9 +165,13 @@ describe("cancelled ids that lie between two clocks far apart", () => {
       .slice(0, 8)
       .reduce<LockRecord | undefined>((before, leaseId) => cancel(before, leaseId, reading).next, undefined);
     expect(record?.tombstones.map(({ leaseId }) => leaseId)).toEqual(cancelled.slice(0, 8).reverse());
-    const ninth = cancel(record, cancelled[8] ?? "", reading);
+    const [leaseId = ""] = cancelled.slice(8);
+    const ninth = cancel(record, leaseId, reading);
     expect(ninth.answer).toMatchObject({ ok: false, code: "clock-skew", definite: true, retry: "later" });
-    expect(ninth.next).toBeUndefined();
+    expect([ninth.next, ninth.events]).toEqual([undefined, []]);
+    // A waiter that leaves is refused too, and keeps its place.
+    const waiter = { leaseId, principal: "me" } as LockRecord["waiters"][number];
+    expect(cancel({ ...record!, waiters: [waiter] }, leaseId, reading)).toEqual({ answer: ninth.answer, events: [] });
   });
 
   it.each(CLOCKS)("leave for the end of a lease by a clock that is %s, and none of them is granted then", (days, reading) => {

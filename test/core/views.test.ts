@@ -4,7 +4,17 @@ import { DEFAULTS, FOREVER_MS } from "../../lib/core/limits.js";
 import { inOrder, isSameQueue } from "../../lib/core/lock/queue.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import type { Inspection } from "../../lib/core/lock/views.js";
-import { freeInMs, holdersOf, inspection, inspectionTag, leaseLost, runTag, runView, withinBytes } from "../../lib/core/lock/views.js";
+import {
+  endedLeases,
+  freeInMs,
+  holdersOf,
+  inspection,
+  inspectionTag,
+  leaseLost,
+  runTag,
+  runView,
+  withinBytes,
+} from "../../lib/core/lock/views.js";
 import type { Ending, LockRecord, Offer } from "../../lib/core/record.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import { permits, READER } from "./kinds-key.js";
@@ -39,8 +49,8 @@ describe("an inspection", () => {
       mode: "shared",
       fencingToken: token + 1,
       holders: [
-        { owner: "two", mode: "shared", permits: 1, fencingToken: token, heldMs: 400, remainingMs: 9_600 },
-        { owner: "one", mode: "shared", permits: 1, fencingToken: token + 1, heldMs: 400, remainingMs: 600 },
+        { owner: "two", mode: "shared", permits: 1, fencingToken: token, heldMs: 400, remainingMs: 9_600, leaseMs: 10_000 },
+        { owner: "one", mode: "shared", permits: 1, fencingToken: token + 1, heldMs: 400, remainingMs: 600, leaseMs: 1_000 },
       ],
       waiters: [
         { owner: "three", mode: "exclusive", priority: 1, position: 1, waitingMs: 400 },
@@ -74,6 +84,23 @@ describe("an inspection", () => {
     // An id that is ahead of the clock has waited for no time yet.
     key.at(-1_000);
     expect(inspect(key).waiters.map(({ waitingMs }) => waitingMs)).toEqual([0, 0]);
+  });
+
+  it("tells to whom the key is offered, which hold was broken, and how the last leases ended", () => {
+    const key = new QueueKey();
+    key.acquire("A");
+    key.ask("B", { owner: "two" });
+    key.release("A");
+    expect(inspect(key).waiters).toMatchObject([{ owner: "two", offered: true }]);
+    key.ask("B", { owner: "two" });
+    const { waiters, holders } = inspect(key);
+    expect([waiters, holders[0]?.breaking]).toEqual([[], undefined]);
+    const before = inspectionTag(inspect(key));
+    key.send({ type: "break", key: "k", fencingToken: key.tokenOf("B") });
+    expect(inspect(key).holders).toMatchObject([{ owner: "two", breaking: true }]);
+    expect(inspectionTag(inspect(key))).not.toBe(before);
+    expect(endedLeases(key.record ?? EMPTY_RECORD, key.at(700).reading)).toEqual([{ askedAgoMs: 700, ending: "released" }]);
+    expect(endedLeases(key.record ?? EMPTY_RECORD, key.at(-1_000).reading)).toEqual([{ askedAgoMs: 0, ending: "released" }]);
   });
 
   it("tells the limit of a semaphore while it is in use, or waited for", () => {
@@ -196,6 +223,11 @@ describe("a view of a run", () => {
     expect(view({}, { ...done, outcome: { ...outcome!, omitted: true } })).toMatchObject({ resultOmitted: true });
     const { outcome: _none, ...unknown } = done;
     expect(view({}, unknown)).toMatchObject({ state: "succeeded", keptForMs: 0 });
+  });
+
+  it("tells that it took over an attempt without an outcome", () => {
+    expect(view({}, run({ takeover: true }))).toMatchObject({ takeover: true });
+    expect(view({}, run())).not.toHaveProperty("takeover");
   });
 
   it("has a tag of its state, attempt, token and checkpoint", () => {

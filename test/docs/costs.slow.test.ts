@@ -6,15 +6,15 @@
  */
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { COST_CASES } from "../../bench/cost-cases.js";
-import type { CostRow } from "../../bench/costs.js";
-import { assumptions, BILLED_MS, costRow, costTables, dollars, TRACED } from "../../bench/costs.js";
-import { ONE_WAY_MS } from "../../bench/meter.js";
-import type { Footprint } from "../../bench/memory.js";
-import { billedMs, memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/memory.js";
-import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/prices.js";
-import { deployedStack } from "../../bench/stack.js";
-import type { DeployedStack } from "../../bench/stack.js";
+import { COST_CASES } from "../../bench/cost/cost-cases.js";
+import type { CostRow } from "../../bench/cost/costs.js";
+import { assumptions, BILLED_MS, costRow, costTables, dollars, TRACED } from "../../bench/cost/costs.js";
+import { ONE_WAY_MS } from "../../bench/cost/meter.js";
+import type { Footprint } from "../../bench/cost/memory.js";
+import { billedMs, memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/cost/memory.js";
+import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/cost/prices.js";
+import { deployedStack } from "../../bench/cost/stack.js";
+import type { DeployedStack } from "../../bench/cost/stack.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
 import { SHARDS } from "../../lib/store/dynamo/item.js";

@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { BUGS } from "../simulation/bugs.js";
+import { BUGS } from "../simulation/bugs/bugs.js";
 import { ROOT } from "../tidy/tree.js";
 import { evidenceParts, witnesses } from "./evidence.js";
 import { deadLinks, readPage, withParts } from "./generated.js";

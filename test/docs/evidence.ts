@@ -1,11 +1,12 @@
 /** The generated parts of docs/evidence.md: what tests each property, and the defects that have a regression test. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { PARTS } from "../mutation/parts.js";
 import type { FileScore } from "../mutation/results.js";
 import { recordedResults, scoreOf } from "../mutation/results.js";
-import type { Bug } from "../simulation/bug.js";
-import { BUGS } from "../simulation/bugs.js";
-import { ROOT } from "../tidy/tree.js";
+import type { Bug } from "../simulation/bugs/bug.js";
+import { BUGS } from "../simulation/bugs/bugs.js";
+import { ROOT, sourcesIn } from "../tidy/tree.js";
 import { citedTests } from "./cited-tests.js";
 import { readPage, table } from "./generated.js";
 
@@ -84,9 +85,16 @@ function mutants(): string {
         `**${part}**`,
         scored.map(([, file]) => file),
       );
-      return scored.length === 0 ? [] : [whole, ...scored.map(([path, file]) => cells(`\`${path}\``, [file]))];
+      const unscored = unscoredOf(part, files).map((path) => [`\`${path}\``, "", "not scored", "", ""]);
+      return scored.length === 0 ? unscored : [whole, ...scored.map(([path, file]) => cells(`\`${path}\``, [file])), ...unscored];
     }),
   );
+}
+
+/** The files of a part that have no score. */
+function unscoredOf(part: string, scored: object): readonly string[] {
+  const { files } = PARTS.find(({ name }) => name === part)!;
+  return sourcesIn("lib/").flatMap(({ path }) => (files.test(path) && !Object.hasOwn(scored, path) ? [path] : []));
 }
 
 /** The page's parts, by name. */

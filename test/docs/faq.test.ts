@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
 import { createLockClient } from "../../lib/testing.js";
-import { BUGS } from "../simulation/bugs.js";
+import { BUGS } from "../simulation/bugs/bugs.js";
 import { citedTests, isThere } from "./cited-tests.js";
 import { deadLinks, oneLine, readPage } from "./generated.js";
 

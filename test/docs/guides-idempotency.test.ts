@@ -1,6 +1,7 @@
 /** The claims of the page on idempotency: its figures match the code, and replays match its table. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import type { Hold } from "../../lib/core/record.js";
 import { startedTtlAtSec } from "../../lib/core/run/run.js";
 import { idempotencyHandler } from "../../lib/middy.js";
@@ -54,7 +55,7 @@ describe("what the page on idempotency says of attempts that are used up", () =>
     [LIMITS.keepResultMinMs, 2 * DAY_MS + LIMITS.keepResultMinMs],
   ])("may be collected, with a keepResultMs of %d, that and two days after the last attempt's lease", (keepResultMs, afterMs) => {
     const endedMs = 1_800_000_000_000;
-    const rules = { retentionMs: DEFAULTS.retentionMs, marginMs: takeoverMarginMs };
+    const rules = createPolicy();
     const ttlAtSec = startedTtlAtSec({ expiresAtMs: endedMs, marginMs: 0 } as Hold, keepResultMs, rules);
     expect(ttlAtSec).toBe((endedMs + afterMs) / SECOND_MS);
     expect(PAGE).toContain("three days after the last attempt at the earliest (two days and `keepResultMs`");

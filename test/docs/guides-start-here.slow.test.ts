@@ -8,6 +8,7 @@ import type { NpmStart } from "./npm-start.js";
 import { npmStart, plainEnvironment } from "./npm-start.js";
 import { endAll, onPath, start } from "../bin/holdfast.js";
 import type { Running } from "../bin/holdfast.js";
+import { leaseIdAt } from "../support/lease-ids.js";
 import { guide, pasted, printed, workshop } from "./snippets.js";
 
 const run = promisify(execFile);
@@ -15,6 +16,7 @@ const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--vers
 const PATIENCE_MS = 120_000;
 const MINUTE_MS = 60_000;
 const GUIDE = guide("start-here");
+const REQUEST = GUIDE.blocks("sh").at(-1)?.trim() ?? "";
 
 let dev: Running;
 let devUrl: string;
@@ -23,7 +25,7 @@ let directory: string;
 
 beforeAll(async () => {
   dev = start(["dev", "--port", "0"], {});
-  [devUrl = ""] = /http:\S+/.exec(await dev.printed(/Who gets what/)) ?? [];
+  [devUrl = ""] = /http:\S+/.exec(await dev.printed(/Lock activity/)) ?? [];
   service = await npmStart();
   directory = await workshop();
 }, PATIENCE_MS);
@@ -49,7 +51,7 @@ describe("start here", () => {
       run("bash", ["-c", block.replaceAll(/^export .*$/gm, "").replaceAll("npx holdfast", "holdfast")], { env });
     expect(inGeneral((await paste(first)).stdout)).toEqual(inGeneral(listed));
     await expect(paste(second)).rejects.toMatchObject({ code: 75, stdout: "" });
-    const said = (await dev.printed(/(ended[\s\S]*){2}\n/)).split("Who gets what:\n")[1] ?? "";
+    const said = (await dev.printed(/(ended[\s\S]*){2}\n/)).split("Lock activity:\n")[1] ?? "";
     expect(inGeneral(said)).toEqual(inGeneral(log));
   });
 
@@ -95,13 +97,22 @@ describe("start here", () => {
     expect(await printed(file, { HOLDFAST_URL: devUrl })).toEqual(GUIDE.says);
   });
 
+  it.runIf(HAS_CURL)("the request that stands for a client's acquires the key", async () => {
+    const { stdout } = await run("bash", ["-c", REQUEST], {
+      env: plainEnvironment({ HOLDFAST_URL: devUrl, LEASE: leaseIdAt(Date.now()) }),
+    });
+    expect(stdout).toMatch(/^HTTP\/1\.1 201/);
+  });
+
   it("its commands are those that are tried here, in the README's test and in that of the package", () => {
     expect(GUIDE.blocks("sh").map((block) => block.trim())).toEqual([
       "npm ci && npx holdfast dev",
       "export HOLDFAST_URL=http://127.0.0.1:4653\nnpx holdfast lock ORDER_1231 --owner me -- npx holdfast ls",
       'npx holdfast lock ORDER_1231 --owner me -- npx holdfast lock ORDER_1231 --no-wait --owner you -- echo "two at once"',
       "npx tsx first.mts",
-      "npm pack --pack-destination ../my-project\ncd ../my-project && npm install ./holdfast-0.1.0.tgz",
+      "mkdir -p ../my-project && npm pack --pack-destination ../my-project\ncd ../my-project && npm install ./holdfast-0.1.0.tgz",
+      REQUEST,
     ]);
+    expect(REQUEST).toContain("curl -i -X PUT");
   });
 });

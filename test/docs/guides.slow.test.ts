@@ -9,7 +9,7 @@ import { compile, guide, pasted, printed, workshop } from "./snippets.js";
 /** Starting a compiler or a program is slow on a loaded machine. */
 const PATIENCE_MS = 180_000;
 
-const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "idempotency", "testing"];
+const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "idempotency", "telemetry", "testing"];
 const GUIDES = NAMES.map(guide);
 /** The page on testing quotes parts of an example. The other pages are programs. */
 const PROGRAMS = GUIDES.filter(({ name }) => name !== "testing");
@@ -27,12 +27,10 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe("the guides' code", () => {
   it("has the types that it uses", { timeout: PATIENCE_MS }, async () => {
-    expect(
-      await compile(
-        directory,
-        PROGRAMS.map(({ name }) => `${name}.mts`),
-      ),
-    ).toBe("");
+    const forms = PROGRAMS.flatMap(({ name, forms }) => forms.map((code, at) => ({ file: `${name}-form-${at}.mts`, code })));
+    expect(forms.length).toBeGreaterThan(2);
+    for (const { file, code } of forms) await writeFile(join(directory, file), pasted(code));
+    expect(await compile(directory, [...PROGRAMS.map(({ name }) => `${name}.mts`), ...forms.map(({ file }) => file)])).toBe("");
   });
 
   it("control: a call that there isn't does not compile", { timeout: PATIENCE_MS }, async () => {

@@ -1,14 +1,16 @@
 /** The mutants that the simulation must detect, as docs/guarantees.md lists them, and the extent of its search. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUGS, LOCK_BUGS } from "../simulation/bugs.js";
-import { CONDITION_BUGS } from "../simulation/condition-bugs.js";
-import { KIND_BUGS } from "../simulation/kind-bugs.js";
-import { QUEUE_BUGS } from "../simulation/queue-bugs.js";
-import { RECORD_BUGS } from "../simulation/record-bugs.js";
-import { RULE_BUGS } from "../simulation/rule-bugs.js";
-import { RUN_BUGS } from "../simulation/run-bugs.js";
-import { STORE_BUGS } from "../simulation/store-bugs.js";
+import { BUGS, LOCK_BUGS } from "../simulation/bugs/bugs.js";
+import { CONDITION_BUGS } from "../simulation/bugs/condition-bugs.js";
+import { CROWD_BUGS } from "../simulation/bugs/crowd-bugs.js";
+import { KIND_BUGS } from "../simulation/bugs/kind-bugs.js";
+import { QUEUE_BUGS } from "../simulation/bugs/queue-bugs.js";
+import { RECORD_BUGS } from "../simulation/bugs/record-bugs.js";
+import { RULE_BUGS } from "../simulation/bugs/rule-bugs.js";
+import { RUN_BUGS } from "../simulation/bugs/run-bugs.js";
+import { STORE_BUGS } from "../simulation/bugs/store-bugs.js";
+import { WAY_BUGS } from "../simulation/bugs/way-bugs.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
@@ -38,6 +40,8 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["answers", RULE_BUGS],
     ["the store", STORE_BUGS],
     ["conditions", CONDITION_BUGS],
+    ["two ways", WAY_BUGS],
+    ["crowds", CROWD_BUGS],
   ] as const;
   const { quick, slow } = seeds();
   const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");

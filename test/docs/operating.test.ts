@@ -1,6 +1,6 @@
 /**
  * "Operating": its tables match the stack and the log. operating.slow.test.ts runs its commands. To accept a change of
- * the metrics, read the difference and run:
+ * the metrics or of the breaker, read the difference and run:
  *
  *     npx vitest run test/docs/operating -u
  */
@@ -9,6 +9,7 @@ import { Template } from "aws-cdk-lib/assertions";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { METRIC_NAMESPACE, METRICS } from "../../infra/metrics.js";
+import { BREAKER } from "../../lib/client/transport/breaker.js";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
 import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
@@ -53,6 +54,32 @@ function declared(path: string, name: string): ts.Node {
   return found!;
 }
 
+/** The figures of a client with two ways. */
+function breakerTable(): string {
+  const { inARow, failures, share, windowMs, restMs, restJitter, probes, probeIntervalMs } = BREAKER;
+  const seconds = (ms: number): string => `${ms / SECOND_MS} s`;
+  const rest = `${seconds(restMs * (1 - restJitter))} to ${seconds(restMs * (1 + restJitter))}`;
+  return table(
+    ["What", "How much"],
+    [
+      [
+        "leaves the service",
+        `${inARow} failed attempts in a row, or ${failures} in ${seconds(windowMs)} that are at least ${share * 100} % of all`,
+      ],
+      [
+        "is a failure",
+        "silence until an attempt's time limit, a broken connection, and answers of 5xx that mean an outage: `unavailable`, `internal`, a gateway's own",
+      ],
+      ["is none", "every 4xx, `throttled`, `clock-skew`, `newer-format`, `not-configured`, a caller that gives up"],
+      ["stays on the table", `${rest} at least, by chance, so that not all clients return at once`],
+      [
+        "returns to the service",
+        `${probes} probes in a row that reach the table through it, ${seconds(probeIntervalMs)} apart at least; after a failed one, all that again`,
+      ],
+    ],
+  );
+}
+
 /** Every metric, with the sentence above it. */
 function metricsTable(): string {
   const rows: string[][] = [];
@@ -72,7 +99,7 @@ describe("the tables", () => {
   it("of metrics is what the functions write", async () => {
     expect(metricsTable().split("\n").slice(2)).toHaveLength(Object.keys(METRICS).length);
     const how = "the metrics changed: read the difference, then run npx vitest run test/docs/operating -u";
-    await expect(await withParts(PAGE, { metrics: metricsTable() }), how).toMatchFileSnapshot(join(ROOT, PATH));
+    await expect(await withParts(PAGE, { metrics: metricsTable(), failover: breakerTable() }), how).toMatchFileSnapshot(join(ROOT, PATH));
   });
 
   it("of alarms has every alarm of the stack, says what it says, and what to do", () => {

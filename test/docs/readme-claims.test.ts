@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { DEFAULTS as demo } from "../../examples/flash-sale/plan.js";
 import { DEFAULTS, LIMITS, RETENTION_MIN_MS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { allFiles, ROOT } from "../tidy/tree.js";
 import { blockUnder, blocksUnder, README } from "./readme.js";
@@ -34,13 +33,12 @@ describe("the README's figures", () => {
     ],
     [
       "the takeover margin, but for its rounding up",
-      `may be taken over ${Math.floor(fixedMs / 1000)} s + ${percent(share)} of its length later`,
+      `after a margin of ${Math.floor(fixedMs / 1000)} s + ${percent(share)} of the lease`,
       fixedMs % 1000 <= 1,
     ],
     ["retention", `a key that nobody has used for ${DEFAULTS.retentionMs / HOUR_MS} hours goes`],
     ["the port", `on \`http://127.0.0.1:${/DEFAULT_PORT = (\d+)/.exec(read("infra/local/start.ts"))?.[1]}\``],
-    ["the demo", `${demo.buyers} buyers, 2 × ${demo.buyers / 2} pieces`],
-    ["Node's version", `On a machine with Node ${engines.node.replace(">=", "")} and the npm registry`],
+    ["Node's version", `You need Node ${engines.node.replace(">=", "")} or newer and access to the npm registry`],
     ["the license", `how a change is made. ${license}.`],
   ])("say %s as the code has it: %s", (_what, sentence, alsoTrue = true) => {
     expect(README).toContain(sentence);
@@ -85,7 +83,11 @@ describe("the README's commands", () => {
 
   it.each(commands)("%s is run before a change is taken", (command) => {
     const elsewhere = ELSEWHERE.get(command);
-    if (elsewhere === undefined) expect(read(".ci/run").split("\n")).toContain(`step ${command}`);
+    // A step of .ci/run may name what is known to fail.
+    const steps = read(".ci/run")
+      .split("\n")
+      .map((line) => line.replace(/ --known .*/, ""));
+    if (elsewhere === undefined) expect(steps).toContain(`step ${command}`);
     else expect(allFiles().map(({ path }) => path)).toContain(elsewhere);
   });
 });

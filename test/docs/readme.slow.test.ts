@@ -178,7 +178,7 @@ describe("the README's snippets", () => {
   });
 
   it("decorate methods through esbuild with the target that is named; control: not without one", { timeout: COMPILER_MS }, async () => {
-    const [, version = ""] = /esbuild needs a target without them \(`--target=(\w+)`\)/.exec(README) ?? [];
+    const [, version = ""] = /esbuild needs `--target=(\w+)`/.exec(README) ?? [];
     const built = async (name: string, options: BuildOptions): Promise<{ readonly stdout: string }> => {
       const outfile = join(directory, `${name}.mjs`);
       const entryPoints = [join(directory, "locked.mts")];

@@ -12,7 +12,8 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     ...["Sign", "LockClientEvent", "InvocationContext"],
   ],
   locks: [
-    ...["Lease", "LeaseOptions", "AcquireOptions", "State", "LeaseState", "LockHandle", "ReadWriteHandle", "SegmentsHandle"],
+    ...["Lease", "LeaseOptions", "AcquireOptions", "WhenUnavailable", "UnsureWork", "Via"],
+    ...["State", "LeaseState", "LockHandle", "ReadWriteHandle", "SegmentsHandle"],
     ...["Work", "Inspection", "HolderView", "WatchOptions", "ElectOptions", "Lead"],
   ],
   sets: ["LeaseSet", "SetKey", "SetOptions"],

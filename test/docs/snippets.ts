@@ -13,6 +13,8 @@ import { plainEnvironment } from "./npm-start.js";
 
 const run = promisify(execFile);
 const BLOCK = /^ *```(\w+)\n([\s\S]*?)^ *```$/gm;
+/** A block under a label of its own is one of several forms of the same thing. The site shows these as tabs. */
+const FORM = /^\*\*[^*\n]+\*\*\n\n```(\w+)\n([\s\S]*?)^```$/gm;
 
 /** A page and its parsed parts. */
 export interface Guide {
@@ -20,8 +22,10 @@ export interface Guide {
   readonly name: string;
   /** The page as one line, regardless of wrapping. */
   readonly text: string;
-  /** The page's TypeScript. */
+  /** The page's TypeScript, without the blocks that are forms of the same thing. */
   readonly program: string;
+  /** The TypeScript of each such form, which is a program of its own. */
+  readonly forms: readonly string[];
   /** The program's output according to the page: the rest of each line after `// → `. */
   readonly says: readonly string[];
   /** Links to files that don't exist. */
@@ -33,14 +37,16 @@ export interface Guide {
 /** The page at `docs/<name>.md`. */
 export function guide(name: string): Guide {
   const page = readFileSync(join(ROOT, "docs", `${name}.md`), "utf8");
-  const blocks = (language: string): readonly string[] =>
-    [...page.matchAll(BLOCK)].filter(([, of]) => of === language).map(([, , code = ""]) => code);
-  const program = blocks("ts").join("\n");
+  const codeIn = (text: string, pattern: RegExp, language: string): readonly string[] =>
+    [...text.matchAll(pattern)].filter(([, of]) => of === language).map(([, , code = ""]) => code);
+  const blocks = (language: string): readonly string[] => codeIn(page, BLOCK, language);
+  const program = codeIn(page.replaceAll(FORM, ""), BLOCK, "ts").join("\n");
   const links = [...page.replaceAll(BLOCK, "").matchAll(/\]\((?!https:)([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => link);
   return {
     name,
     text: page.replaceAll(/\s+/g, " "),
     program,
+    forms: codeIn(page, FORM, "ts"),
     says: [...program.matchAll(/\/\/ → (.*)$/gm)].map(([, said = ""]) => said),
     deadLinks: links.filter((link) => !mayLinkTo(join("docs", link))),
     blocks,
@@ -50,8 +56,15 @@ export function guide(name: string): Guide {
 /** The sources of the names that readers import. */
 const ENTRIES: Readonly<Record<string, string>> = {
   holdfast: "lib/index.js",
+  "holdfast/dynamodb": "lib/dynamodb.js",
+  "holdfast/sigv4": "lib/sigv4.js",
   "holdfast/testing": "lib/testing.js",
   "holdfast/middy": "lib/middy.js",
+  "holdfast/express": "lib/express.js",
+  "holdfast/fastify": "lib/fastify.js",
+  "holdfast/hono": "lib/hono.js",
+  "holdfast/nest": "lib/nest.js",
+  "holdfast/otel": "lib/otel.js",
 };
 
 /** The program with its imports redirected to the sources. With `inMemory`, every client is one of `holdfast/testing`. */
@@ -71,8 +84,9 @@ export async function workshop(): Promise<string> {
 }
 
 /** Type-checks these files of the directory together, and returns the compiler's messages, `""` if there are none. */
-export async function compile(directory: string, files: readonly string[]): Promise<string> {
-  const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions: { noUnusedLocals: false }, files, include: [] };
+export async function compile(directory: string, files: readonly string[], options: object = {}): Promise<string> {
+  const compilerOptions = { noUnusedLocals: false, noUnusedParameters: false, ...options };
+  const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions, files, include: [] };
   await writeFile(join(directory, "tsconfig.json"), JSON.stringify(config));
   return run("npx", ["tsc", "--noEmit", "-p", directory], { cwd: ROOT }).then(
     ({ stdout }) => stdout,

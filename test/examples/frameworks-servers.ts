@@ -2,14 +2,14 @@
 import type { RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
 import "reflect-metadata";
-import { Body, Controller, HttpCode, Inject, Module, Param, Post, UseInterceptors } from "@nestjs/common";
+import type { DynamicModule } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { ordersApp as expressApp } from "../../examples/frameworks/express.js";
+import { ordersApp as fastifyApp } from "../../examples/frameworks/fastify.js";
 import { ordersApp as honoApp } from "../../examples/frameworks/hono.js";
 import * as plain from "../../examples/frameworks/lambda.js";
 import * as inMiddy from "../../examples/frameworks/middy.js";
-import { idempotent, OrdersService, RefusalFilter } from "../../examples/frameworks/nest.js";
-import type { Order, Orders } from "../../examples/frameworks/orders.js";
+import type { Orders } from "../../examples/frameworks/orders.js";
 import type { LockClient } from "../../lib/index.js";
 import type { AppServer } from "../middy/app-server.js";
 import { listening, serveApp } from "../middy/app-server.js";
@@ -27,6 +27,14 @@ export const FRAMEWORKS: readonly Framework[] = [
     name: "express",
     async serve(locks, orders) {
       return listening(expressApp(locks, orders));
+    },
+  },
+  {
+    name: "fastify",
+    async serve(locks, orders) {
+      const app = fastifyApp(locks, orders);
+      await app.ready();
+      return listening((request, response) => app.routing(request, response));
     },
   },
   {
@@ -68,36 +76,12 @@ function routed(create: Handler, pay: Handler): (event: RequestV2, context: obje
   };
 }
 
-/**
- * The example's provider, interceptor and filter in a module with a controller. The decorators of methods and
- * parameters are called directly, because Nest uses the older decorators.
- */
+/** The example's module. Its types are those of the legacy decorators, which this program doesn't have. */
 async function serveNest(locks: LockClient, orders: Orders): Promise<AppServer> {
-  class OrdersController {
-    constructor(readonly service: OrdersService) {}
-    create(order: Order): Promise<unknown> {
-      return this.service.orders.create(order);
-    }
-    pay(id: string): Promise<unknown> {
-      return this.service.pay(id);
-    }
-  }
-  const decorate = (name: "create" | "pay", ...decorators: MethodDecorator[]): void => {
-    const descriptor = Object.getOwnPropertyDescriptor(OrdersController.prototype, name)!;
-    for (const decorator of decorators) decorator(OrdersController.prototype, name, descriptor);
+  const { OrdersModule } = (await import(["../../examples/frameworks", "nest.js"].join("/"))) as {
+    OrdersModule: { of(...args: readonly unknown[]): DynamicModule };
   };
-  decorate("create", Post(), UseInterceptors(idempotent(locks)));
-  decorate("pay", Post(":id/pay"), HttpCode(200));
-  Body()(OrdersController.prototype, "create", 0);
-  Param("id")(OrdersController.prototype, "pay", 0);
-  Inject(OrdersService)(OrdersController, undefined, 0);
-  Controller("orders")(OrdersController);
-
-  class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
-  const provider = { provide: OrdersService, useFactory: () => new OrdersService(locks, orders) };
-  Module({ controllers: [OrdersController], providers: [provider] })(AppModule);
-  const app = await NestFactory.create(AppModule, { logger: false });
-  app.useGlobalFilters(new RefusalFilter());
+  const app = await NestFactory.create(OrdersModule.of(locks, orders), { logger: false });
   await app.init();
   return listening(app.getHttpAdapter().getInstance() as RequestListener);
 }

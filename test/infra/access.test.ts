@@ -60,6 +60,22 @@ describe("a client of the API", () => {
   });
 });
 
+describe("a client with both ways, for failover", () => {
+  const { statements, environment } = grantTo((service, shop) => {
+    service.grantClient(shop);
+    service.grantDirect(shop);
+  });
+
+  it("may call what a client may, and use the items of its namespace; and knows the URL and the table", () => {
+    const calls = statements.filter(({ Action }) => Action === "execute-api:Invoke");
+    expect(ROUTE_KEYS.filter((routeKey) => mayCall(calls, routeKey))).toEqual(ROUTE_KEYS.filter((routeKey) => !isAdmins(routeKey)));
+    expect(statements.flatMap(({ Action }) => Action)).toEqual(
+      expect.arrayContaining(["execute-api:Invoke", "dynamodb:GetItem", "dynamodb:UpdateItem"]),
+    );
+    expect(Object.keys(environment).toSorted()).toEqual(["HOLDFAST_NAMESPACE", "HOLDFAST_TABLE", "HOLDFAST_URL"]);
+  });
+});
+
 describe("an administrator of the API", () => {
   it.each(ROUTE_KEYS)("may %s", (routeKey) => {
     const { statements } = grantTo((service, shop) => service.grantAdmin(shop));

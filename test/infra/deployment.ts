@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { startGateway } from "../../infra/local/gateway.js";
+import type { TokenCheck } from "./token-check.js";
 
 /** A running stack. */
 export interface Deployment {
@@ -23,7 +24,8 @@ export interface Deployment {
   close(): Promise<void>;
 }
 
-interface Template {
+/** A template, as far as it is run here. */
+export interface Template {
   // The properties depend on the resource.
   readonly Resources: Readonly<Record<string, { readonly Type: string; readonly Properties: any }>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what was made
 }
@@ -35,13 +37,30 @@ const RUNTIME = `
   process.on("disconnect", () => process.exit());
   process.send({ ready: true });`;
 
-/** Runs the only stack in `assembly`, a directory that `cdk synth` made, with `variables` instead of AWS's values. */
-export async function deployHere(assembly: string, variables: Readonly<Record<string, string>>): Promise<Deployment> {
+/**
+ * Runs the only stack in `assembly`, a directory that `cdk synth` made, with `variables` instead of AWS's values. `checkToken` stands for
+ * the gateway's check of tokens, on routes that ask for one.
+ */
+export async function deployHere(
+  assembly: string,
+  variables: Readonly<Record<string, string>>,
+  checkToken?: TokenCheck,
+): Promise<Deployment> {
   const [name] = readdirSync(assembly).filter((file) => file.endsWith(".template.json"));
-  const { Resources } = JSON.parse(readFileSync(join(assembly, name!), "utf8")) as Template;
+  const template = JSON.parse(readFileSync(join(assembly, name!), "utf8")) as Template;
   const assets = JSON.parse(readFileSync(join(assembly, name!.replace("template", "assets")), "utf8")) as {
     files: Record<string, { source: { path: string } }>;
   };
+  return deployTemplate(template, variables, (key) => join(assembly, assets.files[key.replace(/\.zip$/, "")]!.source.path), checkToken);
+}
+
+/** Runs the stack of a template. `codeAt` returns the directory with the code of this key. */
+export async function deployTemplate(
+  { Resources }: Template,
+  variables: Readonly<Record<string, string>>,
+  codeAt: (key: string) => string,
+  checkToken?: TokenCheck,
+): Promise<Deployment> {
   const log: string[] = [];
   const counted = new Map(
     Object.values(Resources)
@@ -52,31 +71,31 @@ export async function deployHere(assembly: string, variables: Readonly<Record<st
   const functions = new Map<string, LocalFunction>();
   for (const [id, { Type, Properties }] of Object.entries(Resources)) {
     if (Type !== "AWS::Lambda::Function") continue;
-    const hash = (Properties.Code.S3Key as string).replace(/\.zip$/, "");
+    const directory = codeAt(Properties.Code.S3Key as string);
     const [module] = (Properties.Handler as string).split(".") as [string];
-    const code = join(assembly, assets.files[hash]!.source.path, `${module}.mjs`);
+    const code = join(directory, `${module}.mjs`);
     const env = Object.fromEntries(
-      Object.entries(Properties.Environment.Variables as Record<string, unknown>).map(([variable, value]) => [
+      Object.entries((Properties.Environment?.Variables ?? {}) as Record<string, unknown>).map(([variable, value]) => [
         variable,
         typeof value === "string" ? value : variables[Resources[(value as { Ref: string }).Ref]!.Type]!,
       ]),
     );
-    functions.set(id, await startFunction(code, { ...variables, ...env }, assembly, (line) => void log.push(line)));
+    functions.set(id, await startFunction(code, { ...variables, ...env }, directory, (line) => void log.push(line)));
   }
-  const targets = new Map<string, string>();
-  for (const { Type, Properties } of Object.values(Resources)) {
-    if (Type !== "AWS::ApiGatewayV2::Route") continue;
-    const integrationId = (Properties.Target as { "Fn::Join": [string, [string, { Ref: string }]] })["Fn::Join"][1][1].Ref;
-    const { IntegrationUri } = Resources[integrationId]!.Properties as { IntegrationUri: { "Fn::GetAtt": [string, string] } };
-    targets.set(Properties.RouteKey as string, IntegrationUri["Fn::GetAtt"][0]);
-  }
+  const routes = routesIn(Resources);
   const gateway = await startGateway({
     port: 0,
-    async handler(event) {
-      const id = targets.get(event.routeKey);
-      if (id === undefined) throw new Error(`The stack has no route ${event.routeKey}`);
-      answered.set(id, (answered.get(id) ?? 0) + 1);
-      return functions.get(id)!.invoke(event);
+    async handler(asked) {
+      const event = routedBeside(asked, routes);
+      const route = routes.get(event.routeKey);
+      if (!route) throw new Error(`The stack has no route ${event.routeKey}`);
+      if (route.type === "JWT") {
+        const checked = checkToken!(event.headers["authorization"], route.scopes);
+        if ("statusCode" in checked) return checked;
+        Object.assign(event.requestContext, { authorizer: { jwt: checked } });
+      } else if (route.type === "NONE") Object.assign(event.requestContext, { authorizer: undefined });
+      answered.set(route.functionId, (answered.get(route.functionId) ?? 0) + 1);
+      return functions.get(route.functionId)!.invoke(event);
     },
     onError: (error) => void log.push(String(error)),
   });
@@ -90,6 +109,35 @@ export async function deployHere(assembly: string, variables: Readonly<Record<st
       await Promise.all([...functions.values()].map((one) => one.stop()));
     },
   };
+}
+
+interface Route {
+  readonly functionId: string;
+  /** `AWS_IAM`, `JWT` or `NONE`. */
+  readonly type: string;
+  readonly scopes: readonly string[];
+}
+
+/** Returns the stack's routes by their keys. */
+function routesIn(Resources: Template["Resources"]): ReadonlyMap<string, Route> {
+  const routes = new Map<string, Route>();
+  for (const { Type, Properties } of Object.values(Resources)) {
+    if (Type !== "AWS::ApiGatewayV2::Route") continue;
+    const integrationId = (Properties.Target as { "Fn::Join": [string, [string, { Ref: string }]] })["Fn::Join"][1][1].Ref;
+    const { IntegrationUri } = Resources[integrationId]!.Properties as { IntegrationUri: { "Fn::GetAtt": [string, string] } };
+    const { AuthorizationType: type, AuthorizationScopes: scopes = [] } = Properties;
+    routes.set(Properties.RouteKey as string, { functionId: IntegrationUri["Fn::GetAtt"][0], type, scopes });
+  }
+  return routes;
+}
+
+/** Returns the event with a route that the API's list lacks: of the console's files, if the stack has it. */
+function routedBeside(event: APIGatewayProxyEventV2, routes: ReadonlyMap<string, Route>): APIGatewayProxyEventV2 {
+  const found = /^\/console(?:\/([^/]+))?$/.exec(event.rawPath);
+  const file = found?.[1];
+  const routeKey = `${event.requestContext.http.method} /console${file === undefined ? "" : "/{file}"}`;
+  if (!found || !routes.has(routeKey)) return event;
+  return { ...event, routeKey, ...(file !== undefined && { pathParameters: { file } }) };
 }
 
 interface LocalFunction {

@@ -5,7 +5,9 @@ import { AwsSolutionsChecks, ServerlessChecks } from "cdk-nag";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { bundleHosted } from "../../bin/console/bundle.js";
 import { HoldfastStack } from "../../infra/stack.js";
 import "./synthesize.js";
 
@@ -29,6 +31,12 @@ function findings(fill: (app: App) => unknown): string {
 describe("AwsSolutions and Serverless", { timeout: 60_000 }, () => {
   it("find nothing in the stack", () => {
     expect(findings((app) => new HoldfastStack(app, "holdfast-dev"))).toBe("");
+  });
+
+  it("find nothing in a stack with a console", async () => {
+    await bundleHosted(fileURLToPath(new URL("../../infra/console", import.meta.url)));
+    const jwt = { issuer: "https://id.example.com/", audience: ["locks"] };
+    expect(findings((app) => new HoldfastStack(app, "holdfast-dev", {}, () => ({ jwt, console: true })))).toBe("");
   });
 
   it("control: find a table that can't be restored", () => {

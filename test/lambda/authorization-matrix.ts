@@ -224,7 +224,10 @@ export const MATRIX: Readonly<Record<RouteName, readonly Row[]>> = {
     ]),
   ],
   runs: [row("the owner's runs", ({ key }) => ({ query: { prefix: key } }), ["200 of 2", AT_THE_GATEWAY, "200 of 2", "200 of 0"])],
-  health: [row("the service", () => ({ query: { deep: "1" } }), ["200", "200", "200", "200"])],
+  health: [
+    row("the service", () => ({ query: { deep: "1" } }), ["200", "200", "200", "200"]),
+    row("the service, and the caller's own identity", () => ({ query: { caller: "1" } }), ["200", "200", "200", "200"]),
+  ],
   openapi: [row("the service", () => ({}), ["200", "200", "200", "200"])],
 };
 

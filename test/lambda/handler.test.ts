@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { createHandler } from "../../lambda/handler.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import type { LockStore } from "../../lib/store/port.js";
 import {
@@ -24,7 +26,8 @@ import {
 function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
-  return { tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
+  const { parameters } = createMemoryStore({ policy: createPolicy() });
+  return { parameters, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 
 const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [

@@ -1,7 +1,8 @@
 /** Operations on a key from outside of its lease, over HTTP: break, transfer, inspect, list, health. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { takeoverMarginMs } from "../../lib/core/limits.js";
+import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";
+import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
 import { leaseIdAt } from "../support/lease-ids.js";
@@ -32,6 +33,7 @@ describe("a break", () => {
     const { status, body } = await breaking(key, fencingToken);
     expect([status, body.breakInMs]).toEqual([202, LEASE_MS + takeoverMarginMs(LEASE_MS)]);
     expect((await service.send("GET", url)).status).toBe(200);
+    expect((await service.send("GET", `/v1/locks/${key}`)).body.holders).toMatchObject([{ breaking: true }]);
     const renewed = await service.send("POST", `${url}/renew`);
     expect([renewed.status, renewed.body.reason]).toEqual([410, "broken"]);
     await service.clock.advance(body.breakInMs);
@@ -55,6 +57,7 @@ describe("a break", () => {
     const next = await held(key);
     expect(next.fencingToken).toBeGreaterThan(fencingToken);
     expect((await service.send("GET", url)).body.reason).toBe("broken");
+    expect((await service.send("GET", `/v1/locks/${key}`)).body.recent).toEqual([{ askedAgoMs: 0, ending: "broken" }]);
   });
 
   it("again spares the next holder: 200 while the break is remembered", async () => {
@@ -125,7 +128,8 @@ describe("a look at a key", () => {
     const { status, body } = await service.send("GET", `/v1/locks/${key}`, { as: "bob" });
     expect(status).toBe(200);
     expect(body).toMatchObject({ key, mode: "exclusive", fencingToken, waiters: [] });
-    expect(body.holders).toEqual([{ owner: "me", mode: "exclusive", permits: 1, fencingToken, heldMs: 0, remainingMs: LEASE_MS }]);
+    const holder = { owner: "me", mode: "exclusive", permits: 1, fencingToken, heldMs: 0, remainingMs: LEASE_MS, leaseMs: LEASE_MS };
+    expect([body.holders, body.recent]).toEqual([[holder], undefined]);
     const unused = await service.send("GET", `/v1/locks/${freshKey()}`);
     expect([unused.status, unused.body.holders]).toEqual([200, []]);
   });
@@ -172,6 +176,13 @@ describe("the service", () => {
   it.each(["/v1/health", "/v1/health?deep=1", "/v1/health?deep=0"])("says that it is up: %s", async (url) => {
     const { status, body } = await service.send("GET", url);
     expect([status, body]).toEqual([200, { status: "ok", version: VERSION, serverTimeMs: service.clock.wallMs() }]);
+  });
+
+  it("tells a caller as whom it knows it, and by which parameters records are decided on, if it is asked", async () => {
+    const { status, body } = await service.send("GET", "/v1/health?caller=1", { as: "alice" });
+    const identity = { namespace: "default", principal: "local/alice" };
+    const parameters = { format: FORMAT_VERSION, clockErrorMs: DEFAULTS.clockErrorMs, retentionMs: DEFAULTS.retentionMs };
+    expect([status, body.caller]).toEqual([200, { ...identity, ...parameters }]);
   });
 
   it("serves its own description", async () => {

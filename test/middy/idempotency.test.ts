@@ -273,6 +273,15 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect([before.calls, after.calls]).toEqual([[], [1]]);
     });
 
+    it.each(["throw", "skip", "proceed"] as const)("when the service can't be reached: %s", async (whenUnavailable) => {
+      const { call, calls, wire, events } = deployed(async (run) => ({ statusCode: 200, body: typeof run }), { whenUnavailable });
+      for (const operation of ["start", "release"] as const) wire.always(operation, { lost: "request" });
+      const outcome = await call(request({ headers: HEADERS }));
+      if (whenUnavailable === "proceed") expect([outcome, calls]).toEqual([{ statusCode: 200, body: "undefined" }, [undefined]]);
+      else expect([problemOf(outcome), calls]).toMatchObject([{ statusCode: 503, code: "unavailable" }, []]);
+      expect(events.map(({ type }) => type)).toEqual(whenUnavailable === "proceed" ? ["proceeded"] : []);
+    });
+
     it("with an answer that is too large to keep gives it once, and says so afterwards", async () => {
       const body = "x".repeat(LIMITS.resultBytes + 1);
       const { call, calls } = deployed(async () => ({ statusCode: 200, body }));
@@ -400,7 +409,7 @@ it.each<[options: object, message: string]>([
   [{ key: "k" }, "key: must be a function"],
   [{ payload: {} }, "payload: must be a function"],
   [{ isRecorded: true }, "isRecorded: must be a function"],
-  [{ keepResultMs: 5 }, "keepResultMs: 5 given; it is in milliseconds"],
+  [{ keepResultMs: 5 }, "keepResultMs: 5 given; it is a whole number of ms"],
   [{ largeResult: "omit" }, "largeResult: is not an option here"],
   [{ keep: 5 }, "keep: is not an option of runOnce"],
 ])("refuses %j before any call", (wrong, message) => {

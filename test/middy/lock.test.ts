@@ -222,7 +222,7 @@ it.each<[options: object, message: string]>([
   [{ key: "ORDER_1" }, 'key: "ORDER_1" given; it must be a function'],
   [{ whenHeld: "maybe" }, 'whenHeld: "maybe" given; it must be'],
   [{ whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be'],
-  [{ leaseMs: 5 }, "leaseMs: 5 given; it is in milliseconds, a whole number from 1000 to 86400000"],
+  [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms from 1000 to 86400000"],
   [{ waitSeconds: 5 }, "waitSeconds: is not an option of acquire"],
 ])("refuses %j before any call", (wrong, message) => {
   const { locks } = createHarness();

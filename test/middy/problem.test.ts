@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../lib/core/errors.js";
 import { ERRORS } from "../../lib/core/errors.js";
-import { problemAnswer, PROBLEMS } from "../../lib/middy/problem.js";
-import type { ProblemCode } from "../../lib/middy/problem.js";
+import { problemAnswer, PROBLEMS } from "../../lib/web/problem.js";
+import type { ProblemCode } from "../../lib/web/problem.js";
 import { fromProblem, PROBLEM_TYPE } from "../../lib/wire/problem.js";
 import { isHttp, withHeaders } from "../../lib/middy/http.js";
 import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";

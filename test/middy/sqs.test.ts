@@ -160,7 +160,7 @@ describe("sqsHandler", () => {
     [{ locks: {} }, "locks: must be a client"],
     [{ keyFor: "k" }, "keyFor: must be a function"],
     [{ onFailure: "log" }, "onFailure: must be a function"],
-    [{ leaseMs: 5 }, "leaseMs: 5 given; it is in milliseconds"],
+    [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms"],
     [{ inOrder: true }, "inOrder: is not an option of runOnce"],
   ])("refuses %j before any message, rather than fail each of them", (wrong, message) => {
     const options = { locks: createHarness().locks, ...wrong } as SqsHandlerOptions<SqsMessage>;

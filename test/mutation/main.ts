@@ -2,7 +2,8 @@
  * `npm run mutation [-- FILE…] [--part NAME] [--changed] [--record] [--workers N]`: changes the product in one place at a time, and prints
  * the changes that no test notices. It scores every part, or these files, or with `--changed` the files that differ from the recorded
  * ones. A mutant is tried again only if its file or a test that runs it has changed: `.engine/` has the results. `--record` writes
- * results.json, of all files that were scored as they are now. Exits 1 if a part's score is below {@link SCORE_MIN} %.
+ * the scores to results.json, and keeps those of files that have not changed since theirs. Exits 1 if a part's score is below
+ * {@link SCORE_MIN} %.
  */
 import { Stryker } from "@stryker-mutator/core";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -68,10 +69,14 @@ async function mutate(part: Part, files: readonly string[], concurrency: number)
     concurrency,
     mutate: [...files],
     testFiles: [...part.tests],
-    // Texts are for people, or are names of attributes and expressions of the table, which the must-fail controls change.
+    // Texts are for people, or are names of attributes and expressions of the table, which have a test of their own:
+    // test/store/fast-path-expressions.slow.test.ts.
     mutator: { excludedMutations: ["StringLiteral"] },
     // A change of a constant needs all tests, since every test of the file loads it: as long as a hundred others.
     ignoreStatic: true,
+    // Only an endless loop takes this long. A busy machine must not count as a test that noticed.
+    timeoutMS: 20_000,
+    timeoutFactor: 4,
     ignorePatterns: ["dist", "docs", ".engine", "cdk.out", "coverage", "bench"],
     tempDirName: ".engine/mutation-sandbox",
     disableTypeChecks: false,
@@ -89,14 +94,21 @@ function scoresOf(part: Part): Readonly<Record<string, FileScore>> {
   return existsSync(file) ? scoresIn(JSON.parse(readFileSync(file, "utf8")) as Report) : {};
 }
 
-/** Writes results.json: the scores of the files that were scored as they are now. Prints the others. */
+/**
+ * Writes results.json: the latest score of every file as it is now, from this run or, for a file that was not scored anew, as recorded
+ * before. Prints the files that have neither.
+ */
 function record(): void {
+  const before = recordedResults().parts;
   const parts = PARTS.map((part) => {
-    const scores = scoresOf(part);
-    const isCurrent = (path: string): boolean => scores[path]?.digest === digestOf(readFileSync(join(ROOT, path), "utf8"));
-    for (const path of filesOf(part).filter((file) => !isCurrent(file))) console.log(`${path} was not scored as it is now`);
-    const files = filesOf(part).filter(isCurrent);
-    return [part.name, Object.fromEntries(files.map((path) => [path, scores[path]]))] as const;
+    const latest = scoresOf(part);
+    const scores = filesOf(part).flatMap((path) => {
+      const digest = digestOf(readFileSync(join(ROOT, path), "utf8"));
+      const score = [latest[path], before[part.name]?.[path]].find((each) => each?.digest === digest);
+      if (!score) console.log(`${path} was not scored as it is now`);
+      return score ? [[path, score] as const] : [];
+    });
+    return [part.name, Object.fromEntries(scores)] as const;
   });
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "?"}, Node ${process.version}`;
   const results = { date: new Date().toISOString().slice(0, 10), machine, parts: Object.fromEntries(parts) };

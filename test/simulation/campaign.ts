@@ -1,6 +1,6 @@
 /** Many histories and their totals: violations, and proof that the relevant situations occurred. */
 import type { History } from "./history.js";
-import type { Coverage, Violation } from "./verdict.js";
+import type { Coverage, Violation } from "./oracles/verdict.js";
 
 /** The result of a campaign. */
 export interface Campaign {

@@ -8,28 +8,30 @@ import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
-import { live, withLocks } from "./application.js";
+import { live, withLocks } from "./clients/application.js";
 import type { Backend } from "./backend.js";
 import { memoryBackend } from "./backend.js";
-import { directClient } from "./direct.js";
+import { directClient } from "./clients/direct.js";
 import { dynamoBackend } from "./dynamo-backend.js";
 import { drawClockError, drawFaults, FAULTS, withoutFaults } from "./faults.js";
 import type { FaultMix, FaultProfile } from "./faults.js";
-import { check } from "./checker.js";
-import { checkConditions } from "./conditions.js";
-import { checkCrowd, checkDeadQueue, checkGrants } from "./grants.js";
-import { drawKinds, withKinds } from "./kinds.js";
-import { checkLongRun } from "./long-run.js";
-import { releaseAll, withMischief } from "./mischief.js";
+import { check } from "./oracles/checker.js";
+import { checkConditions } from "./clients/conditions.js";
+import { checkCrowds } from "./clients/crowds.js";
+import { checkCrowd, checkDeadQueue, checkGrants } from "./oracles/grants.js";
+import { drawKinds, withKinds } from "./clients/kinds.js";
+import { checkLongRun } from "./clients/long-run.js";
+import { releaseAll, withMischief } from "./clients/mischief.js";
 import { Network } from "./network.js";
-import { Oracle } from "./oracle.js";
-import { checkHerd, checkLine } from "./queue-liveness.js";
+import { Oracle } from "./oracles/oracle.js";
+import { checkHerd, checkLine } from "./oracles/queue-liveness.js";
 import { Random } from "./random.js";
-import { withRuns } from "./runs.js";
+import { withRuns } from "./clients/runs.js";
 import { makeHandler } from "./service.js";
 import type { Actor, Stage } from "./stage.js";
 import { TellingOracle, Timeline } from "./timeline.js";
-import type { Coverage, Property, Violation } from "./verdict.js";
+import type { Coverage, Property, Violation } from "./oracles/verdict.js";
+import { checkWays } from "./clients/ways.js";
 import { EndOfWorld, Process, World } from "./world.js";
 
 /** The result of one seed. */
@@ -170,6 +172,8 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
     await spells();
     await healed();
     await checkConditions(seed, oracle);
+    await checkWays(seed, oracle);
+    await checkCrowds(seed, oracle);
   } catch (error) {
     if (!(error instanceof EndOfWorld)) throw error;
   }

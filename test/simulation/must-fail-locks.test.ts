@@ -1,10 +1,10 @@
 /** The simulation finds each mistake in locks of every kind, answers and the store in the history that is recorded as its witness. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
-import { LOCK_BUGS } from "./bugs.js";
-import { KIND_BUGS } from "./kind-bugs.js";
-import { RULE_BUGS } from "./rule-bugs.js";
-import { STORE_BUGS } from "./store-bugs.js";
+import { LOCK_BUGS } from "./bugs/bugs.js";
+import { KIND_BUGS } from "./bugs/kind-bugs.js";
+import { RULE_BUGS } from "./bugs/rule-bugs.js";
+import { STORE_BUGS } from "./bugs/store-bugs.js";
 import { endBundling } from "./bundle.js";
 import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 

@@ -1,14 +1,16 @@
 /** The simulation finds each mistake in queues, runs and records in the history that is recorded as its witness. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
-import { CONDITION_BUGS } from "./condition-bugs.js";
-import { QUEUE_BUGS } from "./queue-bugs.js";
-import { RECORD_BUGS } from "./record-bugs.js";
-import { RUN_BUGS } from "./run-bugs.js";
+import { CONDITION_BUGS } from "./bugs/condition-bugs.js";
+import { CROWD_BUGS } from "./bugs/crowd-bugs.js";
+import { QUEUE_BUGS } from "./bugs/queue-bugs.js";
+import { RECORD_BUGS } from "./bugs/record-bugs.js";
+import { RUN_BUGS } from "./bugs/run-bugs.js";
+import { WAY_BUGS } from "./bugs/way-bugs.js";
 import { endBundling } from "./bundle.js";
 import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
-  replayWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS)),
+  replayWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS)),
 );

@@ -5,7 +5,7 @@
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
 import type { FaultProfile } from "./faults.js";
-import type { Delivered } from "./checker.js";
+import type { Delivered } from "./oracles/checker.js";
 import type { Random } from "./random.js";
 import type { Process, World } from "./world.js";
 
@@ -118,12 +118,11 @@ function summary({ headers, body }: HttpResult): string {
   return [...parts, headers?.["lease-state"] ?? ""].filter(Boolean).join(", ");
 }
 
-const TEMPLATES = PATHS.map((template) => ({ template, parts: template.split("/") }));
-
-/** Returns the name of the parameter in this part of a template, if it is one. */
-function nameOf(part: string): string | undefined {
-  return part.startsWith("{") ? part.slice(1, -1) : undefined;
-}
+/** The paths of the API. Each part of one is a text, or the name of a parameter. */
+const TEMPLATES = PATHS.map((template) => ({
+  template,
+  parts: template.split("/").map((part) => (part.startsWith("{") ? { name: part.slice(1, -1) } : { text: part })),
+}));
 
 /** Builds the event that the gateway makes of a request. */
 function eventOf(
@@ -134,10 +133,10 @@ function eventOf(
 ): HttpEvent {
   const parts = path.split("/");
   const found = TEMPLATES.find(
-    (one) => one.parts.length === parts.length && one.parts.every((part, at) => part === parts[at] || nameOf(part) !== undefined),
+    (one) => one.parts.length === parts.length && one.parts.every((part, at) => "name" in part || part.text === parts[at]),
   );
-  const named = (found?.parts ?? []).map((part, at) => [nameOf(part), parts[at]] as const);
-  const parameters = Object.fromEntries(named.filter(([name]) => name !== undefined));
+  const parameters: Record<string, string | undefined> = {};
+  for (const [at, part] of (found?.parts ?? []).entries()) if ("name" in part) parameters[part.name] = parts[at];
   return {
     version: "2.0",
     routeKey: found ? `${method} ${found.template}` : "$default",

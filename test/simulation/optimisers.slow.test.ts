@@ -3,7 +3,7 @@
  * so optimisers.md has them as they are. `npx vitest run test/simulation/optimisers -u` writes them.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { markdownTable } from "../../bench/table.js";
+import { markdownTable } from "../../bench/report/table.js";
 import { endBundling, loadBundle } from "./bundle.js";
 import type { Cost } from "./contention.js";
 import { OPTIMISERS } from "./optimisers.js";

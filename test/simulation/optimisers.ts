@@ -1,5 +1,5 @@
 /** The optimisers of contention, each with the edit that switches it off, as the catalogue of mistakes does it (bug.ts). */
-import type { Bug } from "./bug.js";
+import type { Bug } from "./bugs/bug.js";
 
 export const OPTIMISERS: readonly Bug[] = [
   {

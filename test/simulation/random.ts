@@ -45,12 +45,14 @@ export class Random {
 
   /** Returns random bytes, for leaseIds. */
   bytes(count: number): Uint8Array {
-    return Uint8Array.from({ length: count }, () => this.#next() & 0xff);
+    const bytes = new Uint8Array(count);
+    for (let at = 0; at < count; at++) bytes[at] = this.#next() & 0xff;
+    return bytes;
   }
 
   #next(): number {
     const s = this.#state;
-    const [a = 0, b = 0, c = 0, d = 0] = s;
+    const [a, b, c, d] = [s[0]!, s[1]!, s[2]!, s[3]!];
     const t = (((a + b) >>> 0) + d) >>> 0;
     s[3] = d + 1;
     s[0] = b ^ (b >>> 9);

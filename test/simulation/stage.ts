@@ -2,7 +2,7 @@
 import type { LockClient } from "../../lib/client/lock-client.js";
 import type { FaultProfile } from "./faults.js";
 import type { Network } from "./network.js";
-import type { Oracle } from "./oracle.js";
+import type { Oracle } from "./oracles/oracle.js";
 import type { Random } from "./random.js";
 import type { Process, World } from "./world.js";
 

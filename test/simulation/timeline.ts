@@ -8,10 +8,10 @@ import type { Run } from "../../lib/client/run/run-once.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/port.js";
 import { LEASE_ID } from "../support/lease-ids.js";
-import { Oracle } from "./oracle.js";
-import type { Written } from "./run-oracle.js";
-import type { Believable } from "./lock-truth.js";
-import type { Violation } from "./verdict.js";
+import { Oracle } from "./oracles/oracle.js";
+import type { Written } from "./oracles/run-oracle.js";
+import type { Believable } from "./oracles/lock-truth.js";
+import type { Violation } from "./oracles/verdict.js";
 import type { World } from "./world.js";
 
 /** The longest timeline, in lines. Earlier lines are left out. */

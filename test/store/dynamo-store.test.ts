@@ -12,7 +12,7 @@ import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { pagesOf } from "./listing.js";
+import { pagesOf } from "./conformance/listing.js";
 import { A, B, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
 
 let table: FreshTable;

@@ -3,10 +3,11 @@
  * process that acts on its recent records. `there` is another process, whose writes `here` doesn't see.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import type { LockRecord } from "../../lib/core/record.js";
+import { recordBytes } from "../../lib/core/record-bytes.js";
+import type { Hold, LockRecord } from "../../lib/core/record.js";
 import type { QueueScene } from "./queue-fixture.js";
 import { permits, READER } from "./queue-fixture.js";
-import type { FAST_PATHS } from "./differential-queue.js";
+import type { FAST_PATHS } from "./differential/differential-queue.js";
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, START_MS } from "./fixture.js";
 import type { outcomeOf } from "./fixture.js";
 
@@ -18,6 +19,8 @@ export interface Stage {
   readonly there: QueueScene;
   /** Replaces the key's record with this one, which no store would write. */
   readonly put: (record: LockRecord) => Promise<unknown>;
+  /** The same by the former version, which leaves the sums of a crowd as they are; or knows none, on a new item. */
+  readonly putByFormer: (record: LockRecord, isNew?: boolean) => Promise<unknown>;
   /** Runs `act` just before the next write of this kind arrives. */
   readonly before: (write: keyof typeof FAST_PATHS, act: () => Promise<unknown>) => Promise<unknown>;
 }
@@ -136,7 +139,7 @@ const ENQUEUE: readonly Omit<Example, "write">[] = [
     },
   },
   {
-    predicate: "lim = :one",
+    predicate: "lim = :limit",
     why: "others have permits of it",
     play: async ({ here }) => (await here.acquire(A, permits(1)), here.queue(B)),
   },
@@ -280,27 +283,248 @@ const LEAVE: readonly Omit<Example, "write">[] = [
   },
   {
     predicate: "fl <= r7.i",
-    why: "a younger one ended before",
+    why: "a younger one has ended meanwhile",
+    async play(stage) {
+      for (const id of [X, Y]) await stage.here.acquire(id, READER);
+      await endedOutOfOrder({ ...stage, here: stage.there });
+      return stage.here.release(X);
+    },
+  },
+  {
+    predicate: "r7.i <= fl",
+    why: "a younger one drops out by now",
     async play(stage) {
       await endedOutOfOrder(stage);
       for (const id of [X, Y]) await stage.here.acquire(id, READER);
+      for (const order of [95, 101, 102, 103, 104, 105, 106, 107]) await stage.there.release(leaseId(order));
+      return stage.here.release(X);
+    },
+  },
+  {
+    predicate: "r7.i <= :reach",
+    why: "one that is ahead of the clock drops out by now",
+    async play(stage) {
+      await endedOutOfOrder(stage);
+      for (const id of [X, Y]) await stage.here.acquire(id, READER);
+      const record = (await stage.here.read())!;
+      const far = leaseId(1, 60_000);
+      const tombstones = record.tombstones.with(-1, { leaseId: far, ending: "released" });
+      await stage.put({ ...record, tombstones, lowWatermark: leaseId(2, 60_000) });
       return stage.here.release(X);
     },
   },
   {
     predicate: "size(qi) = :zero",
-    why: "a writer waits, and it is the last one that goes",
-    async play(stage) {
-      await readers(stage);
-      await stage.there.queue(C);
-      await stage.there.release(B);
-      return stage.here.release(A);
+    why: "one that waits has room by now",
+    async play({ here, there }) {
+      for (const id of [A, B]) await here.acquire(id, permits(1));
+      await there.queue(C, permits(2));
+      return here.release(A);
+    },
+  },
+  {
+    predicate: "cv = v",
+    why: "the former version granted them, and knew no sums",
+    async play({ here, putByFormer }) {
+      for (const id of [A, B]) await here.acquire(id, permits(1));
+      await putByFormer((await here.read())!, true);
+      return here.release(A);
+    },
+  },
+  {
+    predicate: "size(h) > :one",
+    why: "the others have left, and the next is the first of its crowd",
+    async play({ here, there }) {
+      await here.acquire(A, READER);
+      await there.acquire(B, READER);
+      await here.read();
+      await there.release(B);
+      await here.release(A);
+      return there.at(1).acquire(C, READER);
     },
   },
   {
     predicate: "x >= :touched",
     why: "garbage collection would come too early",
     play: async (stage) => (await readers(stage, 1_000), stage.here.at(0, AHEAD_MS).release(A)),
+  },
+];
+
+/** The record after a lease was granted beside the others, as the core writes it. */
+function withLease(record: LockRecord, id: string, parts: Partial<Hold>): LockRecord {
+  const [lease] = Object.values(record.holds);
+  const fencingToken = record.fencingToken + 1;
+  const holds = { ...record.holds, [id]: { ...lease!, fencingToken, ...parts } };
+  return { ...record, holds, fencingToken, version: record.version + 1 };
+}
+
+const endedReader = (slot: number): Example => ({
+  write: "join",
+  predicate: `NOT (r${slot}.i = :me)`,
+  why: `this id ended, and ${slot} others since`,
+  async play({ here, there }) {
+    await here.acquire(A, READER);
+    for (let order = 0; order <= slot; order++) await there.release(leaseId(20 + order));
+    return here.acquire(leaseId(20), READER);
+  },
+});
+
+const JOIN: readonly Omit<Example, "write">[] = [
+  {
+    predicate: "cv = v",
+    why: "the former version granted the last permits meanwhile",
+    async play({ here, there, putByFormer }) {
+      await here.acquire(A, permits(1));
+      await putByFormer(withLease((await there.read())!, C, { permits: 2 }));
+      return here.acquire(B, permits(1));
+    },
+  },
+  {
+    predicate: "size(qi) = :zero",
+    why: "a writer has come to wait",
+    play: async ({ here, there }) => (await here.acquire(A, READER), await there.queue(C), here.acquire(B, READER)),
+  },
+  {
+    predicate: "lim = :limit",
+    why: "others agreed on another limit",
+    async play({ here, there }) {
+      await here.acquire(A, permits(1));
+      await there.release(A);
+      await there.at(1).acquire(C, { limit: 5 });
+      return here.at(1).acquire(B, permits(1));
+    },
+  },
+  {
+    predicate: "NOT (ug.u > :earlier)",
+    why: "a reader has come to wait for the others to leave",
+    async play({ here, there }) {
+      for (const id of [A, B]) await here.acquire(id, READER);
+      const { key } = here.address;
+      await there.apply({ type: "mode", key, leaseId: A, principal: "P", mode: "exclusive", fencingToken: START_MS });
+      return here.acquire(C, READER);
+    },
+  },
+  {
+    predicate: "cp <= :room",
+    why: "the permits are out by now",
+    async play({ here, there }) {
+      await here.acquire(A, permits(1));
+      await there.acquire(C, permits(2));
+      return here.acquire(B, permits(1));
+    },
+  },
+  {
+    predicate: "size(h) < :most",
+    why: "as many hold as may",
+    async play({ here, there }) {
+      const permit = { limit: 2 * LIMITS.leasesMax };
+      for (let order = 1; order < LIMITS.leasesMax; order++) await here.acquire(leaseId(order), permit);
+      await there.acquire(X, permit);
+      return here.acquire(Y, permit);
+    },
+  },
+  {
+    predicate: "cb <= :small",
+    why: "the record is as large as it may be",
+    async play({ here, there }) {
+      const large = { ...READER, ...LONG, meta: { note: "é".repeat(480) } };
+      for (let order = 1; order <= 18; order++) await here.acquire(leaseId(order), large);
+      await there.acquire(X, large);
+      return here.acquire(Y, large);
+    },
+  },
+  {
+    predicate: "attribute_not_exists(h.#me)",
+    why: "it holds by now",
+    play: async ({ here, there }) => (await here.acquire(A, READER), await there.acquire(B, READER), here.at(1).acquire(B, READER)),
+  },
+  {
+    predicate: "(attribute_not_exists(fl) OR fl < :me)",
+    why: "it may have ended, longer ago than is remembered",
+    async play({ here, there }) {
+      await here.acquire(X, READER);
+      await endedOutOfOrder({ here: there } as Stage);
+      return here.acquire(leaseId(80), READER);
+    },
+  },
+  {
+    predicate: "f >= :lately",
+    why: "the table was restored from a backup meanwhile",
+    async play({ here, put }) {
+      await here.acquire(A, READER);
+      const record = (await here.read())!;
+      await put({ ...record, fencingToken: record.fencingToken - 2 * LIMITS.nextTokenMs });
+      return here.at(1).acquire(B, READER);
+    },
+  },
+  {
+    predicate: "f < :lately",
+    why: "another got the clock's token meanwhile",
+    async play(stage) {
+      const { here, there } = stage;
+      await here.acquire(A, { ...READER, leaseMs: 10 * LIMITS.nextTokenMs });
+      pass(stage, LIMITS.nextTokenMs + 1);
+      await there.acquire(C, READER);
+      return here.acquire(B, READER);
+    },
+  },
+  {
+    predicate: "x >= :ttl",
+    why: "a shorter lease has followed the longer one",
+    async play(stage) {
+      const { here, there } = stage;
+      await here.acquire(A, { ...READER, leaseMs: 600_000 });
+      await there.release(A);
+      pass(stage, 1);
+      await there.acquire(C, READER);
+      return here.acquire(B, { ...READER, leaseMs: 300_000 });
+    },
+  },
+  {
+    predicate: "x <= :ttl",
+    why: "a longer lease has joined meanwhile",
+    async play({ here, there }) {
+      await here.acquire(A, READER);
+      await there.acquire(C, { ...READER, leaseMs: 600_000 });
+      return here.acquire(B, { ...READER, leaseMs: 300_000 });
+    },
+  },
+];
+
+const BEHIND: readonly Omit<Example, "write">[] = [
+  {
+    predicate: "cv = v",
+    why: "the former version granted meanwhile, and its bytes are not counted",
+    async play({ here, there, putByFormer }) {
+      await here.acquire(A, permits(3));
+      const record = (await there.read())!;
+      const note = (length: number) => withLease(record, B, { meta: { note: "x".repeat(length) } });
+      await putByFormer(note(LIMITS.recordBytes - recordBytes(note(0)) - 100));
+      return here.queue(X, permits(1));
+    },
+  },
+  {
+    predicate: "size(qi) < :most",
+    why: "as many wait behind permits as may",
+    async play({ here, there }) {
+      await here.acquire(A, permits(3));
+      for (let order = 1; order < LIMITS.waitersMax; order++) await here.queue(leaseId(order + 10), permits(1));
+      await there.queue(X, permits(1));
+      return here.queue(Y, permits(1));
+    },
+  },
+  {
+    predicate: "cb <= :small",
+    why: "the record is as large as it may be, and permits are out",
+    async play({ here, there, put }) {
+      await here.acquire(A, permits(2));
+      const record = (await here.read())!;
+      const note = (length: number) => withLease(record, B, { meta: { note: "x".repeat(length) } });
+      await put(note(LIMITS.recordBytes - recordBytes(note(0)) - 200));
+      await here.read();
+      await there.queue(X, permits(1));
+      return here.queue(Y, permits(1));
+    },
   },
 ];
 
@@ -311,6 +535,9 @@ const of = (write: Example["write"], examples: readonly Omit<Example, "write">[]
 export const EXAMPLES: readonly Example[] = [
   ...of("enqueue", ENQUEUE),
   ...Array.from({ length: LIMITS.tombstonesMax }, (_, slot) => ended(slot)),
+  ...of("enqueue", BEHIND),
+  ...of("join", JOIN),
+  ...Array.from({ length: LIMITS.tombstonesMax }, (_, slot) => endedReader(slot)),
   ...of("claim", CLAIM),
   ...of("handOver", HAND_OVER),
   ...of("leave", LEAVE),

@@ -3,10 +3,11 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
-import { isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
+import { holdBytes, isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
 import type { Checkpoint, Tombstone, Hold, LockRecord, Member, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/port.js";
-import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { shortId } from "../../lib/store/dynamo/crowd-item.js";
+import { fromItem, holdToItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemBytes } from "../support/item-bytes.js";
 import { A, leaseId, START_MS } from "./fixture.js";
 
@@ -15,9 +16,15 @@ const ADDRESS: Address = { namespace: "n".repeat(200), kind: "locks", key: "k".r
 const [PRINCIPAL, PARAMS, SCOPE, DIGEST] = [12, 16, 16, 43].map((chars) => "d".repeat(chars)) as [string, string, string, string];
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** The bytes of the item, with the longest primary key and the attributes that some writes add. */
+/** The bytes of the item, with the longest primary key and the attributes that some writes add. Each reader and permit has joined others. */
 function written(record: LockRecord): number {
-  return itemBytes({ ...itemKey(ADDRESS), ...toItem(record), qb: 1, ox: MOST });
+  const item = toItem(record);
+  const joined = Object.entries(record.holds).filter(([, { mode }]) => mode === "shared" || record.limit > 1);
+  const holds = joined.map(([leaseId, one]) => [leaseId, holdToItem({ ...one, fencingToken: 0 })] as const);
+  const tokens = joined.map(([leaseId, { fencingToken }]) => [shortId(leaseId), fencingToken] as const);
+  const sums = { cv: MOST, cp: 999, cb: LIMITS.recordBytes, jt: Object.fromEntries(tokens) };
+  const h = { ...(item["h"] as object), ...Object.fromEntries(holds) };
+  return itemBytes({ ...itemKey(ADDRESS), ...item, h, ...sums, qb: 1, ox: MOST });
 }
 
 const owner = fc.oneof(fc.constant(""), fc.constant("checkout-7"), fc.string({ unit: "grapheme", maxLength: LIMITS.ownerChars }));
@@ -170,6 +177,7 @@ const LONGEST = (() => {
     waiter: { waiters: [{ leaseId: A, ...waits, aliveUntilMs: START_MS, ttlMs: 114_000 }] },
     "waiter that was notified": { waiters: [{ leaseId: A, ...waits, condition: "é", aliveUntilMs: START_MS, ttlMs: 114_000 }] },
     run: { run: ran },
+    "run with a fingerprint": { run: { ...ran, fingerprint: "é" } },
     "run with a checkpoint": { run: { ...ran, checkpoint: payloadOfAll } },
   } satisfies Readonly<Record<string, Partial<LockRecord>>>;
 })();
@@ -185,6 +193,13 @@ describe("the bytes that are counted are the item's to the byte, where everythin
   it.each([["nobody", {}] as const, ...Object.entries(LONGEST)])("%s", (_what, part) => {
     expect(recordBytes({ ...EMPTY, ...part })).toBe(written({ ...EMPTY, ...part }));
   });
+});
+
+it("the bytes of a hold that can join others include those of its own token", () => {
+  const large: Hold = Object.values(LONGEST.hold.holds)[0]!;
+  const bytesOf = (mode: Hold["mode"], limit: number): number => holdBytes({ ...large, mode }, limit);
+  expect(bytesOf("shared", 1) - bytesOf("exclusive", 1)).toBe(25);
+  expect(bytesOf("exclusive", 2)).toBe(bytesOf("shared", 1));
 });
 
 describe("an item is marked as one that nobody is queued for without a look", () => {

@@ -7,7 +7,7 @@ import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { POLICY } from "./fixture.js";
-import type { EngineTable } from "./differential-pair.js";
+import type { EngineTable } from "./differential/differential-pair.js";
 
 /** A store on this table. It records no keep-alives. */
 export function replacingStore({ client, tableName }: EngineTable): LockStore {

@@ -33,7 +33,10 @@ const ROOMS: readonly Room[] = [
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },
   { of: "lib/client/", files: ["lib/core/", "lib/wire/"], packages: [ANY_NODE] },
-  { of: "lib/middy/", files: ["lib/core/", "lib/wire/", "lib/client/"], packages: [] },
+  { of: "lib/web/", files: ["lib/core/", "lib/wire/", "lib/client/"], packages: [] },
+  { of: "lib/middy/", files: ["lib/core/", "lib/wire/", "lib/client/", "lib/web/"], packages: [] },
+  { of: "lib/frameworks/", files: ["lib/core/", "lib/client/", "lib/web/"], packages: ["node:http"] },
+  { of: "lib/otel/", files: ["lib/core/", "lib/client/"], packages: ["@opentelemetry/api"] },
   { of: "lib/testing/", files: ["lib/core/", "lib/wire/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
   { of: ENTRY, files: ["lib/"], packages: [ANYTHING] },
   {
@@ -42,12 +45,31 @@ const ROOMS: readonly Room[] = [
     packages: ["aws-lambda", "@aws-sdk/client-dynamodb", ANY_NODE],
   },
   { of: "lambda/", files: ["lib/service/", "lib/wire/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
+  // What runs and what builds the service on localhost has the console too, and so does the tour.
+  { of: /^infra\/local\/(start|live-console)\.ts$/, files: ["infra/", "lambda/", "lib/", "bin/console/"], packages: [ANYTHING] },
+  { of: "infra/build.ts", files: ["infra/", "bin/console/"], packages: [ANYTHING] },
   { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
   {
     of: "bin/serve/",
     files: [ENTRY, "bin/", "infra/local/local-service.ts", "infra/local/gateway.ts", "infra/local/start-error.ts"],
     packages: [ANY_NODE, "commander"],
   },
+  {
+    of: "bin/console/page/",
+    files: [
+      "bin/console/data.ts",
+      "bin/console/face.ts",
+      "bin/console/lanes.ts",
+      "bin/console/activity.ts",
+      "bin/console/audit.ts",
+      "bin/duration.ts",
+      "bin/held-text.ts",
+      "bin/plain-text.ts",
+      "bin/inspect/run-text.ts",
+    ],
+    packages: ["preact", "preact/hooks", "htm"],
+  },
+  { of: "bin/console/", files: [ENTRY, "bin/"], packages: [ANY_NODE, "commander", "esbuild"] },
   { of: "bin/", files: [ENTRY], packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"] },
   { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];

@@ -10,6 +10,7 @@ import type { Stored, WireItem } from "./stored.js";
 
 /** Attributes that no answer depends on, each with the reason. */
 const UNREAD: Readonly<Record<string, string>> = {
+  cv: "It says of which version the sums of a crowd are. Without it, who comes to a crowd reads first.",
   fv: "Without it, an item has the first format.",
   "h.ID.pr": "It orders offers that are made together, and each of them is claimed by its own id.",
   "q.m": "It lets a release offer the key to all readers at once. Without it, each is let in when it polls.",
@@ -21,6 +22,7 @@ const UNREAD: Readonly<Record<string, string>> = {
 
 /** A part of an item, named the same in each item: ids and the numbers of tombstones don't count. */
 function nameOf(parent: string, attribute: string): string {
+  if (parent === "jt") return "jt.TOKEN";
   const general = /^[0-9a-f]{8}-/.test(attribute) ? "ID" : attribute.replace(/^r\d$/, "r0…r7");
   return parent === "" ? general : `${parent}.${general}`;
 }

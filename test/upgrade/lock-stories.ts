@@ -103,6 +103,7 @@ const HOLDS: readonly Story[] = [
       await t.ask(423, ACQUIRE, 3, holds());
       const { body } = await t.ask(201, ACQUIRE, 4, holds({ mode: "shared" }));
       expect(body).toMatchObject({ fenceFloor: body.fencingToken - 2, mode: "shared" });
+      expect(token(await t.ask(200, CHECK, 2))).toBe(body.fencingToken - 1);
       for (const lease of [1, 2, 4]) await t.ask(204, RELEASE, lease);
       await t.ask(201, ACQUIRE, 5, holds());
     },

@@ -11,9 +11,10 @@ import type { Held, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
-import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
+import type { CallOptions, Kind, LeaseRef, Via } from "../../core/api/locks.js";
 import type { Meta, Mode } from "../../core/record.js";
 import type { ServiceApi } from "../../core/api/runs.js";
+import { elapsedMs, instantOf } from "../../core/time.js";
 import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
 import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
 import { atMost, retry } from "../transport/retry.js";
@@ -31,6 +32,8 @@ import type { RetryGate } from "../transport/retry-gate.js";
 export interface AcquireDeps extends Runtime {
   readonly api: ServiceApi;
   readonly ids: LeaseIds;
+  /** The way to the service, for telemetry. @default HTTP */
+  readonly transport?: "dynamodb" | "memory";
   readonly waitEstimator: WaitEstimator;
   /** Sends heartbeats together where that is possible. */
   readonly renewalBatcher?: RenewalBatcher | undefined;
@@ -40,6 +43,8 @@ export interface AcquireDeps extends Runtime {
   readonly gate: RetryGate;
   /** The invocation that bounds every call, if there is one. */
   readonly context?: InvocationContext | undefined;
+  /** Chooses between the ways of `api`, if it has two. */
+  readonly use?: ((via: Via) => Promise<void>) | undefined;
   /** Registers work that goes on after its caller got an answer; closing waits for it. */
   readonly track: (work: Promise<unknown>) => void;
 }
@@ -68,6 +73,12 @@ const CANCEL_BUDGET_MS = 2000;
 /** The longest time that a caller waits for a cancel, in ms. A healthy service needs less; an outage must not delay callers further. */
 export const CANCEL_HOLDS_MS = 250;
 
+/** Returns what is left of these bounds from now on: all requests of a call share its budget. */
+function remaining(bounds: RetryBounds, { clock }: Runtime): () => RetryBounds {
+  const began = instantOf(clock);
+  return () => ({ ...bounds, budgetMs: bounds.budgetMs - elapsedMs(began, instantOf(clock)) });
+}
+
 /**
  * Asks once under a new leaseId. If the service refuses the id as not new, corrects the clock and asks again. An id that was refused after
  * an attempt without a response is cancelled first. The refusal `lease-lost` is of the hold that a transfer takes, not of the new id.
@@ -79,10 +90,11 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
   ask: (leaseId: LeaseId, options: CallOptions) => Promise<A | Refusal>,
 ): Promise<Answered<A | Refusal>> {
   let aboveMs = 0;
+  const left = remaining(bounds, deps);
   for (let tries = 1; ; tries++) {
     if (signal?.aborted) throw abortError(signal);
     const leaseId = deps.ids.next(aboveMs);
-    const answered = await retry((options) => ask(leaseId, options), bounds, deps);
+    const answered = await retry((options) => ask(leaseId, options), left(), deps);
     const { answer } = answered;
     if (answer.ok) return answered;
     if (answered.ambiguous) await cancel({ kind, key, leaseId }, deps, answer.code === "unavailable" && !signal?.aborted);
@@ -108,13 +120,9 @@ export async function tryOnce(
   ) => atOnce(deps.api.acquire(...asked)),
 ): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = params;
-  const bounds = { ...within, signal };
+  const bounds = remaining({ ...within, signal }, deps);
   const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
-  const answered = await untilFresh(
-    () => withFreshLeaseId(params, bounds, deps, ask),
-    () => bounds,
-    deps,
-  );
+  const answered = await untilFresh(() => withFreshLeaseId(params, bounds(), deps, ask), bounds, deps);
   const { answer } = answered;
   if (!answer.ok && answer.code !== "locked") throw errorOf(answer, `acquire ${params.key}`);
   return answered;
@@ -165,7 +173,7 @@ export async function ensureFresh(
   const renewed = await retry((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
   if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
   await cancel({ kind, key, leaseId }, deps);
-  return { ...renewed, answer: refuseLocally("unavailable", { definite: true, detail: "the lease was nearly over when the answer came" }) };
+  return { ...renewed, answer: refuseLocally("unavailable", { definite: true, detail: "the lease was nearly over" }) };
 }
 
 /**

@@ -22,11 +22,12 @@ import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import { abortError, cancel, ensureFresh, tryOnce } from "./acquire.js";
 import { LazyAbort } from "../transport/lazy-abort.js";
 import type { Answered } from "../transport/retry.js";
-import { boundsFor, retry } from "../transport/retry.js";
+import { boundsFor, retry, timeLimit } from "../transport/retry.js";
 import { LockUnavailableError, timeoutOf } from "../errors.js";
 import { transferHold } from "./transfer.js";
 import { Heap } from "./heap.js";
 import { untilGranted } from "./wait-in-queue.js";
+import type { InvocationContext } from "../invocation.js";
 import { capBudgetMs } from "../invocation.js";
 import { Wait } from "./wait.js";
 
@@ -41,8 +42,11 @@ const TOLD_AT_ONCE = 100;
 
 /** The handoff of a hold when its holder is done. */
 export interface Handoff {
-  /** Hands the hold to the next local waiter. Returns false if there is none, and the hold is to be released. */
-  handOff(from: LeaseRef): Promise<boolean>;
+  /**
+   * Hands the hold to the next local waiter, within the invocation of the one who releases it. Returns false if there is none, and the
+   * hold is to be released.
+   */
+  handOff(from: LeaseRef, context: InvocationContext | undefined): Promise<boolean>;
   /** Reports that the hold ended in another way. */
   over(): void;
 }
@@ -106,10 +110,14 @@ function suits({ leaseMs, owner, meta = {} }: LeaseView, params: AcquireParams):
  * Returns the lease with one more thing as the caller asked for it: its owner, by a transfer, or else its length and meta, by
  * a renewal. Undefined if the lease is lost or there is no response.
  */
-async function fitted({ answer: { lease } }: Answered<Held>, { params, deps }: LocalWaiter): Promise<Answered<Held> | undefined> {
+async function fitted(
+  { answer: { lease } }: Answered<Held>,
+  { params, deps }: LocalWaiter,
+  signal: LazyAbort | undefined,
+): Promise<Answered<Held> | undefined> {
   const { key, leaseId } = lease;
   const { leaseMs, owner, meta = {} } = params;
-  const bounds = boundsFor(leaseMs, capBudgetMs(Math.min(lease.leaseMs, HANDOFF_BUDGET_MS), deps.context));
+  const bounds = { ...boundsFor(leaseMs, capBudgetMs(Math.min(lease.leaseMs, HANDOFF_BUDGET_MS), deps.context)), signal };
   const { answer, ...when } =
     lease.owner === owner
       ? await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps)
@@ -134,8 +142,8 @@ class LocalHandoff implements Handoff {
     this.#queue = queue;
   }
 
-  async handOff(from: LeaseRef): Promise<boolean> {
-    return !this.isOver && this.#queue.handOff(from, this);
+  async handOff(from: LeaseRef, context: InvocationContext | undefined): Promise<boolean> {
+    return !this.isOver && this.#queue.handOff(from, this, context);
   }
 
   over(): void {
@@ -158,6 +166,8 @@ class LocalQueue {
   /** The error for all callers that joined before it. */
   #verdict: { readonly error: Error; readonly before: number } | undefined;
   #isHeld = false;
+  /** The caller that left last. */
+  #left: LocalWaiter | undefined;
   #localHandoffs = 0;
 
   constructor(
@@ -205,14 +215,15 @@ class LocalQueue {
     if (this.#asking || this.#isHeld || this.#verdict) return;
     const { first } = this.#standing;
     if (!first) return this.#onEmpty(this);
-    const { params, deps } = first;
+    const { params } = first;
+    const deps: AcquireDeps = { ...first.deps, context: { getRemainingTimeInMillis: () => this.#remainingMs() } };
     const giveUp = new LazyAbort();
     const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
     this.#news = news;
     this.#localHandoffs = 0;
     const ended = untilGranted({ ...params, signal: giveUp }, news, deps)
       .then(
-        async (answered) => void (await this.#give(answered, deps)),
+        async (answered) => void (await this.#give(answered, deps, giveUp)),
         (error: unknown) => {
           // Callers that joined while the last waiter left get a new request.
           if (!giveUp.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
@@ -226,11 +237,17 @@ class LocalQueue {
     this.#asking = { giveUp, ended };
   }
 
+  /** The time of the queue's request, in ms: no invocation bounds it while callers wait. Its cancel has the time of the last one to leave. */
+  #remainingMs(): number {
+    const last = this.#standing.first ? undefined : this.#left;
+    return last?.deps.context?.getRemainingTimeInMillis() ?? Number.POSITIVE_INFINITY;
+  }
+
   /**
    * Gives the lease to the first waiter, renewed first if it doesn't fit that caller. Returns false if all have left, or if the renewal
-   * fails: then the lease is cancelled, and no caller ever held it.
+   * fails or is given up: then the lease is cancelled, and no caller ever held it.
    */
-  async #give(answered: Answered<Held>, deps: AcquireDeps): Promise<boolean> {
+  async #give(answered: Answered<Held>, deps: AcquireDeps, giveUp?: LazyAbort): Promise<boolean> {
     for (let changes = 0; ; changes++) {
       const { first } = this.#standing;
       if (first && suits(answered.answer.lease, first.params)) {
@@ -240,7 +257,7 @@ class LocalQueue {
         first.resolve({ answered, handoff: new LocalHandoff(this) });
         return true;
       }
-      const next = first && changes < CHANGES_MAX ? await fitted(answered, first) : undefined;
+      const next = first && changes < CHANGES_MAX ? await fitted(answered, first, giveUp).catch(() => undefined) : undefined;
       if (!next) {
         await cancel(answered.answer.lease, deps);
         return false;
@@ -250,7 +267,7 @@ class LocalQueue {
   }
 
   /** Hands the hold of `from` to the next waiter. Returns false if there is none, and the hold is to be released. */
-  async handOff(from: LeaseRef, handoff: LocalHandoff): Promise<boolean> {
+  async handOff(from: LeaseRef, handoff: LocalHandoff, context: InvocationContext | undefined): Promise<boolean> {
     const { first: next } = this.#standing;
     if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
     const { deps, params } = next;
@@ -258,7 +275,7 @@ class LocalQueue {
     const news = new Wait(Number.POSITIVE_INFINITY, deps);
     news.answered(refuseLocally("locked"));
     this.#news = news;
-    const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), deps.context);
+    const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), context);
     const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
     const handed = await transferHold(from, { leaseMs, owner }, bounds, deps);
     if (!handed.answer.ok) return false;
@@ -319,16 +336,15 @@ class LocalQueue {
       return;
     }
     const { clock } = first.deps;
-    const leftMs = first.leftMs();
-    // A timer can fire a fraction of a millisecond early. If it found nothing to do, it must not fire again at once.
-    const delayMs = this.#verdict ? 0 : leftMs > 0 ? Math.max(1, leftMs) : this.#undecidedMs();
+    const delayMs = this.#verdict ? 0 : Math.max(first.leftMs(), this.#undecidedMs());
     const dueMs = clock.monotonicMs() + delayMs;
     if (this.#alarm && this.#alarm.dueMs <= dueMs) return;
     this.#alarm?.timer.cancel();
-    const timer = clock.after(delayMs, () => {
+    const tell = (): void => {
       this.#alarm = undefined;
       this.#tell();
-    });
+    };
+    const timer = timeLimit(delayMs, tell, clock);
     this.#alarm = { timer, dueMs };
   }
 
@@ -351,6 +367,7 @@ class LocalQueue {
    */
   #leave(waiter: LocalWaiter, error: Error): void {
     if (!this.#remove(waiter)) return;
+    this.#left = waiter;
     if (!this.#asking || this.#standing.size > 0) return waiter.reject(error);
     const { giveUp, ended } = this.#asking;
     waiter.deps.track(ended);

@@ -7,10 +7,10 @@ import { errorOf } from "../errors.js";
 import { capWaitMs, firstAnswerMs } from "../invocation.js";
 import type { Detached } from "../lease/detached-lease.js";
 import { fromHandle } from "../lease/detached-lease.js";
-import type { Lease } from "../lease/lease.js";
-import type { LockClient } from "../lock-client.js";
-import type { AcquireOptions } from "../options.js";
-import { checkAcquire, checkLease, checkNames, checkTryAcquire, checkWork } from "../options.js";
+import type { HeldLease } from "../lease/lease.js";
+import type { LockClient, Work } from "../lock-client.js";
+import type { AcquireOptions, WhenUnavailable } from "../options.js";
+import { checkAcquire, checkLease, checkNames, checkTryAcquire, checkWork, WHEN_UNAVAILABLE } from "../options.js";
 import type { Session } from "../session.js";
 import { CALL_BUDGET_MS } from "../session.js";
 import type { Answered } from "../transport/retry.js";
@@ -27,7 +27,25 @@ import { transferHold } from "./transfer.js";
 export function lockCalls(session: Session, localQueues: LocalQueues): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
   const { deps, registry, context, scope } = session;
 
-  const calls = {
+  /** Waits for the key, with checked options. */
+  async function obtain(name: string, options: AcquireOptions): Promise<HeldLease> {
+    const key = session.keyOf(name);
+    if (scope === undefined) refuseOwn({ ...options, key }, deps.api);
+    const params = session.acquireParams(key, options);
+    const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
+    return registry.run(options.signal, async (signal) => {
+      const began = instantOf(deps.clock);
+      const { answered, handoff } = await localQueues
+        .join({ ...params, signal }, waitMs, deps)
+        .catch((error: unknown) => session.refuseWait(error, key, began, waitMs));
+      const lease = await session.adopt(answered, options, { handoff });
+      if (!signal.aborted) return lease;
+      await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
+      throw abortError(signal);
+    });
+  }
+
+  return {
     async tryAcquire(name, options = {}) {
       const key = session.keyOf(name);
       checkTryAcquire(options);
@@ -42,40 +60,34 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
     },
 
     async acquire(name, options = {}) {
-      const key = session.keyOf(name);
+      session.keyOf(name);
       checkAcquire(options);
-      if (scope === undefined) refuseOwn({ ...options, key }, deps.api);
-      const params = session.acquireParams(key, options);
-      const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
-      return registry.run(options.signal, async (signal) => {
-        const began = instantOf(deps.clock);
-        const { answered, handoff } = await localQueues
-          .join({ ...params, signal }, waitMs, deps)
-          .catch((error: unknown) => session.refuseWait(error, key, began));
-        const lease = await session.adopt(answered, options, { handoff });
-        if (!signal.aborted) return lease;
-        await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
-        throw abortError(signal);
-      });
+      return obtain(name, options);
     },
 
-    async withLock<T>(
-      key: string,
-      ...rest: [work: (lease: Lease) => Promise<T> | T] | [AcquireOptions, (lease: Lease) => Promise<T> | T]
-    ): Promise<T> {
+    async withLock<T>(name: string, ...rest: [work: Work<T>] | [AcquireOptions & WhenUnavailable, Work<T>]): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLock", "work", work);
-      const lease = await calls.acquire(key, options);
-      // A getter, because upgrade and downgrade change the mode.
-      const use = {
-        key: lease.key,
-        limit: options.limit,
-        permits: lease.permits,
-        get mode() {
-          return lease.mode;
+      const key = session.keyOf(name);
+      checkAcquire(options, WHEN_UNAVAILABLE);
+      return session.unlessUnavailable(
+        options,
+        key,
+        () => obtain(name, options),
+        work,
+        (lease) => {
+          // A getter, because upgrade and downgrade change the mode.
+          const use = {
+            key: lease.key,
+            limit: options.limit,
+            permits: lease.permits,
+            get mode() {
+              return lease.mode;
+            },
+          };
+          return runUnderLease(session, lease, [use], () => work(lease));
         },
-      };
-      return runUnderLease(session, lease, [use], () => work(lease));
+      );
     },
 
     async attach(handle, options = {}) {
@@ -87,8 +99,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
         session.adopt(await takeOver(session, { key, leaseId, leaseMs }, { ...params, signal }), options),
       );
     },
-  } satisfies Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach">;
-  return calls;
+  };
 }
 
 /** Transfers the detached lease to a leaseId that only this process knows. */

@@ -1,51 +1,63 @@
 /** The calls for several keys at once. */
 import * as DEFAULTS from "../../core/request-defaults.js";
 import { capWaitMs } from "../invocation.js";
+import type { HeldLease } from "../lease/lease.js";
 import type { LeaseSet, SetKey } from "../lease/lease-set.js";
 import { leaseSetOf } from "../lease/lease-set.js";
 import type { LockClient } from "../lock-client.js";
-import type { SetOptions } from "../options.js";
-import { checkSet, checkWork } from "../options.js";
+import type { SetOptions, WhenUnavailable } from "../options.js";
+import { checkSet, checkWork, WHEN_UNAVAILABLE } from "../options.js";
 import type { Session } from "../session.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
+import type { SetParams } from "./sets.js";
 import { setParams, trySet, untilSet } from "./sets.js";
 
 /** Returns the calls of `session` for several keys at once. */
 export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
   const { deps, context, scope } = session;
 
-  async function acquireSet(what: string, names: readonly SetKey[], options: SetOptions) {
-    checkSet(what, options);
+  const obtain = (params: SetParams, options: SetOptions): Promise<HeldLease> =>
+    untilSet(session, params, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
+
+  function paramsOf(names: readonly SetKey[], options: SetOptions): SetParams {
     const params = setParams(session, names, options);
     if (scope === undefined) params.uses.forEach((use) => refuseOwn(use, deps.api));
-    const lease = await untilSet(session, params, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
-    return { lease, params };
+    return params;
   }
 
   return {
     async tryAcquireAll(names, options = {}) {
       checkSet("tryAcquireAll", options);
-      const params = setParams(session, names, options);
-      if (scope === undefined) params.uses.forEach((use) => refuseOwn(use, deps.api));
+      const params = paramsOf(names, options);
       const lease = await trySet(session, params, options);
       return lease && leaseSetOf(lease, params);
     },
 
     async acquireAll(names, options = {}) {
-      const { lease, params } = await acquireSet("acquireAll", names, options);
-      return leaseSetOf(lease, params);
+      checkSet("acquireAll", options);
+      const params = paramsOf(names, options);
+      return leaseSetOf(await obtain(params, options), params);
     },
 
     async withLocks<T>(
       names: readonly SetKey[],
-      ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions, (set: LeaseSet) => Promise<T> | T]
+      ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions & WhenUnavailable, (set: LeaseSet) => Promise<T> | T]
     ): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLocks", "work", work);
-      const { lease, params } = await acquireSet("withLocks", names, options);
-      const set = leaseSetOf(lease, params);
-      return runUnderLease(session, lease, params.uses, () => work(set), set);
+      checkSet("withLocks", options, WHEN_UNAVAILABLE);
+      const params = paramsOf(names, options);
+      return session.unlessUnavailable(
+        options,
+        params.params.key,
+        () => obtain(params, options),
+        work,
+        (lease) => {
+          const set = leaseSetOf(lease, params);
+          return runUnderLease(session, lease, params.uses, () => work(set), set);
+        },
+      );
     },
   };
 }

@@ -19,7 +19,7 @@ import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import { abortError, cancel, untilFresh, withFreshLeaseId } from "./acquire.js";
 import type { Answered } from "../transport/retry.js";
 import { retry, pause } from "../transport/retry.js";
-import { errorOf, LockUnavailableError } from "../errors.js";
+import { LockUnavailableError } from "../errors.js";
 import type { Wait } from "./wait.js";
 
 /** The pauses without a queue: the first, which doubles each time up to the longest, with jitter. */
@@ -48,7 +48,8 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     );
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
-    if (!AGAIN.has(answer.code)) throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
+    if (signal?.aborted) throw abortError(signal);
+    if (!AGAIN.has(answer.code)) throw wait.endedBy(answer, what);
     wait.answered(answer);
     const pollMs = backoffMs(POLLS, polls);
     // Jitter on both, so that waiters for the end of the same lease don't all ask at that instant.

@@ -1,7 +1,7 @@
 /**
- * One wait: the time left, and its error at the end. If the service's last answer was "held", the wait ends in a timeout; if it did not
- * answer, in an outage. The two must never be confused: in an outage callers may go on without the lock, and while another client holds it
- * they may not.
+ * One wait: the time left, and its error at the end. If the service answered "held" within the last second, the wait ends in a timeout,
+ * otherwise in an outage. The two must never be confused: in an outage callers may go on without the lock, and while another client holds
+ * it they may not.
  */
 import type { Waiting } from "../../core/commands.js";
 import { refuseLocally } from "../../core/errors.js";
@@ -10,13 +10,13 @@ import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
 import type { RetryBounds } from "../transport/retry.js";
-import { boundsFor } from "../transport/retry.js";
+import { boundsFor, TIMED_OUT } from "../transport/retry.js";
 import type { LockError } from "../errors.js";
 import { errorOf, timeoutOf } from "../errors.js";
 import type { InvocationContext } from "../invocation.js";
 import { capBudgetMs, firstAnswerMs } from "../invocation.js";
 
-/** If a request has had no response for this long, the wait ends as an outage, whatever the earlier answers. */
+/** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;
 
 /** The dependencies of a wait. */
@@ -34,6 +34,8 @@ export class Wait {
   #answer: Waiting | Refusal | undefined;
   #failure: Refusal | undefined;
   #silentSince: Instant | undefined;
+  /** The part of the silence for which the service may have held a request. A request that failed sooner was not held for longer. */
+  #heldMs = 0;
   /** True if an attempt may have been carried out without a response. */
   #ambiguous = false;
   #wasCutShort = false;
@@ -56,7 +58,7 @@ export class Wait {
     return this.#answer ? 0 : Math.max(0, firstAnswerMs(this.#waitMs, this.#deps.context) - this.#ageMs());
   }
 
-  /** True if the wait cut off the last attempt too soon to distinguish an outage from a slow answer. */
+  /** True if the wait ended at a failed attempt too soon after an answer to call it an outage. */
   get wasCutShort(): boolean {
     return this.#wasCutShort;
   }
@@ -69,7 +71,12 @@ export class Wait {
       attemptMs: attemptMs + heldMs,
       budgetMs,
       signal,
-      onSend: (sentAt) => void (this.#silentSince ??= sentAt),
+      onSend: (sentAt) => {
+        this.#wasCutShort = false;
+        if (this.#silentSince) return;
+        this.#silentSince = sentAt;
+        this.#heldMs = heldMs;
+      },
       onFailedAttempt: (refusal) => this.#failed(refusal),
     };
   }
@@ -84,19 +91,31 @@ export class Wait {
   /** Returns the error for a wait that is over. */
   over(what: string): LockError {
     const answer = this.#answer;
-    const isSilent = this.#silentSince !== undefined && this.#elapsedMs(this.#silentSince) >= SILENCE_MS;
-    if (!answer || this.#failure || isSilent) {
-      const failure = this.#failure ?? refuseLocally("unavailable", { detail: "no answer in time" });
+    if (!answer || this.#isSilent()) {
+      const failure = this.#failure ?? refuseLocally("unavailable", { detail: TIMED_OUT });
       return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous }, what);
     }
     return timeoutOf(what, answer, this.#ageMs());
   }
 
+  /** Returns the error for a refusal that ends the wait. */
+  endedBy(refusal: Refusal, what: string): LockError {
+    return this.#wasCutShort ? this.over(what) : errorOf(refusal, what);
+  }
+
   #failed(refusal: Refusal): void {
     this.#ambiguous ||= !refusal.definite;
-    this.#wasCutShort =
-      this.#answer !== undefined && !this.#failure && this.leftMs() <= 0 && this.#elapsedMs(this.#silentSince ?? this.#began) < SILENCE_MS;
-    if (!this.#wasCutShort) this.#failure = refusal;
+    this.#failure = refusal;
+    this.#heldMs = Math.min(this.#heldMs, this.#unansweredMs());
+    this.#wasCutShort = this.#answer !== undefined && !this.#isSilent();
+  }
+
+  #isSilent(): boolean {
+    return this.#unansweredMs() - this.#heldMs >= SILENCE_MS;
+  }
+
+  #unansweredMs(): number {
+    return this.#silentSince ? this.#elapsedMs(this.#silentSince) : 0;
   }
 
   #ageMs(): number {

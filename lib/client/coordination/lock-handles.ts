@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import type { KeyPart } from "../../core/key.js";
 import { key as keyOf } from "../../core/key.js";
 import type { LockClient, LockHandle, SegmentsHandle, Work } from "../lock-client.js";
-import { InvalidRequestError, LockError } from "../errors.js";
+import { LockError } from "../errors.js";
 import type { AcquireOptions } from "../options.js";
-import { checkWhole, withDefaults } from "../options.js";
+import { checkWhole, refused, withDefaults } from "../options.js";
 
 /** The client calls that a handle uses. */
 type Locks = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
@@ -15,8 +15,7 @@ export function handleCalls(client: Locks, random: () => number): Pick<LockClien
   return {
     mutex: (name, defaults = {}) => handleOf(client, name, { ...defaults, mode: "exclusive", limit: 1 }),
     semaphore(name, defaults: Partial<AcquireOptions> = {}) {
-      if (defaults.limit === undefined)
-        throw new InvalidRequestError("limit: a semaphore needs one: how many permits may be out at once", "limit");
+      if (defaults.limit === undefined) throw refused("limit", defaults.limit, "a semaphore needs one");
       return handleOf(client, name, { ...defaults, mode: "exclusive" });
     },
     readWrite: (name, defaults = {}) => ({

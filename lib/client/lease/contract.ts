@@ -14,9 +14,14 @@ export type State = "held" | "unknown" | "waiting" | "lost" | "released";
 
 /** Options of a wait for a condition. */
 export interface WaitOptions {
-  /** The time to wait for a notify, in ms. Taking the key back afterwards has no limit. @default 30 000 */
+  /** The time to wait for a notify, in ms. @default 30 000 */
   readonly waitMs?: number;
-  /** Gives up the wait and the lease: nothing is held then. */
+  /**
+   * The time to take the key back after the notify or the timeout, in ms. When it is over, nothing is held, and a notify has gone to the
+   * next waiter. An invocation's remaining time shortens it. @default 300 000
+   */
+  readonly takeBackMs?: number;
+  /** Gives up the wait and the lease: nothing is held then. If the notify came first, the wait ends as notified. */
   readonly signal?: AbortSignal;
 }
 
@@ -25,11 +30,17 @@ export interface WaitOptions {
  * does. If the block throws as well, JavaScript combines both into a SuppressedError.
  */
 export interface Lease extends AsyncDisposable {
+  /** The key, with the client's prefix. */
   readonly key: string;
+  /** The id under which it was granted. It proves the hold: keep it secret. */
   readonly leaseId: LeaseId;
+  /** The label that the acquire gave, for people. */
   readonly owner: string;
+  /** `exclusive` or `shared`; an upgrade or a downgrade changes it. */
   readonly mode: Mode;
+  /** The permits that it takes of the key's limit; 1 without a limit. */
   readonly permits: number;
+  /** The number of holds of its scope on the key, this one included; 1 without a scope. */
   readonly holdCount: number;
   /** Strictly increases with every grant of the key. Pass it to the resource that you write to (see `fencedWrite`). */
   readonly fencingToken: number;
@@ -38,6 +49,7 @@ export interface Lease extends AsyncDisposable {
    * grant, because concurrent holders would otherwise fence each other off.
    */
   readonly fenceFloor: number;
+  /** The state, computed at each call. */
   readonly state: State;
   /** Aborts with {@link LockLostError} before another client can be granted the key, and when the lease is released. */
   readonly signal: AbortSignal;
@@ -73,8 +85,9 @@ export interface Lease extends AsyncDisposable {
    * leaseId and a new fencing token. Meanwhile it is not held, and its signal does not abort. Call it in a loop that tests the condition:
    * it may also return without a notify, for example after a pause of the process. Only for an exclusive lease without other levels of its
    * scope.
-   * @throws LockTimeoutError without a notify in `waitMs`, once the key is taken back: the lease is held. AbortError, LockLostError or
-   *   LockUnavailableError: nothing is held. LockError `not-exclusive`, `queue-full` or `key-full`: the lease is still held.
+   * @throws LockTimeoutError without a notify in `waitMs`, once the key is taken back: the lease is held. AbortError, LockUnavailableError,
+   *   or LockLostError, `taken` if another held the key for all of `takeBackMs`: nothing is held. LockError `not-exclusive`, `queue-full`
+   *   or `key-full`: the lease is still held.
    */
   wait(condition: string, options?: WaitOptions): Promise<void>;
   /**

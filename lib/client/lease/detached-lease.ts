@@ -24,7 +24,7 @@ export function fromHandle(handle: string): Detached {
   const [format, key = "", leaseId = "", leaseMs = ""] = typeof handle === "string" ? handle.split("/") : [];
   const lengthMs = /^\d+$/.test(leaseMs) ? Number(leaseMs) : Number.NaN;
   if (format !== FORMAT || !isKey(key) || !isLeaseId(leaseId) || !(lengthMs >= LIMITS.leaseMinMs && lengthMs <= LIMITS.leaseMaxMs)) {
-    throw new InvalidRequestError("handle: is not one that detach() gave", "handle");
+    throw new InvalidRequestError("handle: is not one of detach()", "handle");
   }
   return { key, leaseId, leaseMs: lengthMs };
 }

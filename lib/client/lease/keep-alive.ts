@@ -23,6 +23,8 @@ export interface KeepAliveOptions {
 
 /** The dependencies of the lease, and callbacks. Heartbeats never outlive the invocation, and request no more time than it can need. */
 export interface KeepAliveDeps extends LeaseDeps {
+  /** Called with each heartbeat when it begins. */
+  readonly onBeat: (lease: HeldLease, beat: Promise<void>) => void;
   /** Called for a renewal that failed without the lease being lost. */
   readonly onRenewFailed: (lease: HeldLease, error: unknown) => void;
   /** Releases the key after the keep-alive ended the hold. */
@@ -50,6 +52,9 @@ export class KeepAlive {
   #delayMs = 0;
   #scheduled!: Instant;
   #longestHold: Timer | undefined;
+  /** The hold that `maxHoldMs` limits, and its beginning. */
+  #hold: string | undefined;
+  #began!: Instant;
   readonly #options: KeepAliveOptions;
 
   constructor(lease: HeldLease, options: KeepAliveOptions, deps: KeepAliveDeps) {
@@ -72,8 +77,12 @@ export class KeepAlive {
       this.#scheduleTick();
     }
     if (maxHoldMs === undefined) return;
+    const now = instantOf(deps.clock);
+    // After a wait that was refused, the same hold goes on.
+    if (this.#hold !== lease.leaseId) this.#began = now;
+    this.#hold = lease.leaseId;
     const endHold = (ms: number): void => this.#endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold"));
-    this.#longestHold = deps.alarms.set(maxHoldMs, endHold, maxHoldMs);
+    this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), endHold, maxHoldMs);
   }
 
   /** Cancels everything that is scheduled. */
@@ -120,14 +129,16 @@ export class KeepAlive {
     const thawed = elapsedMs(scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
     if (!this.#goesOn()) return;
     const lease = this.#lease;
-    const { context, onRenewFailed } = this.#deps;
+    const { context, onBeat, onRenewFailed } = this.#deps;
     let failedAttempts = 0;
     // A single failed attempt followed by a success is not reported. Further failures are reported once.
     const onFailedAttempt = (refusal: Refusal): void => {
       if (++failedAttempts === 2) onRenewFailed(lease, errorOf(refusal, `renew ${lease.key}`));
     };
     try {
-      await lease.beat(capLeaseMs(lease.leaseMs, context), thawed, onFailedAttempt);
+      const beat = lease.beat(capLeaseMs(lease.leaseMs, context), thawed, onFailedAttempt);
+      onBeat(lease, beat);
+      await beat;
     } catch (error) {
       if (lease.isHeld() && failedAttempts < 2) onRenewFailed(lease, error);
     }

@@ -10,8 +10,8 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { AcquireDeps } from "../acquire/acquire.js";
 import { cancel } from "../acquire/acquire.js";
-import type { ConditionDeps, WaitingLease } from "../acquire/condition.js";
-import { checkWait, Notifier, waitForCondition } from "../acquire/condition.js";
+import type { ConditionDeps, Notify, WaitingLease } from "../acquire/condition.js";
+import { checkCondition, checkWait, notifierOf, waitForCondition } from "../acquire/condition.js";
 import type { Meta, Mode } from "../../core/record.js";
 import type { Keeper, Lease, LeaseKind, State, WaitOptions } from "./contract.js";
 import type { OutcomeSaid } from "../../core/api/runs.js";
@@ -72,8 +72,8 @@ export class HeldLease implements Lease, WaitingLease {
   #saved = 0;
   #over: "lost" | "released" | undefined;
   #released: Promise<LeaseState> | undefined;
-  #isWaiting = false;
-  #notifies: Notifier | undefined;
+  isWaiting = false;
+  #notify: Notify | undefined;
 
   constructor(view: LeaseView, sentAt: Instant, { kind, handoff }: LeaseKind, deps: LeaseDeps) {
     this.kind = kind;
@@ -123,7 +123,7 @@ export class HeldLease implements Lease, WaitingLease {
 
   get state(): State {
     if (this.isHeld()) return this.#ambiguous ? "unknown" : "held";
-    return this.#over ?? (this.#isWaiting ? "waiting" : "lost");
+    return this.#over ?? (this.isWaiting ? "waiting" : "lost");
   }
 
   remainingMs(): number {
@@ -131,9 +131,9 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   isHeld(): boolean {
-    if (this.#over || this.#isWaiting) return false;
+    if (this.#over || this.isWaiting) return false;
     if (deadlineLeftMs(this.#deadline, this.#deps.clock) > 0) return true;
-    this.lose(new LockLostError(`${this.key}: no renewal landed before the lease's deadline`, "deadline"));
+    this.lose(new LockLostError(`${this.key}: not renewed in time`, "deadline"));
     return false;
   }
 
@@ -204,8 +204,8 @@ export class HeldLease implements Lease, WaitingLease {
   async wait(condition: string, options: WaitOptions = {}): Promise<void> {
     checkWait(condition, options);
     this.assertHeld();
-    const { key, leaseMs, owner, meta } = this.#view;
-    await waitForCondition(this, this.#ref, condition, options, { key, leaseMs, owner, meta, scope: this.#deps.scope }, this.#deps);
+    const { leaseMs, owner, meta } = this.#view;
+    await waitForCondition(this, this.#ref, condition, options, { leaseMs, owner, meta, scope: this.#deps.scope }, this.#deps);
     this.assertHeld();
   }
 
@@ -214,19 +214,20 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   async notify(condition: string, all = false): Promise<number> {
+    checkCondition(condition);
     this.assertHeld();
     const ref = this.#ref;
-    const answer = await (this.#notifies ??= new Notifier(this.#deps)).notify(
-      { ...ref, condition, all },
-      { ...this.#bounds(this.remainingMs()), signal: this.#lost },
-    );
+    const bounds = { ...this.#bounds(this.remainingMs()), signal: this.#lost };
+    const answer = await (this.#notify ??= notifierOf(this.#deps))({ ...ref, condition, all }, bounds);
     if (answer.ok) return answer.notified;
-    if (answer.code === "lease-lost" && ref.leaseId === this.leaseId) this.lose(errorOf(answer, this.key) as LockLostError);
+    // A wait that began meanwhile has freed the key itself.
+    if (answer.code === "lease-lost" && ref.leaseId === this.leaseId && !this.isWaiting)
+      this.lose(errorOf(answer, this.key) as LockLostError);
     throw errorOf(answer, `notify ${condition} of ${this.key}`);
   }
 
   suspend(): void {
-    this.#isWaiting = true;
+    this.isWaiting = true;
     this.keeper?.end();
   }
 
@@ -236,7 +237,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   resume(granted?: Answered<Held>): void {
-    this.#isWaiting = false;
+    this.isWaiting = false;
     if (this.#over) return;
     if (granted) {
       this.#view = granted.answer.lease;
@@ -308,7 +309,7 @@ export class HeldLease implements Lease, WaitingLease {
     this.#end("released", releasedError(this.key));
     const handoff = this.#handoff;
     try {
-      if (await handoff?.handOff(this.#ref).catch(() => false)) return "released";
+      if (await handoff?.handOff(this.#ref, this.#deps.context).catch(() => false)) return "released";
       const { answer } = await retry((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
       if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
       return answer.state;
@@ -331,7 +332,7 @@ export class HeldLease implements Lease, WaitingLease {
     const { leaseId } = this;
     const { answer, sentAt } = await retry(attempt, bounds, runtime);
     // An answer about the hold before a wait.
-    if (leaseId !== this.leaseId || this.#isWaiting) return void this.assertHeld();
+    if (leaseId !== this.leaseId || this.isWaiting) return void this.assertHeld();
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
     this.#ambiguous = true;
@@ -367,6 +368,6 @@ export class HeldLease implements Lease, WaitingLease {
 
   #lossError(): LockLostError {
     const { reason } = this.#lost;
-    return reason instanceof LockLostError ? reason : new LockLostError(`${this.key}: ${this.#isWaiting ? "waits" : "not held"}`, "never");
+    return reason instanceof LockLostError ? reason : new LockLostError(`${this.key}: ${this.isWaiting ? "waits" : "not held"}`, "never");
   }
 }

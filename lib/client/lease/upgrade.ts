@@ -3,7 +3,6 @@ import type { Refusal } from "../../core/errors.js";
 import * as DEFAULTS from "../../core/request-defaults.js";
 import type { AcquireDeps } from "../acquire/acquire.js";
 import { Wait } from "../acquire/wait.js";
-import { errorOf } from "../errors.js";
 import { capWaitMs } from "../invocation.js";
 import { checkMs, checkNames } from "../options.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
@@ -33,7 +32,7 @@ export async function untilUpgraded(
   for (;;) {
     const refusal = await ask(wait.bounds(lease.leaseMs, ending));
     if (!refusal) return;
-    if (refusal.code !== "locked") throw wait.wasCutShort ? wait.over(what) : errorOf(refusal, what);
+    if (refusal.code !== "locked") throw wait.endedBy(refusal, what);
     wait.answered(refusal);
     const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
     if (pauseMs > 0) await pause(pauseMs, clock, ending);

@@ -68,7 +68,7 @@ function isPlain(value: object): boolean {
 }
 
 function unkeepable(value: object, path: string): UnkeepableError {
-  return new UnkeepableError(`${path}: a ${classOf(value)} can't be kept; make text, a list or a plain object of it`);
+  return new UnkeepableError(`${path}: a ${classOf(value)} can't be kept; make a plain object of it`);
 }
 
 /** Returns the name of the object's class, if it has one. */

@@ -25,6 +25,7 @@ import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, Run
 import type { Session } from "../session.js";
 import { capWaitMs } from "../invocation.js";
 import type { HeldLease } from "../lease/lease.js";
+import type { WhenUnavailable } from "../options.js";
 import type { RunOptions } from "./run-options.js";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./json-codec.js";
 import { Wait } from "../acquire/wait.js";
@@ -61,7 +62,7 @@ export interface RunResult<T> {
   readonly value: T;
   /** True if the work was done in an earlier call or by another caller. */
   readonly replayed: boolean;
-  /** The number of the attempt that succeeded. */
+  /** The number of the attempt that succeeded; 0 if the work ran without a run (`whenUnavailable: "proceed"`). */
   readonly attempt: number;
   /** True if the value was not stored (`largeResult: "omit"`): a replay has `undefined` as its value. */
   readonly resultOmitted?: true;
@@ -77,11 +78,27 @@ const ANSWER_MS = 500;
 export async function runOnce<T>(
   session: Session,
   key: string,
-  options: RunOptions,
+  options: RunOptions & WhenUnavailable,
   work: (run: Run) => Promise<T> | T,
 ): Promise<RunResult<T>> {
   refuseOwn({ key, kind: "runs" }, session.deps.api);
-  const begun = await session.registry.run(options.signal, (signal) => begin(session, key, { ...options, signal }));
+  return session.unlessUnavailable(
+    options,
+    key,
+    () => session.registry.run(options.signal, (signal) => begin(session, key, { ...options, signal })),
+    async (nothing): Promise<RunResult<T>> => ({ value: await work(nothing), replayed: false, attempt: 0 }),
+    (begun) => carriedOut(session, key, options, work, begun),
+  );
+}
+
+/** Runs the work that this caller began, or returns the outcome of an earlier run. */
+async function carriedOut<T>(
+  session: Session,
+  key: string,
+  options: RunOptions,
+  work: (run: Run) => Promise<T> | T,
+  begun: Answered<Started | Replayed>,
+): Promise<RunResult<T>> {
   const { answer } = begun;
   if (answer.state !== "running") return replayed(key, answer, options);
   const lease = await session.adopt({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, { kind: "runs" });
@@ -112,7 +129,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
     const { answer } = started;
     if (answer.ok && answer.state !== "running") return { ...started, answer };
     if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), session);
-    if (answer.code !== "run-in-progress") throw wait.wasCutShort ? wait.over(what) : errorOf(answer, what);
+    if (answer.code !== "run-in-progress") throw wait.endedBy(answer, what);
     wait.answered(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? BREATH_MS : backoffMs(POLLS, polls);
@@ -197,7 +214,7 @@ function replayed<T>(key: string, answer: Replayed, { largeResult }: RunOptions)
   const { state, attempt, result, error, resultOmitted } = answer;
   if (state === "failed")
     throw new RunFailedError(key, errorFromJson(error), attempt, fromJson((error as Partial<FinalError> | null)?.data));
-  if (resultOmitted && largeResult !== "omit") throw omittedError(key, attempt, "whoever ran it was told why");
+  if (resultOmitted && largeResult !== "omit") throw omittedError(key, attempt, "its caller was told why");
   const value = fromJson(result) as T;
   return { value, replayed: true, attempt, ...(resultOmitted && { resultOmitted }) };
 }
@@ -249,6 +266,6 @@ function notRecorded(refusal: Refusal, { key }: HeldLease, what: string, cause?:
 }
 
 function omittedError(key: string, attempt: number, because: string): LockError {
-  const message = `run ${key}: the work succeeded in attempt ${attempt}, and its result was not kept: ${because}`;
+  const message = `run ${key}: it succeeded in attempt ${attempt}, but its result was not kept: ${because}`;
   return new LockError(message, { code: "result-omitted", definite: false, retry: "never" });
 }

@@ -1,6 +1,7 @@
 /** The options of a run, and the checks that name the option and the rule before anything is sent. */
 import * as LIMITS from "../../core/request-limits.js";
-import { checkLease, checkMs, checkNames, checkOneOf, checkSignal, checkWhole, refused } from "../options.js";
+import type { WhenUnavailable } from "../options.js";
+import { checkMs, checkOneOf, checkWaiting, checkWhole, refused, WHEN_UNAVAILABLE } from "../options.js";
 
 /** Options of a run. */
 export interface RunOptions {
@@ -48,18 +49,15 @@ export interface RunOptions {
 
 const OPTIONS = [
   ...["payload", "leaseMs", "keepResultMs", "maxAttempts", "waitMs", "signal"],
-  ...["isFinal", "largeResult", "owner", "heartbeat"],
+  ...["isFinal", "largeResult", "owner", "heartbeat", ...WHEN_UNAVAILABLE],
 ];
 
 /** @throws InvalidRequestError naming the invalid option of a run. */
-export function checkRun(options: RunOptions): void {
-  checkNames("runOnce", options, OPTIONS);
-  checkLease(options);
-  checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
-  checkSignal(options.signal);
+export function checkRun(options: RunOptions & WhenUnavailable): void {
+  checkWaiting("runOnce", options, OPTIONS);
   const { keepResultMs, maxAttempts, isFinal, largeResult } = options;
   if (keepResultMs !== "forever") checkMs("keepResultMs", keepResultMs, LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs);
   checkWhole("maxAttempts", maxAttempts, 0, LIMITS.attemptsMax);
-  if (isFinal !== undefined && typeof isFinal !== "function") throw refused("isFinal", isFinal, "it must be a function of the error");
+  if (isFinal !== undefined && typeof isFinal !== "function") throw refused("isFinal", isFinal, "it must be a function");
   checkOneOf("largeResult", largeResult, "throw", "omit");
 }

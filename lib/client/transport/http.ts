@@ -5,10 +5,10 @@
 import type { Held, LeaseState, LeaseView, Notifying, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
-import type { CallOptions, Inspected, Kind, LeaseRef, Listed } from "../../core/api/locks.js";
+import type { CallOptions, Inspected, Kind, LeaseRef } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
-import type { Replayed, RunFound, RunsListed, ServiceApi, Started } from "../../core/api/runs.js";
-import type { Renewed, SetEnded, SetHeld } from "../../core/api/sets.js";
+import type { Replayed, RunFound, ServiceApi, Started } from "../../core/api/runs.js";
+import type { Renewed, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
 import type { Answer } from "./send.js";
@@ -44,7 +44,7 @@ interface Reply extends Omit<Answer, "text"> {
 }
 
 /** The errors of a host that doesn't exist or has no listener. */
-const NOBODY_THERE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"]);
+const NOBODY_THERE: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
 /** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
 const ATTEMPTS_AT_NOBODY = 8;
 
@@ -76,9 +76,8 @@ function callerOf(options: HttpOptions): Call {
   /** Returns the refusal for a request that was not sent. A caller with a wrong URL learns that soon, and not after all waits are over. */
   function nobody(why: string): Reply {
     const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
-    const detail = `no answer (${why}) from ${base}${isGivenUp ? ", now or ever: is that the service's URL, and is it running?" : ""}`;
-    const refused = refuseLocally("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
-    return { status: 503, headers: new Headers(), body: refused };
+    const detail = `no answer (${why}) from ${base}${isGivenUp ? ": is the URL right, and does it run?" : ""}`;
+    return unsent("unavailable", detail, isGivenUp && { retry: "later" });
   }
 
   return async (method, path, body, callOptions = {}, extra = {}) => {
@@ -93,8 +92,7 @@ function callerOf(options: HttpOptions): Call {
       // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
       const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
-      const notSent = refuseLocally(code, { definite: true, detail: `The request could not be signed: ${why}` });
-      return { status: 503, headers: new Headers(), body: notSent };
+      return unsent(code, `The request was not signed: ${why}`);
     }
     try {
       const { status, headers: received, text: said } = await send(url, { method, headers, body: text }, callOptions);
@@ -102,10 +100,15 @@ function callerOf(options: HttpOptions): Call {
       const isService = (status >= 200 && status < 300) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
       return { status, headers: received, body: parse(isService ? said : withoutCredentials(said, headers)) };
     } catch (cause) {
-      if (NOBODY_THERE.has(describe(cause))) return nobody(describe(cause));
+      if (NOBODY_THERE.includes(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
     }
   };
+}
+
+/** Returns the refusal for a request that was certainly not sent. */
+function unsent(code: "unavailable" | "not-configured", detail: string, advice: false | { readonly retry: "later" } = false): Reply {
+  return { status: 503, headers: new Headers(), body: refuseLocally(code, { definite: true, detail, ...advice }) };
 }
 
 /** Returns a gateway's error without the values of the request's headers: it may quote a token that it doesn't accept. */
@@ -141,8 +144,7 @@ function leaseCalls(
     },
     async notify({ kind, key, leaseId, ...body }, options) {
       const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/notify`, body, options);
-      const { notified } = (reply.body ?? {}) as Notifying;
-      return isSuccess(reply) ? { ok: true, how: "notified", notified } : refusal(reply);
+      return isSuccess(reply) ? { ok: true, how: "notified", ...(reply.body as Pick<Notifying, "notified">) } : refusal(reply);
     },
     async transfer({ to, ...ref }, options) {
       return held(await call("POST", `${leasePath(ref)}/transfer`, to, options), () => "transferred");
@@ -158,8 +160,7 @@ function leaseCalls(
 function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "list" | "health"> {
   return {
     async breakHold({ key, ...body }, options) {
-      const reply = await call("POST", `${keyPath("locks", key)}/break`, body, options);
-      return isSuccess(reply) ? { ok: true, ...(reply.body as { breakInMs: number }) } : refusal(reply);
+      return told(await call("POST", `${keyPath("locks", key)}/break`, body, options));
     },
     async inspect({ key, ...conditions }, options): Promise<Inspected | Refusal> {
       const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
@@ -168,12 +169,10 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
       return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
     },
     async list(query, options) {
-      const reply = await call("GET", `/v1/locks${queryText(query)}`, undefined, options);
-      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<Listed, "ok">) } : refusal(reply);
+      return told(await call("GET", `/v1/locks${queryText(query)}`, undefined, options));
     },
-    async health({ deep = false }, options) {
-      const reply = await call("GET", `/v1/health${deep ? "?deep=1" : ""}`, undefined, options);
-      return isSuccess(reply) ? { ok: true, ...(reply.body as { status: "ok"; version: string; serverTimeMs: number }) } : refusal(reply);
+    async health(query, options) {
+      return told(await call("GET", `/v1/health${queryText(query)}`, undefined, options));
     },
   };
 }
@@ -198,12 +197,10 @@ function runCalls(call: Call): Pick<ServiceApi, "start" | "complete" | "run" | "
       return isSuccess(reply) ? { ok: true, tag, run: reply.body as RunView } : refusal(reply);
     },
     async runs(query, options) {
-      const reply = await call("GET", `/v1/runs${queryText(query)}`, undefined, options);
-      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<RunsListed, "ok">) } : refusal(reply);
+      return told(await call("GET", `/v1/runs${queryText(query)}`, undefined, options));
     },
     async resetRun({ key, reason }, options) {
-      const reply = await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options);
-      return isSuccess(reply) ? { ok: true } : refusal(reply);
+      return told(await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options));
     },
   };
 }
@@ -219,8 +216,7 @@ function setCalls(call: Call): Pick<ServiceApi, "acquireSet" | "renewSet" | "rel
       return heldSet(await call("POST", `/v1/lock-sets/${leaseId}/renew`, body, options), "renewed");
     },
     async releaseSet({ leaseId, ...body }, options) {
-      const reply = await call("POST", `/v1/lock-sets/${leaseId}/release`, body, options);
-      return isSuccess(reply) ? { ok: true, ...(reply.body as Omit<SetEnded, "ok">) } : refusal(reply);
+      return told(await call("POST", `/v1/lock-sets/${leaseId}/release`, body, options));
     },
     async renewMany({ leases }, options): Promise<Renewed | Refusal> {
       const body = { leases: leases.map(({ key, leaseId, leaseMs }) => ({ key, leaseId, leaseMs })) };
@@ -255,6 +251,12 @@ function preconditions({ ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: str
   return { ...(ifNoneMatch !== undefined && { "if-none-match": ifNoneMatch }), ...(seconds > 0 && { prefer: `wait=${seconds}` }) };
 }
 
+/** Returns the members of a successful answer. */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the operation's type names its answer
+function told<Told extends { readonly ok: true }>(reply: Reply): Told | Refusal {
+  return isSuccess(reply) ? ({ ...(reply.body as object), ok: true } as Told) : refusal(reply);
+}
+
 function isSuccess({ status, body }: Reply): boolean {
   return status >= 200 && status < 300 && typeof body === "object" && body !== null;
 }
@@ -273,8 +275,7 @@ function started(reply: Reply): Started | Refusal {
   const { state, attempt, takeover, checkpoint, ...lease } = reply.body as Partial<Omit<Started, "lease">> & LeaseView;
   if (state !== "running" || attempt === undefined || takeover === undefined)
     throw new NoResponse(`the answer ${reply.status} is not a run`);
-  const how = reply.status === 201 ? "granted" : "replayed";
-  return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
+  return { ok: true, state, how: answer.how as Started["how"], lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
 }
 
 /** Returns the set. @throws NoResponse if the reply is not one. */
@@ -300,7 +301,7 @@ function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal 
 function waiting({ status, body }: Reply): Waiting | undefined {
   if (status !== 202) return undefined;
   const { position, retryAfterMs, pollWithinMs, condition } = (body ?? {}) as Waiting;
-  if (![position, retryAfterMs, pollWithinMs].every(Number.isSafeInteger)) throw new NoResponse("the answer 202 is not a place in a queue");
+  if (![position, retryAfterMs, pollWithinMs].every(Number.isSafeInteger)) throw new NoResponse("the answer 202 is not a place");
   return { ok: true, state: "waiting", position, retryAfterMs, pollWithinMs, ...(condition !== undefined && { condition }) };
 }
 

@@ -9,7 +9,7 @@ import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { CallOptions } from "../../core/api/locks.js";
-import type { Clock, Instant } from "../../core/time.js";
+import type { Clock, Instant, Timer } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import type { StopSignal } from "./lazy-abort.js";
 import { LazyAbort } from "./lazy-abort.js";
@@ -63,7 +63,8 @@ export function boundsFor(leaseMs: number, budgetMs: number): { readonly attempt
   return { attemptMs: Math.min(leaseMs / 6, 3000, Math.max(SHORT_ATTEMPT_MS, budgetMs / 2)), budgetMs };
 }
 
-const TIMED_OUT = "no answer in time";
+/** The reason of an attempt that its time limit cut off. */
+export const TIMED_OUT = "no answer in time";
 /** The pauses between attempts: the first, which doubles up to the longest, with full jitter. */
 const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };
 
@@ -85,7 +86,7 @@ export async function retry<A extends { readonly ok: boolean }>(
     const sentAt = instantOf(clock);
     const leftMs = budgetMs - elapsedMs(began, sentAt);
     if (turn && (leftMs <= 0 || signal?.aborted)) {
-      return { answer: honest(refuseLocally("unavailable", { detail: "no answer in time" }), ambiguous), sentAt, ambiguous };
+      return { answer: honest(refuseLocally("unavailable", { detail: TIMED_OUT }), ambiguous), sentAt, ambiguous };
     }
     onSend?.(sentAt);
     const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
@@ -118,6 +119,23 @@ function reasonOf(outcome: NoResponse | Refusal): string | undefined {
 /** Makes a refusal indefinite if an earlier attempt may have happened. */
 function honest<A extends { readonly ok: boolean }>(answer: A | Refusal, ambiguous: boolean): A | Refusal {
   return ambiguous && !answer.ok ? { ...answer, definite: false } : answer;
+}
+
+/** A time limit that ends later than this, in ms, ends in a process that stood still: its loop was blocked, or it was frozen. */
+const LATE_MS = 50;
+/** The time, in ms, in which such a process can still get an answer: perhaps its request was not even sent. */
+const HEAR_MS = 500;
+
+/**
+ * Runs `task` once after `delayMs`, and after the answers that have arrived by then. Timers run before arrived data is read, so without
+ * this, an answer to a process that stood still would look like a service that gave none. A negative time was lost in that way too.
+ */
+export function timeLimit(delayMs: number, task: () => void, clock: Clock): Timer {
+  const began = instantOf(clock);
+  let timer = clock.after(delayMs, () => {
+    timer = clock.after(elapsedMs(began, instantOf(clock)) > delayMs + LATE_MS ? HEAR_MS : 0, task);
+  });
+  return { cancel: () => timer.cancel() };
 }
 
 /** Resolves after `delayMs`, or at once when `signal` aborts. */
@@ -160,11 +178,12 @@ async function bounded<A>(
   let abandon = (): void => undefined;
   const abandoned = new Promise<NoResponse>((resolve) => {
     abandon = () => {
-      options.abort();
+      // The reason tells a time limit, which has none, from a caller that gives up.
+      options.abort(signal?.reason);
       resolve(new NoResponse(TIMED_OUT));
     };
   });
-  const timer = clock.after(Math.max(0, attemptMs), abandon);
+  const timer = timeLimit(attemptMs, abandon, clock);
   signal?.addEventListener("abort", abandon, { once: true });
   if (signal?.aborted) abandon();
   try {

@@ -22,6 +22,9 @@ export interface Answer {
 /** Sends one request, and follows no redirect. @throws what the transport throws if there is no whole answer */
 export type Send = (url: string, message: Message, options: CallOptions) => Promise<Answer>;
 
+/** The longest answer, in characters: as long as one of the table may be. The service's are far shorter. */
+const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
+
 type LoadModule = typeof process.getBuiltinModule;
 
 /** The global `fetch` when this module was loaded. One that replaced it since then is meant to be used. */
@@ -45,15 +48,8 @@ function isNode(): boolean {
 
 function byFetch(fetchIt: typeof fetch): Send {
   return async (url, { method, headers, body }, options) => {
-    const { signal } = options;
     // Credentials are for this URL only, so a redirect is an error.
-    const response = await fetchIt(url, {
-      method,
-      headers,
-      redirect: "error",
-      ...(body !== undefined && { body }),
-      ...(signal && { signal }),
-    });
+    const response = await fetchIt(url, { method, headers, redirect: "error", body: body ?? null, signal: options.signal ?? null });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
 }
@@ -68,7 +64,7 @@ function byNode(load: LoadModule): Send {
       const sent = request(url, { method, headers: { "user-agent": "holdfast", ...headers } }, (response) => {
         let text = "";
         response.setEncoding("utf8");
-        response.on("data", (chunk: string) => (text += chunk));
+        response.on("data", (chunk: string) => void ((text += chunk).length > ANSWER_MAX_CHARS && response.destroy(new RangeError())));
         response.on("error", reject);
         response.on("end", () => {
           const get = (name: string): string | null => (response.headers[name] as string | undefined) ?? null;

@@ -1,16 +1,14 @@
 /** `locked`: wraps a function or method so that every call holds the lock that its arguments name. */
 import * as LIMITS from "../../core/request-limits.js";
-import { InvalidRequestError, LockTimeoutError, LockUnavailableError } from "../errors.js";
-import type { Teller } from "../tell.js";
-import { TELL } from "../tell.js";
+import { InvalidRequestError, LockTimeoutError } from "../errors.js";
 import type { LockClient } from "../lock-client.js";
-import type { AcquireOptions } from "../options.js";
+import type { AcquireOptions, WhenUnavailable } from "../options.js";
 import { checkOneOf, refused } from "../options.js";
-import type { AsyncMethod, Call, AsyncMethodDecorator, Through } from "./wrap-method.js";
+import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
 
 /** Options of a function that runs under a lock, in addition to those of the acquire. */
-export interface LockedOptions<This, Args extends readonly unknown[]> extends AcquireOptions, Through<This> {
+export interface LockedOptions<This, Args extends readonly unknown[]> extends AcquireOptions, WhenUnavailable, Through<This> {
   /**
    * Makes the key from the arguments. No key (an empty list): the function runs without a lock. One key: a lock, which queues. Two to 25
    * keys: a set, all or nothing, which does not queue. More keys are refused.
@@ -21,22 +19,10 @@ export interface LockedOptions<This, Args extends readonly unknown[]> extends Ac
    * undefined, and `"throw"` throws LockTimeoutError at once. @default "wait"
    */
   readonly whenHeld?: "wait" | "skip" | "throw";
-  /**
-   * The behaviour if the locks can't be reached: `"throw"` throws LockUnavailableError, `"skip"` skips the call, and `"proceed"` runs
-   * without the lock, for work where a missed call is worse than two concurrent ones. The client's `onEvent` reports the latter two.
-   * @default "throw"
-   */
-  readonly whenUnavailable?: "throw" | "skip" | "proceed";
 }
 
 /** With these options a call can skip the function and return undefined. */
 type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "skip" };
-
-/** A decorator of methods that may return undefined. */
-type SkippingDecorator<Args extends readonly unknown[]> = <This, All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the method takes
-  method: AsyncMethod<This, All, R | undefined>,
-  context: ClassMethodDecoratorContext<This, AsyncMethod<This, All, R | undefined>>,
-) => AsyncMethod<This, All, R | undefined>;
 
 /**
  * Returns `fn` under the lock that its arguments name, or, without `fn`, a decorator that does the same for a method:
@@ -77,7 +63,7 @@ async function underLock<This, Args extends readonly unknown[], R>(
   options: LockedOptions<This, Args>,
   call: Call<This, Args, R>,
 ): Promise<R | undefined> {
-  const { locks: _locks, key: makeKey, whenHeld = "wait", whenUnavailable = "throw", ...acquire } = options;
+  const { locks: _locks, key: makeKey, whenHeld = "wait", ...acquire } = options;
   const client = clientOf(options, call);
   const keys = keysOf(call, makeKey);
   if (keys.length === 0) return call.work();
@@ -89,15 +75,17 @@ async function underLock<This, Args extends readonly unknown[], R>(
   try {
     return await held(client, keys, { ...acquire, ...(whenHeld !== "wait" && { waitMs: 0 }) }, enter);
   } catch (error) {
-    if (entered) throw error;
-    if (whenHeld === "skip" && error instanceof LockTimeoutError) return undefined;
-    if (whenUnavailable === "throw" || !(error instanceof LockUnavailableError)) throw error;
-    (client as Teller)[TELL]?.({ type: whenUnavailable === "skip" ? "skipped" : "proceeded", key: keys.join(" "), error });
-    return whenUnavailable === "proceed" ? call.work() : undefined;
+    if (entered || whenHeld !== "skip" || !(error instanceof LockTimeoutError)) throw error;
+    return undefined;
   }
 }
 
-function held<R>(client: LockClient, keys: readonly string[], options: AcquireOptions, enter: () => Promise<R> | R): Promise<R> {
+function held<R>(
+  client: LockClient,
+  keys: readonly string[],
+  options: AcquireOptions & WhenUnavailable,
+  enter: () => Promise<R> | R,
+): Promise<R | undefined> {
   const [key] = keys;
   return keys.length === 1 && key !== undefined ? client.withLock(key, options, enter) : client.withLocks(keys, options, enter);
 }

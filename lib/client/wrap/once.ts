@@ -1,13 +1,14 @@
 /** `runOnce` as a wrapper: the work of a function or method runs once per idempotency key. */
+import type { WhenUnavailable } from "../options.js";
 import { refused } from "../options.js";
 import type { Run } from "../run/run-once.js";
 import type { RunOptions } from "../run/run-options.js";
 import { sharedStorage } from "./shared-storage.js";
-import type { AsyncMethod, Call, AsyncMethodDecorator, Through } from "./wrap-method.js";
+import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
 
 /** Options of a function that runs once, in addition to those of the run. */
-export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit<RunOptions, "payload">, Through<This> {
+export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit<RunOptions, "payload">, WhenUnavailable, Through<This> {
   /** Makes the idempotency key from the arguments. */
   readonly key: (this: This, ...args: Args) => string;
   /** Makes the payload of the run from the arguments. The same key with another payload is refused. @default none: any payload matches */
@@ -26,13 +27,21 @@ export function currentRun(): Run | undefined {
 
 /**
  * Returns `fn`, run once per key made from its arguments, or, without `fn`, a decorator that does the same for a method. Every other call
- * with the same key, now or later, returns the first call's result without running the function.
+ * with the same key, now or later, returns the first call's result without running the function. With `whenUnavailable: "proceed"`, the
+ * function runs without a run if none can be started: perhaps a second time.
  * @throws InvalidRequestError naming the method, if the key or the payload can't be made; the function does not run then.
  */
+export function runOnce<This, Args extends readonly unknown[], All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the function takes
+  options: OnceOptions<This, Args> & { readonly whenUnavailable: "skip" },
+  fn: AsyncMethod<This, All, R>,
+): AsyncMethod<This, All, R | undefined>;
 export function runOnce<This, Args extends readonly unknown[], All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the function takes
   options: OnceOptions<This, Args>,
   fn: AsyncMethod<This, All, R>,
 ): AsyncMethod<This, All, R>;
+export function runOnce<Args extends readonly any[] = any[]>( // eslint-disable-line @typescript-eslint/no-explicit-any -- before the method is seen
+  options: OnceOptions<any, Args> & { readonly whenUnavailable: "skip" }, // eslint-disable-line @typescript-eslint/no-explicit-any -- before the method is seen
+): SkippingDecorator<Args>;
 export function runOnce<Args extends readonly any[] = any[]>(options: OnceOptions<any, Args>): AsyncMethodDecorator<Args>; // eslint-disable-line @typescript-eslint/no-explicit-any -- before the method is seen
 export function runOnce(
   options: OnceOptions<unknown, readonly unknown[]>,
@@ -45,13 +54,18 @@ export function runOnce(
     wrapped("runOnce", method, context, around);
 }
 
-async function once<This, Args extends readonly unknown[], R>(options: OnceOptions<This, Args>, call: Call<This, Args, R>): Promise<R> {
+async function once<This, Args extends readonly unknown[], R>(
+  options: OnceOptions<This, Args>,
+  call: Call<This, Args, R>,
+): Promise<R | undefined> {
   const { locks: _locks, key: makeKey, payload: makePayload, ...run } = options;
   const { self, args, name, work } = call;
   const client = clientOf(options, call);
   const key: unknown = madeOf(name, "key", () => Reflect.apply(makeKey, self, args));
   checkMade(name, key);
   const payload = makePayload && madeOf(name, "payload", () => Reflect.apply(makePayload, self, args));
-  const { value } = await client.runOnce(key, { ...run, ...(payload !== undefined && { payload }) }, (begun) => current.run(begun, work));
-  return value;
+  const result = await client.runOnce(key, { ...run, ...(payload !== undefined && { payload }) }, (begun) =>
+    begun ? current.run(begun, work) : work(),
+  );
+  return result?.value;
 }

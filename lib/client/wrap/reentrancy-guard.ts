@@ -51,7 +51,7 @@ export function refuseOwn(params: KeyUse, of: object): void {
   const ofKey = own.filter((use) => use.key === key && (use.kind ?? "locks") === kind);
   if (ofKey.length === 0 || !isKeptOut(params, ofKey)) return;
   const [what, advice] = kind === "runs" ? ["run", ""] : ["acquire", "; a scope makes it reentrant"];
-  throw new LockError(`${what} ${key}: this chain of calls holds it already, and would wait for itself${advice}`, {
+  throw new LockError(`${what} ${key}: this chain of calls holds it already${advice}`, {
     code: "self-deadlock",
     definite: true,
     retry: "never",

@@ -18,6 +18,12 @@ export type AsyncMethodDecorator<Args extends readonly unknown[]> = <This, All e
   context: ClassMethodDecoratorContext<This, AsyncMethod<This, All, R>>,
 ) => AsyncMethod<This, All, R>;
 
+/** A decorator of methods that may return undefined. */
+export type SkippingDecorator<Args extends readonly unknown[]> = <This, All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the method takes
+  method: AsyncMethod<This, All, R | undefined>,
+  context: ClassMethodDecoratorContext<This, AsyncMethod<This, All, R | undefined>>,
+) => AsyncMethod<This, All, R | undefined>;
+
 /** The client that a wrapper uses. */
 export interface Through<This> {
   /** The client, or a function that gets it from `this`. @default the property `locks` of `this` */

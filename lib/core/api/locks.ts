@@ -117,12 +117,48 @@ export interface Listed {
   readonly namespace?: string;
 }
 
+/** The parameters that every process must share that decides on the same records. */
+export interface RecordParameters {
+  /** The major version of the records' format; 0: in memory. */
+  readonly format: number;
+  /** E, in ms, from which takeover margins are made. */
+  readonly clockErrorMs: number;
+  readonly retentionMs: number;
+}
+
+/** The caller as the service knows it: a second way to the records needs the same, or it would be a stranger to the caller's leases. */
+export interface CallerIdentity extends RecordParameters {
+  readonly namespace: string;
+  readonly principal: string;
+}
+
+/** A way to the locks, or the choice between both by what can be reached. */
+export type Via = "service" | "table" | "auto";
+
+/** A switch in a query, as it is on the wire. */
+type Flag = "0" | "1";
+
+/** A request for the service's state. */
+export interface HealthRequest {
+  /** `"1"` reads the table too. @default "0" */
+  readonly deep?: Flag | undefined;
+  /** `"1"` reads the table too, and answers with the caller's identity. @default "0" */
+  readonly caller?: Flag | undefined;
+}
+
 /** The service is up. */
 export interface Health {
   readonly ok: true;
   readonly status: "ok";
   readonly version: string;
   readonly serverTimeMs: number;
+  /** The caller's identity, if it was asked for. */
+  readonly caller?: CallerIdentity;
+  /** The way of new requests, and since when in epoch ms. Only of a client with two ways. */
+  readonly via?: "service" | "table";
+  readonly viaSinceMs?: number;
+  /** With `via: "auto"`: `pending` until a lease of the service was found on the table, `refused` if it never will, and why. */
+  readonly failover?: { readonly state: "pending" | "ready" | "refused"; readonly why?: string };
 }
 
 /** Options for one attempt of a call. */
@@ -146,7 +182,7 @@ export interface LockApi {
   breakHold(request: BreakRequest, options?: CallOptions): Promise<Breaking | Refusal>;
   inspect(request: InspectRequest, options?: CallOptions): Promise<Inspected | Refusal>;
   list(request: ListRequest, options?: CallOptions): Promise<Listed | Refusal>;
-  health(request: { readonly deep?: boolean }, options?: CallOptions): Promise<Health | Refusal>;
+  health(request: HealthRequest, options?: CallOptions): Promise<Health | Refusal>;
 }
 
 /** No response arrived: the operation may or may not have happened. */

@@ -7,8 +7,8 @@
  *  1. the id holds already              → the same lease, replayed (S8), or 403, 422 lease-reused, 410 lease-over; in the queue: 403, 422
  *  2. the id ended                      → 410 lease-over (S7)
  *  3. its time is out of bounds         → 422 lease-id-time, unless it is in the queue
- *  4. a live lease of its scope holds   → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
- *  5. it waits for a condition          → waits on, until a notify
+ *  4. it waits for a condition          → waits on, until a notify, also if a lease of its scope holds
+ *  5. a live lease of its scope holds   → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
  *  6. it is offered the key             → claimed
  *  7. it is first, and compatible       → granted, with a token above every earlier one (S2, S3)
  *  8. the key is in use by another limit → 409 limit-mismatch
@@ -23,11 +23,13 @@ import type { Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import type { HoldEntry } from "./compatibility.js";
 import { reentrantHoldsOf } from "./compatibility.js";
+import { isCrowd, isOpen, tokenBeside } from "./crowd.js";
 import { isSameLeaseId } from "../lease-id.js";
 import { LIMITS } from "../limits.js";
 import type { AdvancedQueue } from "./queue.js";
 import {
   touched,
+  isHalfOver,
   isOverfull,
   advanceIfQueued,
   offerOf,
@@ -39,7 +41,7 @@ import {
   withWaiter,
   memberView,
 } from "./queue.js";
-import { liveMembers, memberOf, memberPlaceOf, withWaitSet } from "./wait-set.js";
+import { liveMembers, memberOf, waitSetOf, withWaitSet } from "./wait-set.js";
 import type { Hold, LockRecord, LockPolicy, Member, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { leaseView } from "./views.js";
@@ -59,9 +61,9 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
   const refusal = asking ? refuseAsking(asking, command) : refuseNewLease(before, leaseId, reading);
   if (refusal) return { answer: refusal, events: [] };
 
+  if (member) return pollAsMember(before, member, reading, policy);
   const [outer] = reentrantHoldsOf(before, command.scope, reading);
   if (outer) return nested(before, outer, command, reading, policy);
-  if (member) return pollAsMember(before, member, reading, policy);
   if (offer) return claim(before, offer, command, reading, policy);
   return waiter ? poll(before, waiter, place, command, reading, policy) : enqueue(before, command, reading, policy);
 }
@@ -73,12 +75,16 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   const now = advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);
   const isInUse = isUsed(now.record, leaseId) || liveMembers(now.record, reading).length > 0;
   const isRefused = before.limit !== command.limit && isInUse;
-  if (now.isUp && !isRefused) return granted(now, command, reading, policy);
+  if (now.isUp && !isRefused) {
+    const joins = isOpen(before) && now.events.length === 0 && command.scope === undefined;
+    return { ...granted(now, command, reading, policy), ...(joins && { commutes: true }) };
+  }
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
   if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
   if (isOverfull(now.record.waiters)) return refusedAfter(before, (others) => refuseFull(others, command), reading, policy);
   const isBehind = now.events.length === 0 && now.record.waiters.at(-1) === arrived;
-  return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }) };
+  const commutes = isBehind && isCrowd(before) && command.scope === undefined && command.priority === 0;
+  return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }), ...(commutes && { commutes }) };
 }
 
 /** Refuses the caller, and writes the advanced queue if it changed. So callers that don't wait remove dead waiters too (L1). */
@@ -141,15 +147,16 @@ function poll(
 /** Decides a later request of a member of the wait set: a keep-alive if one is due, or the notify of a waiter that left without the key. */
 function pollAsMember(before: LockRecord, member: Member, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId } = member;
-  const index = memberPlaceOf(before, leaseId);
+  const members = waitSetOf(before);
+  const index = members.indexOf(member);
   const touch = touched(member, index, reading);
-  const seen = { ...before, waitSet: before.waitSet?.with(index, touch) ?? [] };
+  const seen = { ...before, waitSet: members.with(index, touch) };
   const now = advanceQueue(seen, reading);
   if (!memberOf(now.record, leaseId)) {
     const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, policy) });
     return { answer: waitingView(next, leaseId, reading), next, events: now.events };
   }
-  if (!needsKeepAlive({ offers: [] }, member, reading)) return { answer: memberView(before, member), events: [] };
+  if (!isHalfOver(member, reading)) return { answer: memberView(before, member), events: [] };
   return { answer: memberView(seen, touch), touch: { waiter: touch, index, inWaitSet: true }, events: [] };
 }
 
@@ -179,6 +186,11 @@ function claim(before: LockRecord, offer: Offer, command: Acquire, reading: Cloc
   return granted({ record, events: [] }, command, reading, policy);
 }
 
+/** Grants a new lease beside the present holders, whether or not some have expired: the result of a fast path that did only that. */
+export function grantBeside(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
+  return granted({ record: before, events: [] }, command, reading, policy);
+}
+
 /** Grants a new lease, beside those that are compatible with it. */
 function granted(
   now: Pick<AdvancedQueue, "record" | "events">,
@@ -187,9 +199,11 @@ function granted(
   policy: LockPolicy,
 ): Decision<Acquire> {
   const { leaseId, limit } = command;
-  const { upgrading, ...rest } = now.record;
-  const hold = newHold(rest, command, reading, policy);
+  // With another limit the key is granted only if no member is alive. A dead one must not come back: nobody could notify it then.
+  const { upgrading, ...rest } = limit === now.record.limit ? now.record : withWaitSet(now.record, []);
   const others = Object.keys(rest.holds).length > 0;
+  const alone = newHold(rest, command, reading, policy);
+  const hold = others ? { ...alone, fencingToken: tokenBeside(rest, reading) } : alone;
   const used = isUsed(rest, leaseId);
   const next = change({ ...rest, ...(others && upgrading && { upgrading }) }, reading, {
     holds: { ...rest.holds, [leaseId]: hold },
@@ -228,8 +242,7 @@ function withoutItsPlace(before: LockRecord, leaseId: string, reading: ClockRead
   const isOther = (asking: Waiter | Offer): boolean => !isSameLeaseId(asking.leaseId, leaseId);
   const queue = { ...before, offers: before.offers.filter(isOther), waiters: before.waiters.filter(isOther) };
   const isQueued = queue.offers.length + queue.waiters.length < before.offers.length + before.waiters.length;
-  const record = memberOf(before, leaseId) ? withWaitSet(queue, before.waitSet?.filter(isOther) ?? []) : queue;
-  return isQueued ? advanceIfQueued(record, reading) : { record, events: [] };
+  return isQueued ? advanceIfQueued(queue, reading) : { record: queue, events: [] };
 }
 
 function grantAnswer(next: LockRecord, hold: Hold, { key, leaseId }: Acquire, reading: ClockReading) {

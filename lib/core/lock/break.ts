@@ -38,17 +38,15 @@ export function breakHold(record: LockRecord | undefined, command: Break, readin
   }
   const answer = { ok: true, breakInMs } as const;
   if (broken === record) return { answer, events };
-  const ended = Object.keys(broken.holds).length < Object.keys(record.holds).length;
-  if (!ended) return { answer, next: change(broken, reading, {}), events };
   const now = advanceIfQueued(broken, reading);
   const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) });
   return { answer, next, events: [...events, ...now.events] };
 }
 
 /** Returns the hold as it goes on until its end, or undefined if it is over now. */
-function breakingOf(hold: Hold, { drainMs }: Break, reading: ClockReading): Hold | undefined {
+function breakingOf(hold: Hold, { drainMs = Infinity }: Break, reading: ClockReading): Hold | undefined {
   const endsInMs = hold.expiresAtMs - reading.latestMs;
-  const byForce = drainMs !== undefined && drainMs < endsInMs;
+  const byForce = drainMs < endsInMs;
   if (isReclaimable(hold, reading) || drainMs === 0 || (hold.broken === "forced" && endsInMs <= 0)) return undefined;
   if (byForce) return { ...hold, broken: "forced", expiresAtMs: reading.latestMs + drainMs, marginMs: 0 };
   return { ...hold, broken: hold.broken ?? "drain" };

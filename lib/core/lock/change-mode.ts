@@ -35,8 +35,11 @@ export function changeMode(
 
   const { rest, ended } = takeOver(record, reading);
   const { upgrading: _done, ...present } = rest;
-  const changed: Hold = { ...hold, principal, mode, fencingToken: nextToken(record, reading) };
-  const { fencingToken, owner } = changed;
+  const fencingToken = nextToken(record, reading);
+  const { notified, owner } = hold;
+  // The lease's notifies go on counting, so that a late duplicate of an earlier one wakes nobody.
+  const counted = notified?.fencingToken === hold.fencingToken && { notified: { ...notified, fencingToken } };
+  const changed: Hold = { ...hold, principal, mode, fencingToken, ...counted };
   const now = advanceQueue({ ...present, holds: { ...present.holds, [leaseId]: changed } }, reading);
   const next = change(now.record, reading, {
     fencingToken,

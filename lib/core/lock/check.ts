@@ -4,7 +4,7 @@ import { holdOf } from "./tombstones.js";
 import type { Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
-import { offerOf, placeOf, advanceQueue, isWokenByAdvance, memberView, needsKeepAlive, waitingView } from "./queue.js";
+import { offerOf, placeOf, advanceQueue, isHalfOver, isWokenByAdvance, memberView, needsKeepAlive, waitingView } from "./queue.js";
 import { memberOf } from "./wait-set.js";
 import type { LockRecord } from "../record.js";
 import type { ClockReading } from "../time.js";
@@ -37,7 +37,7 @@ function lookFromPlace(
   if (asking.principal !== principal) return refuse("forbidden");
   const seen = member ? memberView(record, member) : waitingView(record, leaseId, reading);
   const mustAsk = member
-    ? needsKeepAlive({ offers: [] }, member, reading) || isWokenByAdvance(record, leaseId, reading)
+    ? isHalfOver(member, reading) || isWokenByAdvance(record, leaseId, reading)
     : waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, leaseId).moved);
   return mustAsk ? { ...seen, retryAfterMs: 0 } : seen;
 }

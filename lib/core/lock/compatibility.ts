@@ -33,16 +33,10 @@ export function occupantsOf(record: LockRecord, reading: ClockReading): readonly
   return [...standing(record, reading).map(([, hold]) => hold), ...record.offers.filter((offer) => !isLapsed(offer, reading))];
 }
 
-/** Returns the live leases of `scope`, the earliest grant first; none without a scope. */
+/** Returns the live leases of `scope`, which have one token, one mode and the same permits; none without a scope. */
 export function reentrantHoldsOf(record: LockRecord, scope: string | undefined, reading: ClockReading): readonly HoldEntry[] {
   if (scope === undefined) return [];
-  // Stryker disable next-line MethodExpression: the live leases of a scope have one token, one mode and the same permits
-  return (
-    Object.entries(record.holds)
-      .filter(([, hold]) => hold.scope === scope && isLive(hold, reading))
-      // Stryker disable next-line ArrowFunction,ArithmeticOperator: as above
-      .sort(([, a], [, b]) => a.grantedAtMs - b.grantedAtMs)
-  );
+  return Object.entries(record.holds).filter(([, hold]) => hold.scope === scope && isLive(hold, reading));
 }
 
 /** Returns the number of reentrant holds of the lease's own scope; 1 without a scope. */
@@ -66,29 +60,25 @@ export function permitsOut(occupants: readonly Occupant[]): number {
   return out;
 }
 
-/** The result of comparing an acquire with the present occupants, outside its own scope. */
-export type Verdict = "free" | "joins" | "held" | "other-limit";
-
-/** Returns the verdict on `wanted` beside `others`. */
-export function verdictOf(
+/** True if `wanted`, of the record's limit and outside the scopes of `others`, may hold beside them. */
+export function isCompatible(
   record: LockRecord,
   others: readonly Occupant[],
-  wanted: Pick<Acquire, "mode" | "limit" | "permits">,
+  wanted: Pick<Acquire, "mode" | "permits">,
   reading: ClockReading,
-): Verdict {
+): boolean {
   const [first] = others;
-  if (!first) return "free";
-  if (record.limit !== wanted.limit) return "other-limit";
-  const { mode } = first;
-  if (wanted.mode === "shared") return mode === "shared" && !isUpgrading(record, reading) ? "joins" : "held";
-  return mode === "exclusive" && permitsOut(others) + wanted.permits <= record.limit ? "joins" : "held";
+  if (!first) return true;
+  if (wanted.mode === "shared") return first.mode === "shared" && !isUpgrading(record, reading);
+  return first.mode === "exclusive" && permitsOut(others) + wanted.permits <= record.limit;
 }
 
 /** True if a reader that still holds waits to become the writer. New readers would delay it. */
 export function isUpgrading(record: LockRecord, reading: ClockReading): boolean {
   const { upgrading } = record;
-  const hold = upgrading && holdOf(record, upgrading.leaseId);
-  return hold !== undefined && !isReclaimable(hold, reading) && upgrading !== undefined && upgrading.untilMs > reading.earliestMs;
+  if (!upgrading) return false;
+  const hold = holdOf(record, upgrading.leaseId);
+  return hold !== undefined && !isReclaimable(hold, reading) && upgrading.untilMs > reading.earliestMs;
 }
 
 /** True if a grant of this mode and limit excludes all others. Its token then becomes the fence floor. */

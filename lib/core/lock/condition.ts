@@ -82,7 +82,12 @@ export function notify(record: LockRecord | undefined, command: Notify, reading:
   if (refusal) return { answer: refusal, events: [] };
 
   const { fencingToken, notified } = hold;
-  if (sequence !== undefined && notified?.fencingToken === fencingToken && sequence <= notified.sequence)
+  if (
+    // Stryker disable next-line ConditionalExpression: undefined is not at most a number, so the comparison alone would do
+    sequence !== undefined &&
+    notified?.fencingToken === fencingToken &&
+    sequence <= notified.sequence
+  )
     return { answer: { ok: true, how: "replayed", notified: sequence === notified.sequence ? notified.count : 0 }, events: [] };
   const { record: woken, events, count } = wake(record, condition, reading, all);
   const answer = { ok: true, how: "notified", notified: count } as const;

@@ -3,7 +3,7 @@
  * make a hold with a token above every earlier one.
  */
 import type { Acquire, LeaseEvent } from "../commands.js";
-import { endLease, endingOf, lowWatermarkMs } from "./tombstones.js";
+import { endLease, endingOf } from "./tombstones.js";
 import type { Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
@@ -28,7 +28,7 @@ export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: Cl
 }
 
 function leaseOver(record: LockRecord): Refusal {
-  return refuse("lease-over", record.lowWatermark === "" ? {} : { leaseIdAboveMs: lowWatermarkMs(record) });
+  return refuse("lease-over", record.lowWatermark === "" ? {} : { leaseIdAboveMs: leaseIdTimeMs(record.lowWatermark) });
 }
 
 /** Refuses a repeated id whose lease belongs to another principal, is over, or has other parameters. */

@@ -20,12 +20,8 @@ export function renew(record: LockRecord | undefined, command: Renew, reading: C
   if (!isLive(hold, reading)) return { answer: refuse("lease-lost", { reason: "expired" }), events: [] };
   if (checkpoint && !isStored(checkpoint)) return { answer: refuseUnkept(), events: [] };
 
-  const extended: Hold = {
-    ...hold,
-    principal,
-    ...extension(hold, command.leaseMs ?? hold.leaseMs, reading, policy),
-    ...(meta && { meta }),
-  };
+  const times = extension(hold, command.leaseMs ?? hold.leaseMs, reading, policy);
+  const extended: Hold = { ...hold, principal, ...times, ...(meta && { meta }) };
   const run = record.run && checkpointed(record.run, command);
   const renewed = { ...record, holds: { ...record.holds, [leaseId]: extended } };
   const now = isHeadDead(record, reading) ? advanceQueue(renewed, reading) : { record: renewed, events: [] };
@@ -35,7 +31,10 @@ export function renew(record: LockRecord | undefined, command: Renew, reading: C
   });
   const lease = leaseView(key, leaseId, extended, next, reading);
   const outlived = outlivedBy(run?.checkpoint, next.ttlAtSec);
-  return { answer: { ok: true, how: "renewed", lease, ...(outlived && { outlived }) }, next, events: now.events };
+  const isLonger = times !== hold && times.marginMs === policy.marginMs(times.leaseMs);
+  const commutes = isLonger && now.events.length === 0 && !run && !meta && hold.principal === principal;
+  const answer = { ok: true, how: "renewed", lease, ...(outlived && { outlived }) } as const;
+  return { answer, next, events: now.events, ...(commutes && { commutes }) };
 }
 
 /** Returns the run with the request's checkpoint, or with the stored one after its own item was kept for longer. */

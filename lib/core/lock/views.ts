@@ -15,7 +15,7 @@ import { leaseIdTimeMs } from "../lease-id.js";
 import { DEFAULTS, FOREVER_MS } from "../limits.js";
 import { renewAfterMs } from "../renewal.js";
 import { recordBytes } from "../record-bytes.js";
-import type { Hold, LockRecord, Mode, Run } from "../record.js";
+import type { Ending, Hold, LockRecord, Mode, Run } from "../record.js";
 import type { ClockReading } from "../time.js";
 
 const encoder = new TextEncoder();
@@ -40,6 +40,14 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
   };
 }
 
+/** A holder as an inspection shows it: with what a person needs to judge its lease. Its fields are absent from a service of an older version. */
+export interface InspectedHolder extends HolderView {
+  /** The lease's length, in ms. */
+  readonly leaseMs?: number;
+  /** An operator broke the hold: it can't be renewed, and ends when its remaining time is over. */
+  readonly breaking?: true;
+}
+
 function holderView(hold: Hold, reading: ClockReading): HolderView {
   return {
     owner: hold.owner,
@@ -53,10 +61,21 @@ function holderView(hold: Hold, reading: ClockReading): HolderView {
 
 /** Returns the holders that exclude others now, the oldest grant first. */
 export function holdersOf(record: LockRecord, reading: ClockReading): readonly HolderView[] {
-  return Object.values(record.holds)
+  return liveHolds(record, reading).map((hold) => holderView(hold, reading));
+}
+
+function inspectedHolders(record: LockRecord, reading: ClockReading): readonly InspectedHolder[] {
+  return liveHolds(record, reading).map((hold) => ({
+    ...holderView(hold, reading),
+    leaseMs: hold.leaseMs,
+    ...(hold.broken && { breaking: true }),
+  }));
+}
+
+function liveHolds({ holds }: LockRecord, reading: ClockReading): readonly Hold[] {
+  return Object.values(holds)
     .filter((hold) => !isReclaimable(hold, reading))
-    .sort((a, b) => a.fencingToken - b.fencingToken)
-    .map((hold) => holderView(hold, reading));
+    .sort((a, b) => a.fencingToken - b.fencingToken);
 }
 
 /** Returns the first of `views` that take at most `maxBytes` as JSON together; always at least one. */
@@ -111,6 +130,8 @@ export interface WaiterView {
   /** 1 is next. */
   readonly position: number;
   readonly waitingMs: number;
+  /** The key is reserved for it, until it claims the key or its time for that is over. */
+  readonly offered?: true;
 }
 
 /** Everything that any caller of the namespace may see of a key. */
@@ -121,10 +142,18 @@ export interface Inspection {
   /** The number of permits of a semaphore that is in use. */
   readonly limit?: number;
   readonly fencingToken: number;
-  readonly holders: readonly HolderView[];
+  readonly holders: readonly InspectedHolder[];
   readonly waiters: readonly WaiterView[];
   /** The leases that wait for a condition, in the order of their arrival. Absent: none. */
   readonly waitSet?: readonly MemberView[];
+  /** The last leases of the key that ended, the latest end first. Absent: none that the record remembers, and from lists. */
+  readonly recent?: readonly EndedView[];
+}
+
+/** A lease that ended, as others may see it: when its leaseId was made, and how it ended. */
+export interface EndedView {
+  readonly askedAgoMs: number;
+  readonly ending: Ending;
 }
 
 /** A lease that waits for a condition, as others may see it. */
@@ -136,7 +165,7 @@ export interface MemberView {
 
 /** Returns the holders and waiters of the key; a key that was never used is free. */
 export function inspection(key: string, record: LockRecord | undefined, reading: ClockReading): Inspection {
-  const holders = record ? holdersOf(record, reading) : [];
+  const holders = record ? inspectedHolders(record, reading) : [];
   const waiters = record ? waitersOf(record, reading) : [];
   const waitSet = record ? membersOf(record, reading) : [];
   return {
@@ -151,6 +180,11 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
   };
 }
 
+/** Returns the last leases of the key that ended, the latest end first. They are no part of the entity tag. */
+export function endedLeases({ tombstones }: LockRecord, reading: ClockReading): readonly EndedView[] {
+  return tombstones.map(({ leaseId, ending }) => ({ askedAgoMs: Math.max(0, reading.latestMs - leaseIdTimeMs(leaseId)), ending }));
+}
+
 function membersOf(record: LockRecord, reading: ClockReading): readonly MemberView[] {
   return liveMembers(record, reading).map(({ leaseId, owner, condition }) => ({
     owner,
@@ -162,21 +196,22 @@ function membersOf(record: LockRecord, reading: ClockReading): readonly MemberVi
 /** Returns the unclaimed offers, then the queue, without waiters that were not seen in time. */
 function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): readonly WaiterView[] {
   const live = [...offers.filter((offer) => !isLapsed(offer, reading)), ...waiters.filter((waiter) => isWaiting(waiter, reading))];
-  return live.map(({ leaseId, owner, mode, priority }, index) => ({
-    owner,
-    mode,
-    priority,
+  return live.map((waiter, index) => ({
+    owner: waiter.owner,
+    mode: waiter.mode,
+    priority: waiter.priority,
     position: index + 1,
-    waitingMs: Math.max(0, reading.latestMs - leaseIdTimeMs(leaseId)),
+    waitingMs: Math.max(0, reading.latestMs - leaseIdTimeMs(waiter.leaseId)),
+    ...("offeredAtMs" in waiter && { offered: true as const }),
   }));
 }
 
-/** Returns an entity tag over holders and waiters. A heartbeat does not change it. */
+/** Returns an entity tag over holders and waiters, and which holds were broken. A heartbeat does not change it. */
 export function inspectionTag({ fencingToken, limit, holders, waiters, waitSet }: Inspection): string {
-  const who = holders.map(({ owner, mode, permits, fencingToken: token }) => [owner, mode, permits, token]);
+  const who = holders.map(({ owner, mode, permits, fencingToken: token, breaking }) => [owner, mode, permits, token, breaking]);
   const next = waiters.map(({ owner, mode, priority }) => [owner, mode, priority]);
   const members = waitSet?.map(({ owner, condition }) => [owner, condition]);
-  return `"${fencingToken}.${digestOf([limit, who, next, ...(members ? [members] : [])]).slice(0, 8)}"`;
+  return `"${fencingToken}.${digestOf([limit, who, next, members]).slice(0, 8)}"`;
 }
 
 /** Everything that any caller of the namespace may see of a run. Only a read of a single run includes the values, as JSON. */
@@ -188,6 +223,8 @@ export interface RunView {
   /** For a failed run: true if the next start runs it again. */
   readonly retryable?: boolean;
   readonly attempt: number;
+  /** The attempt before this one ended without an outcome. */
+  readonly takeover?: true;
   readonly fencingToken: number;
   /** For a running run: the owner, the time since its start, and the time left without a renewal, in ms. */
   readonly owner?: string;
@@ -204,7 +241,8 @@ export interface RunView {
 /** Returns the run's present state, without its values. A running run whose lease may be taken over is interrupted. */
 export function runView(key: string, record: LockRecord, run: Run, reading: ClockReading): RunView {
   const [holder] = holdersOf(record, reading);
-  const common = { key, version: record.version, attempt: run.attempt, fencingToken: record.fencingToken };
+  const { attempt, takeover } = run;
+  const common = { key, version: record.version, attempt, ...(takeover && { takeover }), fencingToken: record.fencingToken };
   if (holder) {
     const { owner, heldMs, remainingMs } = holder;
     return { ...common, state: "running", owner, heldMs, remainingMs };

@@ -8,14 +8,14 @@ import type { LockRecord, Member } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { isWaiting } from "./expiry.js";
 
-/** Returns the index of `leaseId` in the wait set; -1 if it is not in it. */
-export function memberPlaceOf({ waitSet = [] }: LockRecord, leaseId: LeaseId): number {
-  return waitSet.findIndex((member) => isSameLeaseId(member.leaseId, leaseId));
+/** Returns the members of the wait set, in order. */
+export function waitSetOf({ waitSet = [] }: LockRecord): readonly Member[] {
+  return waitSet;
 }
 
 /** Returns the member `leaseId` of the wait set, if there is one. */
 export function memberOf(record: LockRecord, leaseId: LeaseId): Member | undefined {
-  return record.waitSet?.[memberPlaceOf(record, leaseId)];
+  return waitSetOf(record).find((member) => isSameLeaseId(member.leaseId, leaseId));
 }
 
 /** Returns the record with this wait set. */
@@ -25,6 +25,6 @@ export function withWaitSet(record: LockRecord, members: readonly Member[]): Loc
 }
 
 /** Returns the members that were seen in time, in order. */
-export function liveMembers({ waitSet = [] }: LockRecord, reading: ClockReading): readonly Member[] {
-  return waitSet.filter((member) => isWaiting(member, reading));
+export function liveMembers(record: LockRecord, reading: ClockReading): readonly Member[] {
+  return waitSetOf(record).filter((member) => isWaiting(member, reading));
 }

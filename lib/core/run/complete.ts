@@ -28,7 +28,7 @@ export function complete(record: LockRecord | undefined, command: Complete, read
   const ending = isLive(hold, reading) ? "released" : "expired";
   const next = change(endLease(record, leaseId, ending, reading, { outcome: outcomeDigest(command) }), reading, {
     run,
-    ttlAtSec: completedTtlAtSec(record, run.outcome?.keptUntilMs ?? 0, reading, policy),
+    ttlAtSec: completedTtlAtSec(record, run.outcome.keptUntilMs ?? 0, reading, policy),
   });
   const { owner, fencingToken } = hold;
   const recorded: LeaseEvent = { event: "recorded", leaseId, owner, principal, fencingToken, attempt: run.attempt, outcome: state };
@@ -36,7 +36,11 @@ export function complete(record: LockRecord | undefined, command: Complete, read
 }
 
 /** Returns the run after its attempt ended. Its checkpoint stays for a retry only. */
-function completed(run: Run, { leaseId, principal, state, payload, omitted }: Complete, reading: ClockReading): Run {
+function completed(
+  run: Run,
+  { leaseId, principal, state, payload, omitted }: Complete,
+  reading: ClockReading,
+): Run & { readonly outcome: Outcome } {
   const { checkpoint, ...rest } = run;
   const isFinal = state !== "retry";
   const outcome: Outcome = {
@@ -74,5 +78,6 @@ export function completeWithoutHold(record: LockRecord | undefined, command: Com
 
 /** Returns the digest that identifies a lease's outcome: its principal and its content. */
 export function outcomeDigest({ principal, state, payload, omitted }: Complete): string {
+  // Stryker disable next-line EqualityOperator: either way, an outcome without its value has another digest than one with it
   return digestOf([principal, state, payload?.digest ?? null, omitted === true]).slice(0, 11);
 }

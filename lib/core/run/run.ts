@@ -27,8 +27,8 @@ const NEVER_COLLECTED_AT_SEC = 253_402_300_799;
  */
 export function runOf(record: LockRecord, reading: ClockReading): Run | undefined {
   const { run } = record;
-  const keptUntilMs = run?.outcome?.keptUntilMs;
-  return keptUntilMs !== undefined && keptUntilMs <= reading.earliestMs ? undefined : run;
+  const keptUntilMs = run?.outcome?.keptUntilMs ?? Number.POSITIVE_INFINITY;
+  return keptUntilMs <= reading.earliestMs ? undefined : run;
 }
 
 /** True if the work is over: every later caller gets its outcome. */

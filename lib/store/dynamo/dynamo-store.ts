@@ -15,20 +15,22 @@ import type { LockRecord } from "../../core/record.js";
 import { isSameQueue } from "../../core/lock/queue.js";
 import { transition } from "../../core/transition.js";
 import { plainItem } from "./attribute-value.js";
-import type { Change, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
+import type { ClockReading } from "../../core/time.js";
+import type { Change, CommuteResult, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
 import type { TableCalls, WireItem } from "./calls.js";
 import { cancellationReasons, isConditionFailed } from "./calls.js";
 import type { TransportOption } from "./choose-transport.js";
 import { callsThrough } from "./choose-transport.js";
 import { RecentRecords } from "./recent-records.js";
-import { append, fastPath, touchWaiter, isPlain } from "./fast-path.js";
-import type { Write } from "./predicates.js";
+import { append, commuting, fastPath, touchWaiter, isPlain } from "./fast-path.js";
+import type { FastPath, Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./item.js";
 import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, TENANCY, TENANCY_KEY, toItem } from "./item.js";
 import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks, TableTenancy } from "../port.js";
 import { NewerFormat } from "../port.js";
+import { mergeShards } from "./shards.js";
 import { TABLE } from "./table.js";
 import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
 
@@ -131,8 +133,30 @@ export function createTableStore({
     return {
       replace: (next, seen) => noted(next, write(address, replacement(next, seen))),
       touchWaiter: (touch) => write(address, touchWaiter(touch)),
-      ...(command.type === "acquire" && isPlain(command) && { append: () => write(address, append(command, clocks(), deps.policy)) }),
+      commute(seen, asked, reading) {
+        const fast = commuting(asked, seen, reading, deps.policy);
+        return fast && decidedBy(address, asked, reading, fast);
+      },
+      ...(command.type === "acquire" &&
+        isPlain(command) && { append: () => write(address, append(command, clocks(), deps.policy, undefined)) }),
     };
+  }
+
+  /** Sends a fast path. Once written, the core's decision on the record before it is the answer. */
+  async function decidedBy<C extends Command>(
+    address: Address,
+    command: C,
+    reading: ClockReading,
+    fast: FastPath,
+  ): Promise<CommuteResult<C>> {
+    const result = await write(address, fast);
+    if (!result.written) {
+      recentRecords.note(address, result.seen);
+      return result;
+    }
+    const decided = fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, deps.policy);
+    recentRecords.note(address, decided.next);
+    return { written: true, decided: decided as Decision<C> };
   }
 
   async function recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
@@ -154,7 +178,10 @@ export function createTableStore({
     }
   }
 
+  const { clockErrorMs, retentionMs } = deps.policy;
   return {
+    parameters: { format: FORMAT_VERSION, clockErrorMs, retentionMs },
+
     tenancy(mine) {
       tenancy ??= recordedTenancy(mine).catch((error: unknown) => {
         tenancy = undefined; // The next request tries again.
@@ -173,15 +200,9 @@ export function createTableStore({
         const seen = record && transition(record, command, reading, deps.policy).next ? record : await this.read(address);
         return compareAndSet(seen, command, clocks, writesTo(address, command, clocks), deps);
       }
-      const result = await write(address, fast);
-      if (!result.written) {
-        recentRecords.note(address, result.seen);
-        return compareAndSet(result.seen, command, clocks, writesTo(address, command, clocks), deps);
-      }
-      const decided =
-        fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, deps.policy);
-      recentRecords.note(address, decided.next);
-      return decided as Decision<C>;
+      const result = await decidedBy(address, command, reading, fast);
+      if (result.written) return result.decided;
+      return compareAndSet(result.seen, command, clocks, writesTo(address, command, clocks), deps);
     },
 
     async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks) {
@@ -325,19 +346,4 @@ function seenBy({ Item: item }: { readonly Item?: WireItem }): LockRecord | unde
 /** Returns the record of an item. Without a previous item, AWS returns nothing and the embedded engine returns the bare key. */
 function recordIn(item: Item | undefined): LockRecord | undefined {
   return item?.["v"] === undefined ? undefined : fromItem(item);
-}
-
-/** Merges one page per shard into one ordered page, up to the first key where a shard's page ends. */
-function mergeShards(shards: readonly ListPage[], max: number): ListPage {
-  const horizon = shards.reduce<string | undefined>(
-    (lowest, { next }) => (next !== undefined && (lowest === undefined || next < lowest) ? next : lowest),
-    undefined,
-  );
-  const known = shards
-    .flatMap(({ items }) => items)
-    .filter(({ key }) => horizon === undefined || key <= horizon)
-    .sort((a, b) => (a.key < b.key ? -1 : 1));
-  const items = known.slice(0, max);
-  const next = known.length > max ? items.at(-1)?.key : horizon;
-  return next === undefined ? { items } : { items, next };
 }

@@ -14,6 +14,10 @@
  *   qv   number of keep-alives written                  ox   time of the offer
  *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
  *
+ *   cv   the version for which the sums of a crowd of readers or permits are right
+ *   cp   their permits                      cb   bytes of the record
+ *   jt   short leaseId → token of a lease that joined. Then the hold's own `t` is lower
+ *
  * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
  * read, and writes the time to `ox`. Any other write puts the time in the offer. `q` and `qi` are always present,
  * because engines differ on removing from a missing list. `qb` is present while some owners are long, or while the rest
@@ -42,9 +46,11 @@ import type {
   Upgrading,
   Waiter,
 } from "../../core/record.js";
+import { isCrowd } from "../../core/lock/crowd.js";
 import { inOrder } from "../../core/lock/queue.js";
-import { bytesOf, isCrowded, SHORT_OWNER_BYTES } from "../../core/record-bytes.js";
+import { isCrowded, isLong } from "../../core/record-bytes.js";
 import { NewerFormat } from "../port.js";
+import { shortId, sumsOf } from "./crowd-item.js";
 import { TABLE } from "./table.js";
 
 export { itemKey, payloadKey, shardKey, SHARDS } from "./item-key.js";
@@ -93,7 +99,7 @@ export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partiti
 export const TENANCY = "tn";
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
-export const OPTIONAL: readonly string[] = ["cw", "ff", "ox", "qb", "rn", "ug"];
+export const OPTIONAL: readonly string[] = ["cb", "cp", "cv", "cw", "ff", "jt", "ox", "qb", "rn", "ug"];
 
 /** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
 export const QUEUE: readonly string[] = ["q", "qi", "cw"];
@@ -125,6 +131,7 @@ export function toItem(record: LockRecord): Item {
     fv: FORMAT_VERSION,
     ...(record.upgrading && { ug: { ...record.upgrading.unknown, i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
     ...(record.run && { rn: runToItem(record.run) }),
+    ...(isCrowd(record) && { cv: record.version, ...sumsOf(record) }),
   };
 }
 
@@ -167,11 +174,6 @@ export function tombstoneToItem({ leaseId, ending, fencingToken, outcome, unknow
     ...(fencingToken !== undefined && { t: fencingToken }),
     ...(outcome !== undefined && { o: outcome }),
   };
-}
-
-/** True if a waiter takes more than its part of the queue's bytes. */
-export function isLong({ owner }: Pick<Waiter, "owner">): boolean {
-  return bytesOf(owner) > SHORT_OWNER_BYTES;
 }
 
 /** A waiter's entry in `q`. It includes, as `g`, the `h` that an offer to it has. */
@@ -241,6 +243,7 @@ export function fromItem(item: Item): LockRecord {
   const all = Object.entries((item["h"] ?? {}) as Readonly<Record<string, Item>>);
   const holds = all.filter(([, hold]) => isHold(hold));
   const offers = all.filter(([, offer]) => !isHold(offer));
+  const joined = (item["jt"] ?? {}) as Item;
   const ring = TOMBSTONES.map((name) => item[name] as Item | undefined).filter(
     (entry): entry is Item => entry !== undefined && entry["i"] !== "",
   );
@@ -249,7 +252,7 @@ export function fromItem(item: Item): LockRecord {
     fencingToken: safeInteger(item["f"] ?? 0),
     fenceFloor: safeInteger(item["ff"] ?? 0),
     limit: safeInteger(item["lim"] ?? 1),
-    holds: Object.fromEntries(holds.map(([leaseId, hold]) => [leaseId, holdFromItem(hold)])),
+    holds: Object.fromEntries(holds.map(([leaseId, hold]) => [leaseId, holdFromItem(hold, joined[shortId(leaseId)])])),
     offers: offers
       .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
       .sort(inOrder),
@@ -284,6 +287,7 @@ function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs">
 }
 
 function waiterFromItem(waiter: Item): Waiter {
+  // Stryker disable next-line ArrayDeclaration: there is one entry, and the default is for the compiler
   const [[leaseId, offer] = ["", {}]] = Object.entries(waiter["g"] as Readonly<Record<string, Item>>);
   const unknownOfPlace = unknownOf(waiter, KNOWN.place);
   return {
@@ -361,14 +365,15 @@ function tombstoneFromItem(entry: Item): Tombstone {
   };
 }
 
-function holdFromItem(hold: Item): Hold {
+function holdFromItem(hold: Item, joined: unknown = 0): Hold {
   return {
     principal: hold["p"] as string,
     owner: hold["o"] as string,
     mode: modeFrom(hold["m"]),
     permits: safeInteger(hold["n"]),
     ...(hold["sc"] !== undefined && { scope: hold["sc"] as string }),
-    fencingToken: safeInteger(hold["t"]),
+    // A token that was given later, by a change of mode, is in the hold itself.
+    fencingToken: Math.max(safeInteger(hold["t"]), safeInteger(joined)),
     leaseMs: safeInteger(hold["l"]),
     grantedAtMs: safeInteger(hold["a"]),
     expiresAtMs: safeInteger(hold["e"]),

@@ -1,6 +1,8 @@
 /** Named predicates for write conditions, each with the name of the core rule that it mirrors; and the parts of a conditional write. */
 import { tombstoneToItem, NO_TOMBSTONE, TOMBSTONES } from "./item.js";
+import type { Acquire, Decision } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
+import type { LockRecord } from "../../core/record.js";
 import { TABLE } from "./table.js";
 
 /** A conditional UpdateItem, without its table and key. */
@@ -11,12 +13,17 @@ export interface Write {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
+/** A write, with its decision where that differs from the core's decision on the previous record. */
+export interface FastPath extends Write {
+  readonly outcome?: (before: LockRecord) => Decision<Acquire>;
+}
+
 /** The TTL attribute, which garbage collection uses. */
 export const X = TABLE.ttlAttribute;
 
 /** No waiter is in the queue. */
 export const NOBODY_WAITS = "(attribute_not_exists(qi) OR size(qi) = :zero)";
-/** `verdictOf`: no holder, no offer and no waiter. */
+/** `isCompatible`: no holder, no offer and no waiter. */
 export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_WAITS}`;
 /** The key has a holder, an offer or a waiter. */
 export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
@@ -24,6 +31,28 @@ export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
 export const HANDS_OVER = "size(h) = :one AND (size(qi) = :zero OR (lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m)))";
 /** `isOverfull`, `isCrowded`: there is room for one more waiter. */
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
+/** `isCrowded`: a full queue fits beside the leases that joined. */
+export const NOT_CROWDED = "NOT (cb > :crowded)";
+/** `isCrowd`: the sums are right for this very version, so readers or permits hold the key, and it is offered to nobody. */
+export const CROWD = "cv = v";
+/** `isUpgrading`: no reader waits to become the writer. */
+export const NOT_UPGRADING = "NOT (ug.u > :earlier)";
+/** `verdictOf`: the holders have this limit. */
+export const SAME_LIMIT = "lim = :limit";
+/** `hasRoom`: one more lease, and its permits. Expired holders count. */
+export const ROOM_TO_JOIN = "size(h) < :most AND cp <= :room";
+/** `isOverfull`: there is room for one more waiter by number. */
+export const PLACE_TO_WAIT = "size(qi) < :most";
+/** `refuseGrowth`: the record stays within its size. */
+export const BYTES_TO_JOIN = "cb <= :small";
+/** `holdOf`: this id doesn't hold. */
+export const NOT_HERE = "attribute_not_exists(h.#me)";
+/** `isLately`: tokens are counted on from the last one. */
+export const LATELY = "f >= :lately";
+/** The contrary: the clock gives the next one. */
+export const LONG_AGO = "f < :lately";
+/** `leavesOthers`: another lease stays. */
+export const OTHERS_STAY = "size(h) > :one";
 /** `memberOf`: this id doesn't wait for a condition. */
 export const NO_MEMBER = "attribute_not_exists(cw.#me)";
 /** `liveMembers`: nobody waits for a condition. */
@@ -31,8 +60,7 @@ export const NO_MEMBERS = "attribute_not_exists(cw)";
 /** `placeOf`, `offerOf`, `holdOf`, `memberOf`: the record has no entry of this id. */
 export const NEW_HERE = `NOT contains(qi, :me) AND attribute_not_exists(h.#me) AND ${NO_MEMBER}`;
 /** `offerOf`, `refuseAsking`: the key is offered to this id, and to no other. */
-export const OFFERED =
-  "size(h) = :one AND attribute_exists(h.#me) AND attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
+export const OFFERED = "size(h) = :one AND attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
 /** `nextToken`: the clock alone is above every earlier token. */
 export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
 /** `endingOf`: this id has not ended. */
@@ -47,9 +75,11 @@ export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
 export const HEAD_LIVES = "NOT (q[0].u <= :earlier)";
 /** `endLease`: the id that drops out neither lowers the low watermark nor raises it too far. */
 export const LOW_WATERMARK_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
+/** `endLease`: the id that drops out is below the low watermark. */
+export const LOW_WATERMARK_STAYS = `${last()}.i <= fl AND ${last()}.i <= :reach`;
 /** `touchedTtlAtSec`: garbage collection waits long enough already. */
 export const TTL_STANDS = `${X} >= :touched`;
-/** `renewedTtlAtSec`: garbage collection of a run's record waits long enough already. */
+/** `renewedTtlAtSec`, or another lease of a crowd: garbage collection waits long enough already. */
 export const TTL_IS_ENOUGH = `${X} >= :ttl`;
 /** A lock's record lives as long as its longest use requires. */
 export const TTL_RISES = `${X} <= :ttl`;
@@ -70,15 +100,16 @@ export const UNTOUCHED = "attribute_not_exists(qv)";
 /** The record has a format that this version knows. */
 export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
 
-/** `endLease`: shifts the tombstone attributes by one, with this lease as the latest to end. */
-export function addTombstone(leaseId: LeaseId, outcome?: string): Pick<Write, "update" | "values"> {
+/** `endLease`: shifts the tombstone attributes by one, with this lease as the latest to end. The low watermark rises, or stays. */
+export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false): Pick<Write, "update" | "values"> {
   const shifted = TOMBSTONES.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
   return {
-    update: `fl = if_not_exists(${last()}.i, :nofloor), ${shifted.join(", ")}`,
+    update: [...(stays ? [] : [`fl = if_not_exists(${last()}.i, :nofloor)`]), ...shifted].join(", "),
     values: {
+      // Stryker disable next-line ConditionalExpression: an outcome that is undefined is not written either
       ":ended": tombstoneToItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
       ":nil": NO_TOMBSTONE,
-      ":nofloor": "",
+      ...(!stays && { ":nofloor": "" }),
     },
   };
 }

@@ -87,6 +87,7 @@ export function bodies({ it }: Suite, { freshKey, newId, send, get, release }: C
       ["/v1/locks?prefix=a%20b", "prefix"],
       ["/v1/runs?state=done", "state"],
       ["/v1/health?deep=yes", "deep"],
+      ["/v1/health?caller=me", "caller"],
     ] as const) {
       const refused = await get(query);
       expect([...told(refused), refused.body.field], query).toEqual([400, "invalid-request", field]);
@@ -160,6 +161,12 @@ export function service({ it }: Suite, { fixture, get }: Calls): void {
       expect([status, body.status, body.version]).toEqual([200, "ok", fixture().document.info.version]);
       expect(Number.isSafeInteger(body.serverTimeMs)).toBe(true);
     }
+  });
+
+  it("tells a caller its own identity, when it is asked for", async () => {
+    const { status, body } = await get("/v1/health?caller=1");
+    expect([status, typeof body.caller.namespace, typeof body.caller.principal]).toEqual([200, "string", "string"]);
+    expect((await get("/v1/health?deep=1")).body.caller).toBeUndefined();
   });
 
   it("describes itself by OpenAPI 3.1: every call that the API has, and its problem", async () => {

@@ -77,14 +77,14 @@ export class DynamoTable {
   }
 
   get(input: Input): { readonly Item?: ValueMap } {
-    this.#only(input, ["TableName", "Key", "ConsistentRead"]);
+    this.#only(input, READ);
     this.#named(input);
     const item = this.#items.get(this.#idOf(this.#keyOf(input["Key"])));
     return item ? { Item: item } : {};
   }
 
   update(input: Input): { readonly Attributes?: ValueMap } {
-    this.#only(input, [...WRITE, "UpdateExpression", "ReturnValues"]);
+    this.#only(input, UPDATE);
     const write = this.#preparedUpdate(input);
     const before = this.#items.get(write.id);
     if (!this.#holds(write, before)) throw conditionFailed(write.returnsOld && before ? itemToWire(before) : undefined);
@@ -93,7 +93,7 @@ export class DynamoTable {
   }
 
   put(input: Input): { readonly Attributes?: ValueMap } {
-    this.#only(input, [...WRITE.filter((name) => name !== "Key"), "Item", "ReturnValues"]);
+    this.#only(input, PUT);
     const item = valueOf(input["Item"]) as ValueMap;
     const key = this.#keyIn(item);
     const write = { ...this.#prepared({ ...input, Key: key }, undefined), next: () => item };
@@ -142,7 +142,7 @@ export class DynamoTable {
   }
 
   query(input: Input): { readonly Items: readonly ValueMap[]; readonly Count: number; readonly LastEvaluatedKey?: ValueMap } {
-    this.#only(input, [...QUERY, "KeyConditionExpression", "FilterExpression", "ExclusiveStartKey", "Limit"]);
+    this.#only(input, QUERY);
     this.#named(input);
     const { partitionKey, sortKey } = this.schema;
     const given = placeholdersOf(input);
@@ -229,14 +229,14 @@ export class DynamoTable {
   }
 
   #transaction(input: Input): readonly Prepared[] {
-    this.#only(input, ["TransactItems", "ClientRequestToken"]);
+    this.#only(input, TRANSACTION);
     const items = input["TransactItems"] as readonly Input[] | undefined;
     if (!items || items.length < 1 || items.length > MAX_TRANSACTION_ITEMS)
       throw validationError(`Member must have length less than or equal to ${MAX_TRANSACTION_ITEMS}, and at least 1`);
     const writes = items.map((item) => {
-      this.#only(item, ["Update"]);
+      this.#only(item, ONE_OF_MANY);
       const update = item["Update"] as Input;
-      this.#only(update, [...WRITE, "UpdateExpression"]);
+      this.#only(update, UPDATE_OF_MANY);
       return this.#preparedUpdate(update);
     });
     if (new Set(writes.map(({ id }) => id)).size < writes.length)
@@ -267,9 +267,9 @@ export class DynamoTable {
   }
 
   /** Refuses unknown parameters, which the table would otherwise silently ignore. */
-  #only(input: Input, known: readonly string[]): void {
-    for (const [name, value] of Object.entries(input))
-      if (value !== undefined && !known.includes(name)) throw new Error(`this table does not know the parameter ${name}`);
+  #only(input: Input, known: ReadonlySet<string>): void {
+    for (const name of Object.keys(input))
+      if (!known.has(name) && input[name] !== undefined) throw new Error(`this table does not know the parameter ${name}`);
   }
 
   #keyOf(given: unknown): Key {
@@ -298,8 +298,16 @@ export class DynamoTable {
 }
 
 const FIVE_YEARS_SEC = 5 * 365 * 86_400;
-const QUERY: readonly string[] = ["TableName", "ExpressionAttributeNames", "ExpressionAttributeValues"];
-const WRITE: readonly string[] = [...QUERY, "Key", "ConditionExpression", "ReturnValuesOnConditionCheckFailure"];
+const ANY: readonly string[] = ["TableName", "ExpressionAttributeNames", "ExpressionAttributeValues"];
+const WRITE: readonly string[] = [...ANY, "ConditionExpression", "ReturnValuesOnConditionCheckFailure"];
+/** The parameters of each operation. */
+const READ: ReadonlySet<string> = new Set(["TableName", "Key", "ConsistentRead"]);
+const UPDATE: ReadonlySet<string> = new Set([...WRITE, "Key", "UpdateExpression", "ReturnValues"]);
+const PUT: ReadonlySet<string> = new Set([...WRITE, "Item", "ReturnValues"]);
+const QUERY: ReadonlySet<string> = new Set([...ANY, "KeyConditionExpression", "FilterExpression", "ExclusiveStartKey", "Limit"]);
+const TRANSACTION: ReadonlySet<string> = new Set(["TransactItems", "ClientRequestToken"]);
+const ONE_OF_MANY: ReadonlySet<string> = new Set(["Update"]);
+const UPDATE_OF_MANY: ReadonlySet<string> = new Set([...WRITE, "Key", "UpdateExpression"]);
 
 function returned(wanted: unknown, before: ValueMap | undefined): { readonly Attributes?: ValueMap } {
   oneOf({ ReturnValues: wanted }, "ReturnValues", ["NONE", "ALL_OLD"]);

@@ -50,7 +50,11 @@ export function valueOf(given: unknown, depth = 0): Value {
       throw new Error(`Number ${given} is greater than Number.MAX_SAFE_INTEGER, or no number`);
     return given;
   }
-  if (Array.isArray(given)) return given.filter((one) => one !== undefined).map((one) => valueOf(one, depth + 1));
+  if (Array.isArray(given)) {
+    const list: Value[] = [];
+    for (const one of given) if (one !== undefined) list.push(valueOf(one, depth + 1));
+    return list;
+  }
   if (typeof given !== "object" || Object.getPrototypeOf(given) !== Object.prototype)
     throw new Error(`Unsupported type passed: ${Object.prototype.toString.call(given)}`);
   const map: Record<string, Value> = {};
@@ -62,7 +66,7 @@ export function valueOf(given: unknown, depth = 0): Value {
 }
 
 /** Sets an own property with any name: `__proto__` is an attribute like any other. */
-export function define(map: Record<string, Value>, name: string, value: Value): void {
+export function define<V>(map: Record<string, V>, name: string, value: V): void {
   if (name === "__proto__") Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
   else map[name] = value;
 }
@@ -94,12 +98,22 @@ export function bytesOf(text: string): number {
 /** The size of a value as DynamoDB counts it. */
 export function sizeOf(value: Value): number {
   if (typeof value === "string") return bytesOf(value);
-  if (typeof value === "number")
-    return Math.ceil(String(Math.abs(value)).replace(/[.]|e.*$|0+$/g, "").length / 2) + 1 + (value < 0 ? 1 : 0);
+  if (typeof value === "number") return Math.ceil(digitsOf(Math.abs(value)) / 2) + 1 + (value < 0 ? 1 : 0);
   if (typeof value === "boolean" || value === null) return 1;
   if (isList(value)) return value.reduce<number>((sum, one) => sum + 1 + sizeOf(one), 3);
   return membersSize(value) + 3 + Object.keys(value).length;
 }
+
+/** The number of digits of a number that DynamoDB stores: no point, no exponent, no zeros at the end. */
+function digitsOf(value: number): number {
+  const text = String(value);
+  if (!Number.isSafeInteger(value)) return text.replace(/[.]|e.*$|0+$/g, "").length;
+  let digits = text.length;
+  while (digits > 0 && text.charCodeAt(digits - 1) === ZERO) digits--;
+  return digits;
+}
+
+const ZERO = "0".charCodeAt(0);
 
 /** The size of an item: its names and its values. */
 export function membersSize(map: ValueMap): number {
@@ -119,5 +133,7 @@ export function toWire(value: Value): AttributeValue {
 
 /** The wire form of an item. */
 export function itemToWire(item: ValueMap): Record<string, AttributeValue> {
-  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, toWire(value)]));
+  const wire: Record<string, AttributeValue> = {};
+  for (const name of Object.keys(item)) define(wire, name, toWire(item[name] ?? null));
+  return wire;
 }

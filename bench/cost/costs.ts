@@ -1,0 +1,149 @@
+/**
+ * The costs of locks on AWS: counted use, multiplied by the price list. A test compares the tables of docs/costs.md
+ * with these. None of the figures depends on the speed of this machine.
+ */
+import { startEngine } from "../../infra/local/engine.js";
+import { METRICS } from "../../infra/metrics.js";
+import { COST_CASES, take } from "./cost-cases.js";
+import type { CostCase, Taken } from "./cost-cases.js";
+import { meterOnTable, meterOverHttp } from "./meter.js";
+import type { Assumptions } from "./prices.js";
+import { costOfAMillion, PRICED_ON, PRICES, REGION } from "./prices.js";
+import type { Report } from "../report/report.js";
+import type { DeployedStack } from "./stack.js";
+import { deployedStack } from "./stack.js";
+import { markdownTable } from "../report/table.js";
+
+/**
+ * The assumed time that Lambda bills for a request, in ms, cold starts left out: what `npm run bench -- memory` measures, and a reserve.
+ */
+export const BILLED_MS = 10;
+/** If tracing is on, X-Ray samples the first request of each second, and this part of the others. */
+export const TRACED = 0.05;
+const SECONDS_A_MONTH = 730 * 3600;
+
+/** One case over HTTP and directly on a table. */
+export interface CostRow {
+  readonly title: string;
+  readonly http: Taken;
+  readonly direct: Taken;
+}
+
+/** Runs a case over HTTP and directly on a table, each on its own table. */
+export async function costRow(
+  { endpoint, stack }: { readonly endpoint: string; readonly stack: DeployedStack },
+  costCase: CostCase,
+): Promise<CostRow> {
+  const taken: Taken[] = [];
+  for (const meterOf of [meterOverHttp, meterOnTable]) {
+    const tableName = `costs-${process.pid}-${unique++}`;
+    const meter = await meterOf({ endpoint, tableName, accessLogFormat: stack.accessLogFormat });
+    try {
+      taken.push(await take(costCase, meter));
+    } finally {
+      await meter.close();
+    }
+  }
+  const [http, direct] = taken as [Taken, Taken];
+  return { title: costCase.title, http, direct };
+}
+
+let unique = 0;
+
+/** The tables of the page, by the name of their place on it. */
+export function costTables(rows: readonly CostRow[], stack: DeployedStack): Readonly<Record<string, string>> {
+  return { prices: priceTable(), counts: countTable(rows), locks: lockTable(rows, stack), idle: idleTable(stack) };
+}
+
+function priceTable(): string {
+  const rows = Object.values(PRICES).map(({ what, usd, per, pages }) => [
+    what,
+    `$${usd >= 0.01 ? usd : usd.toFixed(10)}`,
+    per,
+    pages.map((page: string, at) => `[${at === 0 ? "AWS" : "read here"}](${page})`).join(", "),
+  ]);
+  return markdownTable([["", `${REGION}, ${PRICED_ON}`, "a", "source"], ...rows]);
+}
+
+function countTable(rows: readonly CostRow[]): string {
+  return markdownTable([
+    [
+      "one lock",
+      "HTTP: requests",
+      "write units",
+      "read units",
+      "KB of logs",
+      "direct: write units",
+      "read units",
+      "key idle between two holders",
+    ],
+    ...rows.map(({ title, http, direct }) => [
+      title,
+      ...[http.requests, http.writeUnits, http.readUnits, http.logBytes / 1024].map(shortly),
+      ...[direct.writeUnits, direct.readUnits].map(shortly),
+      http.idleMs === undefined ? "" : `${tens(http.idleMs)} ms; direct ${tens(direct.idleMs ?? 0)} ms`,
+    ]),
+  ]);
+}
+
+function lockTable(rows: readonly CostRow[], stack: DeployedStack): string {
+  const assumed = assumptions(stack);
+  return markdownTable([
+    ["a million locks", "API Gateway", "Lambda", "DynamoDB", "logs", "over HTTP", "direct"],
+    ...rows.map(({ title, http, direct }) => {
+      const { gateway, lambda, table, logs, total } = costOfAMillion(http, assumed);
+      return [title, ...[gateway, lambda, table, logs, total, costOfAMillion(direct, assumed).total].map(dollars)];
+    }),
+  ]);
+}
+
+/** The assumptions behind the costs, besides the counts. */
+export function assumptions({ memoryMb, tracing }: DeployedStack): Assumptions {
+  return { billedMs: BILLED_MS, traced: tracing ? TRACED : 0, memoryMb };
+}
+
+function idleTable(stack: DeployedStack): string {
+  const metrics = Object.keys(METRICS).length;
+  const traces = SECONDS_A_MONTH * (PRICES.traces.usd / 1e6);
+  const rows: readonly (readonly string[])[] = [
+    [`${stack.alarms} alarms`, dollars(stack.alarms * PRICES.alarms.usd)],
+    [`${stack.dashboards} dashboard`, dollars(stack.dashboards * PRICES.dashboards.usd)],
+    ["all else: the API, the functions, an empty table", dollars(0)],
+    [`when it is used: ${metrics} metrics, as many more for each of \`metricPrefixes\``, dollars(metrics * PRICES.metrics.usd)],
+    ["when it is used: X-Ray with `tracing: true`, which traces the first request of every second", `at most ${dollars(traces)}`],
+    ["a million keys used in a day, 1 KB each, kept a month, with point-in-time recovery", dollars(storage())],
+  ];
+  return markdownTable([["a month", "cost"], ...rows]);
+}
+
+/** The cost of storing a million items of 1 KB for a month. */
+function storage(): number {
+  return ((1e6 * 1024) / 1024 ** 3) * (PRICES.storage.usd + PRICES.recovery.usd);
+}
+
+/** `2`, `4.2`, `362`. */
+function shortly(count: number): string {
+  return count < 100 ? String(Number(count.toFixed(1))) : count.toFixed(0);
+}
+
+function tens(ms: number): number {
+  return Math.round(ms / 10) * 10;
+}
+
+/** `$5.67`, `$1,128`. */
+export function dollars(usd: number): string {
+  return `$${usd < 100 ? usd.toFixed(2) : Math.round(usd).toLocaleString("en-US")}`;
+}
+
+/** Returns the tables, one after another. @throws StartError if no engine can start. */
+export async function costs(): Promise<Report> {
+  const stack = await deployedStack();
+  const engine = await startEngine({});
+  try {
+    const rows: CostRow[] = [];
+    for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: engine.endpoint, stack }, costCase));
+    return { tables: Object.values(costTables(rows, stack)) };
+  } finally {
+    await engine.stop();
+  }
+}

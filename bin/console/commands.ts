@@ -1,0 +1,40 @@
+/** The command that opens the console on a service or a table, `ui`, with its options. */
+import type { Command } from "commander";
+import type { CliHost, GlobalOptions } from "../cli-host.js";
+import { whereOf } from "../connection.js";
+import { port } from "../values.js";
+
+interface UiOptions {
+  readonly port?: number;
+  readonly allowChanges?: boolean;
+}
+
+/** The first port to try, above those of `dev`. */
+export const UI_PORT = 4663;
+/** The number of ports to try if none is given. */
+const PORTS = 10;
+
+const EXAMPLES = `
+Example:
+  $ holdfast ui --url https://abc123.execute-api.eu-central-1.amazonaws.com
+  $ holdfast ui --table holdfast --region eu-central-1 --allow-changes`;
+
+/** Adds the command. */
+export function addUiCommand(program: Command, host: CliHost): void {
+  program
+    .command("ui")
+    .summary("show locks and runs in the browser")
+    .description("Show locks and runs in the browser until Ctrl-C: a page on this machine that uses your own credentials. It only reads.")
+    .option("-p, --port <n>", `where to listen; 0: any free port (default: ${UI_PORT} or one of the next nine)`, port)
+    .option("--allow-changes", "let the page break holds and reset runs")
+    .addHelpText("after", EXAMPLES)
+    .action(async ({ port: given, allowChanges = false }: UiOptions) => {
+      const globals = program.opts<GlobalOptions>();
+      const context = await host.context(globals, "looks");
+      const { url, table } = whereOf(globals, context.env);
+      const { ui } = await import("./ui.js");
+      const ports = given !== undefined ? [given] : Array.from({ length: PORTS }, (_, at) => UI_PORT + at);
+      const where = url === undefined ? `table ${table}` : new URL(url).host;
+      host.ends(await ui({ ports, where, canChange: allowChanges }, context));
+    });
+}

@@ -1,0 +1,161 @@
+/**
+ * Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. The console draws them,
+ * and so can anything else that has the lines.
+ */
+import type { Line } from "./data.js";
+
+/** The end of a wait or of a hold. `unknown`: it is over, and no line says how. */
+export type EndKind = "released" | "expired" | "taken" | "broken" | "transferred" | "cancelled" | "skipped" | "unknown";
+
+/** A time of waiting or holding. Without `toMs` it goes on. */
+export interface Span {
+  readonly fromMs: number;
+  readonly toMs?: number;
+}
+
+/** The hold of a lane. */
+export interface HoldSpan extends Span {
+  readonly fencingToken?: number;
+  readonly attempt?: number;
+}
+
+/** A moment of a lane: an offer, a change of mode, a break that lets it drain, or a run's outcome. */
+export interface Moment {
+  readonly atMs: number;
+  readonly kind: "offered" | "changed" | "breaking" | "recorded" | "renewed";
+  readonly text: string;
+}
+
+/** A lease. */
+export interface Lane {
+  /** The lease's hash, or the token of a hold whose grant no line shows. */
+  readonly id: string;
+  readonly owner: string;
+  readonly wait?: Span;
+  readonly hold?: HoldSpan;
+  readonly end?: { readonly atMs: number; readonly kind: EndKind; readonly why: string };
+  readonly moments: readonly Moment[];
+}
+
+/** A present holder, and the time since when it holds the key. */
+export interface Present {
+  readonly fencingToken: number;
+  readonly owner: string;
+  readonly heldMs: number;
+}
+
+const ENDS: readonly string[] = ["released", "expired", "taken", "broken", "transferred", "cancelled"] satisfies EndKind[];
+
+/** Returns the lanes of one key from its lines, in the order of their beginnings. Lines of other keys must not be among them. */
+export function lanesOf(lines: readonly Line[]): readonly Lane[] {
+  const lanes = new Map<string, Lane>();
+  for (const line of lines) {
+    const { lease, event } = line;
+    if (lease === undefined || event === "refused" || line.repeated) continue;
+    const lane = lanes.get(lease) ?? { id: lease, owner: line.owner ?? "", moments: [] };
+    lanes.set(lease, next(lane, line));
+  }
+  // A release of a lease that never was has neither a wait nor a hold.
+  return Array.from(lanes.values())
+    .filter(({ wait, hold }) => wait !== undefined || hold !== undefined)
+    .sort((a, b) => beginning(a) - beginning(b));
+}
+
+/** Returns the time at which a lane begins, in epoch ms. */
+export function beginning({ wait, hold }: Lane): number {
+  return wait?.fromMs ?? hold?.fromMs ?? 0;
+}
+
+/** Returns the time at which a lane ended, in epoch ms; Infinity while it goes on. */
+export function ending({ wait, hold, end }: Lane): number {
+  return end?.atMs ?? hold?.toMs ?? (hold ? Infinity : (wait?.toMs ?? Infinity));
+}
+
+/**
+ * Returns the lanes with the present holders among them, by their tokens: a holder without a line gets a lane, and a hold that goes on by
+ * its lines but isn't present any more is over. `endedAtMs` says when that was, as far as the caller saw it.
+ */
+export function withPresent(
+  lanes: readonly Lane[],
+  present: readonly Present[],
+  nowMs: number,
+  endedAtMs: (fencingToken: number) => number | undefined = () => undefined,
+): readonly Lane[] {
+  const shown = new Set(lanes.map(({ hold }) => hold?.fencingToken));
+  const tokens = new Set(present.map(({ fencingToken }) => fencingToken));
+  const known = lanes.map((lane): Lane => {
+    const { hold } = lane;
+    if (!hold || hold.toMs !== undefined || hold.fencingToken === undefined || tokens.has(hold.fencingToken)) return lane;
+    const atMs = endedAtMs(hold.fencingToken) ?? nowMs;
+    return { ...lane, hold: { ...hold, toMs: atMs }, end: { atMs, kind: "unknown", why: "" } };
+  });
+  const others = present
+    .filter(({ fencingToken }) => !shown.has(fencingToken))
+    .map(({ fencingToken, owner, heldMs }): Lane => ({
+      id: String(fencingToken),
+      owner,
+      hold: { fromMs: nowMs - heldMs, fencingToken },
+      moments: [],
+    }));
+  return [...known, ...others].sort((a, b) => beginning(a) - beginning(b));
+}
+
+/** Returns the lane after one more line. */
+function next(lane: Lane, line: Line): Lane {
+  const { event, atMs, fencingToken, attempt } = line;
+  const owner = lane.owner || (line.owner ?? "");
+  const token = fencingToken === undefined ? {} : { fencingToken };
+  const number = attempt === undefined ? {} : { attempt };
+  switch (event) {
+    case "queued":
+    case "waiting":
+      return { ...lane, owner, wait: lane.wait ?? { fromMs: atMs } };
+    case "granted":
+    case "transferred": {
+      const hold = lane.hold ?? { fromMs: atMs, ...token, ...number };
+      const wait = lane.wait ? { ...lane.wait, toMs: atMs } : waitBefore(line);
+      return { ...lane, owner, hold, ...(wait && { wait }) };
+    }
+    case "replayed":
+      return lane.hold || fencingToken === undefined ? lane : { ...lane, owner, hold: { fromMs: atMs, ...token, ...number } };
+    case "skipped":
+      return { ...lane, owner, ...(lane.wait && { wait: { ...lane.wait, toMs: atMs } }), end: { atMs, kind: "skipped", why: "" } };
+    case "ended":
+      return ended({ ...lane, owner }, line);
+    case "offered":
+    case "changed":
+    case "breaking":
+    case "recorded":
+      return { ...lane, owner, moments: [...lane.moments, { atMs, kind: event, text: momentText(line) }] };
+    case "reset":
+    case "refused":
+      return lane;
+  }
+}
+
+function ended(lane: Lane, { atMs, reason = "", heldMs, fencingToken }: Line): Lane {
+  const [name = "", ...why] = reason.split(": ");
+  const kind = ENDS.includes(name) ? (name as EndKind) : "unknown";
+  const end = { atMs, kind, why: why.join(": ") };
+  // The log begins in the middle of this hold, if nothing else is known of it.
+  const began = lane.hold ?? (heldMs === undefined ? undefined : { fromMs: atMs - heldMs });
+  if (began) {
+    const hold = { ...began, ...(fencingToken !== undefined && { fencingToken }), toMs: atMs };
+    return { ...lane, hold, end };
+  }
+  return lane.wait ? { ...lane, wait: { ...lane.wait, toMs: atMs }, end } : lane;
+}
+
+/** Returns the wait of a grant that no line of a queue precedes, if it took time: the caller asked again and again. */
+function waitBefore({ event, atMs, waitedMs = 0 }: Line): Span | undefined {
+  return event === "granted" && waitedMs >= SHORTEST_WAIT_MS ? { fromMs: atMs - waitedMs, toMs: atMs } : undefined;
+}
+
+/** The shortest time between the making of a leaseId and its grant that is shown as a wait, in ms: less is the way of the request. */
+const SHORTEST_WAIT_MS = 200;
+
+function momentText({ event, mode, reason, outcome }: Line): string {
+  if (event === "changed") return `now ${mode ?? "changed"}`;
+  if (event === "recorded") return outcome ?? "recorded";
+  return reason ?? event;
+}

@@ -1,0 +1,195 @@
+/** Grants, refusals, losses and waits over the last minutes as plots, and the log below. */
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatDuration } from "../../duration.js";
+import type { Bucket } from "../activity.js";
+import { bucketsOf, refusalsSince } from "../activity.js";
+import { deedOf } from "../audit.js";
+import type { Line } from "../data.js";
+import { Audit, Events } from "./events.js";
+import { HistoryNote, SpanChoice, SPANS } from "./history.js";
+import { SharedContext, useNow, useWidth } from "./hooks.js";
+import type { Content } from "./html.js";
+import { html } from "./html.js";
+import { Choice, HolderFilters } from "./filters.js";
+import { empty } from "./parts.js";
+import { hrefOf, replaceRoute } from "./route.js";
+import { spanText, timeText } from "./words.js";
+
+/** The number of parts of the time. */
+const PARTS = 60;
+const PLOT_PX = 84;
+
+const KINDS: readonly (readonly [string, string])[] = [
+  ["", "All"],
+  ["granted", "Grants"],
+  ["refused", "Refusals"],
+  ["ended", "Ends"],
+  ["queued", "Queue"],
+  ["deeds", "Breaks and resets"],
+];
+
+/** The view. */
+export function ActivityView({
+  lines,
+  logFromMs,
+  query,
+}: {
+  readonly lines: readonly Line[];
+  readonly logFromMs: number | undefined;
+  readonly query: URLSearchParams;
+}): Content {
+  const [spanMs, setSpan] = useState<number>(SPANS[0]);
+  const filters = { prefix: query.get("prefix") ?? "", owner: query.get("owner") ?? "", event: query.get("event") ?? "" };
+  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("activity", undefined, { ...filters, ...changed }));
+  const fits = useMemo(
+    () =>
+      lines.filter(
+        (line) =>
+          line.key.startsWith(filters.prefix) &&
+          (filters.owner === "" || line.owner === filters.owner) &&
+          (filters.event === "" || (filters.event === "deeds" ? deedOf(line) !== undefined : line.event === filters.event)),
+      ),
+    [lines, filters.prefix, filters.owner, filters.event],
+  );
+  if (logFromMs === undefined)
+    return html`<main id="main" tabindex="-1">
+      <h1 class="visually-hidden">Activity</h1>
+      ${noLog()}
+    </main>`;
+  return html`<main id="main" tabindex="-1">
+    <h1 class="visually-hidden">Activity</h1>
+    <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}${HistoryNote({ logFromMs })}</div>
+    <${Plots} lines=${lines} spanMs=${spanMs} />
+    <section class="panel" aria-label="Operators">
+      <header><h2>Breaks and resets</h2></header>
+      <${Audit} lines=${lines} />
+    </section>
+    <section class="panel" aria-label="Log">
+      <h2 class="visually-hidden">Log</h2>
+      <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
+        ${HolderFilters({ prefix: filters.prefix, owner: filters.owner, set })}
+        ${Choice({ label: "Event", value: filters.event, choices: KINDS, onChange: (event) => set({ event }) })}
+      </form>
+      <${Log} lines=${fits} of=${JSON.stringify(filters)} />
+    </section>
+  </main>`;
+}
+
+function noLog(): Content {
+  return empty(
+    "The log is not read here",
+    "A deployed service writes its log to CloudWatch Logs. Its dashboard has these plots, and the saved query tells the history of one key.",
+    "The console of a service on your own machine, by npm start or holdfast dev, shows the log here.",
+  );
+}
+
+/** The log's lines. They stand still under the pointer: then a notice counts the new ones. */
+function Log({ lines, of }: { readonly lines: readonly Line[]; readonly of: string }): Content {
+  const [shown, setShown] = useState(lines);
+  const isUnderPointer = useRef(false);
+  useEffect(() => {
+    if (!isUnderPointer.current) setShown(lines);
+  }, [lines]);
+  useEffect(() => setShown(lines), [of]);
+  const last = shown.at(-1)?.seq ?? -1;
+  const leave = (): void => {
+    isUnderPointer.current = false;
+    setShown(lines);
+  };
+  const news = lines.filter(({ seq }) => seq > last).length;
+  return html`<div onPointerEnter=${() => (isUnderPointer.current = true)} onPointerLeave=${leave}>
+    <p class="news" role="status">${news > 0 && html`<button type="button" onClick=${() => setShown(lines)}>${news} new, show</button>`}</p>
+    ${shown.length > 0 ? html`<${Events} key=${of} lines=${shown} withKey label="The latest lines of the log" />` : empty("No line fits")}
+  </div>`;
+}
+
+type Value = Exclude<keyof Bucket, "fromMs">;
+
+function Plots({ lines, spanMs }: { readonly lines: readonly Line[]; readonly spanMs: number }): Content {
+  const stepMs = spanMs / PARTS;
+  const nowMs = useNow(Math.max(1000, stepMs / 4));
+  // Whole steps, so that a bar doesn't change while it moves.
+  const fromMs = (Math.floor(nowMs / stepMs) + 1 - PARTS) * stepMs;
+  const buckets = useMemo(() => bucketsOf(lines, fromMs, stepMs, PARTS), [lines, fromMs, stepMs]);
+  const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
+  const sum = (value: Value): number => buckets.reduce((total, bucket) => total + bucket[value], 0);
+  const longest = Math.max(...buckets.map(({ longestWaitMs }) => longestWaitMs));
+  return html`<div class="plots">
+    ${card("Grants", "held", String(sum("granted")), `in the last ${spanText(spanMs)}`, buckets, "granted", stepMs)}
+    ${card(
+      "Refusals",
+      "late",
+      String(sum("refused")),
+      reasons
+        .slice(0, 3)
+        .map(([reason, count]) => `${reason} ${count}`)
+        .join(" · ") || "none",
+      buckets,
+      "refused",
+      stepMs,
+    )}
+    ${card("Losses", "over", String(sum("lost")), "taken over, broken, or released too late", buckets, "lost", stepMs)}
+    ${card("Longest wait", "waiting", longest > 0 ? formatDuration(longest) : "–", "from the request to its grant", buckets, "longestWaitMs", stepMs)}
+  </div>`;
+}
+
+function card(
+  title: string,
+  tone: string,
+  figure: string,
+  note: string,
+  buckets: readonly Bucket[],
+  value: Value,
+  stepMs: number,
+): Content {
+  return html`<section class="panel plot" aria-label=${title}>
+    <h2>${title}</h2>
+    <p class="figure">${figure}<small>${scale(buckets, value, stepMs)}</small></p>
+    <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} />
+    <p class="muted note">${note}</p>
+  </section>`;
+}
+
+/** Returns the height of the highest bar in words. */
+function scale(buckets: readonly Bucket[], value: Value, stepMs: number): string {
+  const most = Math.max(...buckets.map((bucket) => bucket[value]));
+  return most === 0 || value === "longestWaitMs" ? "" : `peak ${most} per ${formatDuration(stepMs)}`;
+}
+
+function Bars(given: {
+  readonly label: string;
+  readonly tone: string;
+  readonly buckets: readonly Bucket[];
+  readonly value: Value;
+}): Content {
+  const { label, tone, buckets, value } = given;
+  const { isUtc } = useContext(SharedContext);
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const most = Math.max(1, ...buckets.map((bucket) => bucket[value]));
+  const step = width / Math.max(1, buckets.length);
+  const text = (bucket: Bucket): string => (value === "longestWaitMs" ? formatDuration(bucket[value]) : String(bucket[value]));
+  return html`<div class="bars" ref=${box}>
+    ${
+      width > 0 &&
+      html`<svg width=${width} height=${PLOT_PX + 18} role="img" aria-label=${label}>
+        <line class="base" x1="0" x2=${width} y1=${PLOT_PX + 0.5} y2=${PLOT_PX + 0.5} />
+        ${buckets.map((bucket, at) => {
+          const height = (bucket[value] / most) * (PLOT_PX - 6);
+          if (height === 0) return null;
+          return html`<rect
+            class=${tone}
+            x=${at * step + 0.5}
+            y=${PLOT_PX - Math.max(2, height)}
+            width=${Math.max(1, step - 1.5)}
+            height=${Math.max(2, height)}
+            rx="1"
+            ><title>${timeText(bucket.fromMs, isUtc)}: ${text(bucket)}</title></rect
+          >`;
+        })}
+        <text x="0" y=${PLOT_PX + 14}>${timeText(buckets[0]?.fromMs ?? 0, isUtc)}</text>
+        <text x=${width} y=${PLOT_PX + 14} text-anchor="end">now</text>
+      </svg>`
+    }
+  </div>`;
+}

@@ -1,0 +1,37 @@
+/** Requests for the page's data and changes. The page's entry says by which way: its own server, or the API that serves it. */
+import type { Failure } from "../data.js";
+
+/** A refusal or failure, as an error. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly code: string;
+
+  constructor({ code, message }: Failure) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A way to the data. Each call throws ApiError for a refusal or failure. */
+export interface Way {
+  read(path: string, query: URLSearchParams): Promise<unknown>;
+  change(path: string, body: Readonly<Record<string, unknown>>): Promise<unknown>;
+}
+
+let way: Way | undefined;
+
+/** Sends the requests from now on by `chosen`. */
+export function goBy(chosen: Way): void {
+  way = chosen;
+}
+
+/** Reads data. @throws ApiError */
+export async function read<T>(path: string, query: Readonly<Record<string, string | number>> = {}): Promise<T> {
+  const given = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === "" ? [] : [[name, String(value)]])));
+  return (await way?.read(path, given)) as T;
+}
+
+/** Makes a change. @throws ApiError */
+export async function change<T>(path: string, body: object): Promise<T> {
+  return (await way?.change(path, { ...body })) as T;
+}

@@ -1,0 +1,169 @@
+/** The page: its header, the view of its address, and the log that all views share. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { About, Line, Lines } from "../data.js";
+import { formatDuration } from "../../duration.js";
+import { ActivityView } from "./activity-view.js";
+import { read } from "./api.js";
+import { Dialog } from "./dialog.js";
+import { SharedContext, useNow, usePoll, usePolled } from "./hooks.js";
+import type { Polled } from "./hooks.js";
+import type { Content } from "./html.js";
+import { html } from "./html.js";
+import { KeyView } from "./key-view.js";
+import { KEYS, useKeys } from "./keys.js";
+import { LocksView } from "./locks-view.js";
+import { Freshness } from "./parts.js";
+import type { Place } from "./route.js";
+import { hrefOf, PLACES, useRoute } from "./route.js";
+import { RunsView, RunView } from "./runs-view.js";
+import "./style.css";
+
+/** The largest number of lines that the page keeps. */
+const LINES_MAX = 10_000;
+const ABOUT_MS = 15_000;
+const LINES_MS = 1000;
+const TITLES: Readonly<Record<Place, string>> = { locks: "Locks", runs: "Runs", activity: "Activity" };
+
+/** Settings that this browser remembers. */
+function useSetting(name: string, initial: boolean): readonly [boolean, () => void] {
+  const [value, setValue] = useState(() => (localStorage.getItem(`holdfast-${name}`) ?? String(initial)) === "true");
+  const toggle = (): void =>
+    setValue((before) => {
+      localStorage.setItem(`holdfast-${name}`, String(!before));
+      return !before;
+    });
+  return [value, toggle];
+}
+
+/** The page. */
+export function App(): Content {
+  const [isPaused, setPaused] = useState(false);
+  const [isUtc, toggleUtc] = useSetting("utc", true);
+  const [hasKeys, toggleKeys] = useSetting("keys", true);
+  const [isHelping, setHelping] = useState(false);
+  const togglePause = (): void => setPaused((before) => !before);
+  useKeys(hasKeys, { toggleUtc, togglePause, help: () => setHelping(true) });
+  return html`<${SharedContext.Provider} value=${{ isPaused, isUtc }}>
+    <${Page} isPaused=${isPaused} isUtc=${isUtc} togglePause=${togglePause} toggleUtc=${toggleUtc} help=${() => setHelping(true)} />
+    ${isHelping && html`<${Help} hasKeys=${hasKeys} toggleKeys=${toggleKeys} onClose=${() => setHelping(false)} />`}
+  </${SharedContext.Provider}>`;
+}
+
+interface PageProps {
+  readonly isPaused: boolean;
+  readonly isUtc: boolean;
+  readonly togglePause: () => void;
+  readonly toggleUtc: () => void;
+  readonly help: () => void;
+}
+
+function Page(props: PageProps): Content {
+  const route = useRoute();
+  const about = usePolled<About>("about", {}, ABOUT_MS);
+  const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
+  const [news, setNews] = useState("");
+  useEffect(() => void (document.title = `${route.key ?? TITLES[route.place]} · holdfast`), [route]);
+  useEffect(() => {
+    setNews("");
+    scrollTo(0, 0);
+  }, [route.place, route.key]);
+  const { place, key: name, query } = route;
+  const shared = { about: about.data, lines, logFromMs: polled.data?.fromMs, announce: setNews };
+  return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+    <header class="top">
+      <a class="brand" href=${hrefOf("locks")}><img src="/console/icon.svg" alt="" width="26" height="26" />holdfast</a>
+      <nav aria-label="Views">
+        ${PLACES.map((each) => html`<a href=${hrefOf(each)} aria-current=${each === place ? "page" : undefined}>${TITLES[each]}</a>`)}
+      </nav>
+      <${Status} about=${about} ...${props} />
+    </header>
+    ${
+      news !== "" &&
+      html`<div class="notice good" role="status">
+        <p>${news}</p>
+        <button type="button" onClick=${() => setNews("")}>Close</button>
+      </div>`
+    }
+    ${!about.data && html`<main id="main"><${Freshness} polled=${about} what="data" /></main>`} ${about.data && view()}`;
+
+  function view(): Content {
+    if (name !== undefined && place === "locks") return html`<${KeyView} key=${name} name=${name} ...${shared} />`;
+    if (name !== undefined && place === "runs") return html`<${RunView} key=${name} name=${name} ...${shared} />`;
+    if (place === "runs") return html`<${RunsView} about=${about.data} query=${query} />`;
+    if (place === "activity") return html`<${ActivityView} lines=${lines} logFromMs=${shared.logFromMs} query=${query} />`;
+    return html`<${LocksView} about=${about.data} query=${query} />`;
+  }
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+/** Polls the log, and keeps its last lines. */
+function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly polled: Polled<Lines> } {
+  const next = useRef(0);
+  const [lines, setLines] = useState<readonly Line[]>([]);
+  const polled = usePoll<Lines>(
+    async () => {
+      if (!isOn) return new Promise<Lines>(() => undefined); // There is no log: one question that has no answer.
+      let answer = await read<Lines>("lines", { from: next.current });
+      const added = [...answer.lines];
+      // A full answer has more behind it.
+      for (let from = next.current; answer.lines.length > 0 && answer.next - from >= PAGE;) {
+        from = answer.next;
+        answer = await read<Lines>("lines", { from });
+        added.push(...answer.lines);
+      }
+      // A service that was started anew counts from 0.
+      if (answer.next < next.current) setLines([]);
+      next.current = answer.next;
+      if (added.length > 0) setLines((before) => [...before, ...added].slice(-LINES_MAX));
+      return answer;
+    },
+    LINES_MS,
+    `lines ${isOn}`,
+  );
+  return { lines, polled };
+}
+
+/** The number of lines in a full answer. */
+const PAGE = 2000;
+
+function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PageProps & { readonly about: Polled<About> }): Content {
+  const nowMs = useNow(1000);
+  const state = about.error ? "down" : isPaused ? "paused" : "live";
+  const words = { down: "no answer", paused: "paused", live: "live" }[state];
+  const age = about.atMs !== undefined && about.error ? ` for ${formatDuration(nowMs - about.atMs)}` : "";
+  return html`<div class="status">
+    <span class=${`light ${state}`} role="status"><i aria-hidden="true"></i>${words}${age}</span>
+    ${about.data && html`<span class="where"><bdi>${about.data.where}</bdi> <small>${about.data.version}${about.data.canChange ? "" : " · read-only"}</small></span>`}
+    <button type="button" onClick=${togglePause} aria-pressed=${isPaused}>${isPaused ? "Resume" : "Pause"}</button>
+    <button type="button" onClick=${toggleUtc} title=${isUtc ? "Show local times" : "Show times in UTC"}>
+      Times: ${isUtc ? "UTC" : "local"}
+    </button>
+    <button type="button" onClick=${help} aria-label="Help: the keys">?</button>
+  </div>`;
+}
+
+function Help({
+  hasKeys,
+  toggleKeys,
+  onClose,
+}: {
+  readonly hasKeys: boolean;
+  readonly toggleKeys: () => void;
+  readonly onClose: () => void;
+}): Content {
+  return html`<${Dialog} title="Keys" onClose=${onClose}>
+    <table class="help"><tbody>${KEYS.map(
+      ([keys, meaning]) =>
+        html`<tr>
+          <th scope="row"><kbd>${keys}</kbd></th>
+          <td>${meaning}</td>
+        </tr>`,
+    )}</tbody></table>
+    <label class="check"><input type="checkbox" checked=${hasKeys} onChange=${toggleKeys} /> Use these keys</label>
+    <div class="buttons"><button type="button" onClick=${onClose}>Close</button></div>
+  </${Dialog}>`;
+}

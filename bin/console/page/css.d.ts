@@ -1,0 +1,2 @@
+/** A style that the bundler takes into the page. */
+declare module "*.css";

@@ -1,0 +1,142 @@
+/** Lines of the log as tables, for people: all of them, and what operators did. */
+import { useContext, useState } from "preact/hooks";
+import { formatDuration } from "../../duration.js";
+import { endOf } from "../../held-text.js";
+import { plain } from "../../plain-text.js";
+import { isLoss } from "../activity.js";
+import type { Deed } from "../audit.js";
+import { deedOf, reasonOf } from "../audit.js";
+import type { Line } from "../data.js";
+import { SharedContext } from "./hooks.js";
+import type { Content } from "./html.js";
+import { html } from "./html.js";
+import { keyName, ownerName } from "./parts.js";
+import { hrefOf } from "./route.js";
+import { shortToken, timeText } from "./words.js";
+
+/** The colour of a line. */
+function toneOf(line: Line): string {
+  if (isLoss(line)) return (line.reason ?? "").startsWith("broken") ? "broken" : "over";
+  const tones: Readonly<Partial<Record<Line["event"], string>>> = {
+    granted: "held",
+    refused: "late",
+    breaking: "broken",
+    reset: "broken",
+    queued: "waiting",
+    waiting: "waiting",
+    offered: "waiting",
+  };
+  return tones[line.event] ?? "free";
+}
+
+/** Returns the details of a line in words. */
+export function detailsOf(line: Line): string {
+  const { by, fencingToken, attempt, outcome, mode, position, condition, waitedMs, repeated } = line;
+  const { why, held } = endOf(line);
+  // A break that frees a key gives its reason to the offer that follows.
+  const reason = line.event === "offered" ? "" : why;
+  return [
+    reason,
+    by === undefined ? "" : `by ${by}`,
+    outcome ?? "",
+    attempt === undefined ? "" : `attempt ${attempt}`,
+    mode === undefined ? "" : `now ${mode}`,
+    position === undefined ? "" : `place ${position}`,
+    condition === undefined ? "" : `condition ${condition}`,
+    waitedMs === undefined ? "" : `waited ${formatDuration(waitedMs)}`,
+    held,
+    fencingToken === undefined ? "" : `token ${shortToken(fencingToken)}`,
+    repeated ? "again" : "",
+  ]
+    .filter((detail) => detail !== "")
+    .join(", ");
+}
+
+/** The number of lines at first, and with each further click. */
+const ROWS = 40;
+
+const SHOW_EARLIER = "Show earlier events";
+
+/** The table, the latest line first. The key is left out where all have the same. */
+export function Events({
+  lines,
+  withKey,
+  label,
+}: {
+  readonly lines: readonly Line[];
+  readonly withKey: boolean;
+  readonly label: string;
+}): Content {
+  const { isUtc } = useContext(SharedContext);
+  const [rows, setRows] = useState(ROWS);
+  return html`<table class="rows events" aria-label=${label}>
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          <th scope="col">Event</th>
+          ${withKey && html`<th scope="col">Key</th>`}
+          <th scope="col">Owner</th>
+          <th scope="col">Details</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${lines
+          .slice(-rows)
+          .toReversed()
+          .map(
+            (line) =>
+              html`<tr key=${line.seq}>
+                <td class="time">${timeText(line.atMs, isUtc, true)}</td>
+                <td><span class=${`event ${toneOf(line)}`}>${line.event}</span></td>
+                ${withKey && html`<td class="of">${keyLink(line)}</td>`}
+                <td>${ownerName(line.owner)}</td>
+                <td class="details"><bdi>${plain(detailsOf(line))}</bdi></td>
+              </tr>`,
+          )}
+      </tbody>
+    </table>
+    ${lines.length > rows && html`<p class="more"><button type="button" onClick=${() => setRows(rows + 4 * ROWS)}>${SHOW_EARLIER}</button></p>`}`;
+}
+
+/** The deeds in words. */
+const DEEDS: Readonly<Record<Deed, string>> = { drain: "broken, to drain", force: "broken by force", reset: "run reset" };
+/** The number of deeds at first. */
+const DEED_ROWS = 5;
+
+/** The deeds of operators, the latest first: who broke or reset what, and why. */
+export function Audit({ lines }: { readonly lines: readonly Line[] }): Content {
+  const { isUtc } = useContext(SharedContext);
+  const [isAll, setAll] = useState(false);
+  const deeds = lines.filter((line) => deedOf(line)).toReversed();
+  if (deeds.length === 0) return html`<p class="muted">Nobody broke a hold or reset a run.</p>`;
+  return html`<table class="rows events" aria-label="Breaks and resets">
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          <th scope="col">By</th>
+          <th scope="col">Deed</th>
+          <th scope="col">Key</th>
+          <th scope="col">Held by</th>
+          <th scope="col">Reason</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${deeds.slice(0, isAll ? deeds.length : DEED_ROWS).map(
+          (line) =>
+            html`<tr key=${line.seq}>
+              <td class="time">${timeText(line.atMs, isUtc, true)}</td>
+              <td data-label="By">${ownerName(line.by)}</td>
+              <td><span class="event broken">${DEEDS[deedOf(line) ?? "reset"]}</span></td>
+              <td class="of">${keyLink(line)}</td>
+              <td data-label="Held by">${line.kind === "run" ? html`<span class="muted">–</span>` : ownerName(line.owner)}</td>
+              <td class="details"><bdi>${plain(reasonOf(line))}</bdi></td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    ${!isAll && deeds.length > DEED_ROWS && html`<p class="more"><button type="button" onClick=${() => setAll(true)}>${SHOW_EARLIER}</button></p>`}`;
+}
+
+function keyLink({ kind, key }: Line): Content {
+  return html`<a href=${hrefOf(kind === "run" ? "runs" : "locks", key)}>${keyName(key)}</a>`;
+}

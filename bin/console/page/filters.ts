@@ -1,0 +1,73 @@
+/** The filters of a list. They are kept in the address, and applied a moment after the last key. */
+import { useEffect, useState } from "preact/hooks";
+import type { Content } from "./html.js";
+import { html } from "./html.js";
+
+/** The time after the last key until a filter is applied, in ms. */
+const SETTLE_MS = 250;
+
+/** A text filter. */
+export function TextFilter(given: {
+  readonly label: string;
+  readonly value: string;
+  readonly placeholder: string;
+  /** True for the first filter of the page, which the key `/` focuses. */
+  readonly isFirst?: boolean;
+  readonly onChange: (value: string) => void;
+}): Content {
+  const { label, value, placeholder, isFirst = false, onChange } = given;
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return undefined;
+    const timer = setTimeout(() => onChange(text), SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return html`<label class="field">
+    <span>${label}</span>
+    <input
+      type="search"
+      value=${text}
+      placeholder=${placeholder}
+      autocomplete="off"
+      autocapitalize="off"
+      spellcheck="false"
+      data-first=${isFirst}
+      onInput=${(event: { readonly currentTarget: HTMLInputElement }) => setText(event.currentTarget.value)}
+    />
+  </label>`;
+}
+
+/** The filters of what is held: by the beginning of the key, and by the owner. */
+export function HolderFilters(given: {
+  readonly prefix: string;
+  readonly owner: string;
+  readonly set: (changed: { readonly prefix?: string; readonly owner?: string }) => void;
+}): Content {
+  const { prefix, owner, set } = given;
+  return html`<${TextFilter}
+      label="Key begins with"
+      value=${prefix}
+      placeholder="ORDER_"
+      isFirst
+      onChange=${(text: string) => set({ prefix: text })}
+    />
+    <${TextFilter} label="Owner (exact match)" value=${owner} placeholder="worker-7" onChange=${(text: string) => set({ owner: text })} />`;
+}
+
+/** A choice. */
+export function Choice<T extends string>(given: {
+  readonly label: string;
+  readonly value: T;
+  readonly choices: readonly (readonly [value: T, text: string])[];
+  readonly onChange: (value: T) => void;
+}): Content {
+  const { label, value, choices, onChange } = given;
+  const choose = (event: { readonly currentTarget: HTMLSelectElement }): void => onChange(event.currentTarget.value as T);
+  return html`<label class="field">
+    <span>${label}</span>
+    <select value=${value} onChange=${choose}>
+      ${choices.map(([name, text]) => html`<option value=${name} selected=${name === value}>${text}</option>`)}
+    </select>
+  </label>`;
+}

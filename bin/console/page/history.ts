@@ -1,0 +1,35 @@
+/** The time that a picture shows, and from when on the log is known. */
+import { useContext } from "preact/hooks";
+import { formatDuration } from "../../duration.js";
+import { SharedContext } from "./hooks.js";
+import type { Content } from "./html.js";
+import { html } from "./html.js";
+import { empty } from "./parts.js";
+import { timeText } from "./words.js";
+
+/** The choices of time, in ms. */
+export const SPANS = [60_000, 600_000, 3_600_000] as const;
+
+/** Chooses the time. */
+export function SpanChoice({ spanMs, setSpan }: { readonly spanMs: number; readonly setSpan: (spanMs: number) => void }): Content {
+  return html`<div class="spans" role="group" aria-label="Time shown">
+    ${SPANS.map((ms) => html`<button type="button" aria-pressed=${ms === spanMs} onClick=${() => setSpan(ms)}>${formatDuration(ms)}</button>`)}
+  </div>`;
+}
+
+/** Says from when on the log is known, or that it is not. */
+export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefined }): Content {
+  return html`<${Note} logFromMs=${logFromMs} />`;
+}
+
+function Note({ logFromMs }: { readonly logFromMs: number | undefined }): Content {
+  const { isUtc } = useContext(SharedContext);
+  return html`<span class="muted"
+    >${logFromMs === undefined ? "The log is not read here: this shows what the page saw." : `known since ${timeText(logFromMs, isUtc)}`}</span
+  >`;
+}
+
+/** Says that no event is known. */
+export function noEvents(logFromMs: number | undefined): Content {
+  return empty(logFromMs === undefined ? "No events yet" : "No events since this log began");
+}

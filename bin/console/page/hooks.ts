@@ -1,0 +1,91 @@
+/** Hooks of the page: polls, the time, the width of an element. */
+import { createContext } from "preact";
+import type { RefObject } from "preact";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { read } from "./api.js";
+import { poll } from "./poll.js";
+
+/** Things that every part of the page may need. */
+export interface Shared {
+  /** True while the user has stopped the updates. */
+  readonly isPaused: boolean;
+  readonly isUtc: boolean;
+}
+
+/** The shared things. */
+export const SharedContext = createContext<Shared>({ isPaused: false, isUtc: true });
+
+/** The latest answer, the time at which it arrived, and the failure since, if any. */
+export interface Polled<T> {
+  readonly data?: T;
+  readonly atMs?: number;
+  readonly error?: Error;
+  /** Asks again now. */
+  readonly again: () => void;
+}
+
+/** Polls data for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
+export function usePolled<T>(path: string, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
+  return usePoll(() => read<T>(path, query), everyMs, `${path} ${JSON.stringify(query)}`);
+}
+
+/** Polls `ask`; another `of` starts anew. */
+export function usePoll<T>(ask: () => Promise<T>, everyMs: number, of: string): Polled<T> {
+  const { isPaused } = useContext(SharedContext);
+  const [state, setState] = useState<Omit<Polled<T>, "again">>({});
+  const wake = useRef<() => void>(() => undefined);
+  const paused = useRef(isPaused);
+  paused.current = isPaused;
+  const latest = useRef(ask);
+  latest.current = ask;
+  useEffect(() => {
+    const polling = poll<T>({
+      ask: () => latest.current(),
+      everyMs,
+      isIdle: () => document.hidden || paused.current,
+      later(ms, run) {
+        const timer = setTimeout(run, ms);
+        return () => clearTimeout(timer);
+      },
+      tell: (result) =>
+        setState((before) => ("data" in result ? { data: result.data, atMs: Date.now() } : { ...before, error: result.error as Error })),
+    });
+    wake.current = polling.wake;
+    document.addEventListener("visibilitychange", polling.wake);
+    return () => {
+      document.removeEventListener("visibilitychange", polling.wake);
+      polling.stop();
+    };
+  }, [of, everyMs]);
+  useEffect(() => {
+    if (!isPaused) wake.current();
+  }, [isPaused]);
+  return { ...state, again: () => wake.current() };
+}
+
+/** Returns the time in epoch ms, again every `everyMs`. It stands still while the updates are paused or the tab is hidden. */
+export function useNow(everyMs: number): number {
+  const { isPaused } = useContext(SharedContext);
+  const [nowMs, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    if (isPaused) return undefined;
+    const timer = setInterval(() => {
+      if (!document.hidden) setNow(Date.now());
+    }, everyMs);
+    setNow(Date.now());
+    return () => clearInterval(timer);
+  }, [everyMs, isPaused]);
+  return nowMs;
+}
+
+/** Returns the width of an element in px, also after it changed. */
+export function useWidth(element: RefObject<Element | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    if (!element.current) return undefined;
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}

@@ -1,0 +1,84 @@
+/**
+ * The page as a deployed API serves it. Its files hold no data, so anybody may load them; every look and every change is a request to the
+ * API's own routes with the user's token, which the same authorizer checks as for any other caller.
+ */
+import { render } from "preact";
+import { useRef, useState } from "preact/hooks";
+import type { Face } from "../face.js";
+import { faceOf } from "../face.js";
+import type { Way } from "./api.js";
+import { ApiError, goBy } from "./api.js";
+import { App } from "./app.js";
+import type { Content } from "./html.js";
+import { html } from "./html.js";
+import { operatorWith } from "./operator.js";
+import "./sign-in.css";
+
+/** The interval of the list's polls, in ms, as of `holdfast ui`: each poll costs a request. */
+const POLL_MS = 5000;
+/** A token as a header may carry it. */
+const TOKEN = /^[\w.~+/-]+=*$/;
+
+/** Returns the way to the data through a face in this page. */
+function wayThrough({ answers, changes }: Face): Way {
+  const none = (): never => {
+    throw new ApiError({ code: "console", message: "This page may only read. Load it again, and choose to make changes." });
+  };
+  return {
+    read: async (path, query) => (answers[path] ?? none)(query),
+    change: async (path, body) => (changes[path] ?? none)(body),
+  };
+}
+
+function Hosted(): Content {
+  const [isIn, setIn] = useState(false);
+  const [refusal, setRefusal] = useState<string>();
+  const enter = (token: string, canChange: boolean): void => {
+    const onUnaccepted = (): void => {
+      setRefusal("The API does not accept this token. Perhaps its time is over.");
+      setIn(false);
+    };
+    goBy(wayThrough(faceOf({ locks: operatorWith({ token, onUnaccepted }), where: location.host, canChange, pollMs: POLL_MS })));
+    setRefusal(undefined);
+    setIn(true);
+  };
+  return isIn ? html`<${App} />` : html`<${SignIn} refusal=${refusal} enter=${enter} />`;
+}
+
+function SignIn({
+  refusal,
+  enter,
+}: {
+  readonly refusal: string | undefined;
+  readonly enter: (token: string, canChange: boolean) => void;
+}): Content {
+  const field = useRef<HTMLInputElement>(null);
+  const [canChange, setCanChange] = useState(false);
+  const [wrong, setWrong] = useState<string>();
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const token = (field.current?.value ?? "").trim().replace(/^Bearer\s+/i, "");
+    if (TOKEN.test(token)) enter(token, canChange);
+    else setWrong("This is no token. A token is one word of letters, digits and dots.");
+  };
+  const said = wrong ?? refusal;
+  return html`<main id="main" class="sign-in">
+    <h1>holdfast</h1>
+    <p>The locks and runs of <strong>${location.host}</strong>.</p>
+    ${said !== undefined && html`<div class="notice bad" role="alert"><p>${said}</p></div>`}
+    <form onSubmit=${submit} autocomplete="off">
+      <label class="field wide">
+        <span>Bearer token, with the scope for operators</span>
+        <input ref=${field} class="masked" name="token" required autofocus spellcheck="false" autocapitalize="off" autocomplete="off" />
+      </label>
+      <label class="check">
+        <input type="checkbox" checked=${canChange} onChange=${() => setCanChange((before) => !before)} />
+        Let me break holds and reset runs
+      </label>
+      <div class="buttons"><button type="submit">Open</button></div>
+      <p class="muted">Only this tab knows the token, until it is closed or loaded again.</p>
+    </form>
+  </main>`;
+}
+
+render(html`<${Hosted} />`, document.body);

@@ -1,0 +1,63 @@
+/**
+ * An operator's calls to the API that serves the page, with a bearer token. The token stays in the memory of this page: it is never stored,
+ * never in an address, and sent to nobody but the page's own origin.
+ */
+import type { Operator } from "../face.js";
+import { ApiError } from "./api.js";
+
+/** A bearer token, and what happens when the API doesn't accept it. */
+export interface Credentials {
+  readonly token: string;
+  /** Called when the API answers 401: the token is over, or of another issuer or audience. */
+  readonly onUnaccepted: () => void;
+}
+
+type FoundRun = Awaited<ReturnType<Operator["runs"]["get"]>>;
+
+/** The codes of the gateway's own refusals, which have no problem document. */
+const GATEWAY_CODES: Readonly<Record<number, string>> = { 401: "not-configured", 403: "forbidden", 404: "not-found", 429: "throttled" };
+
+/** Returns the calls. Each throws ApiError for a refusal or failure. */
+export function operatorWith({ token, onUnaccepted }: Credentials): Operator {
+  const call = async <T>(method: "GET" | "POST", path: string, body?: object): Promise<T> => {
+    const options = { method, headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) } };
+    let response: Response;
+    let value: unknown;
+    try {
+      response = await fetch(`/v1/${path}`, { ...options, ...(body && { body: JSON.stringify(body) }) });
+      value = await response.json();
+    } catch {
+      throw new ApiError({ code: "unreachable", message: "The API does not answer." });
+    }
+    if (response.ok) return value as T;
+    if (response.status === 401) onUnaccepted();
+    throw failureOf(response.status, value);
+  };
+  return {
+    health: () => call("GET", "health"),
+    list: (query = {}) => call("GET", `locks${queryText(query)}`),
+    inspect: (key) => call("GET", `locks/${encodeURIComponent(key)}`),
+    forceRelease: (key, body) => call("POST", `locks/${encodeURIComponent(key)}/break`, body),
+    runs: {
+      get: (key) =>
+        call<FoundRun>("GET", `runs/${encodeURIComponent(key)}`).catch((error: unknown) => {
+          if (error instanceof ApiError && error.code === "not-found") return null;
+          throw error;
+        }),
+      list: (query = {}) => call("GET", `runs${queryText(query)}`),
+      reset: async (key, body) => void (await call("POST", `runs/${encodeURIComponent(key)}/reset`, body)),
+    },
+  };
+}
+
+function queryText(query: Readonly<Record<string, string | number>>): string {
+  const given = Object.entries(query).map(([name, value]) => [name, String(value)] as [string, string]);
+  return `?${new URLSearchParams(given).toString()}`;
+}
+
+/** Returns the service's refusal in its own words, or the gateway's. */
+function failureOf(status: number, value: unknown): ApiError {
+  const { code, detail } = (value ?? {}) as { readonly code?: unknown; readonly detail?: unknown };
+  if (typeof code === "string" && typeof detail === "string") return new ApiError({ code, message: detail });
+  return new ApiError({ code: GATEWAY_CODES[status] ?? "unavailable", message: `The gateway answered ${status}.` });
+}

@@ -1,0 +1,60 @@
+/**
+ * Polls: the next request is sent only some time after the answer to the last, so two never overlap. While nobody looks, none is sent.
+ * After a failure the time between two grows to a minute.
+ */
+
+/** Dependencies and settings of a poll. */
+export interface PollOptions<T> {
+  /** Sends the request. */
+  readonly ask: () => Promise<T>;
+  /** Receives each answer or failure. */
+  readonly tell: (result: { readonly data: T } | { readonly error: unknown }) => void;
+  /** The time between an answer and the next request, in ms. */
+  readonly everyMs: number;
+  /** True while nobody looks. */
+  readonly isIdle: () => boolean;
+  /** Calls `run` later. Returns a function that cancels that. */
+  readonly later: (ms: number, run: () => void) => () => void;
+}
+
+/** A running poll. */
+export interface Poll {
+  /** Asks now, unless a request is under way or nobody looks. */
+  readonly wake: () => void;
+  readonly stop: () => void;
+}
+
+/** The longest time between two requests after failures, in ms. */
+const LONGEST_MS = 60_000;
+
+/** Starts a poll with a request. */
+export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): Poll {
+  const end = new AbortController();
+  const isStopped = (): boolean => end.signal.aborted;
+  let isAsking = false;
+  let failures = 0;
+  let cancel = (): void => undefined;
+
+  const round = async (): Promise<void> => {
+    cancel();
+    if (isStopped() || isAsking || isIdle()) return; // Woken later.
+    isAsking = true;
+    const result = await ask().then(
+      (data) => ({ data }),
+      (error: unknown) => ({ error }),
+    );
+    isAsking = false;
+    if (isStopped()) return;
+    failures = "error" in result ? failures + 1 : 0;
+    tell(result);
+    cancel = later(Math.min(everyMs * 2 ** failures, Math.max(everyMs, LONGEST_MS)), () => void round());
+  };
+  void round();
+  return {
+    wake: () => void round(),
+    stop() {
+      end.abort();
+      cancel();
+    },
+  };
+}

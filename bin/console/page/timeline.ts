@@ -1,0 +1,198 @@
+/** One key's leases as a picture, the latest above: each waits, holds and ends in a lane of its own. The present leases reach as far as they last. */
+import { useContext, useRef } from "preact/hooks";
+import { formatDuration } from "../../duration.js";
+import { endOf } from "../../held-text.js";
+import { plain } from "../../plain-text.js";
+import type { EndKind, Lane, Moment } from "../lanes.js";
+import { beginning, ending } from "../lanes.js";
+import { SharedContext, useNow, useWidth } from "./hooks.js";
+import type { Content } from "./html.js";
+import { html } from "./html.js";
+import { spanText, timeText } from "./words.js";
+
+/** A lane with what only the page knows: how long its present lease lasts, and the renewals that it saw. */
+export interface DrawnLane extends Lane {
+  readonly lastsUntilMs?: number;
+  readonly renewedAtMs?: readonly number[];
+}
+
+const LANE_PX = 30;
+const AXIS_PX = 26;
+const LABEL_PX = 158;
+/** The part of the width that shows the future, in which present leases end. */
+const FUTURE = 0.14;
+/** The largest number of lanes. */
+const LANES = 24;
+/** The smallest distance of two labels of the axis, in px. */
+const TICK_PX = 96;
+const TICKS_MS = [1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000];
+
+/** The colour of a hold by its end. */
+const END_TONES: Readonly<Record<EndKind, string>> = {
+  released: "held",
+  transferred: "held",
+  cancelled: "wait",
+  skipped: "wait",
+  expired: "lost",
+  taken: "lost",
+  broken: "broken",
+  unknown: "lost",
+};
+
+/** The end of a lease in words. */
+export const END_WORDS: Readonly<Record<EndKind, string>> = {
+  released: "released",
+  transferred: "handed to another lease",
+  cancelled: "gave up waiting",
+  skipped: "lost its place: it did not ask again in time",
+  expired: "lost: its lease ran out",
+  taken: "lost: its lease ran out",
+  broken: "broken by an operator",
+  unknown: "over, and nobody has taken the key since",
+};
+
+/** Where a time is drawn, in px. */
+type Place = (atMs: number) => number;
+
+/** The picture of the last `spanMs`. */
+export function Timeline({
+  lanes,
+  spanMs,
+  name,
+}: {
+  readonly lanes: readonly DrawnLane[];
+  readonly spanMs: number;
+  readonly name: string;
+}): Content {
+  const { isUtc } = useContext(SharedContext);
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const nowMs = useNow(spanMs <= 60_000 ? 200 : 1000);
+  const fromMs = nowMs - spanMs;
+  const inSpan = lanes.filter((lane) => ending(lane) > fromMs && beginning(lane) <= nowMs + 1000);
+  // The holders first: a queue that is longer than the picture must not push them out.
+  const holding = inSpan.filter(({ hold }) => hold && hold.toMs === undefined).slice(-LANES);
+  const others = inSpan.filter((lane) => !holding.includes(lane));
+  const shown = inSpan
+    .filter((lane) => holding.includes(lane) || others.indexOf(lane) >= others.length + holding.length - LANES)
+    .toReversed();
+  const isNarrow = width < 560;
+  const left = isNarrow ? 8 : LABEL_PX;
+  const lanePx = isNarrow ? LANE_PX + 14 : LANE_PX;
+  const wide = Math.max(0, width - left - 8);
+  const place: Place = (atMs) => left + wide * Math.min(1, Math.max(0, ((atMs - fromMs) / spanMs) * (1 - FUTURE)));
+  const height = AXIS_PX + Math.max(1, shown.length) * lanePx + 6;
+  return html`<div class="timeline" ref=${box}>
+    ${
+      width > 0 &&
+      html`<svg
+        width=${width}
+        height=${height}
+        role="img"
+        aria-label=${`${name}: ${shown.length} leases in the last ${spanText(spanMs)}; the table of events below tells the same`}
+      >
+        <defs>
+          <pattern id="waiting" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+            <rect class="hatch" width="2.5" height="6" />
+          </pattern>
+        </defs>
+        ${axis(fromMs, nowMs, spanMs, place, height, wide, isUtc)}
+        ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, nowMs, place))}
+        <line class="now" x1=${place(nowMs)} x2=${place(nowMs)} y1=${AXIS_PX - 8} y2=${height} />
+        <text class="now-label" x=${place(nowMs)} y="12" text-anchor="middle">now</text>
+        ${shown.length === 0 && html`<text class="nothing" x=${left + (wide * (1 - FUTURE)) / 2} y=${AXIS_PX + 20} text-anchor="middle">nothing happened in this time</text>`}
+      </svg>`
+    }
+    ${inSpan.length > LANES && html`<p class="muted">${inSpan.length - LANES} leases of this time are not drawn; the table has them.</p>`}
+  </div>`;
+}
+
+function axis(fromMs: number, nowMs: number, spanMs: number, place: Place, height: number, wide: number, isUtc: boolean): Content {
+  const fits = Math.max(1, Math.floor((wide * (1 - FUTURE)) / TICK_PX));
+  const stepMs = TICKS_MS.find((ms) => spanMs / ms <= fits) ?? spanMs;
+  const first = Math.ceil(fromMs / stepMs) * stepMs;
+  const times = Array.from({ length: Math.max(0, Math.floor((nowMs - first) / stepMs) + 1) }, (_, at) => first + at * stepMs);
+  return html`<g class="axis">
+    ${times.map((atMs) => {
+      const x = place(atMs);
+      const isClear = x > 30 && place(nowMs) - x >= 44;
+      return html`<line
+          x1=${x}
+          x2=${x}
+          y1=${AXIS_PX - 6}
+          y2=${height}
+        />${isClear && html`<text x=${x} y="12" text-anchor="middle">${timeText(atMs, isUtc)}</text>`}`;
+    })}
+  </g>`;
+}
+
+function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean, nowMs: number, place: Place): Content {
+  const middle = top + lanePx - LANE_PX / 2;
+  const label = plain(lane.owner) || "no name";
+  const cut = label.length > 18 ? `${label.slice(0, 17)}…` : label;
+  return html`<g class="lane" key=${lane.id}>
+    <title>${describe(lane, nowMs)}</title>
+    <rect class="hit" x="0" y=${top} width="100%" height=${lanePx} />
+    <text class="label" x=${isNarrow ? 8 : LABEL_PX - 10} y=${isNarrow ? top + 12 : middle + 4} text-anchor=${isNarrow ? "start" : "end"}
+      >${cut}</text
+    >
+    ${waitOf(lane, middle, nowMs, place)} ${holdOf(lane, middle, nowMs, place)}
+    ${lane.moments.map((moment) => momentOf(moment, middle, place))}
+  </g>`;
+}
+
+function waitOf({ wait, hold, end }: DrawnLane, middle: number, nowMs: number, place: Place): Content | null {
+  if (!wait) return null;
+  const [x, x2] = [place(wait.fromMs), place(wait.toMs ?? nowMs)];
+  const isOver = !hold && end !== undefined;
+  return html`<g>
+    <rect class="wait" x=${x} y=${middle - 4} width=${Math.max(2, x2 - x)} height="8" rx="2" fill="url(#waiting)" />
+    <line class="wait-line" x1=${x} x2=${x} y1=${middle - 6} y2=${middle + 6} />
+    ${isOver && cross(x2, middle, "wait")}
+  </g>`;
+}
+
+function holdOf({ hold, end, lastsUntilMs, renewedAtMs = [] }: DrawnLane, middle: number, nowMs: number, place: Place): Content | null {
+  if (!hold) return null;
+  const tone = end ? END_TONES[end.kind] : "held";
+  const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? nowMs)];
+  const isOpen = hold.toMs === undefined;
+  const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
+  return html`<g>
+    ${until > x2 && html`<rect class="future" x=${x2} y=${middle - 7.5} width=${until - x2} height="15" rx="3" />`}
+    <rect class=${`hold ${tone}`} x=${x} y=${middle - 8} width=${Math.max(3, x2 - x)} height="16" rx="3" />
+    ${renewedAtMs
+      .map((atMs) => place(atMs))
+      .filter((at) => at > x + 2 && at < x2)
+      .map((at) => html`<line class="renewal" x1=${at} x2=${at} y1=${middle - 4} y2=${middle + 4} />`)}
+    ${end && (tone === "lost" || tone === "broken") && cross(x2, middle, tone)}
+  </g>`;
+}
+
+/** A cross at the end of a hold that its holder did not give up. */
+function cross(x: number, y: number, tone: string): Content {
+  return html`<g
+    ><circle class="end-back" cx=${x} cy=${y} r="8" /><path
+      class=${`end ${tone}`}
+      d=${`M${x - 4} ${y - 4}L${x + 4} ${y + 4}M${x + 4} ${y - 4}L${x - 4} ${y + 4}`}
+  /></g>`;
+}
+
+function momentOf({ atMs, kind }: Moment, y: number, place: Place): Content {
+  const x = place(atMs);
+  return html`<path class=${`moment ${kind}`} d=${`M${x} ${y - 6}L${x + 5} ${y}L${x} ${y + 6}L${x - 5} ${y}Z`} />`;
+}
+
+/** Returns a lane in words. */
+function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number): string {
+  const { why, held } = hold ? endOf({ reason: end?.kind, heldMs: (hold.toMs ?? nowMs) - hold.fromMs }) : { why: "", held: "" };
+  const parts = [
+    plain(owner) || "no name",
+    ...(wait ? [`waited ${formatDuration((wait.toMs ?? nowMs) - wait.fromMs)}`] : []),
+    ...(hold ? [(held || why) + (hold.toMs === undefined ? " so far" : "")] : []),
+    ...(hold?.fencingToken === undefined ? [] : [`token ${hold.fencingToken}`]),
+    ...(hold?.attempt === undefined ? [] : [`attempt ${hold.attempt}`]),
+    ...(end ? [END_WORDS[end.kind] + (end.why === "" ? "" : `: ${end.why}`)] : []),
+  ];
+  return parts.join(", ");
+}

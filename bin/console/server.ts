@@ -1,0 +1,117 @@
+/**
+ * The console over HTTP: its page at `/console` and its data below `/console/api/`. A browser that asks for `/` is sent there. It takes no
+ * other requests, so it can stand before another server. Text from keys, owners and values never becomes markup: the page gets it as JSON.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { LockError } from "../../lib/index.js";
+import { partsOf } from "../inspect/holds.js";
+import { loadAssets } from "./assets.js";
+import type { Failure } from "./data.js";
+import type { FaceOptions } from "./face.js";
+import { faceOf } from "./face.js";
+import type { Assets } from "./files.js";
+import { refusalOf } from "./guard.js";
+import { PAGE_HEADERS } from "./headers.js";
+
+/** The path of the console. */
+export const CONSOLE_PATH = "/console";
+
+/** The parts of a console, and the secret that its page must know. */
+export interface ConsoleOptions extends FaceOptions {
+  /** @default none: for a service that checks nobody's identity anyway */
+  readonly secret?: string;
+  /** Returns the page's files. @default those of the package */
+  readonly assets?: () => Promise<Assets>;
+}
+
+/** Takes a request for the console and returns true; false for any other path. */
+export type Console = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** The longest body of a change, in bytes: a reason and a key, with room. */
+const BODY_MAX_BYTES = 16_384;
+
+interface Reply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** Makes the console. */
+export function consoleOf(options: ConsoleOptions): Console {
+  const { secret, assets: load = loadAssets } = options;
+  const face = faceOf({ partsOf, ...options });
+  let loading: Promise<Assets> | undefined;
+
+  return (request, response) => {
+    const url = new URL(request.url ?? "/", "http://localhost");
+    if (isBrowserAt(request, url)) {
+      response.writeHead(302, { location: CONSOLE_PATH }).end();
+      return true;
+    }
+    if (url.pathname !== CONSOLE_PATH && !url.pathname.startsWith(`${CONSOLE_PATH}/`)) return false;
+    void reply(request, url)
+      .catch((error: unknown) => failed(error))
+      .then(({ status, type, body }) => {
+        response.writeHead(status, { ...PAGE_HEADERS, "content-type": type });
+        response.end(request.method === "HEAD" ? undefined : body);
+      });
+    return true;
+  };
+
+  async function reply(request: IncomingMessage, url: URL): Promise<Reply> {
+    const [, , part = "", name = ""] = url.pathname.split("/");
+    const isData = part === "api";
+    const refusal = refusalOf(request, isData, secret);
+    if (refusal !== undefined) return json(403, { code: "console", message: refusal });
+    if (request.method === "POST") return isData ? change(name, request) : noSuch(url);
+    if (request.method !== "GET" && request.method !== "HEAD") return json(405, { code: "console", message: "Only GET and POST" });
+    if (isData) {
+      const answer = Object.hasOwn(face.answers, name) ? face.answers[name] : undefined;
+      return answer ? json(200, await answer(url.searchParams)) : noSuch(url);
+    }
+    const assets = await (loading ??= load());
+    const file = Object.hasOwn(assets, part || "page") ? assets[part || "page"] : undefined;
+    return file ? { status: 200, ...file } : noSuch(url);
+  }
+
+  async function change(name: string, request: IncomingMessage): Promise<Reply> {
+    const make = Object.hasOwn(face.changes, name) ? face.changes[name] : undefined;
+    const readOnly = { code: "console", message: "This console may only read: start it with --allow-changes to make changes" };
+    if (!make) return json(403, readOnly);
+    const given = await bodyOf(request);
+    return given ? json(200, await make(given)) : json(400, { code: "console", message: "The body must be a JSON object" });
+  }
+}
+
+/** True if a person opens the address of the service in a browser. For a program, the API answers. */
+function isBrowserAt({ method, headers }: IncomingMessage, { pathname }: URL): boolean {
+  return method === "GET" && pathname === "/" && headers.accept?.includes("text/html") === true;
+}
+
+/** Returns the body as an object; undefined if it is too long or none. */
+async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>> | undefined> {
+  let text = "";
+  for await (const chunk of request as AsyncIterable<Buffer>) if (text.length <= BODY_MAX_BYTES) text += chunk.toString("latin1");
+  if (text.length > BODY_MAX_BYTES) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "latin1").toString("utf8"));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function json(status: number, value: unknown): Reply {
+  return { status, type: "application/json", body: JSON.stringify(value) };
+}
+
+function noSuch({ pathname }: URL): Reply {
+  return json(404, { code: "console", message: `The console has nothing at ${pathname}` });
+}
+
+/** Answers a failure of the service or the table in its own words. */
+function failed(error: unknown): Reply {
+  const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
+  const failure: Failure = { code: error instanceof LockError ? error.code : "internal", message };
+  return json(failure.code === "invalid-request" ? 400 : 502, failure);
+}

@@ -1,0 +1,37 @@
+/** Lanes: what each process did when, as a line of characters under a common time. Pure. */
+
+/** The state of a process at a moment. */
+export type State = "away" | "waiting" | "holding" | "frozen" | "dead";
+
+/** A process, and its states, each with the time from which it lasts, in ms since the scene began. */
+export interface Lane {
+  readonly name: string;
+  readonly changes: readonly { readonly atMs: number; readonly state: State }[];
+  /** Its last message, for people. */
+  readonly said: string;
+}
+
+/** The characters of the states. Each can be told from the others without colour. */
+export const SIGNS: Readonly<Record<State, string>> = { away: " ", waiting: "·", holding: "█", frozen: "░", dead: " " };
+/** The sign of the moment at which a process is killed. */
+export const KILLED = "✕";
+/** The time that a character stands for, in ms. */
+export const STEP_MS = 200;
+
+const NAME_CHARS = 8;
+
+/** Returns the lane as text from the scene's begin until `nowMs`: the last `columns` characters of it, and what the process said. */
+export function laneText({ name, changes, said }: Lane, nowMs: number, columns: number): string {
+  const last = Math.floor(nowMs / STEP_MS);
+  const first = Math.max(0, last - columns + 1);
+  const signs = Array.from({ length: last - first + 1 }, (_, at) => signAt(changes, (first + at) * STEP_MS));
+  return `${name.padEnd(NAME_CHARS)}${signs.join("").padEnd(columns)} ${said}`.trimEnd();
+}
+
+/** The sign for the time from `fromMs` on: the longest hold is drawn even if it was shorter than a step. */
+function signAt(changes: Lane["changes"], fromMs: number): string {
+  const within = changes.filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + STEP_MS).map(({ state }) => state);
+  if (within.includes("dead")) return KILLED;
+  if (within.includes("holding")) return SIGNS.holding;
+  return SIGNS[changes.findLast(({ atMs }) => atMs < fromMs + STEP_MS)?.state ?? "away"];
+}

@@ -1,0 +1,58 @@
+/** Requests as Express, Fastify and Nest hand them to a route: the parts that key and fingerprint are made of, and the service of one. */
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { InvalidRequestError } from "../client/errors.js";
+import type { IdempotentOptions, RequestParts, Serve } from "../web/idempotent.js";
+import { hold, sendAnswer } from "./held-response.js";
+
+/** The fields of a request that are read here. */
+export interface NodeRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly originalUrl?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** The body as a parser left it. */
+  readonly body?: unknown;
+}
+
+/** Returns the parts of `request`. A body that nothing has parsed yet is an error: all bodies would be equal. */
+export function partsOf(request: NodeRequest): RequestParts {
+  const { method = "", originalUrl, url = "/", headers } = request;
+  return {
+    method,
+    url: originalUrl ?? url,
+    idempotencyKey: headers["idempotency-key"] as string | undefined,
+    body() {
+      const { body } = request;
+      if (body === undefined && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0))
+        throw new InvalidRequestError("body: is not parsed yet; use a body parser before this, or give fingerprint", "body");
+      return body ?? undefined;
+    },
+  };
+}
+
+/**
+ * Serves a request whose route begins with `route` and ends with the response. Resolves when the answer is on its way.
+ * @param replyAnyway makes the framework end the response of a request whose route is not called; its answer is sent then. @default none:
+ *   the answer is sent at once
+ */
+export async function serveHeld<Request extends NodeRequest>(
+  serve: Serve<Request>,
+  request: Request,
+  response: ServerResponse,
+  { replayHeaders }: Pick<IdempotentOptions<Request>, "replayHeaders">,
+  route: () => void,
+  replyAnyway?: () => void,
+): Promise<void> {
+  let held: ReturnType<typeof hold> | undefined;
+  const settled = await serve(request, partsOf(request), () => {
+    held = hold(response, replayHeaders);
+    route();
+    return held.made;
+  });
+  if (settled.how === "made") held?.release();
+  else if (!held && !replyAnyway) sendAnswer(response, settled.answer);
+  else {
+    (held ?? hold(response)).replace(settled.answer);
+    if (!held) replyAnyway?.();
+  }
+}

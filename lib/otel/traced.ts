@@ -1,0 +1,112 @@
+/** Wraps a client: the same calls, with spans and metrics. Every member is either traced here or named in `Untraced`. */
+import { InvalidRequestError } from "../client/errors.js";
+import { handleCalls } from "../client/coordination/lock-handles.js";
+import type { ElectOptions, Lead } from "../client/coordination/elect.js";
+import type { Lease } from "../client/lease/lease.js";
+import type { LeaseSet, SetKey } from "../client/lease/lease-set.js";
+import type { LockClient } from "../client/lock-client.js";
+import type { AcquireOptions, SetOptions, WhenUnavailable } from "../client/options.js";
+import { checkWork } from "../client/options.js";
+import type { Run, RunResult } from "../client/run/run-once.js";
+import type { RunOptions } from "../client/run/run-options.js";
+import type { Session, WithSession } from "../client/session.js";
+import { SESSION } from "../client/session.js";
+import type { TracedOptions, Use } from "./telemetry.js";
+import { Telemetry } from "./telemetry.js";
+
+/** The calls that acquire nothing. */
+type Untraced = "use" | "runs" | "inspect" | "watch" | "list" | "forceRelease" | "health" | "close" | typeof Symbol.asyncDispose;
+type Traced = Omit<LockClient, Untraced>;
+
+/**
+ * Returns the client with spans and metrics. It takes, holds and frees what `client` does, so close either. `withLock`, `withLocks`,
+ * `runOnce` and `elect` run their work below a span of the hold; a lease of `acquire` has a span that lasts until it ends.
+ * @throws InvalidRequestError if `client` is not one of this package, or an option does not exist
+ */
+export function traced<Client extends LockClient>(client: Client, options: TracedOptions = {}): Client {
+  const session = sessionOf(client);
+  return { ...client, ...tracedCalls(client, new Telemetry(options, session.deps.transport ?? "http", session.deps.clock)) };
+}
+
+function sessionOf(client: LockClient): Session {
+  const session = (client as Partial<WithSession> | undefined)?.[SESSION];
+  if (session) return session;
+  throw new InvalidRequestError("client: must be a client, as createLockClient() of this copy of the package makes it", "client");
+}
+
+function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
+  const session = sessionOf(client);
+  session.onBeat = ({ signal }, beat) => telemetry.beat(signal, beat);
+  const view = (of: LockClient): LockClient => ({ ...of, ...tracedCalls(of, telemetry) });
+  const locks = lockCalls(client, session, telemetry);
+  return {
+    ...locks,
+    ...setCalls(client, telemetry),
+    ...handleCalls(locks, session.deps.random),
+    async runOnce<T>(
+      key: string,
+      ...rest: [work: (run: Run) => Promise<T> | T] | [RunOptions & WhenUnavailable, (run: Run) => Promise<T> | T]
+    ): Promise<RunResult<T>> {
+      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      checkWork("runOnce", "work", work);
+      return telemetry.run(key, work, (within) => client.runOnce(key, options, within));
+    },
+    async elect(key: string, ...rest: [Lead] | [ElectOptions, Lead]) {
+      const [options, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
+      checkWork("elect", "lead", lead);
+      return client.elect(key, options, (lease) => telemetry.around(useOf(key, lease, true), lease, lead));
+    },
+    scope: (id) => view(client.scope(id)),
+    forInvocation: (invocation) => view(client.forInvocation(invocation)),
+  };
+}
+
+function lockCalls(
+  client: LockClient,
+  { options: { prefix = "" } }: Session,
+  telemetry: Telemetry,
+): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
+  return {
+    tryAcquire: (key, options = {}) => telemetry.acquire(useOf(key, options, false), () => client.tryAcquire(key, options)),
+    acquire: (key, options = {}) => telemetry.acquire(useOf(key, options, true), () => client.acquire(key, options)),
+    async withLock<T>(
+      key: string,
+      ...rest: [work: (lease: Lease) => Promise<T> | T] | [AcquireOptions & WhenUnavailable, (lease: Lease) => Promise<T> | T]
+    ): Promise<T> {
+      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      checkWork("withLock", "work", work);
+      return telemetry.acquireAround(useOf(key, options, true), work, (within) => client.withLock(key, options, within) as Promise<T>);
+    },
+    // A handle is a secret: only the key in it is used.
+    attach(handle, options = {}) {
+      const [, key = ""] = typeof handle === "string" ? handle.split("/") : [];
+      const name = key.startsWith(prefix) ? key.slice(prefix.length) : key;
+      return telemetry.acquire(useOf(name, {}, false), () => client.attach(handle, options));
+    },
+  };
+}
+
+function setCalls(client: LockClient, telemetry: Telemetry): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
+  return {
+    tryAcquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, false), () => client.tryAcquireAll(keys, options)),
+    acquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, true), () => client.acquireAll(keys, options)),
+    async withLocks<T>(
+      keys: readonly SetKey[],
+      ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions & WhenUnavailable, (set: LeaseSet) => Promise<T> | T]
+    ): Promise<T> {
+      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      checkWork("withLocks", "work", work);
+      return telemetry.acquireAround(useOfSet(keys, true), work, (within) => client.withLocks(keys, options, within) as Promise<T>);
+    },
+  };
+}
+
+function useOf(key: string, options: object | null, waits: boolean): Use {
+  const { mode } = (options ?? {}) as { readonly mode?: unknown };
+  return { keys: [key], mode: mode === "shared" ? mode : "exclusive", waits };
+}
+
+/** Returns the use of a set, whose keys can have different modes. */
+function useOfSet(keys: readonly SetKey[], waits: boolean): Use {
+  return { keys, waits };
+}

@@ -1,0 +1,15 @@
+/** The attributes of a crowd: sums over its leases, and the tokens of those that joined. */
+import { permitsOut } from "../../core/lock/compatibility.js";
+import type { LeaseId } from "../../core/lease-id.js";
+import { recordBytes } from "../../core/record-bytes.js";
+import type { LockRecord } from "../../core/record.js";
+
+/** The sums of a crowd that was written as a whole. Each token is in its hold. */
+export function sumsOf(record: LockRecord): { readonly cp: number; readonly cb: number; readonly jt: Readonly<Record<string, number>> } {
+  return { cp: permitsOut(Object.values(record.holds)), cb: recordBytes(record), jt: {} };
+}
+
+/** The name of a lease's token in `jt`: its id in 22 characters. */
+export function shortId(leaseId: LeaseId): string {
+  return Buffer.from(leaseId.replaceAll("-", ""), "hex").toString("base64url");
+}

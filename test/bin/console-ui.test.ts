@@ -1,0 +1,80 @@
+/** `holdfast ui`: the console over the caller's own client, with a secret per start. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { run, start } from "./in-process.js";
+import type { Service } from "./service.js";
+import { serve } from "./service.js";
+
+let service: Service;
+beforeAll(async () => void (service = await serve()));
+afterAll(() => service.close());
+
+/** Starts it, and returns its address without the secret, the secret, and what it printed. */
+async function ui(...options: readonly string[]) {
+  const started = start(["ui", "--port", "0", ...options], service.env);
+  const printed = await started.printed(/Ctrl-C|"event":"ready".*\n/);
+  const [, origin = "", secret = ""] = /(http:\/\/127\.0\.0\.1:\d+)\/console#secret=([\w-]+)/.exec(printed) ?? [];
+  const ask = (path: string, headers: Readonly<Record<string, string>> = { "x-holdfast-console": secret }, init: RequestInit = {}) =>
+    fetch(`${origin}/console${path}`, { ...init, headers: { ...headers, "content-type": "application/json" } });
+  return { ...started, printed, origin, secret, ask };
+}
+
+describe("holdfast ui", () => {
+  it("shows the locks to whoever has its address, and to nobody else, until a signal", async () => {
+    await using _lease = await service.locks.acquire("ui:1");
+    const { ask, secret, origin, printed, signal, ended } = await ui();
+    expect(printed).toContain("It only reads; --allow-changes lets it break holds and reset runs.");
+    expect(Buffer.from(secret, "base64url")).toHaveLength(24);
+    expect(await (await ask("/api/locks?prefix=ui:")).json()).toMatchObject({ items: [{ key: "ui:1" }] });
+    expect((await ask("/api/locks", {})).status).toBe(403);
+    expect((await ask("")).headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect((await fetch(`${origin}/v1/locks`)).status).toBe(404);
+    signal("SIGINT");
+    expect(await ended).toMatchObject({ status: 0, stderr: "" });
+    await expect(fetch(origin)).rejects.toThrow();
+  });
+
+  it("makes changes only with --allow-changes", async () => {
+    const lease = await service.locks.acquire("ui:2");
+    const breaking = {
+      method: "POST",
+      body: JSON.stringify({ key: "ui:2", fencingToken: lease.fencingToken, reason: "gone", drainMs: 0 }),
+    };
+    const statuses = [];
+    for (const options of [[], ["--allow-changes"]]) {
+      const { ask, secret, signal, ended } = await ui(...options);
+      const answer = await ask("/api/break", { "x-holdfast-console": secret, "sec-fetch-site": "same-origin" }, breaking);
+      statuses.push(answer.status);
+      signal("SIGTERM");
+      await ended;
+    }
+    expect(statuses).toEqual([403, 200]);
+    expect((await service.locks.inspect("ui:2")).holders).toEqual([]);
+  });
+
+  it("prints one line of JSON with --json, and makes another secret at each start", async () => {
+    const secrets = new Set<string>();
+    for (let at = 0; at < 2; at++) {
+      const { printed, secret, signal, ended } = await ui("--json");
+      expect(JSON.parse(printed)).toMatchObject({ event: "ready", where: new URL(service.url).host, canChange: false });
+      secrets.add(secret);
+      signal("SIGINT");
+      await ended;
+    }
+    expect(secrets.size).toBe(2);
+  });
+
+  it("refuses a port that is in use", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    expect(await run(["ui", "--port", String(port)], service.env)).toEqual({
+      status: 78,
+      stdout: "",
+      stderr: `holdfast: the page can't be served on 127.0.0.1:${port}: EADDRINUSE\nSay another by --port, or --port 0 for any free one.\n`,
+    });
+    other.close();
+  });
+});

@@ -1,0 +1,193 @@
+/**
+ * Many callers in one process that want one key. Regression: every arrival copied the local queue and every timeout
+ * searched it, so 8,000 callers stopped the event loop for seconds, and leases of other keys were lost.
+ */
+import { describe, expect, it } from "vitest";
+import { refuse } from "../../../lib/core/errors.js";
+import type { Clock } from "../../../lib/core/time.js";
+import { LockTimeoutError } from "../../../lib/testing.js";
+import type { VirtualClock } from "../../../lib/testing.js";
+import { sized } from "../../support/tier.js";
+import { createHarness } from "../harness.js";
+
+const KEY = "ORDER_1231";
+/** Callers that may be settled in one turn of the event loop. */
+const PORTION = 100;
+const OTHERS = 20;
+
+/** A harness whose client clock counts its reads and the runs of its timers. */
+function countedHarness() {
+  const counts = { reads: 0, turns: 0 };
+  const counted = (clock: VirtualClock): Clock => {
+    const read = (ms: number): number => {
+      counts.reads++;
+      return ms;
+    };
+    const inTurn = (task: () => void) => (): void => {
+      counts.turns++;
+      task();
+    };
+    return {
+      wallMs: () => read(clock.wallMs()),
+      monotonicMs: () => read(clock.monotonicMs()),
+      after: (delayMs, task) => clock.after(delayMs, inTurn(task)),
+      inBackground: (delayMs, task) => clock.inBackground(delayMs, inTurn(task)),
+    };
+  };
+  return { ...createHarness({ clientClock: counted }), counts };
+}
+
+/** Runs `size` callers that want the key. Returns their errors, and the largest number of callers settled in one turn. */
+async function crowd(
+  size: number,
+  ask: (harness: ReturnType<typeof countedHarness>, index: number) => Promise<unknown>,
+  harness = countedHarness(),
+) {
+  const { counts } = harness;
+  const [errors, perTurn] = [new Set<unknown>(), new Map<number, number>()];
+  const all = Array.from({ length: size }, (_, index) =>
+    ask(harness, index).catch((error: unknown) => {
+      errors.add((error as Error).constructor);
+      perTurn.set(counts.turns, (perTurn.get(counts.turns) ?? 0) + 1);
+    }),
+  );
+  return { ...harness, all, errors, mostInOneTurn: () => [...perTurn.values()].reduce((most, count) => Math.max(most, count), 0) };
+}
+
+describe("a crowd whose time is over", () => {
+  it("costs each caller the same few looks at the clock, however many they are", async () => {
+    const readsEach: number[] = [];
+    for (const size of [200, 2000]) {
+      const harness = countedHarness();
+      await harness.rival.acquire(KEY);
+      const { all } = await crowd(size, ({ locks }) => locks.acquire(KEY, { waitMs: 1500 }), harness);
+      await harness.clock.advance(2000);
+      await Promise.all(all);
+      readsEach.push(harness.counts.reads / size);
+    }
+    const [few = 0, many = 0] = readsEach;
+    expect(many).toBeLessThanOrEqual(few);
+    expect(many).toBeLessThan(30);
+  });
+
+  it(
+    "of 100,000 (10,000 in the quick tier) is told in portions, leaves nothing behind, and costs no other lease its heartbeat",
+    { timeout: 120_000 },
+    async () => {
+      const harness = countedHarness();
+      const { clock, locks, rival, wire } = harness;
+      await rival.acquire(KEY);
+      const others = await Promise.all(Array.from({ length: OTHERS }, (_, index) => locks.acquire(`other:${index}`, { leaseMs: 3000 })));
+      const size = sized({ quick: 10_000, slow: 100_000 });
+      const { all, errors, mostInOneTurn } = await crowd(size, () => locks.acquire(KEY, { waitMs: 1500 }), harness);
+      await clock.advance(1000);
+      expect((await rival.inspect(KEY)).waiters).toHaveLength(1);
+      await clock.advance(5000);
+      await Promise.all(all);
+      expect(errors).toEqual(new Set([LockTimeoutError]));
+      expect(mostInOneTurn()).toBeLessThanOrEqual(PORTION);
+      expect((await rival.inspect(KEY)).waiters).toEqual([]);
+      expect(others.every((lease) => lease.state === "held")).toBe(true);
+      // One place in the queue, and its polls: the crowd costs the service as much as one caller.
+      expect([...wire.of("acquire"), ...wire.of("check")].filter(({ request }) => request.key === KEY).length).toBeLessThan(10);
+    },
+  );
+
+  it("with times of their own are each told at their own", async () => {
+    const { clock, locks, rival } = createHarness();
+    await rival.acquire(KEY);
+    const began = clock.monotonicMs();
+    const waitsMs = [900, 300, 2000, 300, 1200, 700];
+    const told = Promise.all(
+      waitsMs.map((waitMs) => locks.acquire(KEY, { waitMs }).catch((error: unknown) => [error, clock.monotonicMs() - began] as const)),
+    );
+    const results = (await clock.settle(told)) as (readonly [unknown, number])[];
+    expect(results.map(([, atMs]) => atMs)).toEqual(waitsMs);
+    expect(results.every(([error]) => error instanceof LockTimeoutError)).toBe(true);
+    expect((await rival.inspect(KEY)).waiters).toEqual([]);
+  });
+});
+
+describe("a crowd of requests, each with an owner, a meta and an invocation of its own", () => {
+  const SIZE = 40;
+
+  it("takes one place in the key's queue, and each gets the lease that it asked for", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const held = await rival.acquire(KEY);
+    const seen: unknown[] = [];
+    const all = Array.from({ length: SIZE }, (_, request) => {
+      const view = locks.forInvocation({ getRemainingTimeInMillis: () => 60_000 + request });
+      return view.withLock(
+        KEY,
+        { owner: `owner-${request}`, meta: { request }, leaseMs: 10_000 + request, waitMs: 30_000 },
+        async (lease) => {
+          const { holders } = await rival.inspect(KEY);
+          const { request: sent } = wire.of("renew").at(-1) ?? {};
+          seen.push([holders[0]?.owner, lease.isHeld(), (sent as { readonly meta?: unknown } | undefined)?.meta]);
+        },
+      );
+    });
+    await clock.advance(100);
+    expect((await rival.inspect(KEY)).waiters).toHaveLength(1);
+    await held.release();
+    await clock.settle(Promise.all(all));
+    // The first of each eight callers asked for the key with its own meta; the others renew with theirs.
+    const expected = Array.from({ length: SIZE }, (_, request) => [`owner-${request}`, true, expect.anything()]);
+    expect(seen.slice(1)).toEqual(expected.slice(1));
+    expect(new Set(wire.of("renew").map(({ request }) => JSON.stringify(request))).size).toBeGreaterThanOrEqual(
+      SIZE - Math.ceil(SIZE / 8) - 1,
+    );
+  });
+
+  it("doesn't show a caller that left as the holder", async () => {
+    const { clock, locks, rival } = createHarness();
+    const held = await rival.acquire(KEY);
+    const left = locks.acquire(KEY, { owner: "left", waitMs: 1000 }).catch((error: unknown) => error);
+    const next = locks.acquire(KEY, { owner: "next", waitMs: 30_000 });
+    await clock.advance(2000);
+    expect(await left).toBeInstanceOf(LockTimeoutError);
+    await held.release();
+    const lease = await clock.settle(next);
+    expect(lease.owner).toBe("next");
+    expect((await rival.inspect(KEY)).holders.map(({ owner }) => owner)).toEqual(["next"]);
+  });
+
+  it("doesn't give the next caller the meta of the one before", async () => {
+    const { clock, locks, store } = createHarness();
+    const first = await clock.settle(locks.acquire(KEY, { meta: { step: 1 }, waitMs: 5000 }));
+    const next = locks.acquire(KEY, { waitMs: 5000 });
+    await clock.advance(10);
+    await clock.settle(first.release());
+    await clock.settle(next);
+    const record = await store.read({ namespace: "test", kind: "locks", key: KEY });
+    expect(Object.values(record?.holds ?? {}).map(({ meta }) => meta)).toEqual([{}]);
+  });
+});
+
+describe("a crowd that is refused", () => {
+  it("is told the service's word in portions, and whoever comes meanwhile is asked for anew", async () => {
+    const harness = countedHarness();
+    harness.wire.next("acquire", { replyMs: 50, instead: refuse("forbidden") });
+    const { all, mostInOneTurn } = await crowd(1000, ({ locks }) => locks.acquire(KEY, { waitMs: 5000 }), harness);
+    await harness.clock.advance(50);
+    const late = harness.locks.acquire(KEY, { waitMs: 5000 });
+    await harness.clock.settle(Promise.all(all));
+    expect(mostInOneTurn()).toBeLessThanOrEqual(PORTION);
+    expect((await harness.clock.settle(late)).state).toBe("held");
+  });
+});
+
+describe("a crowd that gives up", () => {
+  it("goes one by one, and the key is granted to whoever is left", async () => {
+    const { clock, locks, rival } = createHarness();
+    const theirs = await rival.acquire(KEY);
+    const giveUps = Array.from({ length: 500 }, () => new AbortController());
+    const all = giveUps.map(({ signal }) => locks.acquire(KEY, { signal }).catch((error: unknown) => (error as Error).name));
+    const stays = locks.acquire(KEY);
+    await clock.advance(100);
+    for (const giveUp of giveUps) giveUp.abort();
+    expect(new Set(await clock.settle(Promise.all(all)))).toEqual(new Set(["AbortError"]));
+    await theirs.release();
+    expect((await clock.settle(stays)).state).toBe("held");
+  });
+});

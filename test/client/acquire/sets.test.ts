@@ -1,0 +1,231 @@
+/** Sets of keys with lost, slow or refused messages: granted as a whole, with a deadline from the send, lost with any key. */
+import { describe, expect, it } from "vitest";
+import { clientMarginMs } from "../../../lib/core/renewal.js";
+import { refuse } from "../../../lib/core/errors.js";
+import { locked, LockLostError, LockUnavailableError } from "../../../lib/index.js";
+import { createHarness } from "../harness.js";
+
+const KEYS = ["A", "B", "C"];
+const LEASE_MS = 9000;
+const EVERY_MS = LEASE_MS / 3;
+const OPTIONS = { leaseMs: LEASE_MS } as const;
+
+describe("a set whose renewals are answered by two servers", () => {
+  it.each([-4000, 4000])("is held although the second one's clock is %d ms off", async (offMs) => {
+    const { clock, locks, wire } = createHarness();
+    const api = { ...wire.api };
+    let renewals = 0;
+    const renewSet: typeof api.renewSet = async (request, options) => {
+      const answer = await api.renewSet(request, options);
+      return answer.ok && ++renewals % 2 === 1 ? { ...answer, serverTimeMs: answer.serverTimeMs + offMs } : answer;
+    };
+    Object.assign(wire.api, { renewSet });
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    for (let beat = 0; beat < 9; beat++) {
+      await clock.advance(EVERY_MS);
+      expect(set.remainingMs()).toBeGreaterThan(LEASE_MS - EVERY_MS);
+    }
+    expect([set.state, renewals]).toEqual(["held", 9]);
+  });
+
+  it("goes by the renewal that lasts longer, whichever is answered last", async () => {
+    const { clock, locks, wire } = createHarness();
+    const set = await locks.acquireAll(KEYS, { ...OPTIONS, heartbeat: false });
+    wire.next("renewSet", { replyMs: 800 }, {});
+    const slow = set.renew();
+    await clock.advance(500);
+    await set.renew({ leaseMs: 4 * LEASE_MS });
+    await clock.settle(slow);
+    expect(set.remainingMs()).toBeGreaterThan(3 * LEASE_MS);
+  });
+});
+
+describe("acquiring a set", () => {
+  it("is one request, and so are each heartbeat and its release", async () => {
+    const { clock, locks, wire } = createHarness();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    await clock.advance(LEASE_MS);
+    await set.release();
+    expect(wire.sent.map(({ operation }) => operation)).toEqual(["acquireSet", "renewSet", "renewSet", "renewSet", "releaseSet"]);
+  });
+
+  it("whose answer was lost is asked for again under the same leaseId: one set, the same tokens", async () => {
+    const { clock, locks, wire, rival } = createHarness();
+    wire.next("acquireSet", { lost: "reply" }, { lost: "reply", silently: true });
+    const set = await clock.settle(locks.acquireAll(KEYS, OPTIONS));
+    const ids = wire.of("acquireSet").map(({ request }) => request.leaseId);
+    expect([ids.length, new Set(ids).size]).toEqual([3, 1]);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toMatchObject([{ fencingToken: set.fencingTokens[key] }]);
+  });
+
+  it("that nobody answers is cancelled, and reported as unavailable: no key stays held", async () => {
+    const { clock, locks, wire, rival } = createHarness();
+    wire.always("acquireSet", { lost: "reply" });
+    await expect(clock.settle(locks.tryAcquireAll(KEYS, OPTIONS))).rejects.toBeInstanceOf(LockUnavailableError);
+    expect(wire.of("releaseSet").map(({ request }) => request.leaseId)).toEqual([wire.of("acquireSet")[0]!.request.leaseId]);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
+    // A late duplicate of it is not granted.
+    wire.always("acquireSet", undefined);
+    const late = await wire.api.acquireSet(wire.of("acquireSet")[0]!.request as Parameters<typeof wire.api.acquireSet>[0]);
+    expect(late).toMatchObject({ ok: false, code: "lease-over" });
+  });
+
+  it("that is aborted while its answer is under way gives back what it was granted", async () => {
+    const { clock, locks, wire, rival } = createHarness();
+    const giveUp = new AbortController();
+    wire.next("acquireSet", { replyMs: 300 });
+    const failed = expect(locks.acquireAll(KEYS, { ...OPTIONS, signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
+    await clock.advance(100);
+    giveUp.abort();
+    await clock.settle(failed);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
+  });
+
+  it("is believed from the send of the request that was answered, for as long as the key that has least", async () => {
+    const { clock, locks, wire } = createHarness();
+    wire.next("acquireSet", { requestMs: 300, replyMs: 400 });
+    const set = await clock.settle(locks.acquireAll(KEYS, OPTIONS));
+    expect(set.remainingMs()).toBe(LEASE_MS - 700 - clientMarginMs(LEASE_MS));
+  });
+
+  it("waits by looking at what was in its way, and asks for all of it only when that is free", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const theirs = await rival.acquire("B");
+    const waiting = locks.acquireAll(KEYS);
+    await clock.advance(10_000);
+    expect(wire.of("acquireSet")).toHaveLength(1);
+    expect(wire.of("inspect").length).toBeGreaterThan(5);
+    expect(new Set(wire.of("inspect").map(({ request }) => request.key))).toEqual(new Set(["B"]));
+    await theirs.release();
+    await clock.settle(waiting);
+    expect(wire.of("acquireSet")).toHaveLength(2);
+    expect(new Set(wire.of("acquireSet").map(({ request }) => request.leaseId)).size).toBe(2);
+  });
+
+  it("says what else than held it was refused for", async () => {
+    const { locks, rival } = createHarness();
+    await rival.acquire("B", { limit: 2 });
+    await expect(locks.tryAcquireAll(KEYS)).rejects.toMatchObject({ name: "LockError", code: "limit-mismatch" });
+    await expect(locks.acquireAll(KEYS)).rejects.toMatchObject({ code: "limit-mismatch" });
+    await locks.close();
+    await expect(locks.tryAcquireAll(KEYS)).rejects.toMatchObject({ code: "closed" });
+  });
+});
+
+describe("a set that is held", () => {
+  it("is kept alive whole, whatever its length", async () => {
+    const { clock, locks, rival } = createHarness();
+    const set = await locks.acquireAll(KEYS, { leaseMs: 1000 });
+    await clock.advance(60_000);
+    expect(set.state).toBe("held");
+    for (const key of KEYS) expect(await rival.tryAcquire(key)).toBeNull();
+  });
+
+  it("is unknown while its renewals are not answered, and lost at its deadline, not before", async () => {
+    const { clock, locks, wire } = createHarness();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    wire.always("renewSet", { lost: "request" });
+    await clock.advance(EVERY_MS + 1);
+    expect([set.state, set.isHeld()]).toEqual(["unknown", true]);
+    await clock.advance(set.remainingMs() - 1);
+    expect([set.state, set.signal.aborted]).toEqual(["unknown", false]);
+    await clock.advance(1);
+    expect([set.state, set.signal.aborted]).toEqual(["lost", true]);
+    expect(set.signal.reason).toMatchObject({ name: "LockLostError", reason: "deadline" });
+  });
+
+  it("is lost at the next heartbeat after one key was broken", async () => {
+    const { clock, locks, rival, events } = createHarness();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    await rival.forceRelease("B", { reason: "test", fencingToken: set.fencingTokens["B"]! });
+    await clock.advance(EVERY_MS - 1);
+    expect(set.isHeld()).toBe(true);
+    await clock.advance(1);
+    expect([set.isHeld(), set.signal.aborted]).toEqual([false, true]);
+    expect(() => set.assertHeld()).toThrow(LockLostError);
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
+  });
+
+  it("ends work that goes on without one of its keys: withLocks never says that it succeeded", async () => {
+    const { clock, locks, rival } = createHarness();
+    const working = locks.withLocks(KEYS, OPTIONS, async (set) => {
+      await rival.forceRelease("C", { reason: "test", fencingToken: set.fencingTokens["C"]!, drainMs: 0 });
+      await new Promise<void>((resolve) => set.signal.addEventListener("abort", () => resolve(), { once: true }));
+      return "done";
+    });
+    await expect(clock.settle(working)).rejects.toBeInstanceOf(LockLostError);
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toEqual([]);
+    // Control: without faults, the same work succeeds.
+    expect(await locks.withLocks(KEYS, OPTIONS, () => "done")).toBe("done");
+  });
+
+  it("asks whether it is still held before it claims anything after a thaw", async () => {
+    const { clock, locks, wire } = createHarness();
+    const set = await locks.acquireAll(KEYS, { leaseMs: 60_000 });
+    await set.renew({ leaseMs: 600_000 });
+    wire.next("renewSet", { instead: refuse("lease-lost", { lost: ["A"] }) });
+    await clock.freeze(70_000);
+    expect(set.isHeld()).toBe(false);
+    expect(wire.of("renewSet")).toHaveLength(2);
+  });
+
+  it("is given back, every key of it, when its maxHoldMs is over", async () => {
+    const { clock, locks, rival } = createHarness();
+    const set = await locks.acquireAll(KEYS, { ...OPTIONS, maxHoldMs: 20_000 });
+    await clock.advance(20_000);
+    expect(set.signal.reason).toMatchObject({ reason: "max-hold" });
+    const again = await rival.tryAcquireAll(KEYS);
+    expect(again?.isHeld()).toBe(true);
+  });
+
+  it("does not beat when it was told not to", async () => {
+    const { clock, locks, wire } = createHarness();
+    const set = await locks.acquireAll(KEYS, { ...OPTIONS, heartbeat: false });
+    await clock.advance(LEASE_MS);
+    expect([set.state, wire.of("renewSet").length]).toEqual(["lost", 0]);
+  });
+});
+
+describe("a release of a set", () => {
+  it("whose answer was lost is sent again: each key's state is true", async () => {
+    const { clock, locks, wire } = createHarness();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    wire.next("releaseSet", { lost: "reply" });
+    expect(await clock.settle(set.release())).toEqual({ A: "released", B: "released", C: "released" });
+    expect(set.state).toBe("released");
+  });
+
+  it("ends belief before it is sent", async () => {
+    const { locks, wire } = createHarness();
+    const set = await locks.acquireAll(KEYS, OPTIONS);
+    let believed: boolean | undefined;
+    wire.onSend = ({ operation }) => {
+      if (operation === "releaseSet") believed = set.isHeld() || !set.signal.aborted;
+    };
+    await set.release();
+    expect(believed).toBe(false);
+  });
+});
+
+describe("a set that waited in vain for a key that is held", () => {
+  it.each([500, 1500, 20_000])(
+    "for %d ms is told of a time-out, and not of an outage: whenUnavailable must not let it proceed",
+    async (waitMs) => {
+      const { clock, locks, rival } = createHarness();
+      await rival.acquire(KEYS[1]!);
+      const failed = clock.settle(locks.acquireAll(KEYS, { waitMs }).catch((error: unknown) => error));
+      expect(await failed).toMatchObject({ name: "LockTimeoutError", holders: [{ owner: "rival" }], waitedMs: waitMs });
+      const proceeding = locked({ locks, key: () => KEYS, waitMs, whenUnavailable: "proceed" }, () => expect.unreachable("it is held"));
+      await expect(clock.settle(proceeding())).rejects.toMatchObject({ name: "LockTimeoutError" });
+    },
+  );
+
+  it("control: one that nobody answers is told of an outage", async () => {
+    const { clock, locks, wire, rival } = createHarness();
+    await rival.acquire(KEYS[1]!);
+    const asked = locks.acquireAll(KEYS, { waitMs: 5000 }).catch((error: unknown) => error);
+    await clock.advance(1000);
+    for (const operation of ["acquireSet", "inspect", "releaseSet"] as const) wire.always(operation, { lost: "request", silently: true });
+    expect(await clock.settle(asked)).toMatchObject({ name: "LockUnavailableError" });
+  });
+});

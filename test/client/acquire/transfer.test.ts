@@ -1,0 +1,70 @@
+/** Transfers of a hold with lost, late and repeated messages: one hold at any time, and never a hold without an owner. */
+import { describe, expect, it } from "vitest";
+import { LockLostError, LockUnavailableError } from "../../../lib/testing.js";
+import { createHarness } from "../harness.js";
+
+const KEY = "ORDER_1231";
+const LEASE_MS = 3000;
+
+describe("a hold that is handed over", () => {
+  it.each(["request", "reply"] as const)("with messages lost on both sides (%s): one hand-over, one token", async (lost) => {
+    const { clock, locks, wire } = createHarness();
+    const lease = await locks.acquire(KEY, { leaseMs: LEASE_MS });
+    wire.next("transfer", { lost });
+    const handle = await clock.settle(lease.detach());
+    wire.next("transfer", { lost });
+    const attached = await clock.settle(locks.attach(handle));
+    expect(attached.isHeld()).toBe(true);
+    expect(attached.fencingToken).toBeGreaterThan(lease.fencingToken);
+    expect((await locks.inspect(KEY)).holders).toMatchObject([{ fencingToken: attached.fencingToken }]);
+    expect(new Set(wire.of("transfer").map(({ request }) => request.leaseId)).size).toBe(2);
+  });
+
+  it("with too little left by the time the answer came is renewed before anyone gets it", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const handle = await (await rival.acquire(KEY)).detach({ leaseMs: 60_000 });
+    wire.always("transfer", { lost: "reply" });
+    const asked = locks.attach(handle, { leaseMs: LEASE_MS });
+    await clock.advance(2300);
+    wire.always("transfer", undefined);
+    const lease = await clock.settle(asked);
+    expect(lease.remainingMs()).toBeGreaterThan(LEASE_MS / 3);
+  });
+
+  it("under an id that the service doesn't take as new, since the clock jumped: with another one", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const lease = await locks.acquire(KEY);
+    clock.jumpWall(-3_600_000);
+    const handle = await clock.settle(lease.detach());
+    expect(wire.of("transfer")).toHaveLength(2);
+    expect((await rival.attach(handle)).isHeld()).toBe(true);
+  });
+});
+
+describe("a hold that nobody could detach", () => {
+  it("is given back: better free at once than after its lease", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const lease = await locks.acquire(KEY);
+    wire.always("transfer", { lost: "reply" });
+    await expect(clock.settle(lease.detach({ leaseMs: 60_000 }))).rejects.toBeInstanceOf(LockUnavailableError);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+});
+
+describe("a handle that nobody could attach", () => {
+  it("because it had run out: LockLostError", async () => {
+    const { clock, locks, rival } = createHarness();
+    const handle = await (await rival.acquire(KEY)).detach({ leaseMs: LEASE_MS });
+    await clock.advance(LEASE_MS + 1);
+    await expect(clock.settle(locks.attach(handle))).rejects.toBeInstanceOf(LockLostError);
+  });
+
+  it("because no answer came: what may have been attached is cancelled", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const handle = await (await rival.acquire(KEY)).detach({ leaseMs: LEASE_MS });
+    wire.always("transfer", { lost: "reply" });
+    await expect(clock.settle(locks.attach(handle))).rejects.toBeInstanceOf(LockUnavailableError);
+    expect(wire.of("release").length).toBeGreaterThan(0);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+});

@@ -1,0 +1,125 @@
+/** Conformance: acquiring. */
+import { describe, expect, it } from "vitest";
+import type { Lease } from "../../../lib/index.js";
+import { LockError, LockTimeoutError } from "../../../lib/index.js";
+import type { Fixture } from "./conformance.js";
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeAcquiring(fixture: Fixture): void {
+  describe("acquires", () => {
+    it("a free key at once, and tells what it got", async () => {
+      const name = fixture.fresh();
+      const lease = (await fixture.locks.tryAcquire(name, { leaseMs: 5000, meta: { job: 7 } }))!;
+      expect(lease).toMatchObject({ key: name, owner: "checkout-7", mode: "exclusive", permits: 1, holdCount: 1, state: "held" });
+      expect(lease.fencingToken).toBeGreaterThan(0);
+      expect(lease.remainingMs()).toBeGreaterThan(1700);
+      expect(lease.remainingMs()).toBeLessThanOrEqual(5000);
+      expect(lease.signal.aborted).toBe(false);
+      lease.assertHeld();
+      expect(await lease.release()).toBe("released");
+    });
+
+    it("null while another holds the key, and the key again when it is free", async () => {
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
+      expect(await fixture.locks.tryAcquire(name)).toBeNull();
+      await theirs.release();
+      const lease = await fixture.locks.tryAcquire(name);
+      expect(lease?.isHeld()).toBe(true);
+      await lease?.release();
+    });
+
+    it("by waiting, soon after the release", async () => {
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
+      const waiting = fixture.locks.acquire(name);
+      await theirs.release();
+      const lease = await fixture.backend.passing(waiting);
+      expect(lease.isHeld()).toBe(true);
+      expect(lease.fencingToken).toBeGreaterThan(theirs.fencingToken);
+      await lease.release();
+    });
+
+    it("with LockTimeoutError after waitMs, and nothing left behind", async () => {
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
+      await expect(fixture.backend.passing(fixture.locks.acquire(name, { waitMs: 150 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      await theirs.release();
+      await expectFree(fixture, name);
+    });
+
+    it("with AbortError when its signal was aborted before, and nothing left behind", async () => {
+      const name = fixture.fresh();
+      for (const acquire of ["acquire", "tryAcquire"] as const) {
+        await expect(fixture.locks[acquire](name, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
+      }
+      await expectFree(fixture, name);
+    });
+
+    it("with AbortError when its signal aborts while it waits, and nothing left behind", async () => {
+      const name = fixture.fresh();
+      const theirs = await fixture.rival.acquire(name);
+      const giveUp = new AbortController();
+      const failed = expect(fixture.locks.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
+      giveUp.abort();
+      await fixture.backend.passing(failed);
+      await theirs.release();
+      await expectFree(fixture, name);
+    });
+
+    it("with tokens that strictly increase: over release, hand-over and force, and never the same leaseId", async () => {
+      const name = fixture.fresh();
+      const leases: Lease[] = [];
+      for (let round = 0; round < 3; round++) {
+        const first = await fixture.locks.acquire(name);
+        const second = await fixture.rival.attach(await first.detach());
+        await fixture.locks.forceRelease(name, { reason: "conformance", fencingToken: second.fencingToken, drainMs: 0 });
+        const third = await fixture.locks.acquire(name);
+        await third.release();
+        leases.push(first, second, third);
+      }
+      const tokens = leases.map(({ fencingToken }) => fencingToken);
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+      expect(new Set(leases.map(({ leaseId }) => leaseId)).size).toBe(leases.length);
+    });
+
+    it("one at a time, however many ask at once", async () => {
+      const name = fixture.fresh();
+      const asking = Array.from({ length: 8 }, (_, index) => (index % 2 ? fixture.locks : fixture.rival).tryAcquire(name));
+      const granted = (await fixture.backend.passing(Promise.all(asking))).filter((lease) => lease !== null);
+      expect(granted).toHaveLength(1);
+      await granted[0]?.release();
+    });
+
+    it("within its prefix, which is put before every key", async () => {
+      const category = `${fixture.fresh()}:`;
+      const within = fixture.backend.client({ prefix: category });
+      const lease = await within.acquire("job");
+      expect(lease.key).toBe(`${category}job`);
+      expect(await fixture.locks.tryAcquire(`${category}job`)).toBeNull();
+      expect((await within.inspect("job")).holders).toHaveLength(1);
+      expect((await within.list()).items).toMatchObject([{ key: `${category}job` }]);
+      await within.forceRelease("job", { reason: "conformance", fencingToken: lease.fencingToken, drainMs: 0 });
+      await within.close();
+    });
+
+    it("no more once it is closed, and everything is released", async () => {
+      const closing = fixture.backend.client();
+      const names = [fixture.fresh(), fixture.fresh()];
+      const leases = await Promise.all(names.map((name) => closing.acquire(name)));
+      await closing.close();
+      expect(leases.map(({ state }) => state)).toEqual(["released", "released"]);
+      for (const name of names) expect((await fixture.locks.inspect(name)).holders).toEqual([]);
+      await expect(closing.acquire(fixture.fresh())).rejects.toMatchObject({ name: "LockError", code: "closed" });
+      await expect(closing.tryAcquire(fixture.fresh())).rejects.toBeInstanceOf(LockError);
+    });
+  });
+}
+
+/** Checks that another client gets the key at once. */
+async function expectFree({ rival }: Fixture, name: string): Promise<void> {
+  const lease = await rival.tryAcquire(name);
+  expect(lease).not.toBeNull();
+  await lease?.release();
+}

@@ -1,0 +1,182 @@
+/** Conformance: leases that wait for a condition, and are notified, time out, give up, or are refused. */
+import { describe, expect, it } from "vitest";
+import type { Lease, LockClient } from "../../../lib/index.js";
+import { LockLostError, LockTimeoutError } from "../../../lib/index.js";
+import type { KindsFixture } from "./kinds-fixture.js";
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeKindsConditions(fixture: KindsFixture): void {
+  /** Resolves when `count` leases wait for a condition of the key. */
+  async function untilWaiting(name: string, count: number): Promise<void> {
+    const seen = async (): Promise<number> => (await fixture.locks.inspect(name)).waitSet?.length ?? 0;
+    for (let looks = 0; looks < 1000 && (await seen()) !== count; looks++) {
+      await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
+    }
+    expect(await seen()).toBe(count);
+  }
+
+  /** A lease of `locks` that waits for `ready`. */
+  async function waiter(name: string, options: Parameters<Lease["wait"]>[1] = {}, locks: LockClient = fixture.locks) {
+    const lease = await fixture.passing(locks.acquire(name));
+    const before = (await fixture.locks.inspect(name)).waitSet?.length ?? 0;
+    const waited = lease.wait("ready", { waitMs: 60_000, ...options });
+    waited.catch(() => undefined);
+    if (options.waitMs === undefined) await untilWaiting(name, before + 1);
+    return { lease, waited };
+  }
+
+  describe("a condition", () => {
+    it("frees the key, and gives it back after a notify, with a new leaseId and a larger token", async () => {
+      const name = fixture.fresh();
+      const { lease, waited } = await waiter(name);
+      const { leaseId, fencingToken } = lease;
+      expect([lease.isHeld(), lease.state, lease.remainingMs(), lease.signal.aborted]).toEqual([false, "waiting", 0, false]);
+      expect(() => lease.assertHeld()).toThrow(LockLostError);
+      const changing = (await fixture.other.tryAcquire(name))!;
+      expect(await changing.notify("ready")).toBe(1);
+      expect(lease.isHeld()).toBe(false);
+      await changing.release();
+      await fixture.passing(waited);
+      expect([lease.isHeld(), lease.state, lease.signal.aborted]).toEqual([true, "held", false]);
+      expect(lease.leaseId).not.toBe(leaseId);
+      expect(lease.fencingToken).toBeGreaterThan(Math.max(fencingToken, changing.fencingToken));
+      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      await lease.renew();
+      expect(await lease.release()).toBe("released");
+    });
+
+    it("is waited for within withLock, again and again", async () => {
+      const name = fixture.fresh();
+      let stock = 0;
+      const taken = fixture.locks.withLock(name, { waitMs: 60_000 }, async (lease) => {
+        while (stock < 2) await lease.wait("ready", { waitMs: 60_000 });
+        return stock;
+      });
+      const filled = (async () => {
+        while (stock < 2) {
+          await fixture.other.withLock(name, async (lease) => void (stock += await lease.notifyAll("ready")));
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      })();
+      expect(await fixture.passing(Promise.all([taken, filled]))).toEqual([2, undefined]);
+      expect((await fixture.locks.inspect(name)).holders).toEqual([]);
+    });
+
+    it("wakes one for a notify, in the order of their waits, and all for notifyAll; none of another condition", async () => {
+      const name = fixture.fresh();
+      const [first, second, third] = [await waiter(name), await waiter(name), await waiter(name)];
+      const changing = (await fixture.other.tryAcquire(name))!;
+      expect(await changing.notifyAll("another")).toBe(0);
+      expect(await changing.notify("ready")).toBe(1);
+      await changing.release();
+      await fixture.passing(first.waited);
+      expect([first, second, third].map(({ lease }) => lease.state)).toEqual(["held", "waiting", "waiting"]);
+      expect(await first.lease.notifyAll("ready")).toBe(2);
+      await first.lease.release();
+      await fixture.passing(second.waited);
+      expect(third.lease.state).toBe("waiting");
+      await second.lease.release();
+      await fixture.passing(third.waited);
+      await third.lease.release();
+    });
+
+    it("that is not notified in time throws once the lease holds again", async () => {
+      const name = fixture.fresh();
+      const { lease, waited } = await waiter(name, { waitMs: 300 });
+      const { fencingToken } = lease;
+      await expect(fixture.passing(waited)).rejects.toBeInstanceOf(LockTimeoutError);
+      expect([lease.isHeld(), lease.state]).toEqual([true, "held"]);
+      expect(lease.fencingToken).toBeGreaterThan(fencingToken);
+      expect((await fixture.locks.inspect(name)).waitSet).toBeUndefined();
+      await lease.release();
+    });
+
+    it("that is not notified in time waits for the key as long as another holds it", async () => {
+      const name = fixture.fresh();
+      const { lease, waited } = await waiter(name, { waitMs: 300 });
+      const holding = await fixture.passing(fixture.other.acquire(name));
+      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 600 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      expect(lease.state).toBe("waiting");
+      await holding.release();
+      await expect(fixture.passing(waited)).rejects.toBeInstanceOf(LockTimeoutError);
+      expect(lease.isHeld()).toBe(true);
+      await lease.release();
+    });
+
+    it("given up by a signal holds nothing, and leaves no member", async () => {
+      const name = fixture.fresh();
+      const giveUp = new AbortController();
+      const { lease, waited } = await waiter(name, { signal: giveUp.signal });
+      giveUp.abort(new Error("enough"));
+      await expect(fixture.passing(waited)).rejects.toMatchObject({ name: "AbortError" });
+      expect([lease.isHeld(), lease.state, lease.signal.aborted]).toEqual([false, "released", true]);
+      expect((await fixture.locks.inspect(name)).waitSet).toBeUndefined();
+      expect(await (await fixture.other.tryAcquire(name))?.release()).toBe("released");
+    });
+
+    it("is not waited for with a signal that has aborted: the lease holds on", async () => {
+      const lease = await fixture.locks.acquire(fixture.fresh());
+      await expect(lease.wait("ready", { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
+      expect(lease.isHeld()).toBe(true);
+      await lease.release();
+    });
+
+    it("ends with its lease, and with its client", async () => {
+      const name = fixture.fresh();
+      const released = await waiter(name);
+      await released.lease.release();
+      await expect(fixture.passing(released.waited)).rejects.toThrow();
+      const locks = fixture.client();
+      const closed = await waiter(name, {}, locks);
+      await fixture.passing(locks.close());
+      await expect(closed.waited).rejects.toThrow();
+      expect((await fixture.locks.inspect(name)).waitSet).toBeUndefined();
+      expect(closed.lease.isHeld()).toBe(false);
+    });
+
+    it("is refused for readers, permits and reentrant holds, which hold on; and for a lease that has ended", async () => {
+      const name = fixture.fresh();
+      const inScope = fixture.locks.scope(fixture.freshScope());
+      for (const [locks, options] of [
+        [fixture.locks, { mode: "shared" }],
+        [fixture.locks, { limit: 3 }],
+      ] as const) {
+        const lease = await locks.acquire(name, options);
+        await expect(lease.wait("ready")).rejects.toMatchObject({ code: "not-exclusive" });
+        await expect(lease.notify("ready")).rejects.toMatchObject({ code: "not-exclusive" });
+        expect(lease.state).toBe("held");
+        await lease.release();
+        await expect(lease.wait("ready")).rejects.toBeInstanceOf(LockLostError);
+        await expect(lease.notify("ready")).rejects.toBeInstanceOf(LockLostError);
+      }
+      const levels = [await inScope.acquire(name), await inScope.acquire(name)];
+      await expect(levels[1]!.wait("ready")).rejects.toMatchObject({ code: "not-exclusive" });
+      for (const level of levels) await level.release();
+    });
+
+    it("keeps the scope, the length, the owner and the meta of the lease", async () => {
+      const name = fixture.fresh();
+      const inScope = fixture.locks.scope(fixture.freshScope());
+      const lease = await inScope.acquire(name, { leaseMs: 20_000, owner: "packer-1", meta: { step: 2 } });
+      const waited = lease.wait("ready", { waitMs: 60_000 });
+      await untilWaiting(name, 1);
+      expect((await fixture.locks.inspect(name)).waitSet).toMatchObject([{ owner: "packer-1", condition: "ready" }]);
+      await fixture.other.withLock(name, (changing) => changing.notify("ready"));
+      await fixture.passing(waited);
+      expect(lease.owner).toBe("packer-1");
+      const inner = (await inScope.tryAcquire(name))!;
+      expect(inner.holdCount).toBe(2);
+      await inner.release();
+      await lease.release();
+    });
+
+    it.each(["", "x".repeat(65), 7 as never])("has a name of 1 to 64 characters: not %s", async (condition) => {
+      const lease = await fixture.locks.acquire(fixture.fresh());
+      await expect(lease.wait(condition)).rejects.toMatchObject({ field: "condition" });
+      await expect(lease.notify(condition)).rejects.toMatchObject({ field: "condition" });
+      expect(lease.isHeld()).toBe(true);
+      await lease.release();
+    });
+  });
+}

@@ -1,0 +1,105 @@
+/** Conformance: the local queue. The callers of one process share one place in the queue, and the key passes between them by handoff. */
+import { describe, expect, it } from "vitest";
+import type { Lease } from "../../../lib/index.js";
+import { LockTimeoutError } from "../../../lib/index.js";
+import type { KindsFixture } from "./kinds-fixture.js";
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeKindsLine(fixture: KindsFixture): void {
+  describe("a line of callers", () => {
+    it("is one waiter, and hands the key on in order, each with a token and an owner of its own", async () => {
+      const name = fixture.fresh();
+      const locks = fixture.client();
+      const held = await fixture.other.acquire(name);
+      const order: string[] = [];
+      const tokens: number[] = [held.fencingToken];
+      const work = (owner: string) =>
+        locks.withLock(name, { owner, waitMs: 60_000 }, (lease: Lease) => {
+          order.push(lease.owner);
+          tokens.push(lease.fencingToken);
+          expect(lease.isHeld()).toBe(true);
+        });
+      const all = Promise.all(["a", "b", "c", "d"].map(work));
+      for (let looks = 0; looks < 1000 && (await fixture.other.inspect(name)).waiters.length === 0; looks++)
+        await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
+      expect((await fixture.other.inspect(name)).waiters).toHaveLength(1);
+      await held.release();
+      await fixture.passing(all);
+      expect(order).toEqual(["a", "b", "c", "d"]);
+      expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+      expect(new Set(tokens).size).toBe(5);
+      await locks.close();
+      expect((await fixture.other.inspect(name)).holders).toEqual([]);
+    });
+
+    it("gives way to another process after eight hand-overs", async () => {
+      const name = fixture.fresh();
+      const locks = fixture.client();
+      const first = await locks.acquire(name);
+      const order: string[] = [];
+      const own = Array.from({ length: 20 }, (_, index) => locks.withLock(name, { waitMs: 60_000 }, () => void order.push(`own ${index}`)));
+      const others = fixture.other.withLock(name, { waitMs: 60_000 }, () => void order.push("other"));
+      for (let looks = 0; looks < 1000 && (await fixture.locks.inspect(name)).waiters.length < 2; looks++)
+        await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
+      await first.release();
+      await fixture.passing(Promise.all([...own, others]));
+      expect(order.filter((who) => who !== "other")).toEqual(own.map((_, index) => `own ${index}`));
+      expect(order.indexOf("other")).toBeLessThanOrEqual(18);
+      await locks.close();
+    });
+
+    it("is left by who gives up, and goes on without it", async () => {
+      const name = fixture.fresh();
+      const locks = fixture.client();
+      const held = await fixture.other.acquire(name);
+      const giveUp = new AbortController();
+      const [aborted, impatient, patient] = [
+        locks.acquire(name, { waitMs: 60_000, signal: giveUp.signal }),
+        locks.acquire(name, { waitMs: 30 }),
+        locks.acquire(name, { waitMs: 60_000 }),
+      ];
+      const failed = Promise.allSettled([aborted, impatient]);
+      giveUp.abort(new Error("enough"));
+      const [first, second] = await fixture.passing(failed);
+      expect(first).toMatchObject({ status: "rejected", reason: { name: "AbortError" } });
+      expect(second).toMatchObject({ status: "rejected", reason: expect.any(LockTimeoutError) as Error });
+      await held.release();
+      const lease = await fixture.passing(patient);
+      expect(lease.isHeld()).toBe(true);
+      await lease.release();
+      expect(await fixture.other.inspect(name)).toMatchObject({ holders: [], waiters: [] });
+      await locks.close();
+    });
+
+    it("goes on when the next one gives up while the key is on its way to it", async () => {
+      const name = fixture.fresh();
+      const locks = fixture.client();
+      const first = await locks.acquire(name);
+      const giveUp = new AbortController();
+      const waiting = locks.acquire(name, { waitMs: 60_000, signal: giveUp.signal });
+      const released = first.release();
+      giveUp.abort(new Error("enough"));
+      await expect(fixture.passing(waiting)).rejects.toMatchObject({ name: "AbortError" });
+      expect(await fixture.passing(released)).toBe("released");
+      const next = await fixture.passing(locks.acquire(name, { waitMs: 60_000 }));
+      expect(next.fencingToken).toBeGreaterThan(first.fencingToken);
+      await next.release();
+      expect(await fixture.other.inspect(name)).toMatchObject({ holders: [], waiters: [] });
+      await locks.close();
+    });
+
+    it("asks again when the hold of its own ended otherwise than by a release", async () => {
+      const name = fixture.fresh();
+      const locks = fixture.client();
+      const doomed = await locks.acquire(name);
+      const waiting = locks.acquire(name, { waitMs: 60_000 });
+      await fixture.other.forceRelease(name, { reason: "stuck", fencingToken: doomed.fencingToken, drainMs: 0 });
+      await expect(doomed.renew()).rejects.toMatchObject({ code: "lease-lost" });
+      const lease = await fixture.passing(waiting);
+      expect(lease.fencingToken).toBeGreaterThan(doomed.fencingToken);
+      await lease.release();
+      await locks.close();
+    });
+  });
+}

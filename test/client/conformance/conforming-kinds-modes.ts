@@ -1,0 +1,135 @@
+/** Conformance: readers and writers, together, exclusive, upgraded and downgraded. */
+import { describe, expect, it } from "vitest";
+import { LockTimeoutError } from "../../../lib/index.js";
+import type { KindsFixture } from "./kinds-fixture.js";
+
+const SHARED = { mode: "shared" } as const;
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeKindsModes(fixture: KindsFixture): void {
+  describe("readers and writers", () => {
+    it("readers hold together; a writer holds alone", async () => {
+      const name = fixture.fresh();
+      const readers = [await fixture.locks.acquire(name, SHARED), (await fixture.other.tryAcquire(name, SHARED))!];
+      expect(readers.map(({ mode, state }) => [mode, state])).toEqual([
+        ["shared", "held"],
+        ["shared", "held"],
+      ]);
+      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      await readers[0]!.release();
+      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      await readers[1]!.release();
+      const writer = (await fixture.other.tryAcquire(name))!;
+      expect(await fixture.locks.tryAcquire(name, SHARED)).toBeNull();
+      await writer.release();
+    });
+
+    it("come and go as a crowd: 40 readers at once, then 40 permits, and nobody is turned away", async () => {
+      for (const options of [SHARED, { limit: 40 }]) {
+        const name = fixture.fresh();
+        const clients = Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? fixture.locks : fixture.other));
+        const crowd = await fixture.passing(Promise.all(clients.map((locks) => locks.acquire(name, options))));
+        expect(new Set(crowd.map(({ fencingToken }) => fencingToken)).size).toBe(40);
+        expect(await fixture.passing(Promise.all(crowd.map((lease) => lease.release())))).toEqual(crowd.map(() => "released"));
+        await (await fixture.locks.acquire(name)).release();
+      }
+    });
+
+    it("carry the token that a resource compares: the first reader's, above the last writer's", async () => {
+      const name = fixture.fresh();
+      const writer = await fixture.locks.acquire(name);
+      expect(writer.fenceFloor).toBe(writer.fencingToken);
+      await writer.release();
+      const readers = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
+      expect(readers.map(({ fenceFloor }) => fenceFloor)).toEqual([readers[0]!.fencingToken, readers[0]!.fencingToken]);
+      expect(readers[0]!.fenceFloor).toBeGreaterThan(writer.fencingToken);
+      expect(readers[1]!.fencingToken).toBeGreaterThan(readers[0]!.fencingToken);
+      for (const reader of readers) await reader.release();
+    });
+
+    it("a writer that waits gets the key when the last reader has gone, and a reader when the writer has", async () => {
+      const name = fixture.fresh();
+      const reader = await fixture.locks.acquire(name, SHARED);
+      const writing = fixture.other.acquire(name);
+      await reader.release();
+      const writer = await fixture.passing(writing);
+      const reading = fixture.locks.acquire(name, SHARED);
+      await writer.release();
+      const next = await fixture.passing(reading);
+      expect(next.mode).toBe("shared");
+      await next.release();
+    });
+
+    it("a wait for either ends in time, or when it is aborted, and leaves nothing", async () => {
+      const name = fixture.fresh();
+      const reader = await fixture.locks.acquire(name, SHARED);
+      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 100 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      const giveUp = new AbortController();
+      const failed = expect(fixture.other.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
+      giveUp.abort();
+      await fixture.passing(failed);
+      expect((await fixture.other.inspect(name)).holders).toMatchObject([{ owner: "checkout-7", mode: "shared" }]);
+      await reader.release();
+    });
+
+    it("the only reader becomes the writer, and a reader again: a larger token each time, the same lease", async () => {
+      const name = fixture.fresh();
+      const lease = await fixture.locks.acquire(name, SHARED);
+      const tokens = [lease.fencingToken];
+      await lease.upgrade();
+      expect(lease.mode).toBe("exclusive");
+      expect(await fixture.other.tryAcquire(name, SHARED)).toBeNull();
+      tokens.push(lease.fencingToken);
+      await lease.downgrade();
+      expect([lease.mode, lease.fenceFloor]).toEqual(["shared", tokens[1]]);
+      tokens.push(lease.fencingToken);
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+      const beside = (await fixture.other.tryAcquire(name, SHARED))!;
+      await lease.renew();
+      expect(lease.isHeld()).toBe(true);
+      await beside.release();
+      expect(await lease.release()).toBe("released");
+    });
+
+    it("an upgrade waits for the other readers, lets no new ones in meanwhile, and comes when they have gone", async () => {
+      const name = fixture.fresh();
+      const [lease, theirs] = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
+      await expect(fixture.passing(lease.upgrade({ waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      expect([lease.mode, lease.isHeld()]).toEqual(["shared", true]);
+      expect(await fixture.other.tryAcquire(name, SHARED)).toBeNull();
+      const upgrading = lease.upgrade();
+      await fixture.passing(theirs.release());
+      await fixture.passing(upgrading);
+      expect([lease.mode, lease.isHeld()]).toEqual(["exclusive", true]);
+      await lease.release();
+    });
+
+    it("of two readers that want to write, the second is told of the conflict; it goes, and the first has it", async () => {
+      const name = fixture.fresh();
+      const [first, second] = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
+      await expect(fixture.passing(first.upgrade({ waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      await expect(fixture.passing(second.upgrade())).rejects.toMatchObject({ code: "upgrade-conflict", definite: true });
+      expect([second.mode, second.isHeld()]).toEqual(["shared", true]);
+      await second.release();
+      await fixture.passing(first.upgrade({ waitMs: 0 }));
+      expect(first.mode).toBe("exclusive");
+      await first.release();
+    });
+
+    it("a reader is handed to another process as a reader", async () => {
+      const name = fixture.fresh();
+      const [lease, beside] = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
+      const attached = await fixture.other.attach(await lease.detach());
+      expect(attached).toMatchObject({ mode: "shared", state: "held" });
+      expect(attached.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await beside.renew();
+      expect(await fixture.locks.tryAcquire(name)).toBeNull();
+      await beside.release();
+      await attached.upgrade();
+      expect(attached.mode).toBe("exclusive");
+      expect(await lease.release()).toBe("transferred");
+      await attached.release();
+    });
+  });
+}

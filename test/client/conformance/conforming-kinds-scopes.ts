@@ -1,0 +1,117 @@
+/** Conformance: reentrancy by scope. Two clients are two processes of one request. */
+import { describe, expect, it } from "vitest";
+import { LockLostError, LockTimeoutError } from "../../../lib/index.js";
+import type { KindsFixture } from "./kinds-fixture.js";
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeKindsScopes(fixture: KindsFixture): void {
+  describe("a scope", () => {
+    it("lets the inner acquire in at once, in the same process and in another: the same token, a level more", async () => {
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name);
+      const inner = (await fixture.locks.scope(id).tryAcquire(name))!;
+      const remote = await fixture.other.scope(id).acquire(name, { waitMs: 0 });
+      expect([outer.holdCount, inner.holdCount, remote.holdCount]).toEqual([1, 2, 3]);
+      expect([inner.fencingToken, remote.fencingToken]).toEqual([outer.fencingToken, outer.fencingToken]);
+      expect(new Set([outer.leaseId, inner.leaseId, remote.leaseId]).size).toBe(3);
+      for (const lease of [inner, remote, outer]) expect(await lease.release()).toBe("released");
+    });
+
+    it("frees a level with each release, and the key with the last, in whatever order", async () => {
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name);
+      const inner = await fixture.other.scope(id).acquire(name);
+      await inner.release();
+      await inner.release();
+      await outer.renew();
+      expect([outer.isHeld(), outer.holdCount]).toEqual([true, 1]);
+      expect(await fixture.other.tryAcquire(name)).toBeNull();
+
+      const second = await fixture.other.scope(id).acquire(name);
+      await outer.release();
+      expect(await fixture.locks.tryAcquire(name)).toBeNull();
+      await second.renew();
+      expect(second.holdCount).toBe(1);
+      await second.release();
+      const next = (await fixture.locks.tryAcquire(name))!;
+      expect(next.fencingToken).toBeGreaterThan(outer.fencingToken);
+      await next.release();
+    });
+
+    it("gives each level its own length: a short inner one that ran out takes nothing of the outer", async () => {
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name, { leaseMs: 30_000 });
+      const inner = await fixture.other.scope(id).acquire(name, { leaseMs: 1000, heartbeat: false });
+      expect(outer.remainingMs()).toBeGreaterThan(20_000);
+      expect(inner.remainingMs()).toBeLessThanOrEqual(1000);
+      const over = new Promise((resolve) => inner.signal.addEventListener("abort", () => resolve(undefined), { once: true }));
+      await fixture.passing(over);
+      await expect(inner.renew()).rejects.toBeInstanceOf(LockLostError);
+      await outer.renew();
+      expect(outer.isHeld()).toBe(true);
+      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      await outer.release();
+    });
+
+    it("is no use to who doesn't know it, even under the owner's own name", async () => {
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const outer = await fixture.locks.scope(id).acquire(name);
+      const attempts = [
+        fixture.other.tryAcquire(name, { owner: "checkout-7" }),
+        fixture.other.scope("checkout-7".padEnd(16, "-")).tryAcquire(name),
+        fixture.other.scope(`${id}!`).tryAcquire(name),
+      ];
+      expect(await Promise.all(attempts)).toEqual([null, null, null]);
+      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 100, owner: "checkout-7" }))).rejects.toBeInstanceOf(
+        LockTimeoutError,
+      );
+      expect(JSON.stringify(await fixture.other.inspect(name))).not.toContain(id);
+      await outer.release();
+    });
+
+    it("nests what withLock runs, across processes", async () => {
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const stranger = fixture.client();
+      const levels = await fixture.locks.scope(id).withLock(name, (outer) =>
+        fixture.other.scope(id).withLock(name, async (inner) => {
+          expect(await stranger.tryAcquire(name)).toBeNull();
+          return [outer.fencingToken === inner.fencingToken, inner.holdCount];
+        }),
+      );
+      expect(levels).toEqual([true, 2]);
+      await stranger.close();
+      expect((await fixture.other.inspect(name)).holders).toEqual([]);
+    });
+
+    it("makes no writer inside of a reader: that is what upgrade is for", async () => {
+      const [name, id] = [fixture.fresh(), fixture.freshScope()];
+      const reader = await fixture.locks.scope(id).acquire(name, { mode: "shared" });
+      expect(await fixture.other.scope(id).tryAcquire(name)).toBeNull();
+      const second = await fixture.other.scope(id).acquire(name, { mode: "shared" });
+      expect(second.fencingToken).toBe(reader.fencingToken);
+      await second.release();
+      await reader.upgrade();
+      expect((await fixture.other.scope(id).tryAcquire(name))?.fencingToken).toBe(reader.fencingToken);
+      await reader.release();
+    });
+
+    it("must be long enough that nobody guesses it", () => {
+      for (const id of ["", "fifteen-letters", 7, undefined])
+        expect(() => fixture.locks.scope(id as string)).toThrow(expect.objectContaining({ name: "InvalidRequestError", field: "scope" }));
+    });
+
+    it("is a view of its client: closed by itself it gives back its own leases, and with the client all of them", async () => {
+      const client = fixture.client();
+      const [mine, viewed, kept] = [fixture.fresh(), fixture.fresh(), fixture.fresh()];
+      const view = client.scope(fixture.freshScope());
+      const [plain, nested] = [await client.acquire(mine), await view.acquire(viewed)];
+      await view.close();
+      expect([plain.state, nested.state]).toEqual(["held", "released"]);
+      const late = await client.scope(fixture.freshScope()).acquire(kept);
+      await client.close();
+      expect([plain.state, late.state]).toEqual(["released", "released"]);
+      for (const name of [mine, viewed, kept]) expect((await fixture.locks.inspect(name)).holders).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,123 @@
+/** Conformance: inspecting and breaking other clients' locks. */
+import { describe, expect, it } from "vitest";
+import type { Lease, LockClient } from "../../../lib/index.js";
+import { LockLostError } from "../../../lib/index.js";
+import type { Fixture } from "./conformance.js";
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeOthers(fixture: Fixture): void {
+  describe("shows", () => {
+    it("who holds a key, and nothing that proves a hold", async () => {
+      const name = fixture.fresh();
+      expect(await fixture.rival.inspect(name)).toMatchObject({ key: name, holders: [], waiters: [] });
+      const lease = await fixture.locks.acquire(name, { leaseMs: 5000 });
+      const { leaseId, fencingToken } = lease;
+      const found = await fixture.rival.inspect(name);
+      expect(found).toMatchObject({ fencingToken, holders: [{ owner: "checkout-7", mode: "exclusive", permits: 1, fencingToken }] });
+      expect(found.holders[0]!.remainingMs).toBeGreaterThan(0);
+      expect(JSON.stringify(found)).not.toContain(leaseId);
+      await lease.release();
+    });
+
+    it("held keys by prefix and owner, a page at a time", async () => {
+      const within = `${fixture.fresh()}:`;
+      const names = ["a", "b", "c", "d"].map((letter) => within + letter);
+      const leases = [];
+      for (const name of names) leases.push(await (name.endsWith("c") ? fixture.rival : fixture.locks).acquire(name));
+      await (await fixture.locks.acquire(`${within}e`)).release();
+
+      expect(await pages(fixture.locks, { prefix: within, max: 2 })).toEqual(names);
+      expect(await pages(fixture.locks, { prefix: within, owner: "rival" })).toEqual([names[2]]);
+      expect(await pages(fixture.locks, { prefix: `${within}zz` })).toEqual([]);
+      for (const lease of leases) await lease.release();
+    });
+
+    it("how a key changes, as it does, until it is told to end", async () => {
+      const name = fixture.fresh();
+      const end = new AbortController();
+      const owners: string[] = [];
+      const watching = (async () => {
+        for await (const { holders } of fixture.rival.watch(name, { intervalMs: 100, signal: end.signal })) {
+          owners.push(holders.map(({ owner }) => owner).join());
+          if (owners.length === 1) await fixture.locks.acquire(name, { heartbeat: false, leaseMs: 60_000 });
+          else end.abort();
+        }
+      })();
+      await fixture.backend.passing(watching);
+      expect(owners).toEqual(["", "checkout-7"]);
+    });
+
+    it("its health", async () => {
+      const { status, version, serverTimeMs } = await fixture.locks.health();
+      expect(status).toBe("ok");
+      expect(version).toMatch(/^\d+\.\d+\.\d+/);
+      expect(serverTimeMs).toBeGreaterThan(1_600_000_000_000);
+    });
+  });
+
+  describe("elects", () => {
+    it("one at a time; the next when the first was told to end", async () => {
+      const name = fixture.fresh();
+      const [first, second] = [new AbortController(), new AbortController()];
+      const tokens: number[] = [];
+      const lead = async ({ fencingToken, signal }: Lease): Promise<void> => {
+        tokens.push(fencingToken);
+        (tokens.length === 1 ? first : second).abort();
+        await new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve())));
+      };
+      await fixture.backend.passing(fixture.locks.elect(name, { signal: first.signal }, lead));
+      await fixture.backend.passing(fixture.rival.elect(name, { signal: second.signal }, lead));
+      expect(tokens).toHaveLength(2);
+      expect(tokens[1]).toBeGreaterThan(tokens[0]!);
+      expect((await fixture.locks.inspect(name)).holders).toEqual([]);
+    });
+  });
+
+  describe("ends somebody's hold", () => {
+    it("by force at once, named by its token; a repeat spares the next holder", async () => {
+      const name = fixture.fresh();
+      const lease = await fixture.locks.acquire(name);
+      const order = { reason: "conformance", fencingToken: lease.fencingToken, drainMs: 0 };
+      expect(await fixture.rival.forceRelease(name, order)).toEqual({ breakInMs: 0 });
+      const next = (await fixture.rival.tryAcquire(name))!;
+      expect(await fixture.rival.forceRelease(name, order)).toEqual({ breakInMs: 0 });
+      await next.renew();
+      await expect(lease.renew()).rejects.toMatchObject({ name: "LockLostError", reason: "broken" });
+      expect(await lease.release()).toBe("lost");
+      await next.release();
+    });
+
+    it("gently: what was promised is kept, and not renewed", async () => {
+      const name = fixture.fresh();
+      const lease = await fixture.locks.acquire(name, { leaseMs: 5000 });
+      const { breakInMs } = await fixture.rival.forceRelease(name, { reason: "conformance", fencingToken: lease.fencingToken });
+      expect(breakInMs).toBeGreaterThan(3000);
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
+      await expect(lease.renew()).rejects.toBeInstanceOf(LockLostError);
+      await lease.release();
+    });
+
+    it("only the one that was meant", async () => {
+      const name = fixture.fresh();
+      const lease = await fixture.locks.acquire(name);
+      const other = { reason: "conformance", fencingToken: lease.fencingToken - 1 };
+      await expect(fixture.rival.forceRelease(name, other)).rejects.toMatchObject({ code: "other-hold", definite: true });
+      await expect(fixture.rival.forceRelease(fixture.fresh(), other)).rejects.toMatchObject({ code: "not-found" });
+      await lease.renew();
+      await lease.release();
+    });
+  });
+}
+
+/** The keys of all pages. */
+async function pages(locks: LockClient, query: NonNullable<Parameters<LockClient["list"]>[0]>): Promise<readonly string[]> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await locks.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.items.map((item) => item.key));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}

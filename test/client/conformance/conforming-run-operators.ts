@@ -1,0 +1,170 @@
+/** Conformance: runs for operators, who list them, inspect them, and reset them with a reason. */
+import { describe, expect, it } from "vitest";
+import type { LockClient } from "../../../lib/index.js";
+import { FinalError, LockError } from "../../../lib/index.js";
+import { createGate, thrownBy } from "../../support/run-gate.js";
+import type { Fixture } from "./conformance.js";
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeRunOperators(fixture: Fixture): void {
+  const fail = (name: string, error: Error) => thrownBy(fixture.locks.runOnce(name, () => Promise.reject(error)));
+
+  describe("runs are shown", () => {
+    it("one by one: who works since when, and nothing that proves it", async () => {
+      const name = fixture.fresh();
+      expect(await fixture.rival.runs.get(name)).toBeNull();
+      const gate = createGate();
+      const working = fixture.locks.runOnce(name, async (run) => {
+        await run.saveCheckpoint({ step: 3n });
+        await gate.pass();
+        return run.fencingToken;
+      });
+      await gate.reached;
+      const found = await fixture.rival.runs.get(name);
+      expect(found).toMatchObject({ key: name, state: "running", attempt: 1, owner: "checkout-7", checkpoint: { step: 3n } });
+      expect(found!.remainingMs).toBeGreaterThan(20_000);
+      expect(JSON.stringify(found, (_name, value: unknown) => (typeof value === "bigint" ? String(value) : value))).not.toMatch(
+        /[0-9a-f]{8}-[0-9a-f]{4}-7/,
+      );
+      gate.open();
+      const { value } = await working;
+      expect(found!.fencingToken).toBe(value);
+      const over = await fixture.rival.runs.get(name);
+      expect(over).toMatchObject({ state: "succeeded", attempt: 1, result: value });
+      expect(over).not.toHaveProperty("checkpoint");
+      expect(over).not.toHaveProperty("owner");
+    });
+
+    it("with the error of one that failed, as an error", async () => {
+      const name = fixture.fresh();
+      await fail(name, new FinalError("card refused"));
+      const found = await fixture.rival.runs.get(name);
+      expect(found?.error).toBeInstanceOf(Error);
+      expect(found).toMatchObject({ state: "failed", retryable: false, error: { name: "FinalError", message: "card refused" } });
+    });
+
+    it("by prefix and state, a page at a time, without their values", async () => {
+      const within = `${fixture.fresh()}:`;
+      const gate = createGate();
+      const working = fixture.locks.runOnce(`${within}a`, () => gate.pass());
+      await gate.reached;
+      await fixture.locks.runOnce(`${within}b`, () => "the value of b");
+      await fail(`${within}c`, new FinalError("the error of c"));
+      await fail(`${within}d`, new Error("the error of d"));
+      await fixture.locks.runOnce(`${within}e`, () => "the value of e");
+      await (await fixture.locks.acquire(`${within}f`)).release();
+
+      const all = ["a", "b", "c", "d", "e"].map((letter) => within + letter);
+      expect(await pages(fixture.rival, { prefix: within, max: 2 })).toEqual(all);
+      expect(await pages(fixture.rival, { prefix: within, state: "running" })).toEqual([all[0]]);
+      expect(await pages(fixture.rival, { prefix: within, state: "succeeded", max: 1 })).toEqual([all[1], all[4]]);
+      expect(await pages(fixture.rival, { prefix: within, state: "failed" })).toEqual([all[2], all[3]]);
+      expect(await pages(fixture.rival, { prefix: within, state: "interrupted" })).toEqual([]);
+      expect(await pages(fixture.rival, { prefix: `${within}zz` })).toEqual([]);
+      expect(JSON.stringify(await fixture.rival.runs.list({ prefix: within }))).not.toMatch(/the (value|error) of/);
+      gate.open();
+      await working;
+    });
+
+    it("within the client's prefix", async () => {
+      const category = `${fixture.fresh()}:`;
+      const within = fixture.backend.client({ prefix: category });
+      const { value } = await within.runOnce("job", ({ idempotencyKey }) => idempotencyKey);
+      expect(value).toBe(`${category}job`);
+      expect(await pages(within, {})).toEqual([`${category}job`]);
+      expect(await within.runs.get("job")).toMatchObject({ key: `${category}job`, result: `${category}job` });
+      await within.runs.reset("job", { reason: "conformance" });
+      expect(await fixture.rival.runs.get(`${category}job`)).toBeNull();
+      await within.close();
+    });
+
+    it("apart from locks: a run and a lock of one name don't meet", async () => {
+      const name = fixture.fresh();
+      const lease = await fixture.locks.acquire(name);
+      expect(await fixture.rival.runOnce(name, { waitMs: 0 }, () => "done")).toMatchObject({ value: "done" });
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
+      await lease.release();
+    });
+  });
+
+  describe("a reset", () => {
+    it.each(["succeeded", "failed for good", "failed"] as const)("makes a run that %s start afresh", async (how) => {
+      const name = fixture.fresh();
+      if (how === "failed") await fail(name, new Error("no stock"));
+      if (how === "failed for good") await fail(name, new FinalError("card refused"));
+      if (how === "succeeded") await fixture.locks.runOnce(name, { payload: "one" }, () => "done");
+      await fixture.rival.runs.reset(name, { reason: "conformance" });
+      expect(await fixture.rival.runs.get(name)).toBeNull();
+      const { value } = await fixture.locks.runOnce(name, { payload: "another" }, ({ attempt, takeover, checkpoint }) => ({
+        attempt,
+        takeover,
+        checkpoint,
+      }));
+      expect(value).toEqual({ attempt: 1, takeover: false, checkpoint: undefined });
+    });
+
+    it("forgets what a failed attempt saved, and keeps the tokens rising", async () => {
+      const name = fixture.fresh();
+      let before = 0;
+      await thrownBy(
+        fixture.locks.runOnce(name, async (run) => {
+          before = run.fencingToken;
+          await run.saveCheckpoint("far");
+          throw new Error("no stock");
+        }),
+      );
+      await fixture.rival.runs.reset(name, { reason: "conformance" });
+      const { value } = await fixture.locks.runOnce(name, ({ checkpoint, fencingToken }) => ({ checkpoint, fencingToken }));
+      expect(value.checkpoint).toBeUndefined();
+      expect(value.fencingToken).toBeGreaterThan(before);
+    });
+
+    it("stands in the log, with its reason and who did it", async () => {
+      const name = fixture.fresh();
+      await fixture.locks.runOnce(name, () => "done");
+      await fixture.rival.runs.reset(name, { reason: "ticket 7: charged twice" });
+      const [, id] = name.split("_");
+      const lines = fixture.backend.lines.filter((line) => line.event === "reset" && line.id === id);
+      expect(lines).toMatchObject([{ kind: "run", attempt: 1, reason: "ticket 7: charged twice" }]);
+      expect(lines[0]!.by).toMatch(/.+/);
+    });
+
+    it("is refused while the run works, and of what never ran", async () => {
+      const name = fixture.fresh();
+      const gate = createGate();
+      const working = fixture.locks.runOnce(name, () => gate.pass().then(() => "done"));
+      await gate.reached;
+      const refused = await thrownBy(fixture.rival.runs.reset(name, { reason: "conformance" }));
+      expect(refused).toBeInstanceOf(LockError);
+      expect(refused).toMatchObject({ code: "run-in-progress", definite: true, retry: "later" });
+      gate.open();
+      expect(await working).toMatchObject({ value: "done" });
+      await expect(fixture.rival.runs.reset(fixture.fresh(), { reason: "conformance" })).rejects.toMatchObject({ code: "not-found" });
+    });
+  });
+
+  describe("a result is kept", () => {
+    it("for ever where keepResultMs says so, and for a day where nothing does", async () => {
+      const [forever, usual] = [fixture.fresh(), fixture.fresh()];
+      await fixture.locks.runOnce(forever, { keepResultMs: "forever" }, () => "done");
+      await fixture.locks.runOnce(usual, () => "done");
+      expect((await fixture.rival.runs.get(forever))?.keptForMs).toBe("forever");
+      const keptForMs = (await fixture.rival.runs.get(usual))?.keptForMs as number;
+      expect(keptForMs).toBeGreaterThan(86_300_000);
+      expect(keptForMs).toBeLessThanOrEqual(86_401_000);
+    });
+  });
+}
+
+/** The keys of all pages. */
+async function pages({ runs }: LockClient, query: NonNullable<Parameters<LockClient["runs"]["list"]>[0]>): Promise<readonly string[]> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await runs.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.items.map((item) => item.key));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}

@@ -1,0 +1,196 @@
+/** Values that runs store and return: results, checkpoints and errors of every kind and size. */
+import { describe, expect, it } from "vitest";
+import { InvalidRequestError, LockError } from "../../../lib/index.js";
+import { thrownBy } from "../../support/run-gate.js";
+import type { Fixture } from "./conformance.js";
+
+const KB = 1024;
+/** Text of that many bytes as JSON, with its quotes. */
+const textOf = (bytes: number): string => "x".repeat(bytes - 2);
+/** Nested objects, `depth` levels deep. */
+const nested = (depth: number): unknown => (depth === 1 ? {} : { in: nested(depth - 1) });
+
+const VALUES: readonly (readonly [what: string, value: unknown])[] = [
+  ["undefined", undefined],
+  ["null", null],
+  ["false", false],
+  ["nothing of a string", ""],
+  ["text of every kind", 'quote " back \\ line \n null \0 umlaut ü moon \u{1f319} half \ud83c'],
+  ["zero", 0],
+  ["minus zero", -0],
+  ["not a number", Number.NaN],
+  ["infinities", [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]],
+  ["the smallest and the largest number", [Number.MIN_VALUE, Number.MAX_VALUE]],
+  ["a bigint beyond numbers", -(2n ** 200n)],
+  ["a Date", new Date(1_795_177_821_461)],
+  ["a Date that is none", new Date(Number.NaN)],
+  ["a Date far away", new Date(8.64e15)],
+  ["undefined in a list, and a hole", [1, undefined, [undefined], null]],
+  ["an empty list and an empty object", [[], {}]],
+  ["an object of all sorts", { a: 1n, b: { at: new Date(0), list: [-0, { deep: Number.NaN }] }, "": "no name" }],
+  ["an object with a ~type of its own", { "~type": "bigint", value: "7" }],
+  ["the same, nested", { "~type": { "~type": "object", value: { "~type": 1n } }, list: [{ "~type": "undefined" }] }],
+  ["a member called __proto__", JSON.parse('{"__proto__": {"polluted": true}}')],
+  ["members that look like numbers", { 10: "ten", 9: "nine", x: "x" }],
+];
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeRunValues(fixture: Fixture): void {
+  describe("a result is kept", () => {
+    const replay = (name: string) => fixture.rival.runOnce(name, () => expect.unreachable("the work was done"));
+
+    it.each(VALUES)("and replayed as it was: %s", async (_what, value) => {
+      const name = fixture.fresh();
+      const first = await fixture.locks.runOnce(name, () => value);
+      expect(first).toEqual({ value, replayed: false, attempt: 1 });
+      expect(first.value).toBe(value);
+      expect(await replay(name)).toEqual({ value, replayed: true, attempt: 1 });
+      const found = await fixture.rival.runs.get(name);
+      expect(found?.state).toBe("succeeded");
+      expect(found?.result).toEqual(value);
+    });
+
+    it("with an error's name and message; its class is not known where it is replayed", async () => {
+      const name = fixture.fresh();
+      await fixture.locks.runOnce(name, () => ({ error: new RangeError("over the limit") }));
+      const { error } = (await replay(name)).value as { error: Error };
+      expect(error).toMatchObject({ name: "RangeError", message: "over the limit" });
+      expect([error instanceof Error, error instanceof RangeError]).toEqual([true, false]);
+    });
+
+    it("without the members that are undefined, and as its toJSON made it, as with JSON", async () => {
+      const name = fixture.fresh();
+      await fixture.locks.runOnce(name, () => ({ order: { sku: "apple", note: undefined }, url: new URL("http://localhost/") }));
+      const { value } = (await replay(name)) as { value: unknown };
+      expect(value).toStrictEqual({ order: { sku: "apple" }, url: "http://localhost/" });
+    });
+
+    it.each([
+      ["just inside of the record", KB, false],
+      ["just on an item of its own", KB + 1, true],
+      ["large", 100 * KB, true],
+      ["just under 256 KB", 256 * KB - 1, true],
+      ["of 256 KB", 256 * KB, true],
+    ])("whatever its size: %s", async (_what, bytes, apart) => {
+      const name = fixture.fresh();
+      const text = textOf(bytes);
+      await fixture.locks.runOnce(name, () => text);
+      expect((await replay(name)) as object).toEqual({ value: text, replayed: true, attempt: 1 });
+      expect(await fixture.backend.isKeptApart(name, text)).toBe(apart);
+    });
+
+    it("by its bytes, not its characters", async () => {
+      const name = fixture.fresh();
+      const text = "ü".repeat(128 * KB);
+      expect(await thrownBy(fixture.locks.runOnce(name, () => text))).toMatchObject({ code: "result-omitted" });
+    });
+
+    it.each([99, 100])("nested %d deep", async (depth) => {
+      const name = fixture.fresh();
+      const value = nested(depth);
+      await fixture.locks.runOnce(name, () => value);
+      expect(await replay(name)).toMatchObject({ value, replayed: true });
+    });
+  });
+
+  describe("a result that can't be kept", () => {
+    const cycle: Record<string, unknown> = {};
+    cycle["self"] = cycle;
+    const broken = {
+      toJSON: () => {
+        throw new Error("toJSON broke");
+      },
+    };
+    /** Deeper as JSON than as a value, because each object has a tag around it. */
+    let tagged: unknown = {};
+    for (let depth = 0; depth < 60; depth++) tagged = { "~type": tagged };
+
+    const UNKEEPABLE: readonly (readonly [what: string, value: unknown, why: RegExp])[] = [
+      ["just over 256 KB", textOf(256 * KB + 1), /262145 bytes as JSON, of at most 262144/],
+      ["far over 256 KB", textOf(2000 * KB), /2048000 bytes/],
+      ["a function", { done: { by: () => 1 } }, /result\.done\.by: a function can't be kept/],
+      ["a symbol", [Symbol("s")], /result\[0\]: a symbol can't be kept/],
+      ["a Map", { seats: new Map([["1A", "taken"]]) }, /result\.seats: a Map can't be kept/],
+      ["bytes", [Buffer.from("a")], /result\[0\]: a Buffer can't be kept/],
+      ["an object of a class", new Response("paid"), /result: a Response can't be kept/],
+      ["a cycle", cycle, /nested more than 100 deep, or in itself/],
+      ["nested 101 deep", nested(101), /nested more than 100 deep/],
+      ["a bigint that makes it 101 deep", JSON.parse("[".repeat(100) + "]".repeat(100), addBigint), /nested more than 100 deep/],
+      ["nested too deep once it is tagged", tagged, /nested more than 100 deep/],
+      ["one whose toJSON throws", broken, /toJSON broke/],
+    ];
+
+    it.each(UNKEEPABLE)('is an error with largeResult "throw", now and at every replay: %s', async (_what, value, why) => {
+      const name = fixture.fresh();
+      const first = await thrownBy(fixture.locks.runOnce(name, () => value));
+      expect(first).toBeInstanceOf(LockError);
+      expect(first).toMatchObject({ code: "result-omitted", retry: "never" });
+      expect((first as Error).message).toMatch(why);
+      for (const options of [{}, { largeResult: "throw" }] as const) {
+        const again = fixture.rival.runOnce(name, { waitMs: 0, ...options }, () => expect.unreachable("the work was done"));
+        expect(await thrownBy(again)).toMatchObject({ name: "LockError", code: "result-omitted" });
+      }
+    });
+
+    it.each(UNKEEPABLE)('is handed on with largeResult "omit", and undefined at every replay: %s', async (_what, value) => {
+      const name = fixture.fresh();
+      const options = { largeResult: "omit", waitMs: 0 } as const;
+      const first = await fixture.locks.runOnce(name, options, () => value);
+      expect(first).toMatchObject({ replayed: false, attempt: 1, resultOmitted: true });
+      expect(first.value).toBe(value);
+      const again = await fixture.rival.runOnce(name, options, () => expect.unreachable("the work was done"));
+      expect(again).toEqual({ value: undefined, replayed: true, attempt: 1, resultOmitted: true });
+      expect(await fixture.rival.runs.get(name)).toMatchObject({ state: "succeeded", resultOmitted: true });
+    });
+  });
+
+  describe("a checkpoint", () => {
+    /** Saves the values, fails, and returns the checkpoint that the next attempt gets. */
+    async function saved(...values: readonly unknown[]): Promise<unknown> {
+      const name = fixture.fresh();
+      await thrownBy(
+        fixture.locks.runOnce(name, async (run) => {
+          for (const value of values) await run.saveCheckpoint(value);
+          throw new Error("no stock");
+        }),
+      );
+      return (await fixture.rival.runOnce(name, { largeResult: "omit" }, ({ checkpoint }) => checkpoint)).value;
+    }
+
+    it.each(VALUES.filter(([, value]) => value !== undefined))("is handed to the next attempt as it was: %s", async (_what, value) => {
+      expect(await saved(value)).toEqual(value);
+    });
+
+    it("of undefined is null: nothing saved and saved nothing are not the same", async () => {
+      expect(await saved(undefined)).toBeNull();
+      expect(await saved()).toBeUndefined();
+    });
+
+    it.each([KB, KB + 1, 8 * KB])("is kept with %d bytes, and the last one counts", async (bytes) => {
+      expect(await saved("first", textOf(bytes))).toBe(textOf(bytes));
+      expect(await saved(textOf(bytes), "last")).toBe("last");
+    });
+
+    it.each<[what: string, value: unknown, why: RegExp]>([
+      ["over 8 KB", textOf(8 * KB + 1), /^checkpoint: is 8193 bytes as JSON, of at most 8192$/],
+      ["a function", { step: () => 1 }, /^checkpoint\.step: a function can't be kept$/],
+      ["an object of a class", { rows: new Set([1]) }, /^checkpoint\.rows: a Set can't be kept; /],
+    ])("that can't be kept is refused by name, and the one before it stays: %s", async (_what, value, why) => {
+      const name = fixture.fresh();
+      const { value: told } = await fixture.locks.runOnce(name, async (run) => {
+        await run.saveCheckpoint("before");
+        return { error: await thrownBy(run.saveCheckpoint(value)), checkpoint: run.checkpoint, held: run.isHeld() };
+      });
+      expect(told).toMatchObject({ checkpoint: "before", held: true });
+      expect(told.error).toBeInstanceOf(InvalidRequestError);
+      expect(told.error).toMatchObject({ field: "checkpoint" });
+      expect((told.error as Error).message).toMatch(why);
+    });
+  });
+}
+
+/** A reviver that puts a bigint into the innermost list. */
+function addBigint(_name: string, value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 ? [1n] : value;
+}

@@ -1,0 +1,101 @@
+/**
+ * A service and clients for each backend, for the conformance tests of all kinds of locks: in memory, over HTTP to the
+ * real handler, directly on the table. Two clients stand for two processes.
+ */
+import { afterAll, beforeAll, describe } from "vitest";
+import { startGateway } from "../../../infra/local/gateway.js";
+import { compose } from "../../../lambda/compose.js";
+import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
+import type { ClientOptions, LockClient } from "../../../lib/index.js";
+import { createLockClient as createHttpClient, key } from "../../../lib/index.js";
+import { createLockClient as createMemoryClient } from "../../../lib/testing.js";
+import { freshTable } from "../../support/engine.js";
+
+interface Backend {
+  client(options?: ClientOptions): LockClient;
+  passing<T>(promise: Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** The fixture that the tests share. */
+export interface KindsFixture {
+  /** Owner `checkout-7`. */
+  readonly locks: LockClient;
+  /** Another process of the same caller; owner `worker`. */
+  readonly other: LockClient;
+  /** A further client, which the caller closes. */
+  client(options?: ClientOptions): LockClient;
+  /** Settles as `promise` does. The backend's time passes until then. */
+  passing<T>(promise: Promise<T>): Promise<T>;
+  /** A key that no other test uses. */
+  fresh(): string;
+  /** A scope that no other test uses. */
+  freshScope(): string;
+}
+
+const BACKENDS: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
+  ["in memory", inMemory],
+  ["over HTTP", overHttp],
+  ["straight on the table", onTheTable],
+];
+
+async function inMemory(): Promise<Backend> {
+  const { clock, store } = createMemoryClient();
+  return {
+    client: (options) => createMemoryClient({ ...options, clock, store }),
+    passing: (promise) => clock.settle(promise),
+    close: () => Promise.resolve(),
+  };
+}
+
+async function overHttp(): Promise<Backend> {
+  const { client, tableName } = await freshTable();
+  const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+  return {
+    client: (options) => createHttpClient({ ...options, url: gateway.url }),
+    passing: (promise) => promise,
+    async close() {
+      await gateway.close();
+      client.destroy();
+    },
+  };
+}
+
+async function onTheTable(): Promise<Backend> {
+  const { client, tableName } = await freshTable();
+  return {
+    client: (options) => createTableClient({ ...options, client, tableName }),
+    passing: (promise) => promise,
+    close() {
+      client.destroy();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** Defines `tests` for the clients of every backend. Where they wait in real time, several wait together. */
+export function describeEverywhere(what: string, ...tests: readonly ((fixture: KindsFixture) => void)[]): void {
+  for (const [name, open] of BACKENDS)
+    (open === inMemory ? describe : describe.concurrent)(`${what}, ${name}`, () => {
+      let used = 0;
+      const fixture = {
+        fresh: () => key("kinds", ++used),
+        freshScope: () => `request-${String(++used).padStart(16, "0")}`,
+      } as { -readonly [member in keyof KindsFixture]: KindsFixture[member] };
+      let backend: Backend;
+
+      beforeAll(async () => {
+        backend = await open();
+        fixture.client = (options) => backend.client(options);
+        fixture.passing = (promise) => backend.passing(promise);
+        fixture.locks = backend.client({ owner: "checkout-7" });
+        fixture.other = backend.client({ owner: "worker" });
+      });
+      afterAll(async () => {
+        await fixture.locks.close();
+        await fixture.other.close();
+        await backend.close();
+      });
+      for (const define of tests) define(fixture);
+    });
+}

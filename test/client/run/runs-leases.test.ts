@@ -1,0 +1,212 @@
+/** The time for which a run belongs to its runner, and the time for which its result is stored. The two are independent. */
+import { describe, expect, it } from "vitest";
+import { takeoverMarginMs } from "../../../lib/core/limits.js";
+import type { LockClient, Run, RunOptions, VirtualClock } from "../../../lib/testing.js";
+import { LockLostError } from "../../../lib/testing.js";
+import { createGate, thrownBy } from "../../support/run-gate.js";
+import { createHarness } from "../harness.js";
+
+const KEY = "refund:42";
+const DAY_MS = 86_400_000;
+const told = ({ attempt, takeover, checkpoint }: Run) => ({ attempt, takeover, checkpoint });
+/** Calls without waiting. Fails with a LockTimeoutError while another caller's lease is valid. */
+const ask = (locks: LockClient, options: RunOptions = {}) => locks.runOnce(KEY, { waitMs: 0, ...options }, told);
+
+describe("a crashed runner's key", () => {
+  it.each([1000, 3000, 30_000])(
+    "is free after its lease of %d ms and the margin, though its result is to be kept for a day",
+    async (leaseMs) => {
+      const { clock, locks, rival } = createHarness();
+      await crash(locks, { leaseMs, keepResultMs: DAY_MS });
+      await clock.advance(leaseMs + takeoverMarginMs(leaseMs) - 1);
+      await expect(ask(rival)).rejects.toMatchObject({ code: "wait-timeout" });
+      expect(await rival.runs.get(KEY)).toMatchObject({ state: "running" });
+      await clock.advance(1);
+      expect(await rival.runs.get(KEY)).toMatchObject({ state: "interrupted", attempt: 1 });
+      expect(await ask(rival)).toMatchObject({ value: { attempt: 2, takeover: true } });
+    },
+  );
+
+  it("is free that long after the last heartbeat that arrived", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const leaseMs = 3000;
+    void thrownBy(locks.runOnce(KEY, { leaseMs }, () => new Promise(() => undefined)));
+    await clock.advance(60_000);
+    wire.always("renew", { lost: "request", silently: true });
+    const lastMs = wire.of("renew").at(-1)!.atMs;
+    await clock.advance(lastMs + leaseMs + takeoverMarginMs(leaseMs) - 1 - clock.monotonicMs());
+    await expect(ask(rival)).rejects.toMatchObject({ code: "wait-timeout" });
+    await clock.advance(1);
+    expect(await ask(rival)).toMatchObject({ value: { attempt: 2, takeover: true } });
+  });
+
+  it("is taken over by one who waits, as soon as it is free", async () => {
+    const { clock, locks, rival } = createHarness();
+    await crash(locks, { leaseMs: 3000 });
+    const began = clock.monotonicMs();
+    expect(await clock.settle(rival.runOnce(KEY, { waitMs: 60_000 }, told))).toMatchObject({ value: { takeover: true } });
+    const freeMs = 3000 + takeoverMarginMs(3000);
+    expect(clock.monotonicMs() - began).toBeGreaterThanOrEqual(freeMs);
+    expect(clock.monotonicMs() - began).toBeLessThan(freeMs + 1500);
+  });
+});
+
+describe("a job longer than its lease", () => {
+  /** A minute of work under a lease of three seconds, and a rival that calls repeatedly. */
+  async function longJob(options: RunOptions) {
+    const { clock, locks, rival, wire } = createHarness();
+    let calls = 0;
+    const work = async (run: Run): Promise<string> => {
+      calls++;
+      await passed(clock, 60_000);
+      return `attempt ${run.attempt}, ${run.isHeld() ? "held" : "lost"}`;
+    };
+    const first = thrownBy(locks.runOnce(KEY, { leaseMs: 3000, ...options }, work));
+    await clock.advance(0);
+    const second = thrownBy(rival.runOnce(KEY, { waitMs: 600_000 }, work));
+    return { results: await clock.settle(Promise.all([first, second]), 600_000), calls, renewals: wire.of("renew").length };
+  }
+
+  it("is not run twice: heartbeats keep it, and whoever asks waits", async () => {
+    const { results, calls, renewals } = await longJob({});
+    expect(calls).toBe(1);
+    expect(results).toEqual([
+      { value: "attempt 1, held", replayed: false, attempt: 1 },
+      { value: "attempt 1, held", replayed: true, attempt: 1 },
+    ]);
+    expect(renewals).toBeGreaterThan(40);
+  });
+
+  it("control: without heartbeats it is", async () => {
+    const { results, calls, renewals } = await longJob({ heartbeat: false });
+    expect(calls).toBe(2);
+    expect(results[0]).toBeInstanceOf(LockLostError);
+    expect(results[1]).toEqual({ value: "attempt 2, held", replayed: false, attempt: 2 });
+    expect(renewals).toBe(0);
+  });
+
+  it("that is stopped past its lease holds nothing when it wakes, and its outcome counts only if nobody took over", async () => {
+    const { clock, locks } = createHarness();
+    const gate = createGate();
+    let run: Run | undefined;
+    const working = locks.runOnce(KEY, { leaseMs: 3000 }, async (given) => {
+      run = given;
+      await gate.pass();
+      expect(() => given.assertHeld()).toThrow(LockLostError);
+      await expect(given.saveCheckpoint("far")).rejects.toBeInstanceOf(LockLostError);
+      return "late";
+    });
+    await gate.reached;
+    await clock.freeze(10_000);
+    expect([run!.isHeld(), run!.signal.aborted]).toEqual([false, true]);
+    gate.open();
+    expect(await clock.settle(working)).toEqual({ value: "late", replayed: false, attempt: 1 });
+  });
+});
+
+describe("attempts that all crash", () => {
+  it("are counted, and end the run after maxAttempts; each is given the last checkpoint, the same key and a larger token", async () => {
+    const { clock, locks } = createHarness();
+    const runs: (Run & { readonly given: unknown })[] = [];
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      const run = await crash(locks, { leaseMs: 1000 }, `saved by ${attempt}`);
+      runs.push(run);
+      await clock.advance(1000 + takeoverMarginMs(1000));
+    }
+    expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5]);
+    expect(runs.map(({ takeover }) => takeover)).toEqual([false, true, true, true, true]);
+    expect(runs.map(({ given }) => given)).toEqual([undefined, "saved by 1", "saved by 2", "saved by 3", "saved by 4"]);
+    expect(new Set(runs.map(({ idempotencyKey }) => idempotencyKey))).toEqual(new Set([KEY]));
+    const tokens = runs.map(({ fencingToken }) => fencingToken);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+
+    await expect(ask(locks)).rejects.toMatchObject({ name: "LockError", code: "attempts-exhausted", retry: "never" });
+    expect(await locks.runs.get(KEY)).toMatchObject({ state: "interrupted", attempt: 5 });
+    expect(await ask(locks, { maxAttempts: 0 })).toMatchObject({ value: { attempt: 6, takeover: true, checkpoint: "saved by 5" } });
+  });
+
+  it("are seen by an operator as interrupted, and a reset begins anew; the crashed one's outcome is not recorded then", async () => {
+    const { clock, locks, rival } = createHarness();
+    const gate = createGate();
+    const working = thrownBy(locks.runOnce(KEY, { leaseMs: 1000, heartbeat: false }, () => gate.pass().then(() => "late")));
+    await gate.reached;
+    await clock.advance(1000);
+    await expect(rival.runs.reset(KEY, { reason: "test" })).rejects.toMatchObject({ code: "run-in-progress" });
+    await clock.advance(takeoverMarginMs(1000));
+    expect((await rival.runs.list({ state: "interrupted" })).items).toMatchObject([{ key: KEY, state: "interrupted" }]);
+    await rival.runs.reset(KEY, { reason: "test" });
+    gate.open();
+    expect(await clock.settle(working)).toMatchObject({ name: "LockLostError", reason: "broken" });
+    expect(await ask(rival)).toMatchObject({ value: { attempt: 1, takeover: false } });
+  });
+});
+
+describe("a result", () => {
+  it.each([60_000, DAY_MS])(
+    "is replayed for as long as it is kept, %d ms from the end of the work, and then forgotten",
+    async (keepResultMs) => {
+      const { clock, locks, rival } = createHarness();
+      await clock.settle(locks.runOnce(KEY, { keepResultMs }, () => passed(clock, 90_000).then(() => "done")));
+      await clock.advance(keepResultMs - 1);
+      expect(await ask(rival)).toEqual({ value: "done", replayed: true, attempt: 1 });
+      await clock.advance(1);
+      expect(await rival.runs.get(KEY)).toBeNull();
+      expect(await ask(rival)).toMatchObject({ value: { attempt: 1, takeover: false }, replayed: false });
+    },
+  );
+
+  it("of a day is forgotten after a day where nobody says otherwise", async () => {
+    const { clock, locks, rival } = createHarness();
+    await locks.runOnce(KEY, () => "done");
+    await clock.advance(DAY_MS - 1);
+    expect(await ask(rival)).toMatchObject({ replayed: true });
+    await clock.advance(1);
+    expect(await ask(rival)).toMatchObject({ replayed: false });
+  });
+
+  it('kept "forever" is replayed after a thousand years', async () => {
+    const { clock, locks, rival } = createHarness();
+    await locks.runOnce(KEY, { keepResultMs: "forever" }, () => "done");
+    await clock.advance(1000 * 365 * DAY_MS);
+    expect(await rival.runs.get(KEY)).toMatchObject({ state: "succeeded", keptForMs: "forever" });
+    expect(await ask(rival)).toEqual({ value: "done", replayed: true, attempt: 1 });
+  });
+
+  it("kept for a year is kept no longer, and so is a failure that was final", async () => {
+    const { clock, locks, rival } = createHarness();
+    const keepResultMs = 365 * DAY_MS;
+    await thrownBy(locks.runOnce(KEY, { keepResultMs, isFinal: () => true }, () => Promise.reject(new Error("no stock"))));
+    await clock.advance(keepResultMs - 1);
+    await expect(ask(rival)).rejects.toMatchObject({ code: "run-failed" });
+    await clock.advance(1);
+    expect(await ask(rival)).toMatchObject({ value: { attempt: 1 } });
+  });
+
+  it("of another payload is not in the way once it is forgotten", async () => {
+    const { clock, locks, rival } = createHarness();
+    await locks.runOnce(KEY, { payload: "one", keepResultMs: 60_000 }, () => "done");
+    await expect(ask(rival, { payload: "another" })).rejects.toMatchObject({ code: "fingerprint-mismatch" });
+    await clock.advance(60_000);
+    expect(await ask(rival, { payload: "another" })).toMatchObject({ value: { attempt: 1 } });
+  });
+});
+
+/** Starts a run that saves a checkpoint and crashes. Returns the run's context, and the checkpoint it started with. */
+async function crash(locks: LockClient, options: RunOptions, checkpoint?: string): Promise<Run & { readonly given: unknown }> {
+  return new Promise((resolve, reject) => {
+    locks
+      .runOnce(KEY, { heartbeat: false, ...options }, async (run) => {
+        const given = run.checkpoint;
+        if (checkpoint !== undefined) await run.saveCheckpoint(checkpoint);
+        const { idempotencyKey, attempt, takeover, fencingToken } = run;
+        resolve({ ...run, idempotencyKey, attempt, takeover, fencingToken, given });
+        return new Promise(() => undefined);
+      })
+      .catch(reject);
+  });
+}
+
+/** Resolves after `ms`. */
+function passed(clock: VirtualClock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
+}

@@ -1,0 +1,317 @@
+/** A client with two ways: the service over HTTP, and the table while the service can't be reached. */
+import { describe, expect, it } from "vitest";
+import { refuse } from "../../../lib/core/errors.js";
+import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
+import { createLockClient as createHttpClient } from "../../../lib/index.js";
+import type { Via } from "../../../lib/index.js";
+import type { TwoWays, TwoWaysOptions } from "./two-ways.js";
+import { memoryStore, twoWays } from "./two-ways.js";
+import type { Fate } from "../wire.js";
+
+const REST_MS = 60_000;
+const BROKEN: Fate = { lost: "request" };
+const SILENT: Fate = { lost: "reply", silently: true };
+const MINUTE = 60_000;
+
+const switches = ({ events }: TwoWays): readonly string[] => events.map(({ type }) => type).filter((type) => /^fail|^fall/.test(type));
+
+/** A client that has a lease of the service, and found it on the table. */
+async function ready(options: TwoWaysOptions = {}): Promise<TwoWays> {
+  const made = twoWays(options);
+  await made.clock.settle(made.locks.acquire("first"));
+  await made.clock.advance(1000);
+  return made;
+}
+
+/** A client whose service has failed until the breaker tripped. */
+async function failedOver(fate: Fate = BROKEN): Promise<TwoWays> {
+  const made = await ready();
+  made.fail(fate);
+  for (let index = 0; index < 3; index++) await made.clock.settle(made.locks.acquire(`tripping:${index}`, { waitMs: 20_000 }));
+  return made;
+}
+
+describe("a client with via auto", () => {
+  it("asks the service, and looks its first lease up on the table, under the service's principal", async () => {
+    const { locks, table, principals, clock } = await ready();
+    expect(principals).toEqual(["account/role"]);
+    expect(table.sent.map(({ operation }) => operation)).toEqual(["check"]);
+    expect(await clock.settle(locks.health())).toMatchObject({ via: "service", failover: { state: "ready" } });
+  });
+
+  it("has not decided before the first lease", async () => {
+    const { locks, clock, principals } = twoWays();
+    expect(await clock.settle(locks.health())).toMatchObject({
+      via: "service",
+      viaSinceMs: clock.wallMs(),
+      failover: { state: "pending" },
+    });
+    expect(principals).toEqual([]);
+  });
+
+  it.each<[what: string, fate: Fate]>([
+    ["its connections break", BROKEN],
+    ["it is silent", SILENT],
+    ["it answers unavailable", { instead: refuse("unavailable") }],
+    ["it answers with an internal error", { instead: refuse("internal") }],
+  ])("goes to the table while the service can't be reached: %s; and tells of it", async (_what, fate) => {
+    const made = await failedOver(fate);
+    const { locks, clock, service } = made;
+    expect(switches(made)).toEqual(["failover"]);
+    const sinceMs = clock.wallMs();
+    await clock.advance(5000);
+    const sent = service.sent.length;
+    const lease = await clock.settle(locks.acquire("meanwhile"));
+    expect(lease.isHeld()).toBe(true);
+    expect(service.sent.length).toBe(sent);
+    const { via, viaSinceMs = 0 } = await clock.settle(locks.health());
+    expect([via, viaSinceMs <= sinceMs, viaSinceMs > 0]).toEqual(["table", true, true]);
+  });
+
+  it.each<[what: string, fate: Fate]>([
+    ["429", { instead: refuse("throttled") }],
+    ["clock-skew", { instead: refuse("clock-skew") }],
+    ["newer-format", { instead: refuse("newer-format") }],
+    ["not-configured", { instead: refuse("not-configured") }],
+    ["403", { instead: refuse("forbidden") }],
+    ["400", { instead: refuse("invalid-request") }],
+    ["423", { instead: refuse("locked") }],
+  ])("never leaves a service that answers %s", async (_what, fate) => {
+    const made = await ready();
+    made.fail(fate);
+    for (let index = 0; index < 10; index++) await made.clock.settle(made.locks.tryAcquire(`k${index}`).catch(() => null));
+    expect(switches(made)).toEqual([]);
+    expect(made.table.of("acquire")).toEqual([]);
+  });
+
+  it("doesn't count callers that give up, however often", async () => {
+    const made = await ready();
+    made.fail(SILENT);
+    for (let index = 0; index < 10; index++) {
+      const giveUp = new AbortController();
+      const asked = made.locks.acquire(`k${index}`, { signal: giveUp.signal }).catch(() => undefined);
+      await made.clock.advance(100);
+      made.fail(undefined); // Its cancel is answered.
+      giveUp.abort();
+      await made.clock.settle(asked);
+      made.fail(SILENT);
+    }
+    expect(switches(made)).toEqual([]);
+  });
+
+  it("repeats an attempt that failed on the other way with the same leaseId, before the breaker trips", async () => {
+    const made = await ready();
+    const { clock, locks, service, table } = made;
+    service.next("acquire", { lost: "reply" });
+    const lease = await clock.settle(locks.acquire("k"));
+    expect(lease.isHeld()).toBe(true);
+    const [first, second] = [service.of("acquire").at(-1), table.of("acquire").at(-1)];
+    expect([first?.request.leaseId, second?.request.leaseId]).toEqual([lease.leaseId, lease.leaseId]);
+    expect(switches(made)).toEqual([]);
+  });
+
+  it("keeps an operation indefinite whose attempt failed on one way and was refused on the other", async () => {
+    const { clock, locks, service, table } = await ready();
+    service.next("acquire", { lost: "request", silently: true });
+    table.next("acquire", { instead: refuse("key-full") });
+    await expect(clock.settle(locks.tryAcquire("k"))).rejects.toMatchObject({ code: "key-full", definite: false });
+    // The id may still arrive on the first way, so it is cancelled.
+    expect([...service.of("release"), ...table.of("release")]).toHaveLength(1);
+  });
+
+  it("keeps every lease through the outage and the return, of either way", async () => {
+    const made = await ready();
+    const { clock, locks, rival } = made;
+    const before = await clock.settle(locks.acquire("before", { leaseMs: 6000 }));
+    made.fail(SILENT);
+    await clock.advance(MINUTE);
+    const during = await clock.settle(locks.acquire("during", { leaseMs: 6000 }));
+    expect(switches(made)).toEqual(["failover"]);
+    made.fail(undefined);
+    await clock.advance(3 * MINUTE);
+    expect(switches(made)).toEqual(["failover", "fallback"]);
+    expect([before.isHeld(), during.isHeld()]).toEqual([true, true]);
+    expect(await rival.tryAcquire("before")).toBeNull();
+    expect([await clock.settle(before.release()), await clock.settle(during.release())]).toEqual(["released", "released"]);
+  });
+
+  it("returns after three probes that reach the table and know the client, at most one each second", async () => {
+    const made = await failedOver();
+    const { clock, service, locks } = made;
+    made.fail(undefined);
+    const lease = await clock.settle(locks.acquire("k", { leaseMs: 1000 }));
+    const probes = (): readonly number[] => service.of("health").map(({ atMs }) => atMs);
+    const before = probes().length;
+    await clock.advance(0.8 * REST_MS);
+    expect(probes().length).toBe(before);
+    await clock.advance(REST_MS);
+    const [first = 0, second = 0, third = 0, ...more] = probes().slice(before);
+    expect([second - first >= 1000, third - second >= 1000, more.length]).toEqual([true, true, 0]);
+    expect(switches(made)).toEqual(["failover", "fallback"]);
+    expect(lease.isHeld()).toBe(true);
+  });
+
+  it("stays on the table while a probe gets no answer, and asks once for each rest", async () => {
+    const made = await failedOver();
+    const { clock, service } = made;
+    made.fail(SILENT);
+    const before = service.of("health").length;
+    await clock.advance(10 * MINUTE);
+    expect(service.of("health").length - before).toBeLessThanOrEqual(11);
+    expect(switches(made)).toEqual(["failover"]);
+  });
+
+  it.each<[what: string, told: NonNullable<TwoWaysOptions["told"]>]>([
+    ["another principal", { principal: "account/other" }],
+    ["another namespace", { namespace: "tenant" }],
+  ])("doesn't return to a service that knows it by %s now", async (_what, changed) => {
+    const told: { principal?: string; namespace?: string } = {};
+    const made = await ready({ told });
+    made.fail(BROKEN);
+    const lease = await made.clock.settle(made.locks.acquire("k", { leaseMs: 6000 }));
+    await made.clock.advance(MINUTE);
+    made.fail(undefined);
+    Object.assign(told, changed);
+    await made.clock.advance(10 * MINUTE);
+    expect(switches(made)).toEqual(["failover"]);
+    expect(lease.isHeld()).toBe(true);
+  });
+});
+
+describe("failover is refused, and the service alone is used", () => {
+  it.each<[what: string, options: TwoWaysOptions, why: RegExp]>([
+    [
+      "the service's namespace is another than the configured one",
+      { configured: { namespace: "tenant" } },
+      /^failover: namespace: "default" at/,
+    ],
+    ["the formats differ", { told: { format: 2 } }, /^failover: format: 2 at the service, 0 on the table$/],
+    ["the configured clock error differs", { configured: { clockErrorMs: 250 } }, /^failover: clockErrorMs: 500 at/],
+    ["the service doesn't tell who the caller is", { told: undefined }, /a version that doesn't tell/],
+    ["the tables differ", { tableStore: memoryStore }, /don't use the same table/],
+    ["the table doesn't know the principal", { onTableAs: { principal: "account/other" } }, /principal may not/],
+  ])("if %s", async (_what, options, why) => {
+    const made = await ready(options);
+    const { clock, locks, events } = made;
+    for (const key of ["second", "third"]) {
+      await clock.settle(locks.acquire(key));
+      await clock.advance(1000);
+    }
+    expect(switches(made)).toEqual(["failover-refused"]);
+    expect(events.find(({ type }) => type === "failover-refused")?.error).toMatchObject({ message: expect.stringMatching(why) });
+    const { failover } = await clock.settle(locks.health());
+    expect([failover?.state, failover?.why]).toEqual(["refused", expect.stringMatching(why)]);
+    made.fail(BROKEN);
+    await expect(clock.settle(locks.acquire("later", { waitMs: 5000 }))).rejects.toMatchObject({ code: "unavailable" });
+    await expect(clock.settle(locks.use("table"))).rejects.toMatchObject({ name: expect.stringMatching(/^Lock/) });
+  });
+
+  it("and must be: with another principal on the table, the leases of the service are lost there", async () => {
+    const made = await ready({ onTableAs: { principal: "account/other" }, isDeceived: true });
+    const { clock, locks, fail } = made;
+    const lease = await clock.settle(locks.acquire("k", { leaseMs: 6000 }));
+    fail(BROKEN);
+    await clock.advance(6000);
+    expect([switches(made), lease.isHeld()]).toEqual([["failover"], false]);
+  });
+});
+
+describe("use()", () => {
+  it("switches by hand, and keeps the leases", async () => {
+    const made = await ready();
+    const { clock, locks, service, table } = made;
+    const lease = await clock.settle(locks.acquire("k", { leaseMs: 6000 }));
+    await clock.settle(locks.use("table"));
+    const sent = service.sent.length;
+    await clock.advance(MINUTE);
+    expect([lease.isHeld(), service.sent.length - sent, table.of("renewMany").length + table.of("renew").length > 5]).toEqual([
+      true,
+      0,
+      true,
+    ]);
+    await clock.settle(locks.use("service"));
+    await clock.advance(MINUTE);
+    expect([lease.isHeld(), service.sent.length > sent]).toEqual([true, true]);
+    await clock.settle(locks.use("auto"));
+    expect(switches(made)).toEqual(["failover", "fallback"]);
+    expect((await clock.settle(locks.health())).via).toBe("service");
+  });
+
+  it("does not change what it was asked to use: with service, an outage is an outage", async () => {
+    const made = await ready({ via: "service" });
+    made.fail(BROKEN);
+    await expect(made.clock.settle(made.locks.acquire("k", { waitMs: 5000 }))).rejects.toMatchObject({ code: "unavailable" });
+    expect(switches(made)).toEqual([]);
+  });
+
+  it("asks the service who the caller is before the table is used, also without a lease", async () => {
+    const { clock, locks, principals } = twoWays({ via: "service" });
+    await clock.settle(locks.list());
+    await clock.settle(locks.use("table"));
+    await clock.settle(locks.acquire("k"));
+    expect(principals).toEqual(["account/role"]);
+  });
+
+  it("in an outage, can't go to a table on which the caller is unknown", async () => {
+    const made = twoWays({ via: "service" });
+    await made.clock.settle(made.locks.acquire("k"));
+    made.fail(BROKEN);
+    await expect(made.clock.settle(made.locks.use("table"))).rejects.toMatchObject({ code: "unavailable" });
+    expect(await made.clock.settle(made.locks.health().catch(() => "still the service"))).toBe("still the service");
+  });
+
+  it("never takes leases of a client that was straight on the table to the service: they have another principal", async () => {
+    const { clock, locks } = twoWays({ via: "table" });
+    const lease = await clock.settle(locks.acquire("k"));
+    for (const via of ["service", "auto"] as const)
+      await expect(clock.settle(locks.use(via))).rejects.toMatchObject({
+        code: "not-configured",
+        message: 'failover: principal: "account/role" at the service, "direct" on the table',
+      });
+    expect(lease.isHeld()).toBe(true);
+    expect((await clock.settle(locks.health())).via).toBe("table");
+  });
+
+  it("before the first request, is free to choose", async () => {
+    const { clock, locks, principals } = twoWays({ via: "table" });
+    await clock.settle(locks.use("auto"));
+    await clock.settle(locks.acquire("k"));
+    await clock.advance(1000);
+    expect(principals).toEqual(["account/role"]);
+  });
+
+  it.each(["https", "", undefined, null, 1])("refuses %j, which is no way", async (via) => {
+    const { locks } = twoWays();
+    const rejection = {
+      name: "InvalidRequestError",
+      field: "via",
+      message: expect.stringContaining('must be "service", "table" or "auto"'),
+    };
+    await expect(locks.use(via as Via)).rejects.toMatchObject(rejection);
+  });
+
+  it.each(["service", "auto"] as const)("refuses %s without a URL", async (via) => {
+    const { locks } = twoWays({ via: "table", withoutService: true });
+    await expect(locks.use(via)).rejects.toMatchObject({ name: "InvalidRequestError", field: "via" });
+    await locks.use("table");
+  });
+
+  it("is refused by a client that has one way", async () => {
+    const locks = createHttpClient({ url: "http://127.0.0.1:1" });
+    await expect(locks.use("service")).rejects.toMatchObject({ name: "InvalidRequestError", field: "via" });
+  });
+});
+
+describe("the options of a client on the table", () => {
+  const options = { tableName: "locks" };
+  it.each<[what: string, given: object, field: string]>([
+    ["an unknown way", { via: "http" }, "via"],
+    ["no URL for the service", { via: "service" }, "url"],
+    ["no URL for both", { via: "auto" }, "url"],
+    ["a URL that is none", { via: "auto", url: "localhost" }, "url"],
+    ["a URL that is none, for later", { url: "localhost" }, "url"],
+    ["a signer that is no function", { via: "auto", url: "http://127.0.0.1:1", sign: "sigv4" }, "sign"],
+  ])("may not have %s", (_what, given, field) => {
+    expect(() => createTableClient({ ...options, ...given })).toThrow(expect.objectContaining({ name: "InvalidRequestError", field }));
+  });
+});

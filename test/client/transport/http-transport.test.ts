@@ -1,0 +1,370 @@
+/** A single attempt over HTTP, by each way to send it: the request, and the meaning of each kind of response or of none. */
+import { getEventListeners, once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createServer as createTcpServer } from "node:net";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { HttpOptions } from "../../../lib/client/transport/http.js";
+import { httpApi } from "../../../lib/client/transport/http.js";
+import { refuse } from "../../../lib/core/errors.js";
+import type { LockApi } from "../../../lib/core/api/locks.js";
+import { NoResponse } from "../../../lib/core/api/locks.js";
+import { toProblem } from "../../../lib/wire/problem.js";
+import type { StubServer } from "./stub-server.js";
+import { startStubServer } from "./stub-server.js";
+
+const REF = { key: "refund:42~x", leaseId: "01a2ce8b-d400-7145-b733-952723412670" };
+const PATH = `/v1/locks/${REF.key}/leases/${REF.leaseId}`;
+const LEASE = {
+  ...REF,
+  owner: "",
+  mode: "exclusive",
+  permits: 1,
+  holdCount: 1,
+  fencingToken: 7,
+  leaseMs: 3000,
+  remainingMs: 2990,
+  renewAfterMs: 1000,
+  version: 4,
+  serverTimeMs: 1,
+};
+
+let server: StubServer;
+
+beforeEach(async () => {
+  server = await startStubServer();
+});
+afterEach(() => server.close());
+
+type Asked = readonly [ask: (api: LockApi) => Promise<unknown>, method: string, path: string, body: object | undefined];
+
+/** Every operation: without a row, a new one is an error of the compiler. */
+const OPERATIONS: Readonly<Record<keyof LockApi | "list of all" | "deep health" | "health and the caller", Asked>> = {
+  acquire: [(to) => to.acquire({ ...REF, leaseMs: 3000, owner: "me" }), "PUT", PATH, { leaseMs: 3000, owner: "me" }],
+  renew: [(to) => to.renew({ ...REF, leaseMs: 3000 }), "POST", `${PATH}/renew`, { leaseMs: 3000 }],
+  check: [(to) => to.check(REF), "GET", PATH, undefined],
+  release: [(to) => to.release(REF), "DELETE", PATH, undefined],
+  changeMode: [
+    (to) => to.changeMode({ ...REF, mode: "shared", fencingToken: 7 }),
+    "POST",
+    `${PATH}/mode`,
+    { mode: "shared", fencingToken: 7 },
+  ],
+  transfer: [
+    (to) => to.transfer({ ...REF, to: { leaseId: "x", owner: "you" } }),
+    "POST",
+    `${PATH}/transfer`,
+    { leaseId: "x", owner: "you" },
+  ],
+  waitForCondition: [
+    (to) => to.waitForCondition({ ...REF, condition: "ready", to: { leaseId: "x", leaseMs: 3000 } }),
+    "POST",
+    `${PATH}/wait`,
+    { condition: "ready", leaseId: "x", leaseMs: 3000 },
+  ],
+  notify: [
+    (to) => to.notify({ ...REF, condition: "ready", sequence: 1, all: true }),
+    "POST",
+    `${PATH}/notify`,
+    { condition: "ready", sequence: 1, all: true },
+  ],
+  breakHold: [
+    (to) => to.breakHold({ key: REF.key, fencingToken: 7, reason: "stuck" }),
+    "POST",
+    `/v1/locks/${REF.key}/break`,
+    { fencingToken: 7, reason: "stuck" },
+  ],
+  inspect: [(to) => to.inspect({ key: REF.key }), "GET", `/v1/locks/${REF.key}`, undefined],
+  list: [
+    (to) => to.list({ prefix: "a:", owner: "one & two+three", max: 5 }),
+    "GET",
+    "/v1/locks?prefix=a%3A&owner=one%20%26%20two%2Bthree&max=5",
+    undefined,
+  ],
+  "list of all": [(to) => to.list({}), "GET", "/v1/locks", undefined],
+  health: [(to) => to.health({}), "GET", "/v1/health", undefined],
+  "deep health": [(to) => to.health({ deep: "1" }), "GET", "/v1/health?deep=1", undefined],
+  "health and the caller": [(to) => to.health({ caller: "1" }), "GET", "/v1/health?caller=1", undefined],
+};
+const ROWS = Object.entries(OPERATIONS).map(([name, asked]) => [name, ...asked] as const);
+
+/** The ways to send a request: Node's own http, and a `fetch` that is given. */
+const WAYS = [
+  ["node:http", {}],
+  ["fetch", { fetch: (...request: Parameters<typeof fetch>) => fetch(...request) }],
+] as const;
+
+describe.each(WAYS)("by %s,", (_way, sender) => {
+  let api: LockApi;
+  const open = (options: Partial<HttpOptions> = {}): LockApi => httpApi({ url: server.url, ...sender, ...options });
+  beforeEach(() => void (api = open()));
+
+  describe("every operation", () => {
+    it.each(ROWS)("%s is one request, as the API has it", async (_name, ask, method, path, body) => {
+      server.answer({ status: 200, body: LEASE });
+      await ask(api).catch(() => undefined);
+      expect(server.received).toMatchObject([{ method, url: path, body: body ? JSON.stringify(body) : "" }]);
+      expect(server.received[0]?.headers["content-type"]).toBe(body && "application/json");
+    });
+
+    it.each(ROWS)("%s is sent once, whatever becomes of it", async (_name, ask) => {
+      for (const status of [500, 502, 503, 504, 429, 408, 301, 200, "broken", "cut"] as const) {
+        server.answer({ status });
+        const before = server.received.length;
+        await ask(api).catch(() => undefined);
+        expect(server.received.length - before, String(status)).toBe(1);
+      }
+    });
+
+    it.each(ROWS)("%s brings back a refusal as it was made, whatever its status", async (_name, ask) => {
+      const refusal = refuse("clock-skew", { retryAfterMs: 700, detail: "Apart" });
+      server.answer({ status: 503, headers: { "content-type": "application/problem+json" }, body: toProblem(refusal, "/v1/locks/x") });
+      expect(await ask(api)).toEqual(refusal);
+    });
+
+    it.each(ROWS)("%s certainly did not happen where nobody listens, and may be sent again", async (_name, ask) => {
+      await server.close();
+      expect(await ask(api)).toMatchObject({ ok: false, code: "unavailable", definite: true, retry: "same" });
+      server = await startStubServer();
+    });
+
+    it.each(ROWS)("%s is unanswered when the connection breaks", async (_name, ask) => {
+      server.answer({ status: "broken" });
+      await expect(ask(api)).rejects.toThrow(NoResponse);
+    });
+  });
+
+  describe("an answer without a problem document", () => {
+    it.each([
+      [401, "not-configured"],
+      [403, "forbidden"],
+      [404, "not-found"],
+      [413, "too-large"],
+      [429, "throttled"],
+    ])("%d came from a gateway before the service, so it is definite: %s", async (status, code) => {
+      for (const body of [undefined, { message: "Forbidden" }, "<html>"]) {
+        server.answer({ status, body });
+        expect(await api.acquire(REF)).toMatchObject({ ok: false, code, definite: true });
+      }
+    });
+
+    it.each([400, 408, 409, 500, 502, 503, 504])("%d may have happened", async (status) => {
+      for (const body of [
+        undefined,
+        { message: "Internal Server Error" },
+        "<html>",
+        { code: "internal" },
+        { code: "internal", detail: "", retry: "same" },
+      ]) {
+        server.answer({ status, body });
+        await expect(api.acquire(REF)).rejects.toThrow(NoResponse);
+      }
+    });
+
+    it.each(["broken", "cut"] as const)("because the connection is %s may have happened", async (status) => {
+      server.answer({ status });
+      await expect(api.release(REF)).rejects.toThrow(NoResponse);
+    });
+
+    it.each([200, 201, 202, 204])("%d that is not a lease is no answer", async (status) => {
+      for (const body of [undefined, {}, "<html>", [], { ...LEASE, remainingMs: "2990" }, { ...LEASE, fencingToken: undefined }]) {
+        server.answer({ status, ...(status !== 204 && { body }) });
+        await expect(api.acquire(REF)).rejects.toThrow(NoResponse);
+      }
+    });
+  });
+
+  describe("a problem that this version doesn't know", () => {
+    it("keeps what it says of itself: no policy is inferred from its status", async () => {
+      const problem = {
+        type: "/problems/queue-full",
+        title: "…",
+        status: 429,
+        code: "queue-full",
+        detail: "Full",
+        definite: true,
+        retry: "never",
+      };
+      server.answer({ status: 429, headers: { "content-type": "application/problem+json" }, body: problem });
+      expect(await api.acquire(REF)).toMatchObject({ ok: false, code: "queue-full", definite: true, retry: "never", detail: "Full" });
+    });
+  });
+
+  describe("what an answer says", () => {
+    it.each([
+      [201, "granted"],
+      [200, "replayed"],
+    ])("%d to an acquire is a lease: %s", async (status, how) => {
+      server.answer({ status, body: LEASE });
+      expect(await api.acquire(REF)).toEqual({ ok: true, how, lease: LEASE });
+    });
+
+    it("to a release is in its header", async () => {
+      server.answer({ status: 204, headers: { "lease-state": "lost" } });
+      expect(await api.release(REF)).toEqual({ ok: true, state: "lost" });
+      server.answer({ status: 204 });
+      expect(await api.release(REF)).toEqual({ ok: true, state: "unknown" });
+    });
+
+    it("to a conditional look may be that nothing changed", async () => {
+      server.answer({ status: 304, headers: { etag: '"7"' } });
+      expect(await api.inspect({ key: REF.key, ifNoneMatch: '"7"' })).toEqual({ ok: true, tag: '"7"', unchanged: true });
+      expect(server.received[0]?.headers["if-none-match"]).toBe('"7"');
+    });
+  });
+
+  describe("a redirect", () => {
+    it.each([301, 302, 307, 308])("%d is refused: credentials are for this URL", async (status) => {
+      const elsewhere = await startStubServer();
+      elsewhere.answer({ status: 201, body: LEASE });
+      server.answer({ status, headers: { location: `${elsewhere.url}${PATH}` } });
+      await expect(open({ token: "secret" }).acquire(REF)).rejects.toThrow(NoResponse);
+      expect(elsewhere.received).toEqual([]);
+      await elsewhere.close();
+    });
+  });
+
+  describe("headers", () => {
+    it("are the caller's, the signer's and the token's", async () => {
+      const signed: unknown[] = [];
+      const sign = async (request: { readonly headers: Readonly<Record<string, string>> }) => {
+        signed.push(request);
+        return { ...request.headers, "x-signed": "yes" };
+      };
+      await open({ url: `${server.url}/stage/`, sign, headers: { "x-team": "shop" } })
+        .renew({ ...REF, leaseMs: 3000 })
+        .catch(() => undefined);
+      const headers = { "x-team": "shop", "content-type": "application/json" };
+      const body = '{"leaseMs":3000}';
+      expect(signed).toEqual([{ method: "POST", url: `${server.url}/stage${PATH}/renew`, headers, body }]);
+      expect(server.received[0]).toMatchObject({ url: `/stage${PATH}/renew`, headers: { ...headers, "x-signed": "yes" }, body });
+    });
+
+    it("carry a token, or a fresh one for each attempt", async () => {
+      let issued = 0;
+      const clients = [open({ token: "secret" }), open({ token: async () => `secret-${++issued}` })];
+      for (const client of [clients[0]!, clients[1]!, clients[1]!]) await client.check(REF).catch(() => undefined);
+      expect(server.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer secret", "Bearer secret-1", "Bearer secret-2"]);
+    });
+
+    it.each(["sign", "token"])("that can't be made (%s): definitely nothing was sent, and it says why", async (option) => {
+      const failing = () => Promise.reject(new Error("no credentials"));
+      const answer = await open({ [option]: failing }).acquire(REF);
+      expect(answer).toMatchObject({ ok: false, code: "unavailable", definite: true });
+      expect((answer as { detail: string }).detail).toContain("no credentials");
+      expect(server.received).toEqual([]);
+    });
+  });
+
+  describe("what is said of a failure", () => {
+    it.each(["broken", "cut"] as const)("(%s) carries no leaseId: it proves the hold", async (status) => {
+      server.answer({ status });
+      const error = (await api.acquire(REF).catch((reason: unknown) => reason)) as Error;
+      expect(error.message).not.toContain(REF.leaseId);
+    });
+  });
+
+  describe("an attempt", () => {
+    it("is given up by its signal, and is unanswered then", async () => {
+      const giveUp = new AbortController();
+      let closed: Promise<unknown> | undefined;
+      const silent = createServer((request) => {
+        closed = once(request.socket, "close");
+        giveUp.abort();
+      }).listen(0, "127.0.0.1");
+      await once(silent, "listening");
+      const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+      await expect(open({ url }).acquire(REF, { signal: giveUp.signal })).rejects.toThrow(NoResponse);
+      await closed; // The service sees it too.
+      silent.close();
+    });
+
+    it("is not sent if its signal has aborted already", async () => {
+      await expect(api.acquire(REF, { signal: AbortSignal.abort() })).rejects.toThrow(NoResponse);
+      await api.check(REF).catch(() => undefined);
+      expect(server.received).toMatchObject([{ method: "GET" }]);
+    });
+  });
+});
+
+describe("a request is sent", () => {
+  afterEach(() => vi.unstubAllGlobals());
+  beforeEach(() => server.answer({ status: 200, body: LEASE }));
+
+  /** Sends a request, and returns the name of who sent it. */
+  const senderOf = async (api: LockApi): Promise<string | undefined> => {
+    await api.check(REF);
+    return server.received.at(-1)?.headers["user-agent"];
+  };
+
+  it("by Node's own http, under the name of holdfast or of the caller", async () => {
+    expect(await senderOf(httpApi({ url: server.url }))).toBe("holdfast");
+    expect(await senderOf(httpApi({ url: server.url, headers: { "User-Agent": "shop" } }))).toBe("shop");
+  });
+
+  it("by the global fetch outside Node", async () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    expect(await senderOf(httpApi({ url: server.url }))).toBe("node");
+    vi.stubGlobal("navigator", { userAgent: "Node.js/24" });
+    expect(await senderOf(httpApi({ url: server.url }))).toBe("holdfast");
+  });
+
+  it("by the fetch that was given, or that replaced the global one", async () => {
+    const urls: string[] = [];
+    const original = fetch;
+    const replaced: typeof fetch = (url, init) => {
+      urls.push(url as string);
+      return original(url, init);
+    };
+    await httpApi({ url: server.url, fetch: replaced }).check(REF);
+    const api = httpApi({ url: server.url });
+    await api.check(REF);
+    expect(urls).toEqual([server.url + PATH]);
+    vi.stubGlobal("fetch", replaced);
+    await api.check(REF);
+    expect(urls).toEqual([server.url + PATH, server.url + PATH]);
+  });
+
+  it("by Node's own http, and an answer longer than any of the service's is not read to its end", async () => {
+    let closed: Promise<unknown> | undefined;
+    let sent = 0;
+    const long = createServer((request, response) => {
+      // A connection that is reset is closed too.
+      request.socket.on("error", () => undefined);
+      closed = new Promise((resolve) => request.socket.once("close", resolve));
+      const more = (): void => void (++sent < 64 ? response.write("x".repeat(1 << 20), more) : response.end());
+      more();
+    }).listen(0, "127.0.0.1");
+    await once(long, "listening");
+    const url = `http://127.0.0.1:${(long.address() as AddressInfo).port}`;
+    await expect(httpApi({ url }).check(REF)).rejects.toThrow(/RangeError/);
+    await closed;
+    expect(sent).toBeLessThan(64);
+    long.close();
+  });
+
+  it("over TLS if the URL says so", async () => {
+    const TLS_HANDSHAKE = 22;
+    const firstBytes: (number | undefined)[] = [];
+    const plain = createTcpServer((socket) => socket.once("data", ([first]) => socket.end(void firstBytes.push(first)))).listen(0);
+    await once(plain, "listening");
+    const url = `HTTPS://127.0.0.1:${(plain.address() as AddressInfo).port}`;
+    await expect(httpApi({ url }).check(REF)).rejects.toThrow(NoResponse);
+    expect(firstBytes).toEqual([TLS_HANDSHAKE]);
+    plain.close();
+  });
+
+  it("and leaves no listener on a signal that lives on", async () => {
+    const { signal } = new AbortController();
+    for (let sent = 0; sent < 3; sent++) await httpApi({ url: server.url }).check(REF, { signal });
+    await vi.waitFor(() => expect(getEventListeners(signal, "abort")).toEqual([]));
+  });
+
+  it("and a failure of it tells no leaseId", async () => {
+    const unsendable: typeof fetch = (url) => Promise.reject(new TypeError(`can't send to ${url as string}`));
+    const error = (await httpApi({ url: server.url, fetch: unsendable })
+      .acquire(REF)
+      .catch((reason: unknown) => reason)) as Error;
+    expect(error.message).not.toContain(REF.leaseId);
+  });
+});

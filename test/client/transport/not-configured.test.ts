@@ -1,0 +1,208 @@
+/** A wrong configuration is reported at once with its own code, and no option of a wrapper ignores it. */
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { createLockClient as createTableClient, InvalidRequestError, LockError, LockUnavailableError } from "../../../lib/dynamodb.js";
+import type { LockClient } from "../../../lib/index.js";
+import { createLockClient, locked } from "../../../lib/index.js";
+import { compose } from "../../../lambda/compose.js";
+import { startGateway } from "../../../infra/local/gateway.js";
+import { sigv4 } from "../../../lib/sigv4.js";
+import type { StubServer } from "./stub-server.js";
+import { startStubServer } from "./stub-server.js";
+import type { FreshTable } from "../../support/engine.js";
+import { freshTable } from "../../support/engine.js";
+import { engineClient } from "../../../infra/local/engine-client.js";
+
+const CREDENTIALS = { accessKeyId: "local", secretAccessKey: "local" };
+
+let table: FreshTable;
+let stub: StubServer;
+beforeAll(async () => {
+  table = await freshTable();
+  stub = await startStubServer();
+});
+afterAll(async () => {
+  table.client.destroy();
+  await stub.close();
+});
+afterEach(() => vi.unstubAllEnvs());
+
+/** Creates a table whose keys have these names and this type. */
+async function tableOf(partitionKey: string, sortKey: string | undefined, type: "S" | "N"): Promise<string> {
+  const TableName = `wrong-${randomUUID()}`;
+  const names = sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
+  await table.client.send(
+    new CreateTableCommand({
+      TableName,
+      BillingMode: "PAY_PER_REQUEST",
+      AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: type })),
+      KeySchema: names.map((AttributeName, at) => ({ AttributeName, KeyType: at === 0 ? "HASH" : "RANGE" })),
+    }),
+  );
+  return TableName;
+}
+
+/** A client that gets AWS's response to a request with rejected credentials. */
+function answering(type: string, message: string): DynamoDBClient {
+  stub.answer({ status: 400, body: { __type: `com.amazon.coral.service#${type}`, message } });
+  return new DynamoDBClient({ endpoint: stub.url, region: "us-east-1", credentials: CREDENTIALS });
+}
+
+type Ask = readonly [what: string, ask: (locks: LockClient) => Promise<unknown>];
+
+const ASKS: readonly Ask[] = [
+  ["an acquire", (locks) => locks.acquire("ORDER_1")],
+  ["a try", (locks) => locks.tryAcquire("ORDER_1")],
+  ["a set", (locks) => locks.tryAcquireAll(["ORDER_1", "ORDER_2"])],
+  ["a run", (locks) => locks.runOnce("RUN_1", () => "done")],
+  ["a look", (locks) => locks.inspect("ORDER_1")],
+  ["a list", (locks) => locks.list()],
+];
+
+const WRONG: readonly (readonly [what: string, client: () => Promise<LockClient>, said: string])[] = [
+  [
+    "a table that is not there",
+    async () => createTableClient({ tableName: "nothing-here", client: engineClient(table.endpoint) }),
+    "ResourceNotFoundException",
+  ],
+  [
+    "a table with another partition key",
+    async () => createTableClient({ tableName: await tableOf("id", undefined, "S"), client: engineClient(table.endpoint) }),
+    "schema",
+  ],
+  [
+    "a table without a sort key",
+    async () => createTableClient({ tableName: await tableOf("p", undefined, "S"), client: engineClient(table.endpoint) }),
+    "schema",
+  ],
+  [
+    "a table whose keys are numbers",
+    async () => createTableClient({ tableName: await tableOf("p", "k", "N"), client: engineClient(table.endpoint) }),
+    "schema",
+  ],
+  [
+    "no region",
+    async () => {
+      for (const name of ["AWS_REGION", "AWS_DEFAULT_REGION"]) vi.stubEnv(name, undefined);
+      for (const name of ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"]) vi.stubEnv(name, "/dev/null");
+      return createTableClient({ tableName: table.tableName, client: new DynamoDBClient({ credentials: CREDENTIALS }) });
+    },
+    "Region is missing",
+  ],
+  [
+    "no credentials",
+    async () => {
+      for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"]) vi.stubEnv(name, undefined);
+      for (const name of ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"]) vi.stubEnv(name, "/dev/null");
+      vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
+      const { endpoint, tableName } = table;
+      return createTableClient({ tableName, client: new DynamoDBClient({ endpoint, region: "us-east-1" }) });
+    },
+    "CredentialsProviderError",
+  ],
+  [
+    "an expired token",
+    async () =>
+      createTableClient({
+        tableName: "t",
+        client: answering("ExpiredTokenException", "The security token included in the request is expired"),
+      }),
+    "expired",
+  ],
+  [
+    "a key that AWS does not know",
+    async () => createTableClient({ tableName: "t", client: answering("UnrecognizedClientException", "The security token is invalid") }),
+    "invalid",
+  ],
+  [
+    "a missing right",
+    async () => createTableClient({ tableName: "t", client: answering("AccessDeniedException", "is not authorized to perform") }),
+    "not authorized",
+  ],
+  [
+    "no region to sign for",
+    async () => {
+      for (const name of ["AWS_REGION", "AWS_DEFAULT_REGION"]) vi.stubEnv(name, undefined);
+      return createLockClient({ url: stub.url, sign: sigv4({ credentials: CREDENTIALS }) });
+    },
+    "no region",
+  ],
+  [
+    "no credentials to sign with",
+    async () => {
+      const credentials = () =>
+        Promise.reject(Object.assign(new Error("Could not load credentials"), { name: "CredentialsProviderError" }));
+      return createLockClient({ url: stub.url, sign: sigv4({ region: "us-east-1", credentials }) });
+    },
+    "Could not load credentials",
+  ],
+  [
+    "an expired token at the gateway",
+    async () => {
+      stub.answer({ status: 403, body: { message: "The security token included in the request is expired" } });
+      return createLockClient({ url: stub.url });
+    },
+    "The security token included in the request is expired",
+  ],
+  [
+    "a token that the gateway does not take",
+    async () => {
+      stub.answer({ status: 401, body: { message: "Unauthorized" } });
+      return createLockClient({ url: stub.url, token: "old" });
+    },
+    "Unauthorized",
+  ],
+];
+
+describe.each(WRONG)("%s", (_what, clientOf, said) => {
+  it.each(ASKS)("refuses %s as not-configured, and says why", async (_ask, ask) => {
+    const locks = await clientOf();
+    const error = await ask(locks).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(LockError);
+    expect(error).not.toBeInstanceOf(LockUnavailableError);
+    expect(error).not.toBeInstanceOf(InvalidRequestError);
+    expect(error).toMatchObject({ code: "not-configured", definite: true, retry: "never" });
+    expect((error as Error).message).toContain(said);
+  });
+
+  it.each(["skip", "proceed"] as const)("is not passed by whenUnavailable: %s", async (whenUnavailable) => {
+    const locks = await clientOf();
+    let ran = 0;
+    const guarded = locked({ locks, key: () => "ORDER_1", whenUnavailable }, async () => ++ran);
+    await expect(guarded()).rejects.toMatchObject({ code: "not-configured" });
+    expect(ran).toBe(0);
+  });
+});
+
+it("control: an outage is proceeded past", async () => {
+  stub.answer({ status: 500, body: { __type: "com.amazon.coral.service#InternalServerError", message: "" } });
+  const client = new DynamoDBClient({ endpoint: stub.url, region: "us-east-1", credentials: CREDENTIALS, maxAttempts: 1 });
+  const locks = createTableClient({ tableName: "t", client });
+  const ran = await locked({ locks, key: () => "k", waitMs: 0, leaseMs: 1000, whenUnavailable: "proceed" }, async () => "ran")();
+  expect(ran).toBe("ran");
+  await locks.close(); // Waits for pending requests.
+});
+
+it("is asked once, and never again", async () => {
+  const locks = createTableClient({ tableName: "t", client: answering("ExpiredTokenException", "expired") });
+  for (const [what, ask] of ASKS) {
+    const before = stub.received.length;
+    await expect(ask(locks)).rejects.toMatchObject({ code: "not-configured" });
+    expect([what, stub.received.length - before]).toEqual([what, 1]);
+  }
+});
+
+it("is not an outage of the service either: its callers hear the code, and not what the table said", async () => {
+  const handler = compose({ HOLDFAST_TABLE: "nothing-here" }, { client: table.client, log: () => undefined });
+  const gateway = await startGateway({ handler, port: 0 });
+  const error = await createLockClient({ url: gateway.url })
+    .acquire("ORDER_1")
+    .catch((thrown: unknown) => thrown);
+  await gateway.close();
+  expect(error).toMatchObject({ code: "not-configured", definite: true, retry: "never" });
+  expect((error as Error).message).not.toContain("ResourceNotFoundException");
+});

@@ -1,0 +1,52 @@
+/** Directly on the table, the caller owns the table and sees its errors; over HTTP they stay in the log. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { systemClock } from "../../../lib/core/time.js";
+import { createPolicy } from "../../../lib/core/policy.js";
+import type { LockClient } from "../../../lib/dynamodb.js";
+import { createLockClient } from "../../../lib/dynamodb.js";
+import { gatewayClocks } from "../../../lib/service/clocks.js";
+import type { LogLine } from "../../../lib/service/log.js";
+import { lockService } from "../../../lib/service/service.js";
+import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { freshTable } from "../../support/engine.js";
+
+const NO_TABLE = "nothing-here";
+const SAID = "ResourceNotFoundException";
+
+let client: DynamoDBClient;
+beforeAll(async () => {
+  ({ client } = await freshTable());
+});
+afterAll(() => client.destroy());
+
+it.each<[what: string, ask: (locks: LockClient) => Promise<unknown>]>([
+  ["an acquire", (locks) => locks.tryAcquire("ORDER_1")],
+  ["a set", (locks) => locks.tryAcquireAll(["ORDER_1", "ORDER_2"])],
+  ["a run", (locks) => locks.runOnce("RUN_1", () => "done")],
+  ["a look", (locks) => locks.inspect("ORDER_1")],
+  ["a list", (locks) => locks.list()],
+])("%s on a table that is not there names what the table said", async (_what, ask) => {
+  const locks = createLockClient({ tableName: NO_TABLE, client });
+  const error = await ask(locks).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toMatchObject({ code: "not-configured" });
+  expect((error as Error).message).toContain(SAID);
+});
+
+it("control: a service does not say it to its callers, and logs it", async () => {
+  const lines: LogLine[] = [];
+  const store = createDynamoStore({ client, tableName: NO_TABLE, policy: createPolicy(), clock: systemClock, random: Math.random });
+  const caller = { principal: "one", namespace: "one", requestId: "1" };
+  const service = lockService(
+    { store, log: (line) => lines.push(line), clock: systemClock },
+    caller,
+    gatewayClocks(systemClock, undefined),
+  );
+  const answer = await service.inspect({ key: "ORDER_1" }, { attempt: 1 } as never);
+  expect(JSON.stringify(answer)).not.toContain(SAID);
+  expect(answer).toMatchObject({ ok: false, code: "not-configured" });
+  expect(lines.map(({ reason }) => reason)).toEqual([expect.stringContaining(SAID)]);
+});

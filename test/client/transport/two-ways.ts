@@ -1,0 +1,121 @@
+/**
+ * A client with two ways, in one process with simulated time: the real failover over two real services on one store, which stand for the
+ * service over HTTP and the table. The test controls the wire of each.
+ */
+import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
+import type { LockClientEvent } from "../../../lib/client/client-options.js";
+import { createClient } from "../../../lib/client/client.js";
+import type { LockClient } from "../../../lib/client/lock-client.js";
+import { randomBytes } from "../../../lib/client/runtime.js";
+import type { FailoverDeps } from "../../../lib/client/transport/failover.js";
+import { failover } from "../../../lib/client/transport/failover.js";
+import type { CallerIdentity, Via } from "../../../lib/core/api/locks.js";
+import type { ServiceApi } from "../../../lib/core/api/runs.js";
+import { createPolicy } from "../../../lib/core/policy.js";
+import { gatewayClocks } from "../../../lib/service/clocks.js";
+import { lockService } from "../../../lib/service/service.js";
+import type { LockStore } from "../../../lib/store/port.js";
+import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { VirtualClock } from "../../../lib/testing.js";
+import type { Fate, Wire } from "../wire.js";
+import { createWire } from "../wire.js";
+
+/** The caller at the service, as the gateway authenticates it. */
+export const CALLER = { namespace: "default", principal: "account/role" };
+
+/** The parts that a test controls. */
+export interface TwoWays {
+  readonly clock: VirtualClock;
+  readonly store: LockStore;
+  readonly service: Wire;
+  /** The wire to the table, under the identity that the client used there. */
+  readonly table: Wire;
+  /** The principals under which the table was used. */
+  readonly principals: readonly string[];
+  readonly locks: LockClient;
+  readonly events: readonly LockClientEvent[];
+  /** Another client of the service, as another caller. */
+  readonly rival: LockClient;
+  /** Every request to the service gets this fate. Undefined removes it. */
+  fail(fate: Fate | undefined): void;
+}
+
+/** The parts of a client that a test replaces. */
+export interface TwoWaysOptions {
+  /** @default "auto" */
+  readonly via?: Via;
+  /** The identity that the service tells; undefined: it is too old to tell one. @default the caller's */
+  readonly told?: Partial<CallerIdentity> | undefined;
+  /** The identity that the client was configured with. */
+  readonly configured?: Partial<CallerIdentity>;
+  /** The store of the table's way. @default the service's */
+  readonly tableStore?: (clock: VirtualClock) => LockStore;
+  /** The identity under which the table is really used. @default as told */
+  readonly onTableAs?: Partial<CallerIdentity>;
+  /** True if the comparison of the two ways is deceived about that identity. @default false */
+  readonly isDeceived?: boolean;
+  /** True for a client without a URL. */
+  readonly withoutService?: boolean;
+}
+
+const PARAMETERS = { format: 0, clockErrorMs: createPolicy().clockErrorMs, retentionMs: createPolicy().retentionMs };
+
+/** Creates a store in memory by this clock. */
+export const memoryStore = (clock: VirtualClock): LockStore => createMemoryStore({ policy: createPolicy(), clock });
+
+/** Creates the service, the table and a client of both. */
+export function twoWays(options: TwoWaysOptions = {}): TwoWays {
+  const { via = "auto", told = {}, configured = {}, onTableAs = {}, withoutService = false } = options;
+  const clock = new VirtualClock();
+  const store = memoryStore(clock);
+  const tableStore = options.tableStore?.(clock) ?? store;
+  const isTold = !("told" in options) || options.told !== undefined;
+  const telling = serviceOf(store, clock, CALLER);
+  const service = createWire(
+    {
+      ...telling,
+      async health(request, asked) {
+        const answer = await telling.health(request, asked);
+        const { caller, ...rest } = { caller: undefined, ...answer };
+        return caller && isTold ? { ...rest, caller: { ...caller, ...told } } : rest;
+      },
+    },
+    clock,
+  );
+  const principals: string[] = [];
+  let table: Wire | undefined;
+  const onTable: FailoverDeps["onTable"] = (identity) => {
+    principals.push(identity.principal);
+    const api = serviceOf(tableStore, clock, { ...identity, ...onTableAs });
+    table ??= createWire({ ...api, ...(options.isDeceived && { check: serviceOf(tableStore, clock, identity).check }) }, clock);
+    return table.api;
+  };
+  const events: LockClientEvent[] = [];
+  const tell = (event: LockClientEvent): void => void events.push(event);
+  const { api, use } = failover({
+    ...{ via, clock, onTable, tell, random: () => 0.5, service: withoutService ? undefined : service.api },
+    own: { namespace: "default", principal: "direct", ...PARAMETERS, ...configured },
+    configured: ["format", ...(Object.keys(configured) as (keyof CallerIdentity)[])],
+  });
+  const runtime = { clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes) };
+  return {
+    ...{ clock, store, service, principals, events },
+    get table() {
+      if (!table) throw new Error("the table was not used");
+      return table;
+    },
+    locks: createClient({ ...runtime, api, use }, { onEvent: tell }),
+    rival: createClient({ ...runtime, api: serviceOf(store, clock, { ...CALLER, principal: "account/rival" }) }),
+    fail: (fate) => (Object.keys(service.api) as (keyof ServiceApi)[]).forEach((operation) => service.always(operation, fate)),
+  };
+}
+
+/** Returns the operations of one caller. Each reads the clock itself, like a function for every request. */
+function serviceOf(store: LockStore, clock: VirtualClock, { namespace, principal }: typeof CALLER): ServiceApi {
+  const made = () =>
+    lockService({ store, log: () => undefined, clock }, { namespace, principal, requestId: "test" }, gatewayClocks(clock, undefined));
+  const ask = (operation: keyof ServiceApi) => (request: never, options: never) => made()[operation](request, options);
+  return Object.fromEntries(
+    (Object.keys(made()) as (keyof ServiceApi)[]).map((operation) => [operation, ask(operation)]),
+  ) as unknown as ServiceApi;
+}

@@ -1,0 +1,379 @@
+/** Functions and methods under a lock whose key comes from their arguments: as a decorator and as a wrapper, with one key or a list. */
+import { transform } from "esbuild";
+import { describe, expect, it } from "vitest";
+import type { Lease, LeaseSet } from "../../../lib/index.js";
+import {
+  currentLease,
+  InvalidRequestError,
+  key,
+  locked,
+  LockLostError,
+  LockTimeoutError,
+  LockUnavailableError,
+  runOnce,
+} from "../../../lib/index.js";
+import type { LockedOptions } from "../../../lib/index.js";
+import type { Harness } from "../harness.js";
+import { createHarness } from "../harness.js";
+
+interface Order {
+  readonly id: number | undefined;
+}
+
+const keyOf = (order: Order): string => key("ORDER", order.id!);
+
+function thrownIn(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
+/** A service whose methods are locked with the harness's client. */
+function ordersOn({ locks }: Harness) {
+  class Orders {
+    readonly locks = locks;
+    readonly done: string[] = [];
+
+    @locked({ key: keyOf })
+    async accept(order: Order, note = ""): Promise<string> {
+      this.done.push(`accept ${order.id} ${note}`);
+      return `accepted ${order.id}`;
+    }
+
+    @locked({ key: keyOf, whenHeld: "skip" })
+    async remind(order: Order): Promise<string | undefined> {
+      this.done.push(`remind ${order.id}`);
+      return "reminded";
+    }
+
+    @locked({ key: keyOf, whenHeld: "throw" })
+    async cancel(order: Order): Promise<void> {
+      this.done.push(`cancel ${order.id}`);
+    }
+
+    @locked({ key: (orders: readonly Order[]) => orders.map(keyOf) })
+    async ship(orders: readonly Order[]): Promise<Lease | LeaseSet | undefined> {
+      this.done.push(`ship ${orders.map(({ id }) => id).join(" ")}`);
+      return currentLease();
+    }
+
+    @locked({ key: keyOf, locks: (self: Orders) => self.locks, leaseMs: 1000 })
+    async hold(_order: Order, until: Promise<void>): Promise<boolean> {
+      await until;
+      return currentLease()?.isHeld() ?? false;
+    }
+  }
+  return new Orders();
+}
+
+describe("a method", () => {
+  it("runs under the key that its arguments name, with its own this, arguments and result, and frees it", async () => {
+    const harness = createHarness();
+    const orders = ordersOn(harness);
+    expect(await orders.accept({ id: 1 }, "now")).toBe("accepted 1");
+    expect(orders.done).toEqual(["accept 1 now"]);
+    expect(harness.wire.of("acquire").map(({ request }) => request.key)).toEqual(["ORDER_1"]);
+    expect((await harness.locks.inspect("ORDER_1")).holders).toEqual([]);
+  });
+
+  it("never runs twice at once for one key, and does for two; control: as it is, it does", async () => {
+    const harness = createHarness();
+    let inside = 0;
+    const most = { same: 0, other: 0, plain: 0 };
+    const work = async (name: keyof typeof most): Promise<void> => {
+      most[name] = Math.max(most[name], ++inside);
+      await new Promise<void>((resolve) => void harness.clock.after(50, resolve));
+      inside--;
+    };
+    const one = locked({ locks: harness.locks, key: (_name: keyof typeof most, id: number) => key("ORDER", id) }, work);
+    const all = async (calls: readonly Promise<void>[]): Promise<void> => {
+      await harness.clock.advance(5_000);
+      await Promise.all(calls);
+    };
+    await all([one("same", 1), one("same", 1), one("same", 1)]);
+    await all([one("other", 1), one("other", 2), one("other", 3)]);
+    await all([work("plain"), work("plain"), work("plain")]);
+    expect(most).toEqual({ same: 1, other: 3, plain: 3 });
+  });
+
+  it("has its lease, for the token, and none outside", async () => {
+    const harness = createHarness();
+    const orders = ordersOn(harness);
+    const lease = (await orders.ship([{ id: 7 }])) as Lease;
+    expect([lease.key, lease.fencingToken > 0, currentLease()]).toEqual(["ORDER_7", true, undefined]);
+  });
+
+  it("is not said to have succeeded when the lock was lost meanwhile", async () => {
+    const harness = createHarness();
+    const orders = ordersOn(harness);
+    const working = orders.hold({ id: 1 }, new Promise((resolve) => void harness.clock.after(3_000, resolve)));
+    const outcome = expect(working).rejects.toThrow(LockLostError);
+    await harness.clock.advance(100);
+    harness.wire.always("renew", { lost: "request" });
+    await harness.clock.advance(5_000);
+    await outcome;
+  });
+});
+
+describe("currentLease", () => {
+  it("is the lease of the nearest lock around, whichever way it was taken, and none in what goes on after it", async () => {
+    const { locks, clock } = createHarness();
+    let left: Promise<unknown> | undefined;
+    await locks.withLock("outer", async (outer) => {
+      expect(currentLease()).toBe(outer);
+      await locks.withLocks(["a", "b"], (set) => expect(currentLease()).toBe(set));
+      await locks.runOnce("run", () => void expect(currentLease()).toBe(outer));
+      expect(currentLease()).toBe(outer);
+      left = new Promise<void>((resolve) => void clock.after(1000, resolve)).then(() => currentLease()?.isHeld());
+    });
+    expect(currentLease()).toBeUndefined();
+    expect(await clock.settle(left!)).toBe(false);
+    const end = new AbortController();
+    const election = locks.elect("led", { signal: end.signal }, (lease) => {
+      expect(currentLease()).toBe(lease);
+      end.abort();
+    });
+    await clock.settle(election);
+  });
+});
+
+describe("a key that is held", () => {
+  const held = async () => {
+    const harness = createHarness();
+    const lease = await harness.locks.acquire("ORDER_1");
+    return { harness, lease, orders: ordersOn(harness) };
+  };
+
+  it("is waited for by default", async () => {
+    const { harness, lease, orders } = await held();
+    const accepting = orders.accept({ id: 1 });
+    await harness.clock.advance(1_000);
+    expect(orders.done).toEqual([]);
+    await lease.release();
+    await harness.clock.advance(10_000);
+    expect(await accepting).toBe("accepted 1");
+  });
+
+  it("is a call skipped, with undefined", async () => {
+    const { orders } = await held();
+    expect(await orders.remind({ id: 1 })).toBeUndefined();
+    expect(await orders.remind({ id: 2 })).toBe("reminded");
+    expect(orders.done).toEqual(["remind 2"]);
+  });
+
+  it("is LockTimeoutError at once", async () => {
+    const { orders } = await held();
+    await expect(orders.cancel({ id: 1 })).rejects.toThrow(LockTimeoutError);
+    expect(orders.done).toEqual([]);
+  });
+
+  it("further in is that function's own affair: its LockTimeoutError skips nothing further out", async () => {
+    const { harness } = await held();
+    const inner = locked({ locks: harness.locks, key: () => "ORDER_1", whenHeld: "throw" }, async () => "inner");
+    const outer = locked({ locks: harness.locks, key: () => "ORDER_2", whenHeld: "skip" }, async () => inner());
+    await expect(outer()).rejects.toThrow(LockTimeoutError);
+  });
+});
+
+describe("a list", () => {
+  const ids = (count: number): Order[] => Array.from({ length: count }, (_, id) => ({ id }));
+
+  it("of none locks nothing, and the method runs", async () => {
+    const harness = createHarness();
+    const orders = ordersOn(harness);
+    expect(await orders.ship([])).toBeUndefined();
+    expect([orders.done, harness.wire.sent]).toEqual([["ship "], []]);
+  });
+
+  it("of one, or of one several times, is a lock", async () => {
+    const harness = createHarness();
+    await ordersOn(harness).ship([{ id: 1 }, { id: 1 }]);
+    expect([harness.wire.of("acquire").length, harness.wire.of("acquireSet").length]).toEqual([1, 0]);
+  });
+
+  it.each([2, 25])("of %d is one set", async (count) => {
+    const harness = createHarness();
+    const set = (await ordersOn(harness).ship(ids(count))) as LeaseSet;
+    expect(set.keys).toHaveLength(count);
+    expect([harness.wire.of("acquire").length, harness.wire.of("acquireSet").length]).toEqual([0, 1]);
+  });
+
+  it("of more than 25 is refused by name and number, and the method does not run", async () => {
+    const harness = createHarness();
+    const orders = ordersOn(harness);
+    await expect(orders.ship(ids(26))).rejects.toThrow("Orders.ship: its arguments name 26 keys; a set has at most 25");
+    expect([orders.done, harness.wire.sent]).toEqual([[], []]);
+  });
+});
+
+describe("a key that can't be made", () => {
+  it.each<[what: string, make: () => unknown, message: string]>([
+    ["a part is undefined", () => keyOf({ id: undefined }), "its key could not be made: key(): part 2 is undefined"],
+    ["a part is null", () => key("ORDER", null as never), "its key could not be made: key(): part 2 is null"],
+    ["a part is empty", () => key("ORDER", ""), "its key could not be made: key(): part 2 is empty"],
+    ["a part is NaN", () => key("ORDER", NaN), "its key could not be made: key(): part 2 is NaN"],
+    ["a part is an object", () => key("ORDER", {} as never), "its key could not be made: key(): part 2 is an object"],
+    ["the function throws", () => (undefined as unknown as Order).id, "its key could not be made: Cannot read properties of undefined"],
+    ["it is undefined", () => undefined, "its key is undefined; it must be text"],
+    ["it is null", () => null, "its key is null; it must be text"],
+    ["it is empty", () => "", "its key is empty text; it must be text"],
+    ["it is NaN", () => NaN, "its key is NaN; it must be text"],
+    ["it is an object", () => ({}), "its key is object; it must be text"],
+    ["it is a promise", () => Promise.resolve("ORDER_1"), "its key is object; it must be text"],
+    ["one of a list is undefined", () => ["ORDER_1", undefined], "its key is undefined; it must be text"],
+    ["one of a list is a list", () => [["ORDER_1"]], "its key is a list; it must be text"],
+  ])("because %s: InvalidRequestError names the function and the rule, and the function does not run", async (_what, make, message) => {
+    const harness = createHarness();
+    let ran = 0;
+    const pay = locked({ locks: harness.locks, key: make as () => string }, async function settle() {
+      ran++;
+    });
+    const error = await pay().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect((error as InvalidRequestError).message).toContain(`settle: ${message}`);
+    expect([(error as InvalidRequestError).field, ran, harness.wire.sent]).toEqual(["key", 0, []]);
+  });
+
+  it("is named by class and method", async () => {
+    await expect(ordersOn(createHarness()).accept({ id: undefined })).rejects.toThrow("Orders.accept: its key could not be made");
+  });
+
+  it.each<[options: object, message: string]>([
+    [{}, "key: undefined given; it must be a function of the arguments"],
+    [{ key: keyOf, whenHeld: "maybe" }, 'whenHeld: "maybe" given; it must be "wait" or "skip" or "throw"'],
+    [{ key: keyOf, whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be "throw"'],
+  ])("%j is refused before any call", (options, message) => {
+    expect(() => locked(options as LockedOptions<unknown, []>, async () => undefined)).toThrow(message);
+  });
+
+  it("an option that does not exist is refused at the call", async () => {
+    const { locks } = createHarness();
+    const pay = locked({ locks, key: () => "k", leaseSeconds: 3 } as LockedOptions<unknown, []>, async () => undefined);
+    await expect(pay()).rejects.toThrow("leaseSeconds: is not an option of acquire");
+  });
+
+  it.each<[kind: string, fn: () => unknown]>([
+    [
+      "an async generator",
+      async function* () {
+        yield await Promise.resolve(1);
+      },
+    ],
+    [
+      "a generator",
+      function* () {
+        yield 1;
+      },
+    ],
+  ])("%s is refused before any call: its work would begin when the lock is released", async (_kind, fn) => {
+    const { locks, wire } = createHarness();
+    const work = fn as () => Promise<number>;
+    for (const wrap of [() => locked({ locks, key: () => "k" }, work), () => runOnce({ locks, key: () => "k" }, work)])
+      expect(thrownIn(wrap)).toMatchObject({ name: "InvalidRequestError", field: "fn", message: expect.stringContaining("generator") });
+    const method = { kind: "method", name: "pages", static: false } as ClassMethodDecoratorContext<unknown, typeof work>;
+    expect(() => locked({ locks, key: () => "k" })(work, method)).toThrow("generator");
+    for (const ask of [() => locks.withLock("k", work), () => locks.withLocks(["k"], work), () => locks.runOnce("k", work)])
+      await expect(ask()).rejects.toMatchObject({ field: "work", message: expect.stringContaining("generator") });
+    expect(wire.sent).toEqual([]);
+  });
+
+  it("a method that was detached from its instance says what is missing, and runs where nothing is", async () => {
+    const { accept } = ordersOn(createHarness());
+    await expect(accept({ id: 1 })).rejects.toThrow("accept: needs a client: the option locks, or a property locks of the instance");
+    const { locks } = createHarness();
+    class Clock {
+      @locked({ locks, key: () => "k" })
+      async tick(): Promise<string> {
+        return "ticked";
+      }
+    }
+    const { tick } = new Clock();
+    expect(await tick.call(undefined as never)).toBe("ticked");
+  });
+
+  it("a method without a client says so", async () => {
+    const pay = locked({ key: () => "k" }, async function settle() {
+      await Promise.resolve();
+    });
+    await expect(pay()).rejects.toThrow("settle: needs a client");
+  });
+
+  it.each([
+    ["@locked", () => locked({ key: () => "k" }), "async accept() {}", "accept"],
+    ["@locked", () => locked({ key: () => "k" }), "static async accept() {}", "accept"],
+    ["@runOnce", () => runOnce({ key: () => "k" }), "async [Symbol.for('pay')]() {}", "Symbol(pay)"],
+    ["@runOnce", () => runOnce({ key: () => "k" }), "accept = async () => {}", "accept"],
+  ])("%s compiled with experimentalDecorators says what to write instead", async (wrapper, decorator, member, name) => {
+    const source = `export function declare(decorate: any) { class Orders { @decorate ${member} } }`;
+    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true, useDefineForClassFields: false } };
+    const { code } = await transform(source, { loader: "ts", format: "esm", tsconfigRaw });
+    const compiled = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as { declare(decorate: unknown): unknown };
+    const error = thrownIn(() => compiled.declare(decorator()));
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect((error as Error).message).toBe(
+      `${wrapper} on ${name}: is a standard decorator of methods; with experimentalDecorators, wrap the function: ${wrapper.slice(1)}(options, fn)`,
+    );
+  });
+
+  it("a decorator of what is no method says so", () => {
+    const onField = locked({ key: () => "k" }) as unknown as (value: unknown, context: { kind: string }) => unknown;
+    expect(() => onField(() => undefined, { kind: "field" })).toThrow("is a standard decorator of methods");
+  });
+});
+
+describe("locks that can't be reached", () => {
+  const unreachable = (whenUnavailable: "throw" | "skip" | "proceed" | undefined) => {
+    const harness = createHarness();
+    harness.wire.always("acquire", { lost: "request" });
+    harness.wire.always("release", { lost: "request" });
+    let ran = 0;
+    const pay = locked({ locks: harness.locks, key: () => "k", ...(whenUnavailable && { whenUnavailable }) }, async () => ++ran);
+    return { harness, pay, ran: () => ran };
+  };
+
+  it.each(["throw", undefined] as const)("%s: LockUnavailableError, and the function does not run", async (whenUnavailable) => {
+    const { harness, pay, ran } = unreachable(whenUnavailable);
+    const outcome = expect(pay()).rejects.toThrow(LockUnavailableError);
+    await harness.clock.advance(60_000);
+    await outcome;
+    expect(ran()).toBe(0);
+  });
+
+  it.each([
+    ["skip", "skipped", undefined, 0],
+    ["proceed", "proceeded", 1, 1],
+  ] as const)("%s: the call %s, and the client's listener is told", async (whenUnavailable, type, value, times) => {
+    const { harness, pay, ran } = unreachable(whenUnavailable);
+    const outcome = pay();
+    await harness.clock.advance(60_000);
+    expect([await outcome, ran()]).toEqual([value, times]);
+    expect(harness.events).toMatchObject([{ type, key: "k", error: expect.any(LockUnavailableError) }]);
+  });
+
+  it("of a client with a prefix are told of by the keys that they have there, and so is a set that was held", async () => {
+    const { locks, wire, clock, events } = createHarness({ prefix: "shop:" });
+    const ship = locked({ locks, key: () => ["a", "b"], whenUnavailable: "skip" }, async () => "shipped");
+    await ship();
+    wire.always("acquireSet", { lost: "request" });
+    await clock.settle(ship());
+    expect(events.map(({ type, key: told }) => [type, told])).toEqual([
+      ["acquired", "shop:a shop:b"],
+      ["released", "shop:a shop:b"],
+      ["skipped", "shop:a shop:b"],
+    ]);
+  });
+});
+
+it("keeps types: arguments, result, and undefined where a call may be skipped", () => {
+  const { locks } = createHarness();
+  const pay = async (order: Order, amount: number): Promise<number> => amount + (order.id ?? 0);
+  const lockedPay: (order: Order, amount: number) => Promise<number> = locked({ locks, key: (order: Order) => keyOf(order) }, pay);
+  const skipping: (order: Order, amount: number) => Promise<number | undefined> = locked({ locks, key: keyOf, whenHeld: "skip" }, pay);
+  // @ts-expect-error -- a call that may be skipped is not always a number
+  const wrong: (order: Order, amount: number) => Promise<number> = locked({ locks, key: keyOf, whenHeld: "skip" }, pay);
+  // @ts-expect-error -- the key is made of other arguments than the function's
+  const other = locked({ locks, key: (text: string) => text }, pay);
+  expect([lockedPay, skipping, wrong, other].every((fn) => typeof fn === "function")).toBe(true);
+});

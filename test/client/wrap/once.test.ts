@@ -1,0 +1,91 @@
+/** Functions and methods that run once for the key in their arguments. */
+import { describe, expect, it } from "vitest";
+import { currentRun, InvalidRequestError, key, runOnce, RunFailedError, FinalError, LockError } from "../../../lib/index.js";
+import { createHarness } from "../harness.js";
+
+interface Refund {
+  readonly order: number;
+  readonly amount: number;
+}
+
+function refundsOn({ locks }: ReturnType<typeof createHarness>) {
+  class Refunds {
+    readonly locks = locks;
+    readonly paid: (string | undefined)[] = [];
+    fails: Error | undefined;
+
+    @runOnce({ key: (refund: Refund) => key("REFUND", refund.order), payload: (refund: Refund) => refund })
+    async pay(refund: Refund): Promise<{ readonly receipt: string }> {
+      const run = currentRun();
+      this.paid.push(run?.idempotencyKey);
+      await Promise.resolve();
+      if (this.fails) throw this.fails;
+      return { receipt: `R-${refund.order}-${refund.amount}` };
+    }
+  }
+  return new Refunds();
+}
+
+describe("a method that runs once", () => {
+  it("does its work at the first call, and every other returns what that did", async () => {
+    const harness = createHarness();
+    const refunds = refundsOn(harness);
+    const together = Promise.all([1, 2, 3].map(() => refunds.pay({ order: 7, amount: 5 })));
+    await harness.clock.advance(10_000);
+    const calls = await together;
+    calls.push(await refunds.pay({ order: 7, amount: 5 }));
+    expect(calls).toEqual(Array.from({ length: 4 }, () => ({ receipt: "R-7-5" })));
+    expect(refunds.paid).toHaveLength(1);
+    expect(await refunds.pay({ order: 8, amount: 5 })).toEqual({ receipt: "R-8-5" });
+  });
+
+  it("has its run, with the idempotency key to pass on, and none outside", async () => {
+    const refunds = refundsOn(createHarness());
+    await refunds.pay({ order: 7, amount: 5 });
+    expect([refunds.paid.map((passed) => typeof passed), currentRun()]).toEqual([["string"], undefined]);
+  });
+
+  it("refuses the same key with another payload", async () => {
+    const refunds = refundsOn(createHarness());
+    await refunds.pay({ order: 7, amount: 5 });
+    const refused = await refunds.pay({ order: 7, amount: 6 }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(LockError);
+    expect((refused as LockError).code).toBe("fingerprint-mismatch");
+  });
+
+  it("starts again after an error, with the same idempotency key, and not after a final one", async () => {
+    const refunds = refundsOn(createHarness());
+    refunds.fails = new Error("the bank is closed");
+    await expect(refunds.pay({ order: 7, amount: 5 })).rejects.toThrow("the bank is closed");
+    refunds.fails = new FinalError("no such order");
+    await expect(refunds.pay({ order: 7, amount: 5 })).rejects.toThrow("no such order");
+    refunds.fails = undefined;
+    await expect(refunds.pay({ order: 7, amount: 5 })).rejects.toThrow(RunFailedError);
+    expect([refunds.paid.length, new Set(refunds.paid).size]).toEqual([2, 1]);
+  });
+
+  it.each<[make: () => unknown, message: string]>([
+    [() => key("REFUND", undefined as never), "its key could not be made: key(): part 2 is undefined"],
+    [() => ["a", "b"], "its key is a list; it must be text"],
+    [() => "", "its key is empty text; it must be text"],
+  ])("does not run without a key", async (make, message) => {
+    const harness = createHarness();
+    let ran = 0;
+    const pay = runOnce({ locks: harness.locks, key: make as () => string }, async function settle() {
+      ran++;
+    });
+    const error = await pay().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect((error as Error).message).toContain(`settle: ${message}`);
+    expect([ran, harness.wire.sent]).toEqual([0, []]);
+  });
+
+  it("keeps its type as a wrapper", async () => {
+    const { locks } = createHarness();
+    const pay: (refund: Refund, note: string) => Promise<number> = runOnce(
+      { locks, key: (refund: Refund) => key("REFUND", refund.order) },
+      async (refund: Refund, note: string) => refund.amount + note.length,
+    );
+    expect([await pay({ order: 1, amount: 5 }, "ab"), await pay({ order: 1, amount: 5 }, "abcd")]).toEqual([7, 7]);
+  });
+});

@@ -1,0 +1,152 @@
+/** whenUnavailable: every wrapper may skip its work, or do it without the lock, in an outage; and never when a key is held. */
+import { describe, expect, it } from "vitest";
+import { refuse } from "../../../lib/core/errors.js";
+import { LIMITS } from "../../../lib/core/limits.js";
+import type { LockClient, WhenUnavailable } from "../../../lib/index.js";
+import { currentRun, locked, runOnce } from "../../../lib/index.js";
+import type { Harness } from "../harness.js";
+import { createHarness } from "../harness.js";
+
+type When = WhenUnavailable["whenUnavailable"];
+type Work = (under: object | undefined) => string;
+type Wrapper = (locks: LockClient, options: WhenUnavailable & { readonly waitMs?: number }, work: Work) => Promise<unknown>;
+
+/** A class whose methods are decorated with these options. */
+function decorated(locks: LockClient, options: WhenUnavailable, work: Work): { lock(): Promise<unknown>; run(): Promise<unknown> } {
+  class Orders {
+    locks = locks;
+    @locked({ key: () => "k", ...options })
+    async lock(): Promise<string | undefined> {
+      return work(undefined);
+    }
+    @runOnce({ key: () => "k", ...options })
+    async run(): Promise<string | undefined> {
+      return work(currentRun());
+    }
+  }
+  return new Orders();
+}
+
+const WRAPPERS: readonly (readonly [name: string, wrapper: Wrapper, keys: string])[] = [
+  ["withLock", (locks, options, work) => locks.withLock("k", options, work), "shop:k"],
+  ["withLocks", (locks, options, work) => locks.withLocks(["a", "b"], options, work), "shop:a shop:b"],
+  ["a mutex's withLock", (locks, options, work) => locks.mutex("k").withLock(options, work), "shop:k"],
+  ["withLock of a view", (locks, options, work) => locks.scope("0123456789abcdef").withLock("k", options, work), "shop:k"],
+  ["the client's runOnce", async (locks, options, work) => (await locks.runOnce("k", options, work))?.value, "shop:k"],
+  ["locked", (locks, options, work) => locked({ ...options, locks, key: () => "k" }, async () => work(undefined))(), "shop:k"],
+  [
+    "locked with two keys",
+    (locks, options, work) => locked({ ...options, locks, key: () => ["a", "b"] }, async () => work(undefined))(),
+    "shop:a shop:b",
+  ],
+  ["runOnce", (locks, options, work) => runOnce({ ...options, locks, key: () => "k" }, async () => work(currentRun()))(), "shop:k"],
+  ["@locked", (locks, options, work) => decorated(locks, options, work).lock(), "shop:k"],
+  ["@runOnce", (locks, options, work) => decorated(locks, options, work).run(), "shop:k"],
+];
+
+const GRANTING = ["acquire", "acquireSet", "start"] as const;
+
+function outage(): Harness {
+  const harness = createHarness({ prefix: "shop:" });
+  for (const operation of GRANTING) harness.wire.always(operation, { instead: refuse("unavailable") });
+  return harness;
+}
+
+describe.each(WRAPPERS)("%s, when its locks can't be reached", (_name, wrapper, keys) => {
+  async function tried(when: When, { clock, locks, events }: Harness = outage(), waitMs = 2000) {
+    const seen: unknown[] = [];
+    const work: Work = (under) => {
+      seen.push(under);
+      return "done";
+    };
+    const options = { waitMs, ...(when !== undefined && { whenUnavailable: when }) };
+    const outcome = await clock.settle(wrapper(locks, options, work).catch((error: unknown) => error));
+    const told = events.filter(({ type }) => type === "skipped" || type === "proceeded");
+    return { outcome, seen, told };
+  }
+
+  it.each<When>(["throw", undefined])("%s: throws LockUnavailableError, and the work is not done", async (when) => {
+    const { outcome, seen, told } = await tried(when);
+    expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: "LockUnavailableError", code: "unavailable" }), [], []]);
+  });
+
+  it("skip: the work is not done, the result is undefined, and the listener is told", async () => {
+    const { outcome, seen, told } = await tried("skip");
+    expect([outcome, seen, told.map(({ type, key }) => [type, key])]).toEqual([undefined, [], [["skipped", keys]]]);
+    expect(told[0]?.error).toMatchObject({ code: "unavailable" });
+  });
+
+  it("proceed: the work is done once, without a lease, and the listener is told", async () => {
+    const { outcome, seen, told } = await tried("proceed");
+    expect([outcome, seen, told.map(({ type, key }) => [type, key])]).toEqual(["done", [undefined], [["proceeded", keys]]]);
+  });
+
+  it.each<When>(["skip", "proceed"])("%s: a service that isn't configured is no outage", async (when) => {
+    const harness = outage();
+    for (const operation of GRANTING) harness.wire.always(operation, { instead: refuse("not-configured") });
+    const { outcome, seen, told } = await tried(when, harness);
+    expect([outcome, seen, told]).toEqual([expect.objectContaining({ code: "not-configured" }), [], []]);
+  });
+
+  it.each<When>(["skip", "proceed"])("%s: a key that is held is no outage", async (when) => {
+    const harness = createHarness({ prefix: "shop:" });
+    for (const key of ["shop:k", "shop:a"]) await harness.rival.acquire(key, { leaseMs: 60_000 });
+    void harness.rival.runOnce("shop:k", { leaseMs: 60_000 }, () => new Promise<never>(() => undefined));
+    await harness.clock.advance(0);
+    const { outcome, seen, told } = await tried(when, harness);
+    expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: "LockTimeoutError" }), [], []]);
+  });
+
+  it.each<When>(["throw", "skip", "proceed"])(
+    "%s: changes nothing while they can be reached, also not for the work's own outage",
+    async (when) => {
+      expect((await tried(when, createHarness({ prefix: "shop:" }))).outcome).toBe("done");
+      const { clock, locks, events } = createHarness({ prefix: "shop:" });
+      let times = 0;
+      const failing = wrapper(locks, { whenUnavailable: when }, () => {
+        times++;
+        throw new TypeError("the work's");
+      });
+      await expect(clock.settle(failing)).rejects.toThrow("the work's");
+      expect([times, events.filter(({ type }) => type === "proceeded" || type === "skipped")]).toEqual([1, []]);
+    },
+  );
+
+  it("refuses an unknown value before anything is sent", async () => {
+    const { locks, wire } = createHarness();
+    const asked = async (): Promise<unknown> => wrapper(locks, { whenUnavailable: "maybe" as When }, () => "done");
+    await expect(asked()).rejects.toMatchObject({ name: "InvalidRequestError", field: "whenUnavailable" });
+    expect(wire.sent).toEqual([]);
+  });
+});
+
+describe("whenUnavailable", () => {
+  it("is of wrappers alone", async () => {
+    const { locks } = createHarness();
+    const options: object = { whenUnavailable: "skip" };
+    await expect(locks.acquire("k", options)).rejects.toMatchObject({ field: "whenUnavailable" });
+    await expect(locks.tryAcquire("k", options)).rejects.toMatchObject({ field: "whenUnavailable" });
+    await expect(locks.acquireAll(["k"], options)).rejects.toMatchObject({ field: "whenUnavailable" });
+  });
+
+  it.each<[what: string, failedAfterMs: number, name: string]>([
+    ["after the service had held it", 3_400, "LockTimeoutError"],
+    ["at once: control", 0, "LockUnavailableError"],
+  ])(
+    "of a run that is in progress goes by the time since the service was heard of. The last request fails %s",
+    async (_, requestMs, name) => {
+      const { clock, locks, rival, wire } = createHarness();
+      void rival.runOnce("k", { leaseMs: 60_000 }, () => new Promise<never>(() => undefined));
+      await clock.advance(0);
+      wire.next("start", {}, ...Array.from({ length: 99 }, () => ({ requestMs, instead: refuse("unavailable") })));
+      const waits = locks.runOnce("k", { waitMs: LIMITS.serverWaitMs + 4_000 }, () => "done");
+      await expect(clock.settle(waits)).rejects.toMatchObject({ name });
+    },
+  );
+
+  it("of a run that proceeds, the attempt is 0", async () => {
+    const { clock, locks } = outage();
+    const result = await clock.settle(locks.runOnce("k", { waitMs: 0, whenUnavailable: "proceed" }, () => "done"));
+    expect(result).toEqual({ value: "done", replayed: false, attempt: 0 });
+  });
+});

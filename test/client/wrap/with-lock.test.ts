@@ -1,0 +1,209 @@
+/** withLock: work under a lock, and the correct report if the lock was lost before the end. */
+import { describe, expect, it } from "vitest";
+import type { AcquireOptions, Lease, LockClient } from "../../../lib/testing.js";
+import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../../lib/testing.js";
+import { createHarness } from "../harness.js";
+
+const KEY = "ORDER_1231";
+const LEASE_MS = 9000;
+const OPTIONS = { leaseMs: LEASE_MS } as const;
+
+describe("withLock", () => {
+  it("runs the work under the lock and releases before it returns what the work returned", async () => {
+    const { clock, locks, rival, wire, events } = createHarness();
+    const result = await clock.settle(
+      locks.withLock(KEY, OPTIONS, async (lease) => {
+        expect(lease.isHeld()).toBe(true);
+        expect(await rival.tryAcquire(KEY)).toBeNull();
+        return "done";
+      }),
+    );
+    expect(result).toBe("done");
+    expect(wire.sent.map(({ operation }) => operation)).toEqual(["acquire", "release"]);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "released"]);
+  });
+
+  it("takes options or none, and work that isn't async", async () => {
+    const { locks } = createHarness();
+    expect(await locks.withLock(KEY, () => 1)).toBe(1);
+    expect(await locks.withLock(KEY, { waitMs: 0 }, () => 2)).toBe(2);
+    expect(await locks.withLock(KEY, async () => null)).toBeNull();
+  });
+
+  it("renews for as long as the work runs", async () => {
+    const { clock, locks, rival } = createHarness();
+    const working = locks.withLock(KEY, OPTIONS, () => new Promise<number>((resolve) => clock.after(10 * LEASE_MS, () => resolve(1))));
+    await clock.advance(9 * LEASE_MS);
+    expect(await rival.tryAcquire(KEY)).toBeNull();
+    expect(await clock.settle(working)).toBe(1);
+  });
+
+  it("releases when the work throws, and keeps its error", async () => {
+    const { locks, rival } = createHarness();
+    const error = new Error("out of stock");
+    await expect(locks.withLock(KEY, () => Promise.reject(error))).rejects.toBe(error);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    const { locks: others } = createHarness();
+    const thrown = (): never => {
+      throw error;
+    };
+    await expect(others.withLock(KEY, thrown)).rejects.toBe(error);
+    expect((await others.inspect(KEY)).holders).toEqual([]);
+  });
+
+  it("doesn't run the work when the lock was not got", async () => {
+    const { clock, locks, rival } = createHarness();
+    await rival.acquire(KEY);
+    let ran = false;
+    await expect(clock.settle(locks.withLock(KEY, { waitMs: 100 }, () => (ran = true)))).rejects.toBeInstanceOf(LockTimeoutError);
+    expect(ran).toBe(false);
+  });
+
+  it("says what is missing when it is given no function", async () => {
+    const { locks, wire } = createHarness();
+    const careless = locks.withLock as unknown as (key: string, options: object) => Promise<unknown>;
+    await expect(careless(KEY, OPTIONS)).rejects.toBeInstanceOf(InvalidRequestError);
+    expect(wire.sent).toEqual([]);
+  });
+
+  it("lets the work release by itself", async () => {
+    const { locks, wire } = createHarness();
+    const result = await locks.withLock(KEY, async (lease) => lease.release());
+    expect(result).toBe("released");
+    expect(wire.of("release")).toHaveLength(1);
+  });
+
+  it("lets the work hand the lock over, and leaves the new holder alone", async () => {
+    const { clock, locks, rival } = createHarness();
+    const handle = await locks.withLock(KEY, OPTIONS, (lease) => lease.detach());
+    const attached = await clock.settle(rival.attach(handle));
+    expect(attached.isHeld()).toBe(true);
+    await attached.renew();
+  });
+});
+
+/** Work under a lock, by each way that ends with the work. */
+type Hold = <T>(locks: LockClient, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T) => Promise<T>;
+const WAYS: readonly (readonly [name: string, hold: Hold])[] = [
+  ["withLock", (locks, options, work) => locks.withLock(KEY, options, work)],
+  [
+    "await using",
+    async (locks, options, work) => {
+      await using lease = await locks.acquire(KEY, options);
+      return await work(lease);
+    },
+  ],
+];
+
+describe.each(WAYS)("%s throws LockLostError, whatever the work came to,", (name, hold) => {
+  /** Loses the lease while the work runs; the work ends when its signal aborts. */
+  async function losing(end: (lease: Lease) => unknown): Promise<unknown> {
+    const { clock, locks, wire } = createHarness();
+    wire.always("renew", { lost: "request" });
+    const working = hold(locks, OPTIONS, async (lease) => {
+      await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+      return end(lease);
+    });
+    return clock.settle(working.catch((error: unknown) => error));
+  }
+
+  it("when it was lost and the work returned a value", async () => {
+    expect(await losing(() => "done")).toMatchObject({ name: "LockLostError", reason: "deadline" });
+  });
+
+  it("when it was lost and the work threw something: that is the cause", async () => {
+    const cause = new Error("out of stock");
+    const error = await losing(() => {
+      throw cause;
+    });
+    const loss = { name: "LockLostError", reason: "deadline" };
+    expect(error).toMatchObject(name === "withLock" ? { ...loss, cause } : { name: "SuppressedError", error: loss, suppressed: cause });
+  });
+
+  it("when the work itself noticed", async () => {
+    const error = await losing((lease) => lease.assertHeld());
+    const loss = { name: "LockLostError", reason: "deadline" };
+    expect(error).toMatchObject(name === "withLock" ? loss : { name: "SuppressedError", error: loss, suppressed: loss });
+  });
+
+  it("when the process was frozen past the lease", async () => {
+    const { clock, locks } = createHarness();
+    const working = hold(locks, OPTIONS, () => new Promise<string>((resolve) => clock.after(100, () => resolve("done"))));
+    const failed = expect(working).rejects.toMatchObject({ name: "LockLostError", reason: "deadline" });
+    await clock.advance(10);
+    await clock.freeze(LEASE_MS);
+    await failed;
+  });
+
+  it("when it ended by its maxHoldMs", async () => {
+    const { clock, locks } = createHarness();
+    const working = hold(locks, { ...OPTIONS, maxHoldMs: 1000 }, () => new Promise((resolve) => clock.after(2000, () => resolve(1))));
+    await expect(clock.settle(working)).rejects.toMatchObject({ name: "LockLostError", reason: "max-hold" });
+  });
+
+  it("when the client was closed under it", async () => {
+    const { clock, locks, rival } = createHarness();
+    const working = hold(locks, OPTIONS, async () => {
+      await locks.close();
+      expect(await rival.tryAcquire(KEY)).not.toBeNull();
+      return "done";
+    });
+    await expect(clock.settle(working)).rejects.toMatchObject({ name: "LockLostError", reason: "closed" });
+  });
+
+  it("when the lease was taken away by force, and only the release heard of it", async () => {
+    const { clock, locks, rival } = createHarness();
+    const working = hold(locks, OPTIONS, async (lease) => {
+      await rival.forceRelease(KEY, { reason: "stuck", fencingToken: lease.fencingToken, drainMs: 0 });
+      expect(await rival.tryAcquire(KEY)).not.toBeNull();
+      expect(lease.isHeld()).toBe(true);
+      return "done";
+    });
+    await expect(clock.settle(working)).rejects.toMatchObject({ name: "LockLostError", reason: "broken" });
+  });
+
+  it("when it was taken away so long ago that the key doesn't remember", async () => {
+    const { clock, locks, rival } = createHarness();
+    const working = hold(locks, OPTIONS, async (lease) => {
+      await rival.forceRelease(KEY, { reason: "stuck", fencingToken: lease.fencingToken, drainMs: 0 });
+      for (let round = 0; round < 10; round++) await (await rival.acquire(KEY)).release();
+      return "done";
+    });
+    await expect(clock.settle(working)).rejects.toBeInstanceOf(LockLostError);
+  });
+
+  it("but not when it ran out after the work, before the release was there: nobody was in between", async () => {
+    const { clock, locks, wire } = createHarness();
+    wire.next("release", { requestMs: 500 });
+    const work = (): Promise<string> => new Promise((resolve) => clock.after(LEASE_MS - 100, () => resolve("done")));
+    const result = await clock.settle(hold(locks, { ...OPTIONS, heartbeat: false }, work));
+    expect(clock.monotonicMs() - wire.of("acquire")[0]!.atMs).toBeGreaterThan(LEASE_MS);
+    expect(result).toBe("done");
+  });
+
+  it("but not when nobody answers the release, which is told of", async () => {
+    const { clock, locks, wire, events } = createHarness();
+    wire.always("release", { lost: "reply" });
+    expect(await clock.settle(hold(locks, OPTIONS, () => "done"))).toBe("done");
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "released", "release-failed"]);
+    expect(events.at(-1)).toMatchObject({ key: KEY, error: { code: "unavailable" } });
+  });
+
+  it("but not when the work released it by itself, or handed it over", async () => {
+    const { clock, locks } = createHarness();
+    expect(await hold(locks, OPTIONS, (lease) => lease.release())).toBe("released");
+    expect(typeof (await clock.settle(hold(locks, OPTIONS, (lease) => lease.detach())))).toBe("string");
+  });
+});
+
+describe("a set in await using", () => {
+  it("throws LockLostError when one of its keys was taken away", async () => {
+    const { locks, rival } = createHarness();
+    const robbed = async (): Promise<void> => {
+      await using set = await locks.acquireAll([KEY, "b"]);
+      await rival.forceRelease(KEY, { reason: "stuck", fencingToken: set.fencingTokens[KEY]!, drainMs: 0 });
+    };
+    await expect(robbed()).rejects.toMatchObject({ name: "LockLostError", reason: "broken" });
+  });
+});

@@ -1,0 +1,31 @@
+/** The pictures of the docs that `npm run pictures` makes: their names and their largest sizes. */
+import { join } from "node:path";
+import { ROOT } from "../../tidy/tree.js";
+
+/** The folder of the pictures. It is not in the package. */
+export const FOLDER = join(ROOT, "docs/pictures");
+
+/** The largest size of a picture, in bytes. */
+export const MAX_BYTES = 150_000;
+/** The largest width of a picture, in px. */
+export const MAX_WIDTH_PX = 1280;
+
+/** The colours of a reader's screen. A page shows the picture that fits. */
+export const LOOKS = ["light", "dark"] as const;
+
+/** A reader's colours. */
+export type Look = (typeof LOOKS)[number];
+
+/** The views of the console that are pictured. */
+export const VIEWS = ["console-locks", "console-key"] as const;
+
+/** The recording of the tour, in colours of its own. */
+export const TOUR = "tour.svg";
+
+/** The file of a view in these colours. */
+export function fileOf(view: (typeof VIEWS)[number], look: Look): string {
+  return `${view}-${look}.webp`;
+}
+
+/** The files of all pictures. */
+export const PICTURES: readonly string[] = [TOUR, ...VIEWS.flatMap((view) => LOOKS.map((look) => fileOf(view, look)))];

@@ -1,0 +1,68 @@
+/** A shop that uses locks: clients of a real service, so that pictures of the console show what a reader could see on a machine of their own. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { AcquireOptions, Lease, LockClient } from "../../../lib/index.js";
+import { createLockClient } from "../../../lib/index.js";
+
+/** The key whose timeline is pictured. */
+export const BUSY_KEY = "STOCK_4417";
+
+const MINUTE_MS = 60_000;
+
+/** A shop that is open. */
+export interface Shop {
+  close(): Promise<void>;
+}
+
+/** Opens the shop, and returns when its keys look as on a busy day: some are held, and some are waited for. It takes a minute. */
+export async function openShop(url: string): Promise<Shop> {
+  const clients: LockClient[] = [];
+  const acquire = (owner: string, key: string, options: AcquireOptions = {}): Promise<Lease> => {
+    const client = createLockClient({ url, owner });
+    clients.push(client);
+    return client.acquire(key, { waitMs: 10 * MINUTE_MS, ...options });
+  };
+  /** Waits for a key until the shop closes. */
+  const queue = (owner: string, key: string, options?: AcquireOptions): void => void acquire(owner, key, options).catch(() => undefined);
+  const holdFor = async (ms: number, owner: string, options?: AcquireOptions): Promise<void> => {
+    const lease = await acquire(owner, BUSY_KEY, options);
+    await delay(ms);
+    await lease.release();
+  };
+
+  await acquire("importer-2", "IMPORT_prices", { leaseMs: MINUTE_MS });
+  // It hangs: no heartbeat comes any more.
+  await acquire("billing-1", "NIGHTLY_billing", { leaseMs: 1.5 * MINUTE_MS, heartbeat: false });
+  for (const owner of ["report-7", "report-8", "report-9"]) await acquire(owner, "STOCK_all", { mode: "shared" });
+  for (const owner of ["mailer-1", "mailer-2"]) await acquire(owner, "MAIL_gateway", { limit: 2 });
+  const sold = [
+    holdFor(7_000, "shop-eu-1"),
+    delay(2_500).then(() => holdFor(6_000, "warehouse-3")),
+    // A process that dies renews nothing and releases nothing.
+    delay(4_500).then(() => acquire("shop-us-2", BUSY_KEY, { leaseMs: 6_000, heartbeat: false })),
+    delay(15_500).then(() => holdFor(5_000, "returns-1")),
+    delay(19_000).then(() => holdFor(6_000, "shop-eu-2")),
+  ];
+  await delay(8_000);
+  await acquire("checkout-5", "ORDER_1231");
+  await delay(9_000);
+  await acquire("checkout-2", "ORDER_1244");
+  await Promise.all(sold);
+  await acquire("warehouse-1", BUSY_KEY, { leaseMs: 20_000 });
+  queue("checkout-1", "ORDER_1231");
+  await delay(5_000);
+  queue("shop-eu-4", BUSY_KEY);
+  await acquire("checkout-3", "ORDER_1257");
+  await delay(3_000);
+  queue("shop-us-1", BUSY_KEY);
+  queue("mailer-3", "MAIL_gateway", { limit: 2 });
+  queue("refunds-1", "ORDER_1231");
+  await delay(6_000);
+  queue("inventory-2", BUSY_KEY);
+  await delay(4_000);
+
+  return {
+    close: async () => {
+      await Promise.all(clients.map((client) => client.close()));
+    },
+  };
+}

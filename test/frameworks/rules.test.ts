@@ -1,0 +1,255 @@
+/** The rules of one framework each, what options are refused, and every framework on the service over HTTP. */
+import "reflect-metadata";
+import type { ServerResponse } from "node:http";
+import { Controller, Module, Post, Res, SetMetadata } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import express from "express";
+import fastify from "fastify";
+import { Hono } from "hono";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Gateway } from "../../infra/local/gateway.js";
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose, policyOf } from "../../lambda/compose.js";
+import { idempotent as ofExpress } from "../../lib/express.js";
+import { idempotent as ofFastify } from "../../lib/fastify.js";
+import { idempotent as ofHono } from "../../lib/hono.js";
+import { createLockClient } from "../../lib/index.js";
+import { HoldfastModule, Idempotent, Locked, LOCKS } from "../../lib/nest.js";
+import type { LockClient } from "../../lib/testing.js";
+import { createLockClient as inMemory, currentRun, key } from "../../lib/testing.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import type { AppServer } from "../middy/app-server.js";
+import { listening } from "../middy/app-server.js";
+import { FRAMEWORKS } from "./servers.js";
+
+const open: AppServer[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+const ASKED = { method: "POST", headers: { "idempotency-key": "form-1", "x-user": "ann" } };
+const replayed = ({ headers }: Response): string | null => headers.get("idempotent-replayed");
+
+describe("options", () => {
+  const locks = inMemory();
+  it.each<[what: string, options: object, field: string]>([
+    ["no caller", { locks }, "caller"],
+    ["a caller that is text", { locks, caller: "ann" }, "caller"],
+    ["no client", { caller: "anyone" }, "locks"],
+    ["a header of one response", { locks, caller: "anyone", replayHeaders: ["Set-Cookie"] }, "replayHeaders"],
+    ["a rate limit", { locks, caller: "anyone", replayHeaders: ["X-RateLimit-Limit"] }, "replayHeaders"],
+    ["headers that are no list", { locks, caller: "anyone", replayHeaders: "etag" }, "replayHeaders"],
+    ["an option that there isn't", { locks, caller: "anyone", ttlMs: 1 }, "ttlMs"],
+    ["a large result", { locks, caller: "anyone", largeResult: "omit" }, "largeResult"],
+    ["a decision that is no function", { locks, caller: "anyone", isRecorded: true }, "isRecorded"],
+    ["a requirement that is no boolean", { locks, caller: "anyone", required: "no" }, "required"],
+    ["a decision on errors, which a route answers", { locks, caller: "anyone", isFinal: () => true }, "isFinal"],
+    ["a wait below zero", { locks, caller: "anyone", waitMs: -1 }, "waitMs"],
+  ])("with %s are refused at once, by every entry", (_what, options, field) => {
+    const refused = expect.objectContaining({ code: "invalid-request", field }) as Error;
+    const made = [ofExpress, ofHono, HoldfastModule.forRoot, (all: never) => ofFastify(all, () => 1)] as ((all: object) => unknown)[];
+    for (const make of made) expect(() => make(options)).toThrow(refused);
+  });
+});
+
+describe("Express", () => {
+  it("fails if the body isn't parsed yet, because all bodies would be equal; with a fingerprint it needn't be", async () => {
+    const app = express();
+    const route = (_req: unknown, res: express.Response): void => void res.send("made");
+    app.post("/unparsed", ofExpress({ locks: inMemory(), caller: "anyone" }), route);
+    app.post("/chosen", ofExpress({ locks: inMemory(), caller: "anyone", fingerprint: () => "form" }), route);
+    app.use(((error: Error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler);
+    const server = await listening(app);
+    open.push(server);
+    const post = (path: string) => fetch(server.url + path, { ...ASKED, body: "text" });
+    expect(await (await post("/unparsed")).text()).toMatch(/^body: is not parsed yet/);
+    expect([await post("/chosen"), await post("/chosen")].map(replayed)).toEqual([null, "true"]);
+  });
+
+  it.each<[what: string, route: (res: ServerResponse) => void, kept: boolean]>([
+    ["writes a body of known length", (res) => (res.writeHead(201, "Made", { "content-length": 4 }), res.write("ma"), res.end("de")), true],
+    ["gives its headers as a list", (res) => (res.writeHead(201, ["location", "/1", "etag", '"1"']), res.end("made")), true],
+    ["gives its headers as pairs", (res) => void res.writeHead(201, [["location", "/1"]] as never).end(Buffer.from("made")), true],
+    ["ends in another encoding", (res) => void res.writeHead(201).end("6d616465", "hex"), true],
+    ["ends twice", (res) => (res.writeHead(201).end("made"), (res.statusCode = 500), res.writeHead(500).end("again")), true],
+    ["writes a body of unknown length", (res) => (res.writeHead(201), res.write("ma"), res.end("de")), false],
+    ["sends its headers first", (res) => (res.writeHead(201), res.flushHeaders(), res.end("made")), false],
+    ["is encoded", (res) => void res.writeHead(201, { "content-encoding": "identity" }).end("made"), false],
+  ])("sends the response of a route that %s as it is, and replays it if it was held", async (_what, route, isKept) => {
+    const serve = ofExpress({ locks: inMemory(), caller: "anyone" });
+    const server = await listening((req, res) => serve(req, res, () => route(res)));
+    open.push(server);
+    const first = await fetch(server.url, ASKED);
+    expect([first.status, await first.text()]).toEqual([201, "made"]);
+    const again = await fetch(server.url, ASKED);
+    expect([again.status, replayed(again)]).toEqual(isKept ? [201, "true"] : [409, null]);
+    if (isKept) expect([await again.text(), again.headers.get("location")]).toEqual(["made", first.headers.get("location")]);
+  });
+});
+
+describe("Fastify", () => {
+  it("replays the response of a handler that sends its reply later, by either of its ways", async () => {
+    const app = fastify();
+    const locks = inMemory();
+    const options = { locks, caller: "anyone" } as const;
+    app.post(
+      "/later",
+      ofFastify(options, (_request, reply) => void setTimeout(() => void reply.code(201).send("made"), 1)),
+    );
+    app.post(
+      "/awaited",
+      ofFastify(options, async (_request, reply) => {
+        setTimeout(() => void reply.code(201).send("made"), 1);
+        return reply;
+      }),
+    );
+    app.post(
+      "/sent",
+      ofFastify(options, async (_request, reply) => void reply.code(201).send("made")),
+    );
+    const url = await app.listen({ port: 0, host: "127.0.0.1" });
+    for (const path of ["/later", "/awaited", "/sent"]) {
+      for (const isAgain of [null, "true"]) {
+        const response = await fetch(url + path, ASKED);
+        expect([path, response.status, replayed(response), await response.text()]).toEqual([path, 201, isAgain, "made"]);
+      }
+    }
+    await app.close();
+  });
+});
+
+describe("Hono", () => {
+  it("leaves the body to the route, whatever form it has and whoever read it before", async () => {
+    const app = new Hono();
+    app.use("/read/*", async (c, next) => {
+      await c.req.text();
+      await next();
+    });
+    const once = ofHono({ locks: inMemory(), caller: "anyone" });
+    app.post("/form", once, async (c) => c.json(await c.req.parseBody()));
+    app.post("/read/json", once, async (c) => c.json(await c.req.json()));
+    const form = new FormData();
+    form.set("product", "camera");
+    expect(await (await app.request("/form", { ...ASKED, body: form })).json()).toEqual({ product: "camera" });
+    const json = { ...ASKED, body: '{"product":"camera"}' };
+    expect(await (await app.request("/read/json", json)).json()).toEqual({ product: "camera" });
+    expect(replayed(await app.request("/read/json", json))).toBe("true");
+    // Spaces make no difference, a number that JavaScript can't represent does.
+    expect(replayed(await app.request("/read/json", { ...ASKED, body: '{ "product": "camera" }' }))).toBe("true");
+    expect((await app.request("/read/json", { ...ASKED, body: '{"product":"lens"}' })).status).toBe(422);
+  });
+});
+
+describe("Nest", () => {
+  /** A controller whose methods are decorated by calls, because Nest uses the legacy decorators. */
+  function decorated(controller: new (...args: never[]) => object, decorators: Readonly<Record<string, readonly MethodDecorator[]>>): void {
+    const { prototype } = controller as { readonly prototype: object };
+    for (const [name, all] of Object.entries(decorators)) {
+      const descriptor = Object.getOwnPropertyDescriptor(prototype, name)!;
+      for (const decorate of all.toReversed()) decorate(prototype, name, descriptor);
+      Object.defineProperty(prototype, name, descriptor);
+    }
+    Controller()(controller);
+  }
+
+  async function served(controller: new (...args: never[]) => object, locks: LockClient): Promise<string> {
+    class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
+    const settings = { provide: "settings", useValue: "anyone" };
+    class SettingsModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
+    Module({ providers: [settings], exports: ["settings"] })(SettingsModule);
+    const useFactory = async (caller: "anyone") => ({ locks, caller });
+    const holdfast = HoldfastModule.forRootAsync({ imports: [SettingsModule], inject: ["settings"], useFactory });
+    Module({ controllers: [controller], imports: [holdfast] })(AppModule);
+    const app = await NestFactory.create(AppModule, { logger: false });
+    await app.listen(0, "127.0.0.1");
+    open.push({ url: "", close: () => app.close() });
+    expect(app.get(LOCKS)).toBe(locks);
+    return app.getUrl();
+  }
+
+  it("locks a method whether @Locked() is above or below Nest's own, and keeps its name and metadata", async () => {
+    const locks = inMemory();
+    class Payments {
+      readonly locks = locks;
+      async above(): Promise<object> {
+        return { holders: (await locks.inspect("ORDER_7")).holders.length };
+      }
+      async free(): Promise<object> {
+        return { holders: (await locks.inspect("ORDER_7")).holders.length };
+      }
+      async held(): Promise<object> {
+        return { holders: (await locks.inspect("ORDER_7")).holders.length };
+      }
+    }
+    const lock = Locked({ key: () => key("ORDER", 7), waitMs: 0 }) as MethodDecorator;
+    decorated(Payments, {
+      above: [lock, Post("above")],
+      free: [Post("free")],
+      held: [Post("held"), lock, SetMetadata("role", "clerk")],
+    });
+    const url = await served(Payments, locks);
+    const { held } = Payments.prototype;
+    expect([held.name, Reflect.getMetadata("role", held)]).toEqual(["held", "clerk"]);
+    for (const path of ["above", "held"]) expect(await (await fetch(`${url}/${path}`, ASKED)).json()).toEqual({ holders: 1 });
+    expect(await (await fetch(`${url}/free`, ASKED)).json()).toEqual({ holders: 0 });
+    await locks.acquire("ORDER_7");
+    for (const path of ["above", "held"]) expect((await fetch(`${url}/${path}`, ASKED)).status).toBe(423);
+    expect(() => lock(Payments.prototype, "locks", undefined as never)).toThrow("@Locked() on locks: is a legacy decorator of methods");
+  });
+
+  it("makes all routes of a controller idempotent, with options of their own", async () => {
+    let calls = 0;
+    class Orders {
+      create(): object {
+        return { call: ++calls };
+      }
+    }
+    decorated(Orders, { create: [Post("orders")] });
+    Idempotent({ required: false })(Orders);
+    const url = await served(Orders, inMemory());
+    expect([await fetch(`${url}/orders`, ASKED), await fetch(`${url}/orders`, ASKED)].map(replayed)).toEqual([null, "true"]);
+    expect((await fetch(`${url}/orders`, { method: "POST" })).status).toBe(201);
+    expect(calls).toBe(2);
+  });
+
+  it("refuses a route that sends its response itself, before it runs", async () => {
+    let calls = 0;
+    class Orders {
+      create(response: ServerResponse): void {
+        calls++;
+        response.end("made");
+      }
+    }
+    Res()(Orders.prototype, "create", 0);
+    decorated(Orders, { create: [Post("orders"), Idempotent()] });
+    const url = await served(Orders, inMemory());
+    expect([(await fetch(`${url}/orders`, ASKED)).status, calls]).toEqual([500, 0]);
+  });
+});
+
+describe.each(FRAMEWORKS)("$name on the service over HTTP", ({ serve }) => {
+  let gateway: Gateway;
+  beforeAll(async () => {
+    gateway = await startGateway({
+      handler: compose({}, { store: createMemoryStore({ policy: policyOf({}) }), log: () => undefined }),
+      port: 0,
+    });
+  });
+  afterAll(() => gateway.close());
+
+  it("runs a route once for two servers, in which the route sees its run", async () => {
+    const runs: unknown[] = [];
+    const application = () => {
+      runs.push(currentRun()?.attempt);
+      return { status: 201, body: { id: 1 } };
+    };
+    const clients = [1, 2].map(() => createLockClient({ url: gateway.url }));
+    const servers = await Promise.all(clients.map((locks) => serve({ locks, caller: "header" }, application)));
+    open.push(...servers);
+    const answers = await Promise.all(servers.map(({ url }) => fetch(`${url}/idempotent/order`, ASKED)));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    expect(answers.map(replayed).toSorted()).toEqual([null, "true"].toSorted());
+    expect(runs).toEqual([1]);
+    await Promise.all(clients.map((client) => client.close()));
+  });
+});

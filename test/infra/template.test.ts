@@ -1,0 +1,138 @@
+/** The template without the CDK is the stack of `cdk synth`, but for what its header names; and its page says what it takes. */
+import { Template } from "aws-cdk-lib/assertions";
+import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { describe, expect, it } from "vitest";
+import type { LockServiceProps } from "../../infra/lock-service.js";
+import { serviceName } from "../../infra/lock-service.js";
+import { HoldfastStack } from "../../infra/stack.js";
+import type { PlainTemplate } from "../../infra/template.js";
+import { plainTemplate, STACK_NAME } from "../../infra/template.js";
+import { zipOf } from "../../infra/zip.js";
+import { DUTIES, ROUTES } from "../../lambda/routes.js";
+import { guide } from "../docs/snippets.js";
+import type { PlainResource, Values } from "./plain-template.js";
+import { resourcesOf, unzipped } from "./plain-template.js";
+import { arnLike, callOf } from "./resources.js";
+import { newApp } from "./synthesize.js";
+
+/** CloudFormation takes no larger template in a request. */
+const INLINE_BYTES = 51_200;
+const CODE: Values = { CodeBucket: "artifacts", CodeKey: "holdfast.zip" };
+
+const template = plainTemplate();
+const text = JSON.stringify(template);
+
+/** The stack of `cdk synth`: its resources without metadata, and the names that the plain template takes from the stack. */
+function synthesized(props: LockServiceProps = {}): { resources: Readonly<Record<string, PlainResource>>; values: Values } {
+  const app = newApp();
+  const stack = new HoldfastStack(app, STACK_NAME, {}, () => props);
+  app.synth();
+  const { Resources } = Template.fromStack(stack).toJSON() as { readonly Resources: Readonly<Record<string, PlainResource>> };
+  const resources = Object.entries(Resources).map(([id, { Metadata: _metadata, ...resource }]) => [id, resource] as const);
+  return { resources: Object.fromEntries(resources), values: { ...CODE, "AWS::StackName": serviceName(stack.service) } };
+}
+
+/** The resources with the code of each function, and the name of the API, replaced: the template has its own. */
+function withoutCode(resources: Readonly<Record<string, PlainResource>>): unknown {
+  const own: Readonly<Record<string, object>> = { "AWS::Lambda::Function": { Code: "…" }, "AWS::ApiGatewayV2::Api": { Name: "…" } };
+  return Object.fromEntries(
+    Object.entries(resources).map(([id, { Properties, ...rest }]) => [
+      id,
+      { ...rest, Properties: { ...(Properties as object), ...own[rest["Type"] as string] } },
+    ]),
+  );
+}
+
+describe("the template without the CDK", () => {
+  it("makes the resources of cdk synth", () => {
+    const { resources, values } = synthesized();
+    expect(Object.keys(resources).length).toBeGreaterThan(60);
+    expect(withoutCode(resourcesOf(template, values))).toEqual(withoutCode(resources));
+  });
+
+  it("makes those of a service with tokens, other memory and another retention, if the parameters say so", () => {
+    const jwt = { issuer: "https://issuer.example", audience: ["locks"], adminScopes: ["admin"] };
+    const { resources, values } = synthesized({ jwt, memorySizeMb: 1024, logRetention: RetentionDays.ONE_WEEK });
+    const given = { JwtIssuer: jwt.issuer, JwtAudience: "locks", JwtAdminScope: "admin", MemorySizeMb: "1024", LogRetentionDays: "7" };
+    expect(withoutCode(resourcesOf(template, { ...values, ...given }))).toEqual(withoutCode(resources));
+  });
+
+  it("control: another memory, or a resource less, is noticed", () => {
+    const { resources, values } = synthesized();
+    expect(withoutCode(resourcesOf(template, { ...values, MemorySizeMb: "1024" }))).not.toEqual(withoutCode(resources));
+    const [, ...fewer] = Object.entries(template.Resources);
+    const less: PlainTemplate = { ...template, Resources: Object.fromEntries(fewer) };
+    expect(withoutCode(resourcesOf(less, values))).not.toEqual(withoutCode(resources));
+  });
+
+  it("takes its code from the bucket and key that are given", () => {
+    const functions = Object.values(resourcesOf(template, CODE)).filter(({ Type }) => Type === "AWS::Lambda::Function");
+    const codes = functions.map(({ Properties }) => (Properties as { Code: unknown }).Code);
+    expect(codes).toEqual(Array(3).fill({ S3Bucket: CODE["CodeBucket"], S3Key: CODE["CodeKey"] }));
+  });
+
+  it("fits into a request, and needs nothing of the CDK", () => {
+    expect(Buffer.byteLength(text)).toBeLessThan(INLINE_BYTES);
+    expect(text).not.toMatch(/cdk|Bootstrap|"Metadata"|assets/i);
+  });
+
+  it("gives no name that another stack gives", () => {
+    const namesOf = (stack: string): readonly string[] =>
+      Object.values(resourcesOf(template, { ...CODE, "AWS::StackName": stack })).flatMap(({ Type, Properties = {} }) =>
+        Object.entries(Properties as object)
+          .filter(([name]) => /Name$|^MetricTransformations$/.test(name) && !/^(?:Metric|Parameter|Attribute)Name$/.test(name))
+          .map(([name, value]) => `${Type as string} ${name} ${JSON.stringify(value)}`),
+      );
+    const [one, other] = [namesOf("one"), namesOf("other")];
+    expect(one.length).toBeGreaterThan(15);
+    // A reference to another resource has the name that CloudFormation makes for it.
+    expect(one.filter((name) => other.includes(name) && !/\{"(?:Ref|Fn::GetAtt)":"?(?!AWS::)/.test(name))).toEqual([
+      'AWS::ApiGatewayV2::Stage StageName "$default"',
+    ]);
+  });
+
+  it("refuses an issuer without an audience, which would accept every token of the issuer", () => {
+    expect(template.Rules).toMatchObject({ TokensHaveAnAudience: { Assertions: [{ AssertDescription: "JwtIssuer needs JwtAudience" }] } });
+  });
+});
+
+describe("the page about it", () => {
+  const page = guide("without-the-cdk");
+
+  it("has every parameter with its default", () => {
+    const rows = [...page.text.matchAll(/\| `(\w+)` +\| (?:`([^`]*)`)? *\|/g)].map(([, name = "", value = ""]) => [name, value]);
+    const parameters = Object.entries(template.Parameters) as [string, { readonly Default?: string | number }][];
+    expect(rows).toEqual(parameters.map(([name, { Default = "" }]) => [name, String(Default)]));
+  });
+
+  it("names outputs that the template has", () => {
+    expect(Object.keys(template.Outputs)).toEqual(expect.arrayContaining(["Url", "ApiArn"]));
+    expect(page.deadLinks).toEqual([]);
+  });
+
+  it("has a policy that allows a client's calls for its keys, and no others", () => {
+    const [json = ""] = page.blocks("json");
+    const { Statement } = JSON.parse(json) as { readonly Statement: readonly { readonly Resource: readonly string[] }[] };
+    const patterns = Statement.flatMap(({ Resource }) => Resource).map((arn) => arn.replace(/^arn:aws:execute-api:[^/]*/, ""));
+    const may = (routeKey: string, key: string): boolean => patterns.some((pattern) => arnLike(pattern, callOf(routeKey, key)));
+    const ofKeys = (Object.keys(ROUTES) as (keyof typeof ROUTES)[]).filter((routeKey) => routeKey.includes("{key}"));
+    for (const routeKey of ofKeys) {
+      expect(may(routeKey, "ORDER_1"), routeKey).toBe(DUTIES[ROUTES[routeKey]] !== "admin");
+      expect(may(routeKey, "PAYMENT_1"), routeKey).toBe(false);
+    }
+  });
+});
+
+describe("a zip file", () => {
+  const files = { "b.txt": Buffer.from("b".repeat(1000)), "a/ä.txt": Buffer.from("a"), empty: Buffer.alloc(0) };
+
+  it("has the files that it was made from", () => {
+    expect(unzipped(zipOf(files))).toEqual(files);
+  });
+
+  it("has the same bytes, whatever their order", () => {
+    const turned = Object.fromEntries(Object.entries(files).toReversed());
+    expect(zipOf(turned).equals(zipOf(files))).toBe(true);
+    expect(zipOf({ ...files, empty: Buffer.from("not") }).equals(zipOf(files))).toBe(false);
+  });
+});

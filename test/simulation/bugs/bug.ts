@@ -1,0 +1,14 @@
+/** A must-fail switch, as each list of them has it. */
+import type { Property } from "../oracles/verdict.js";
+
+/** One mistake. */
+export interface Bug {
+  readonly name: string;
+  /** The reason why a developer might do this, and the property that it breaks. */
+  readonly why: string;
+  readonly file: string;
+  /** The property that the simulation must find broken. @default the first that breaks, an internal error apart */
+  readonly breaks?: Property;
+  /** The texts to replace and their replacements; in `file` if given, else in the bug's own file. */
+  readonly edits: readonly (readonly [find: string, replace: string, file?: string])[];
+}

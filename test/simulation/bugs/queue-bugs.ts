@@ -1,0 +1,130 @@
+/** The must-fail switches of the queue: see bugs.ts. */
+import type { Bug } from "./bug.js";
+
+/** Mistakes in the order of the queue. */
+export const QUEUE_BUGS: readonly Bug[] = [
+  {
+    name: "heard-of-as-a-change",
+    why: "a keep-alive raises the version, and all concurrent writers lose their races",
+    file: "lib/core/lock/acquire.ts",
+    edits: [["...(reports && { touch: { waiter: touch, index } }),", "...(reports && { next: change(now.record, reading, {}) }),"]],
+  },
+  {
+    name: "heard-of-in-vain",
+    why: "a change decided before a keep-alive overwrites it, because the version is the same",
+    file: "lib/store/memory-store.ts",
+    edits: [
+      ["return !next || !current || !seen || isSameQueue(next, seen) || current.touches === seen.touches;", "return true;"],
+      ["...(isLeft && { waiters: current.waiters }) };", "...(isLeft && current === next && { waiters: current.waiters }) };"],
+    ],
+  },
+  {
+    name: "every-visit-a-write",
+    why: "every poll of a waiter is a keep-alive, and costs a write of the whole queue",
+    file: "lib/core/lock/queue.ts",
+    edits: [["return aliveUntilMs - ttlMs / 2 <= latestMs;", "return latestMs > 0;"]],
+  },
+  {
+    name: "offer-shorter-than-a-visit",
+    why: "the offer's window is shorter than the longest pause between polls",
+    file: "lib/core/lock/expiry.ts",
+    edits: [
+      ["return offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs;", "return offeredAtMs + DEFAULTS.offerWindowMs / 3 <= earliestMs;"],
+    ],
+  },
+  {
+    name: "offer-withdrawn-by-the-later-clock",
+    why: "a fast server clock withdraws the offer from a waiter that is about to claim it",
+    file: "lib/core/lock/expiry.ts",
+    edits: [
+      ["{ offeredAtMs }: Offer, { earliestMs }: ClockReading", "{ offeredAtMs }: Offer, { latestMs }: ClockReading"],
+      ["DEFAULTS.offerWindowMs <= earliestMs;", "DEFAULTS.offerWindowMs <= latestMs;"],
+    ],
+  },
+  {
+    name: "the-living-skipped",
+    why: "a lapsed offer skips all waiters ahead, also those that were seen since",
+    file: "lib/core/lock/queue.ts",
+    edits: [["&& lastSeenMs(waiter) < lapsedAtMs;", "&& lapsed.length > 0;"]],
+  },
+  {
+    name: "the-dead-one-by-one",
+    why: "each dead waiter is offered the key in turn, for a whole window",
+    file: "lib/core/lock/queue.ts",
+    edits: [["&& lastSeenMs(waiter) < lapsedAtMs;", "&& lapsedAtMs === 0;"]],
+  },
+  {
+    name: "claimed-after-withdrawal",
+    why: "a withdrawn offer can still be claimed: two hold then",
+    file: "lib/core/lock/queue.ts",
+    edits: [["offers: offers.sort(inOrder), waiters }", "offers: [...offers, ...lapsed].sort(inOrder), waiters }"]],
+  },
+  {
+    name: "hand-over-forgets-the-head",
+    why: "the first waiter is removed from the queue, and never offered the key",
+    file: "lib/core/lock/queue.ts",
+    edits: [["offers.push({ ...offered, offeredAtMs: reading.latestMs });", "void offered;"]],
+  },
+  {
+    name: "offered-key-to-a-newcomer",
+    why: "an offered key counts as free: the first caller gets it",
+    file: "lib/core/lock/queue.ts",
+    edits: [["[...occupantsOf(rest, reading)]", "[...occupantsOf({ ...rest, offers: [] }, reading)]"]],
+  },
+  {
+    name: "arrivals-in-front",
+    why: "new arrivals go in front of the queue",
+    file: "lib/core/lock/queue.ts",
+    edits: [["const place = behind < 0 ? waiters.length : behind;", "const place = behind < 0 ? 0 : behind;"]],
+  },
+  {
+    name: "free-to-who-does-not-queue",
+    why: "an acquire that doesn't wait ignores the queue",
+    file: "lib/core/lock/acquire.ts",
+    edits: [
+      [
+        "advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);",
+        "advanceQueue({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, leaseId, true);",
+      ],
+    ],
+  },
+  {
+    name: "dead-waiters-stay",
+    why: "dead waiters leave only at their turn: behind a holder that keeps renewing, the queue stays full of them",
+    file: "lib/core/lock/queue.ts",
+    edits: [
+      ["const drops = isNew || (isFirst && isHeadDead(before, reading));", "const drops = isNew && isFirst && reading.latestMs < 0;"],
+    ],
+  },
+  {
+    name: "the-dead-shown",
+    why: "an inspection shows waiters that were not seen for long",
+    file: "lib/core/lock/views.ts",
+    edits: [["waiters.filter((waiter) => isWaiting(waiter, reading))", "waiters"]],
+  },
+  {
+    name: "refusal-that-writes-nothing",
+    why: "a caller that only tries writes nothing: it never advances a queue of dead waiters",
+    file: "lib/core/lock/acquire.ts",
+    edits: [["if (!hasMoved) return", "if (hasMoved || !hasMoved) return"]],
+  },
+  {
+    name: "refused-set-that-writes-nothing",
+    why: "a refused set writes nothing: it never advances a queue of dead waiters",
+    file: "lib/store/compare-and-set.ts",
+    edits: [["const isWritten = !answer.ok && next", "const isWritten = !answer.ok && events.length < 0 && next"]],
+  },
+  {
+    name: "heard-of-taken-back",
+    why: "a stalled keep-alive overwrites a later one: its waiter counts as dead too early",
+    file: "lib/store/dynamo/fast-path.ts",
+    edits: [[" AND q[${index}].u < :until", ""]],
+  },
+  {
+    name: "offer-for-a-minute",
+    why: "an offer whose waiter died keeps the key for a minute",
+    file: "lib/core/lock/expiry.ts",
+    breaks: "L3",
+    edits: [["offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs", "offeredAtMs + 12 * DEFAULTS.offerWindowMs <= earliestMs"]],
+  },
+];

@@ -1,0 +1,89 @@
+/** The must-fail switches of the store on DynamoDB: see bugs.ts. */
+import type { Bug } from "./bug.js";
+
+const FAST_PATH = "lib/store/dynamo/fast-path.ts";
+const PREDICATES = "lib/store/dynamo/predicates.ts";
+
+/** Mistakes in what is written without the core, or over what it decided on: most are a condition that is left out. */
+export const STORE_BUGS: readonly Bug[] = [
+  {
+    name: "fast-version-from-nothing",
+    why: "the fast grant of a collected key starts its versions at one again",
+    file: FAST_PATH,
+    edits: [["v = if_not_exists(v, :now) + :one", "v = if_not_exists(v, :zero) + :one"]],
+  },
+  {
+    name: "fast-token-by-the-clock-alone",
+    why: "the fast grant takes its clock for the token, although the key has a later one",
+    file: FAST_PATH,
+    edits: [["[is.FREE, is.CLOCK_ABOVE_FENCE, ", "[is.FREE, "]],
+  },
+  {
+    name: "fast-grant-below-the-floor",
+    why: "the fast grant leaves the floor that resources compare where it was",
+    file: FAST_PATH,
+    edits: [["SET h = :h, f = :now, ff = :now, ", "SET h = :h, f = :now, ff = if_not_exists(ff, :now), "]],
+  },
+  {
+    name: "fast-renewal-that-shortens",
+    why: "the fast renewal sets the expiry, also to an earlier one",
+    file: PREDICATES,
+    edits: [['"h.#me.e <= :expires AND h.#me.g <= :margin"', '"h.#me.g <= :margin"']],
+  },
+  {
+    name: "fast-grant-of-an-ended-id",
+    why: "the fast grant doesn't look whether its id ended before: a late duplicate holds",
+    file: FAST_PATH,
+    edits: [["is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ", 'is.CLOCK_ABOVE_FENCE, "NOT (v = :me)", ']],
+  },
+  {
+    name: "fast-release-of-all",
+    why: "the fast release hands the key over, although others still hold it",
+    file: PREDICATES,
+    breaks: "S12",
+    edits: [["size(h) = :one AND (size(qi) = :zero OR", "(size(qi) = :zero OR"]],
+  },
+  {
+    name: "fast-claim-of-a-held-key",
+    why: "the fast claim takes a lease for an offer: a repeated acquire gets another token",
+    file: PREDICATES,
+    edits: [["attribute_not_exists(h.#me.t) AND h.#me.p = :by", "h.#me.p = :by"]],
+  },
+  {
+    name: "fast-start-over-an-outcome",
+    why: "the fast start doesn't look whether the key has a run already",
+    file: FAST_PATH,
+    breaks: "R4",
+    edits: [["...(run ? [is.NEVER_RUN] : []), ", ""]],
+  },
+  {
+    name: "fast-outcome-kept-for-no-time",
+    why: "the fast outcome of a run is forgotten as soon as it is recorded",
+    file: FAST_PATH,
+    edits: [['["rn.u = rn.k + :now"]', '["rn.u = :now"]']],
+  },
+  {
+    name: "written-on-any-version",
+    why: "a decision is written over whatever the record has become since it was read",
+    file: "lib/store/dynamo/dynamo-store.ts",
+    breaks: "S11",
+    edits: [['[seen ? "v = :seen" : "attribute_not_exists(v)", ', '[seen ? "v >= :seen" : "attribute_not_exists(v)", ']],
+  },
+  {
+    name: "nothing-seen-lately",
+    why: "no record is remembered: everybody in a crowd writes, and loses to the others",
+    file: "lib/store/dynamo/recent-records.ts",
+    edits: [["const FRESH_MS = 5000;", "const FRESH_MS = -1;"]],
+  },
+  {
+    name: "fast-outcome-after-the-lease",
+    why: "the fast outcome of a run is recorded whether or not its lease still lasts",
+    file: FAST_PATH,
+    edits: [
+      [
+        "condition: [is.MINE, is.LIVE, is.NOT_BROKEN, lowWatermark, ",
+        'condition: [is.MINE, "NOT (v = :earlier)", is.NOT_BROKEN, lowWatermark, ',
+      ],
+    ],
+  },
+];

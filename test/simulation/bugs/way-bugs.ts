@@ -1,0 +1,52 @@
+/** The must-fail switches of a client with two ways: see bugs.ts. */
+import type { Bug } from "./bug.js";
+
+const FAILOVER = "lib/client/transport/failover.ts";
+
+/** Mistakes by which a switch of the way loses a lease, or leaves one behind. */
+export const WAY_BUGS: readonly Bug[] = [
+  {
+    name: "switched-under-a-new-id",
+    why: "an attempt on the other way is a new acquire with an id of its own: the first one, arriving late, is granted to nobody",
+    file: FAILOVER,
+    breaks: "L3",
+    edits: [
+      [
+        "const way = this.#wayOf(ids);",
+        `const way = this.#wayOf(ids);
+    if (operation === "acquire" && this.#failedOn.has(ids[0])) {
+      const last = ids[0].endsWith("0") ? "1" : "0";
+      request = { ...request, leaseId: ids[0].slice(0, -1) + last };
+    }`,
+      ],
+    ],
+  },
+  {
+    name: "first-way-counts-as-definite",
+    why: "an answer of the second way settles the operation, whatever the first way was asked: its id is never cancelled",
+    file: "lib/client/transport/retry.ts",
+    breaks: "L3",
+    edits: [
+      [
+        "if (outcome instanceof NoResponse) ambiguous = true;",
+        "ambiguous = outcome instanceof NoResponse;\n    if (ambiguous) reason ??= undefined;",
+      ],
+    ],
+  },
+  {
+    name: "table-under-its-own-principal",
+    why: "the table is used as a direct client would, not as the service knows the caller: every renewal there is forbidden",
+    file: FAILOVER,
+    breaks: "L6",
+    edits: [
+      [
+        "api: this.#deps.onTable(identity), identity }",
+        "api: this.#deps.onTable({ ...identity, principal: this.#deps.own.principal }), identity }",
+      ],
+      [
+        "this.#isProven = known !== undefined && (await this.#isKnownOn(otherThan(this.#way), known, COMPARED));",
+        "this.#isProven = known !== undefined;",
+      ],
+    ],
+  },
+];

@@ -1,0 +1,151 @@
+/**
+ * Crowds in a world of their own, beside a history's other clients: readers or permits come to one key at the same moment, each with a store
+ * that has seen nothing. They renew, and leave in any order, while a writer tries. Requests and answers are lost, and members die. Every
+ * write of the table is judged: who holds together (S11, S12), the order of the tokens (S3), and the token that a lease keeps (S8). Nobody
+ * may lose so many races that it gives up (L4).
+ */
+import type { Acquire, AnswerTo, Command } from "../../../lib/core/commands.js";
+import { leaseIdFrom } from "../../../lib/core/lease-id.js";
+import type { LockRecord } from "../../../lib/core/record.js";
+import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js";
+import { createTableStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { fromItem } from "../../../lib/store/dynamo/item.js";
+import { TABLE } from "../../../lib/store/dynamo/table.js";
+import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import type { MemoryTable } from "../../../lib/store/memory-store.js";
+import type { LockStore } from "../../../lib/store/port.js";
+import { StoreUnavailable } from "../../../lib/store/port.js";
+import { NAMESPACE, POLICY } from "../backend.js";
+import { DynamoTable } from "../dynamo/table.js";
+import type { Input } from "../dynamo/table.js";
+import { Random } from "../random.js";
+import { clash, holdersIn } from "../oracles/sharing.js";
+import type { Bench } from "../oracles/verdict.js";
+import { Process, World } from "../world.js";
+
+/** Every so many seeds, a history has crowds too. */
+const CROWDS = 5;
+const ADDRESS = { namespace: NAMESPACE, kind: "locks", key: "CROWD_1" } as const;
+const ROUNDS = 4;
+const LEASE_MS = 6000;
+/** The longest time of a round: leases of the dead are over, and their margins. */
+const ROUND_MS = 30_000;
+/** Times that a member sends a request whose answer was lost. */
+const ATTEMPTS = 8;
+
+/** Runs the crowds of `seed`, if it has some, and reports what they broke. */
+// Over 60 lines: one model or one server, whose parts share its state.
+export async function checkCrowds(seed: number, bench: Pick<Bench, "coverage" | "fail">): Promise<void> {
+  if (seed % CROWDS !== 2) return;
+  const random = new Random(0xc0de ^ seed);
+  const world = new World(Date.UTC(2027, 0, 1));
+  const lost = random.pick([0, 0.02, 0.1]);
+  const nowMs = (): number => Math.floor(world.nowMs);
+  let lastToken = 0;
+  let present: LockRecord | undefined;
+
+  /** Judges a write. */
+  function judge(next: LockRecord): void {
+    const broken = clash(holdersIn(next));
+    if (broken) bench.fail(broken, "a crowd has leases that exclude each other");
+    for (const [leaseId, { fencingToken }] of Object.entries(next.holds)) {
+      const before = present?.holds[leaseId];
+      if (before && before.fencingToken !== fencingToken) bench.fail("S8", `a lease of a crowd changed its token to ${fencingToken}`);
+      if (before) continue;
+      if (fencingToken <= lastToken) bench.fail("S3", `a crowd was granted token ${fencingToken} after ${lastToken}`);
+      if (Object.keys(next.holds).length > 1) bench.coverage.joins++;
+      bench.coverage.grants++;
+      lastToken = Math.max(lastToken, fencingToken);
+    }
+    present = next;
+  }
+
+  /** Takes some time, and loses the request before the act or the answer after it. */
+  async function slowly<T>(act: () => T | Promise<T>): Promise<T> {
+    await world.sleep(random.between(0, 15));
+    if (random.chance(lost / 2)) throw new StoreUnavailable("lost", false, false);
+    const result = await act();
+    await world.sleep(random.between(0, 15));
+    if (random.chance(lost / 2)) throw new StoreUnavailable("lost", false, false);
+    return result;
+  }
+
+  /** A table for the production store, or the memory store. Each member has its own store. */
+  function storesOnTable(): (process: Process) => LockStore {
+    const table = new DynamoTable({ tableName: "simulated", ...TABLE }, () => world.nowMs);
+    table.onWritten = ({ after }) => judge(fromItem(after));
+    const unused = (): never => {
+      throw new Error("a crowd neither lists nor takes sets");
+    };
+    const calls: TableCalls = {
+      updateItem: (input: UpdateInput) => slowly(() => table.update(input as unknown as Input)),
+      getItem: (input) => slowly(() => table.get(input as unknown as Input)),
+      query: unused,
+      transactWriteItems: unused,
+    };
+    return (process) => createTableStore({ calls, tableName: "simulated", policy: POLICY, clock: process, random: () => random.unit() });
+  }
+
+  function storesInMemory(): (process: Process) => LockStore {
+    const records = createMemoryTable();
+    const told = async <R extends { readonly written: boolean }>(result: R): Promise<R> => {
+      const record = result.written ? await records.read(ADDRESS) : undefined;
+      if (record) judge(record);
+      return result;
+    };
+    const table: MemoryTable = {
+      ...records,
+      read: (address) => slowly(() => records.read(address)),
+      replace: (...change) => slowly(async () => told(await records.replace(...change))),
+      commute: (...change) => slowly(async () => told(await records.commute(...change))),
+    };
+    return (process) => createMemoryStore({ policy: POLICY, table, clock: process, random: () => random.unit() });
+  }
+
+  const storeFor = random.chance(0.7) ? storesOnTable() : storesInMemory();
+
+  /** A member of a crowd: comes, stays for a while, and leaves or dies. */
+  async function visit(wanted: Pick<Acquire, "mode" | "limit" | "permits">): Promise<void> {
+    await world.sleep(random.between(0, 20));
+    const store = storeFor(new Process(world));
+    const leaseId = leaseIdFrom(nowMs(), random.bytes(10));
+    const whose = { key: ADDRESS.key, leaseId, principal: "P" } as const;
+    /** Sends a command until it is answered. */
+    const send = async <C extends Command>(command: C): Promise<AnswerTo<C> | undefined> => {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        try {
+          return (await store.apply(ADDRESS, command, () => ({ earliestMs: nowMs(), latestMs: nowMs() }))).answer;
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable)) throw error;
+          if (error.throttled) bench.fail("L4", `a member of a crowd gave up: ${error.message}`);
+        }
+      }
+      return undefined;
+    };
+    const asked = { owner: "", leaseMs: LEASE_MS, priority: 0, requestHash: "h" } as const;
+    const answer = await send({ type: "acquire", ...whose, ...asked, ...wanted });
+    if (!answer?.ok) return;
+    await world.sleep(random.between(0, LEASE_MS / 2));
+    if (random.chance(0.1)) return;
+    if (random.chance(0.3)) await send({ type: "renew", ...whose, leaseMs: LEASE_MS });
+    await world.sleep(random.pick([0, random.between(0, 1000)]));
+    await send({ type: "release", ...whose });
+  }
+
+  for (let round = 0; round < ROUNDS; round++) {
+    const limit = random.pick([1, 1, 3, 10]);
+    const members = random.whole(8, 16);
+    let left = members;
+    const done = (): void => void left--;
+    for (let member = 0; member < members; member++) {
+      const isWriter = limit === 1 && random.chance(0.1);
+      const permits = limit > 1 && random.chance(0.3) ? 2 : 1;
+      visit({ mode: limit > 1 || isWriter ? "exclusive" : "shared", limit, permits })
+        .catch((error: unknown) => bench.fail("internal", String(error)))
+        .finally(done);
+    }
+    const untilMs = world.nowMs + ROUND_MS;
+    await world.run(untilMs, () => left === 0);
+    await world.run(random.chance(0.5) ? untilMs : world.nowMs + 1);
+  }
+}

@@ -1,0 +1,61 @@
+/** Runs the whole conformance suite for each store. */
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../../lib/core/time.js";
+import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { TABLE } from "../../../lib/store/dynamo/table.js";
+import { sdkClientOf } from "../../simulation/dynamo/sdk-client.js";
+import { DynamoTable } from "../../simulation/dynamo/table.js";
+import { freshTable } from "../../support/engine.js";
+import { lockStoreConformance } from "./conformance.js";
+import { fiftyAcquire } from "./contending.js";
+import { RunScene } from "../run-fixture.js";
+import { fiftyStart } from "./running.js";
+import { POLICY, Fixture } from "../fixture.js";
+import { mutate } from "../mutate.js";
+
+lockStoreConformance("memory-store", () => createMemoryStore({ policy: POLICY }));
+
+lockStoreConformance("dynamo-store", async () => {
+  const { client, tableName } = await freshTable();
+  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+});
+
+lockStoreConformance("dynamo-store, on the simulation's table", () => {
+  const tableName = "simulated";
+  const client = sdkClientOf(new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs()));
+  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+});
+
+describe("control: of fifty at once", () => {
+  it("many are granted the key, and many run, by a memory that writes without a condition", async () => {
+    const table = createMemoryTable();
+    const careless: typeof table = {
+      ...table,
+      replace(address, next) {
+        table.remove(address);
+        return table.replace(address, next, undefined);
+      },
+    };
+    const store = createMemoryStore({ policy: POLICY, table: careless });
+    for (const outcomes of [await fiftyAcquire(new Fixture(store)), await fiftyStart(new RunScene(store))])
+      expect(outcomes.filter((outcome) => outcome === "granted").length).toBeGreaterThan(1);
+  });
+
+  it("many replace the one before by a table that takes every guess for right", async () => {
+    const { client, tableName } = await freshTable();
+    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)");
+    const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const lock = new Fixture(store);
+    await fiftyAcquire(lock);
+    expect((await lock.read())?.version).toBeGreaterThan(lock.clocks.latestMs + 1);
+  });
+  it("many run one after the other by a table that takes every guess for right", async () => {
+    const { client, tableName } = await freshTable();
+    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
+    const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const run = new RunScene(store);
+    await fiftyStart(run);
+    expect((await run.read())?.version).toBeGreaterThan(run.clocks.latestMs + 1);
+  });
+});

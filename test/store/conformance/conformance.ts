@@ -1,0 +1,68 @@
+/**
+ * The behaviour of every store. Every store passes this one suite in full; an exception would be named here, with its
+ * reason. The suite advances time itself and gives every test its own key, so it can run on a shared engine.
+ */
+import { beforeAll, describe, expect, it } from "vitest";
+import type { LockStore } from "../../../lib/store/port.js";
+import { waitsForConditions } from "./conditions.js";
+import { contends } from "./contending.js";
+import { breaks, releases, transfers } from "./releasing.js";
+import { acquires, renews } from "./granting.js";
+import { lists } from "./listing.js";
+import { queues } from "./queueing.js";
+import { apart, keeps, listsRuns } from "./run-listing.js";
+import { RunScene } from "../run-fixture.js";
+import { expectedOfRun, playRun, RUN_STATES } from "./run-states.js";
+import { runs } from "./running.js";
+import { A, Fixture } from "../fixture.js";
+import { expected, play, STATES } from "./states.js";
+import { lapses, ordersTurns } from "./turns.js";
+
+/** Runs the suite for the stores that `makeStore` creates. */
+export function lockStoreConformance(name: string, makeStore: () => LockStore | Promise<LockStore>): void {
+  describe(`${name} is a store of locks and runs`, () => {
+    let made: LockStore;
+    const store = (): LockStore => made;
+    beforeAll(async () => {
+      made = await makeStore();
+    });
+
+    describe("in every state, every command, and each sent again", () => {
+      it.each(STATES)("$state", async (state) => {
+        expect(await play(state, () => new Fixture(made))).toEqual(expected(state));
+      });
+    });
+    describe("acquire", () => acquires(store));
+    describe("renew", () => renews(store));
+    describe("release", () => releases(store));
+    describe("transfer", () => transfers(store));
+    describe("break", () => breaks(store));
+    describe("list", () => lists(store));
+    describe("many at once", () => contends(store));
+    describe("the queue", () => queues(store));
+    describe("conditions", () => waitsForConditions(store));
+    describe("a turn that nobody takes", () => lapses(store));
+    describe("who goes first, and who goes together", () => ordersTurns(store));
+
+    describe("in every state of a run, every command, and each sent again", () => {
+      it.each(RUN_STATES)("$state", async (state) => {
+        expect(await playRun(state, () => new RunScene(made))).toEqual(expectedOfRun(state));
+      });
+    });
+    describe("a run", () => runs(store));
+    describe("payloads", () => keeps(store));
+    describe("listing runs", () => listsRuns(store));
+    describe("a lock and a run of the same key", () => apart(store));
+
+    it("reads what was written last, and nothing where nothing was", async () => {
+      const lock = new Fixture(made);
+      expect(await lock.read()).toBeUndefined();
+      for (let ms = 0; ms < 20; ms++) {
+        const answer = await lock.at(ms).acquire(A);
+        expect((await lock.read())?.version).toBe(answer.ok && answer.lease.version);
+        await lock.renew(A);
+        expect((await lock.read())?.holds[A]?.expiresAtMs).toBe(lock.clocks.latestMs + 10_000);
+      }
+    });
+  });
+}

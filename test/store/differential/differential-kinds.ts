@@ -1,0 +1,95 @@
+/**
+ * Histories of all kinds of locks through two stores at once: the core behind conditional writes in memory, and the table with its fast
+ * paths. Both must give the same answers and store the same records. The order of leases in a map depends on the engine. It also decides
+ * the order of the tombstones of leases that are taken over together. So both stores are made to report leases in the order of their ids.
+ */
+import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
+import { expect } from "vitest";
+import { systemClock } from "../../../lib/core/time.js";
+import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import type { Address } from "../../../lib/store/port.js";
+import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { resolver } from "../../core/kinds-history.js";
+import type { History } from "../../core/kinds-history.js";
+import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
+import type { EngineTable, Play } from "./differential-pair.js";
+
+/** The pair of stores, on this table of an engine. */
+export function kindsStorePair({ client, tableName }: EngineTable): Play<History> {
+  const table = createMemoryTable();
+  const memory = createMemoryStore({
+    policy: POLICY,
+    table: { ...table, replace: (address, next, seenVersion) => table.replace(address, { ...next, holds: byId(next.holds) }, seenVersion) },
+  });
+  tellHoldsById(client);
+  const dynamo = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+
+  return async (history, told) => {
+    const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };
+    const resolve = resolver(history, address.key);
+    const asked: unknown[] = [];
+    for (const step of history.steps) {
+      const before = await memory.read(address);
+      const { command, reading } = resolve(step, before);
+      asked.push([reading, command]);
+      const wanted = await memory.apply(address, command, () => reading);
+      const came = await dynamo.apply(address, command, () => reading);
+      const record = await memory.read(address);
+      const isNested = "lease" in wanted.answer && wanted.answer.lease.holdCount > 1 && wanted.answer.how === "granted";
+      told(`${command.type}: ${isNested ? "nested" : outcomeOf(wanted.answer)}`);
+      expect({ answer: came.answer, events: came.events }, JSON.stringify(asked)).toEqual(wanted);
+      // If one store's record hasn't changed, a change of the other shows in its next record: versions only rise.
+      if (record?.version !== before?.version) expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(record);
+    }
+    expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+  };
+}
+
+function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(holds).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** An item in a response: plain values in an answer, wire form in a refusal. */
+interface WithHolds {
+  h?: Holds;
+}
+
+type Holds = Record<string, unknown>;
+
+/** Sorts the holds in every item of an answer or of a refusal. */
+function tellHoldsById(client: DynamoDBClient): void {
+  const sort = (item: WithHolds | undefined): void => {
+    const { h } = item ?? {};
+    if (item && h) item.h = h["M"] ? { M: byId(h["M"] as Holds) } : byId(h);
+  };
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        const result = await next(args);
+        const { Item, Attributes } = result.output as { Item?: WithHolds; Attributes?: WithHolds };
+        sort(Item);
+        sort(Attributes);
+        return result;
+      } catch (error) {
+        sort((error as { Item?: WithHolds }).Item);
+        throw error;
+      }
+    },
+    { step: "deserialize", priority: "high" },
+  );
+}
+
+/** Makes the table receive `instead` in place of a part of a fast path's write. Returns a function for the number of changed writes. */
+export function distort(client: DynamoDBClient, written: string, instead: string): () => number {
+  let distorted = 0;
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { UpdateExpression: update = "" } = args.input as Partial<UpdateItemCommandInput>;
+      if (!update.includes(written)) return next(args);
+      distorted++;
+      return next({ ...args, input: { ...args.input, UpdateExpression: update.replace(written, instead) } });
+    },
+    { step: "initialize" },
+  );
+  return () => distorted;
+}

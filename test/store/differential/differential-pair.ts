@@ -1,0 +1,75 @@
+/**
+ * A pair of stores that get the same commands, and must give the same answers and store the same records: the core behind conditional
+ * writes in memory, and the table with its fast paths.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { expect } from "vitest";
+import { systemClock } from "../../../lib/core/time.js";
+import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
+import type { Command } from "../../../lib/core/commands.js";
+import type { Kind } from "../../../lib/core/api/locks.js";
+import type { LockRecord } from "../../../lib/core/record.js";
+import type { ClockReading } from "../../../lib/core/time.js";
+import type { Address } from "../../../lib/store/port.js";
+import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
+
+/** A table on an engine. */
+export interface EngineTable {
+  readonly client: DynamoDBClient;
+  readonly tableName: string;
+}
+
+/** The past of a key (undefined: unused) and its commands to come. */
+interface Remembering {
+  readonly remembered: LockRecord | undefined;
+}
+
+/**
+ * The way to play a kind of key: the commands of a history with their clocks. Each command is made after the one before has been carried
+ * out.
+ */
+export interface Played<H extends Remembering> {
+  readonly kind: Kind;
+  commandsOf(
+    history: H,
+    key: string,
+    read: () => Promise<LockRecord | undefined>,
+  ): AsyncIterable<{ readonly command: Command; readonly reading: ClockReading }>;
+}
+
+/** Plays a history through both stores, and reports each outcome to `told`. @throws an assertion if they differ. */
+export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
+
+/** The pair of stores, on this table of an engine. */
+export function storePair<H extends Remembering>({ client, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
+  const table = createMemoryTable();
+  const memory = createMemoryStore({ policy: POLICY, table });
+  const dynamo = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const documents = DynamoDBDocumentClient.from(client);
+
+  return async (history, told) => {
+    const address: Address = { namespace: freshNamespace(), kind, key: "ORDER_1" };
+    if (history.remembered) {
+      await table.replace(address, history.remembered, undefined);
+      await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(history.remembered) } }));
+    }
+    const asked: unknown[] = [history.remembered];
+    let version = history.remembered?.version;
+    for await (const { command, reading } of commandsOf(history, address.key, () => memory.read(address))) {
+      asked.push([reading, command]);
+      const wanted = await memory.apply(address, command, () => reading);
+      const came = await dynamo.apply(address, command, () => reading);
+      told(`${command.type}: ${outcomeOf(wanted.answer)}`);
+      expect({ answer: came.answer, events: came.events }, JSON.stringify(asked)).toEqual(wanted);
+      const record = await memory.read(address);
+      // If one store's record hasn't changed, a change of the other shows in its next record: versions only rise.
+      if (record?.version === version) continue;
+      version = record?.version;
+      expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(record);
+    }
+    expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+  };
+}

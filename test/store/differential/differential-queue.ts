@@ -1,0 +1,201 @@
+/**
+ * Histories of a queue through two stores at once: the core behind conditional writes in memory, and the table as several processes see
+ * it, each with its own recent record of the key. Both must give the same answers and store the same records.
+ *
+ * One difference is intended. A blind enqueue (`queueBehind`) goes behind all others without checking whether the holder expired or the
+ * offers of others lapsed. The first poll checks that. So a blind enqueue must meet three conditions: it goes behind all others, it equals
+ * the core's result if nothing expired or lapsed, and the core would not have refused it.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { expect } from "vitest";
+import { queueBehind } from "../../../lib/core/lock/acquire.js";
+import { check } from "../../../lib/core/lock/check.js";
+import type { Acquire, LeaseEvent } from "../../../lib/core/commands.js";
+import { advanceQueue, waiterFor, withWaiter } from "../../../lib/core/lock/queue.js";
+import type { LockRecord } from "../../../lib/core/record.js";
+import { systemClock } from "../../../lib/core/time.js";
+import type { ClockReading } from "../../../lib/core/time.js";
+import { transition } from "../../../lib/core/transition.js";
+import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
+import type { Address, LockStore } from "../../../lib/store/port.js";
+import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { PROCESSES, resolver } from "./queue-histories.js";
+import type { History } from "./queue-histories.js";
+import { freshNamespace, outcomeOf, POLICY, START_MS } from "../fixture.js";
+import type { EngineTable, Play } from "./differential-pair.js";
+import { mutate } from "../mutate.js";
+
+/** The part of its update expression by which each fast path is recognised among the writes. */
+export const FAST_PATHS = {
+  enqueue: "q = list_append(q, :waiters)",
+  claim: "SET h.#me = :hold",
+  join: "SET h.#me = :joined",
+  handOver: "h = if_not_exists(q[0].g, :nobody)",
+  leave: "REMOVE h.#me",
+  touchWaiter: "].u = :until",
+  decided: "qi = :qi",
+} as const;
+
+/** The pair of stores, on this table of an engine. */
+// Over 60 lines: one model or one server, whose parts share its state.
+export function queueStorePair({ client, tableName }: EngineTable): Play<History> {
+  const writtenBy = watchWrites(client);
+  tellHoldsById(client);
+  const documents = DynamoDBDocumentClient.from(client);
+
+  return async (history, told) => {
+    const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };
+    const table = createMemoryTable();
+    const memory = createMemoryStore({
+      policy: POLICY,
+      table: { ...table, replace: (at, next, seenVersion) => table.replace(at, { ...next, holds: byId(next.holds) }, seenVersion) },
+    });
+    let monotonicMs = START_MS;
+    const clock = { ...systemClock, monotonicMs: () => monotonicMs };
+    const startProcess = (): LockStore => createDynamoStore({ client, tableName, policy: POLICY, clock, random: () => 0 });
+    const startAll = (): LockStore[] => Array.from({ length: PROCESSES - 1 }, startProcess);
+    let processes = startAll();
+
+    // The store never writes the count of touches, so it stays in the item.
+    const put = ({ touches, ...record }: LockRecord) =>
+      documents.send(
+        new PutCommand({
+          TableName: tableName,
+          Item: { ...itemKey(address), ...toItem(record), ...(touches !== undefined && { qv: touches }) },
+        }),
+      );
+
+    if (history.remembered) {
+      await table.replace(address, history.remembered, undefined);
+      await put(history.remembered);
+    }
+    const resolve = resolver(history, address.key);
+    const asked: unknown[] = [history.remembered];
+    for (const step of history.steps) {
+      const before = await memory.read(address);
+      const { command, reading, nowMs } = resolve(step, before);
+      monotonicMs = nowMs;
+      asked.push([step.process, step.looks, reading, command]);
+      const process = processes[step.process] ?? startProcess();
+      if (step.looks && "leaseId" in command) {
+        const seen = (record: LockRecord | undefined) => check(record, command, reading);
+        expect(seen(await process.read(address)), JSON.stringify(asked)).toEqual(seen(before));
+      }
+      const { result: came, updates } = await writtenBy(() => process.apply(address, command, () => reading));
+      const guesses = Object.entries(FAST_PATHS).filter(([, part]) => updates.some((update) => update.includes(part)));
+      for (const [name] of guesses) told(`by ${name}`);
+
+      const isBlind = updates.some((update) => update.includes(FAST_PATHS.enqueue));
+      const wanted =
+        isBlind && before && command.type === "acquire"
+          ? await queuedBlind(before, command, reading, (next) => table.replace(address, next, before))
+          : await memory.apply(address, command, () => reading);
+      told(`${command.type}: ${outcomeOf(wanted.answer)}`);
+      for (const { event } of wanted.events) told(`event: ${event}`);
+      const together = wanted.events.filter(({ event }) => event === "ended").length > 1;
+      const { answer, events } = came;
+      expect(together ? inAnyOrder({ answer, events }) : { answer, events }, JSON.stringify(asked)).toEqual(
+        together ? inAnyOrder(wanted) : wanted,
+      );
+      const record = await memory.read(address);
+      if (record !== before || updates.length > 0) {
+        const kept = await startProcess().read(address);
+        if (together && record && kept) {
+          expect({ ...kept, tombstones: [], lowWatermark: "" }, JSON.stringify(asked)).toEqual({
+            ...record,
+            tombstones: [],
+            lowWatermark: "",
+          });
+          await put(record);
+          processes = startAll();
+        } else expect(kept, JSON.stringify(asked)).toEqual(record);
+      }
+    }
+    expect(await startProcess().read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+  };
+}
+
+/** Sorts leases that end together. They are reported and stored in the order of a map, which depends on the engine. */
+function inAnyOrder<T extends { readonly events: readonly LeaseEvent[] }>(applied: T): T {
+  return { ...applied, events: [...applied.events].sort((a, b) => (a.leaseId < b.leaseId ? -1 : 1)) };
+}
+
+/** Checks a blind enqueue. */
+async function queuedBlind(
+  before: LockRecord,
+  command: Acquire,
+  reading: ClockReading,
+  replace: (next: LockRecord) => Promise<unknown>,
+): Promise<Pick<ReturnType<typeof queueBehind>, "answer" | "events">> {
+  const { next, ...blind } = queueBehind(before, command, reading, POLICY);
+  const { behind: _behind, commutes: _commutes, ...looked } = transition(before, command, reading, POLICY);
+  expect(looked.answer).toMatchObject({ ok: true });
+  const waiters = withWaiter(before.waiters, waiterFor(command, reading));
+  if (!advanceQueue({ ...before, waiters }, reading, command.leaseId, true).moved) expect({ next, ...blind }).toEqual(looked);
+  if (next) await replace(next);
+  return blind;
+}
+
+/** Runs an action and returns its writes. */
+function watchWrites(client: DynamoDBClient): <T>(act: () => Promise<T>) => Promise<{ result: T; updates: readonly string[] }> {
+  const current = new AsyncLocalStorage<string[]>();
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const { UpdateExpression: update } = args.input as Partial<UpdateItemCommandInput>;
+      if (update !== undefined) current.getStore()?.push(update);
+      return result;
+    },
+    { step: "initialize" },
+  );
+  return async (act) => {
+    const updates: string[] = [];
+    return { result: await current.run(updates, act), updates };
+  };
+}
+
+/** Like {@link mutate}, for writes with this update only. */
+export function mutateWhere(client: DynamoDBClient, updates: string, ...predicates: readonly string[]): () => number {
+  type Send = (args: { readonly input: object }) => Promise<never>;
+  const add = (weakening: (next: Send) => Send): void =>
+    client.middlewareStack.add(
+      (next) => {
+        const weakened = weakening(next as unknown as Send);
+        return (args) =>
+          (args.input as Partial<UpdateItemCommandInput>).UpdateExpression?.includes(updates) ? weakened(args) : next(args);
+      },
+      { step: "initialize" },
+    );
+  return mutate({ middlewareStack: { add } } as unknown as DynamoDBClient, ...predicates);
+}
+
+function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(holds).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+type WithHolds = { h?: Record<string, unknown> } | undefined;
+
+/** Sorts the holds in every item that comes back: their order depends on the engine. */
+function tellHoldsById(client: DynamoDBClient): void {
+  const sort = (item: WithHolds): void => {
+    const h = item?.h;
+    if (item && h) item.h = h["M"] ? { M: byId(h["M"] as Record<string, unknown>) } : byId(h);
+  };
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        const result = await next(args);
+        const { Item, Attributes } = result.output as { Item?: WithHolds; Attributes?: WithHolds };
+        [Item, Attributes].forEach(sort);
+        return result;
+      } catch (error) {
+        sort((error as { Item?: WithHolds }).Item);
+        throw error;
+      }
+    },
+    { step: "deserialize", priority: "high" },
+  );
+}

@@ -1,0 +1,335 @@
+/**
+ * The common writes of fast paths, on the simulation's table. Each must be there, be taken, and leave exactly the record that the core
+ * would; and so on a key that has changed in one thing since the process saw it, or be refused.
+ */
+import { describe, expect, it } from "vitest";
+import type { Acquire, Command, Touch } from "../../lib/core/commands.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
+import type { LockRecord, Run } from "../../lib/core/record.js";
+import { append, commuting, touchWaiter } from "../../lib/store/dynamo/fast-path.js";
+import type { Item } from "../../lib/store/dynamo/item.js";
+import { FORMAT_VERSION, fromItem, toItem } from "../../lib/store/dynamo/item.js";
+import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
+import { IN_S, permits } from "../core/kinds-key.js";
+import { QueueKey } from "../core/queue-key.js";
+import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, OTHER, over, record, run, start } from "../core/run-parts.js";
+import type { Came } from "./fast-path-cases.js";
+import { asks, COMMON, differencesFor, ends, grants, later, lock, pathOf, releases, take, written } from "./fast-path-cases.js";
+import { leaseId, POLICY } from "./fixture.js";
+
+describe("a common write", () => {
+  const names = Object.keys(COMMON);
+  it.each(names)("leaves what the core would, or is refused: %s", (name) => {
+    const asked = COMMON[name]!;
+    const taken = differencesFor(asked).filter(({ item }) => take(asked, pathOf(asked), item) === "written");
+    const wanted = TAKEN.filter(([writes]) => writes[names.indexOf(name)] !== ".");
+    expect(taken.map(({ name: difference }) => difference)).toEqual(wanted.map(([, difference]) => difference));
+  });
+});
+
+describe("a write that commutes", () => {
+  it.each(["append", "append behind permits", "join of a reader", "join of permits", "renewal of permits", "release of permits"])(
+    "is there once the core has decided on the record: %s",
+    (name) => {
+      const { before, command, reading } = COMMON[name]!;
+      const path = commuting(command, before!, reading, POLICY);
+      expect(path).toBeDefined();
+      expect(take(COMMON[name]!, path)).toBe("written");
+    },
+  );
+
+  it("appends a waiter to a key that was not seen", () => {
+    const { command, reading } = COMMON["append"]!;
+    expect(take(COMMON["append"]!, append(command as Acquire, reading, POLICY, undefined))).toBe("written");
+  });
+});
+
+describe("a fast path on a lock", () => {
+  it("is none for who was seen to wait behind others", () => {
+    expect(pathOf(lock("the record", grants("B"), asks("C"), asks("E"), later(), asks("E")))).toBeUndefined();
+  });
+
+  it("claims the offer of who was seen to be the first that waits, unless a refused write would cost more than a read", () => {
+    const claimOf = (others: string): Came => {
+      const waits = Array.from(`E${others}`, (letter) => asks(letter));
+      const { before: seen } = lock("the record", grants("B"), ...waits, later(), asks("E"));
+      return take({ ...lock("the record", grants("B"), ...waits, releases("B"), later(), asks("E")), seen });
+    };
+    expect(claimOf("CDFGHI")).toBe("written");
+    expect(claimOf("CDFGHIJ")).toBe("none");
+  });
+
+  it("lets a lease of a scope leave others, as lower ids ended", () => {
+    const scoped = { ...permits(1), ...IN_S };
+    const leaves = lock("the record", ends("VGHIJKLMW"), grants("Y", scoped), grants("X", permits(1)), later(), releases("Y"));
+    expect(take(leaves)).toBe("written");
+  });
+
+  it.each<[seen: "nothing" | "the record", state: string, commands: readonly string[]]>([
+    ["nothing", "free", ["acquire A", "E exclusive", "E shared", "E 2 of 3"]],
+    ["nothing", "free, used as a semaphore before", ["E exclusive", "E shared", "E 1 of 3"]],
+    ["nothing", "A exclusive", ["renew A", "renew A for more", "release A"]],
+    ["the record", "A exclusive", ["renew A", "release A"]],
+    ["nothing", "A shared", ["renew A", "release A"]],
+    ["nothing", "A has 1 of 3", ["renew A", "release A"]],
+    ["the record", "A shared beside B", ["renew A", "release A"]],
+    ["the record", "A has 1 of 3, B has 1", ["renew A", "release A"]],
+    ["the record", "B nested in A exclusive", ["renew A", "release A"]],
+    ["nothing", "A exclusive, B waits", ["renew A", "release A"]],
+    ["the record", "A exclusive, B waits", ["renew A", "release A"]],
+    ["the record", "A's turn to write", ["acquire A"]],
+    ["the record", "A's turn to write, B waits", ["acquire A"]],
+  ])("is taken by a process that saw %s, in the state: %s", (seen, name, commands) => {
+    const state = ALL_STATES.find((each) => each.state === name)!;
+    for (const command of commands) {
+      const columns = COLUMNS.filter(([column]) => column === command).slice(0, 1);
+      const { before, command: sent, reading } = decisionsIn(state, columns).at(-1)!;
+      // As long as a record of this kind is kept in fact, so that no write has to raise it.
+      const kept = before && { ...before, ttlAtSec: Math.ceil((reading.latestMs + POLICY.retentionMs) / 1000) };
+      const lately = command.startsWith("release") ? kept : before;
+      expect(take({ kind: "locks", command: sent, before: lately, reading, seen: seen === "nothing" ? undefined : lately }), command).toBe(
+        "written",
+      );
+    }
+  });
+
+  it("appends a waiter where the key was seen in use, and none that has a scope, priority or a long name", () => {
+    const state = ALL_STATES.find((each) => each.state === "A exclusive")!;
+    const waits = COLUMNS.findLast(([column]) => column === "E exclusive")!;
+    const { before, command, reading } = decisionsIn(state, [waits]).at(-1)!;
+    const kept = { ...before!, ttlAtSec: Math.ceil((reading.latestMs + POLICY.retentionMs) / 1000) };
+    const asked = (parts: object) => take({ kind: "locks", before: kept, reading, seen: kept, command: { ...command, ...parts } });
+    expect(asked({})).toBe("written");
+    expect(take({ kind: "locks", before: kept, reading, command })).toBe("refused");
+    // Each of these may come before others, or make the queue too large: it takes the path of a grant, in vain.
+    for (const parts of [{ scope: "s" }, { priority: 1 }, { mode: "shared" }, { limit: 2 }, { owner: "o".repeat(200) }])
+      expect(asked(parts), JSON.stringify(parts)).toBe("refused");
+    // An id whose time is out of bounds can't become a lease.
+    expect(asked({ leaseId: leaseId(9, -16 * 60_000) })).toBe("none");
+  });
+
+  it("is none for a renewal with new meta, for clocks that are far apart, and for what operators do", () => {
+    const state = ALL_STATES.find((each) => each.state === "A exclusive")!;
+    const sent = (name: string) => decisionsIn(state, [COLUMNS.find(([column]) => column === name)!]).at(-1)!;
+    const renews = sent("renew A");
+    const path = ({ before, command, reading }: typeof renews, apartMs = 0) =>
+      take({ kind: "locks", before, command, reading: { ...reading, latestMs: reading.earliestMs + apartMs } });
+    expect(path({ ...renews, command: { ...renews.command, meta: {} } as Command })).toBe("none");
+    expect(path(sent("release A"), DEFAULTS.clockGuardMs + 1)).toBe("none");
+    for (const name of ["transfer A to D", "A to shared", "break A"]) expect(path(sent(name)), name).toBe("none");
+  });
+});
+
+describe("a keep-alive", () => {
+  /** A key with F and G in the queue and B and D in the wait set. The second of each asks again when half of its time is over. */
+  const waited = (letter: "D" | "G"): { readonly key: QueueKey; readonly before: LockRecord; readonly touch: Touch } => {
+    const key = new QueueKey();
+    for (const [held = "", waits = ""] of ["AB", "CD"]) {
+      key.acquire(held);
+      key.wait(held, waits);
+    }
+    key.acquire("E");
+    for (const each of "FG") key.ask(each);
+    const before = key.record!;
+    key.at(DEFAULTS.waiterTtlMs / 2).ask(letter);
+    return { key, before, touch: key.decision!.touch! };
+  };
+  const after = (before: Item, touch: Touch): LockRecord | undefined => {
+    const item = written("locks", before, touchWaiter(touch), at(1, 1));
+    return item && fromItem(item);
+  };
+
+  it.each(["D", "G"] as const)("leaves what the core would, at the same version, and is refused once it is written: %s", (letter) => {
+    const { key, before, touch } = waited(letter);
+    expect(after(toItem(before), touch)).toEqual({ ...key.record, touches: 1 });
+    expect(after(toItem(key.record!), touch)).toBeUndefined();
+    expect(after({ ...toItem(before), fv: FORMAT_VERSION + 1 }, touch)).toBeUndefined();
+  });
+
+  it("is refused if the waiter has left, or another has its place", () => {
+    const [queued, member] = [waited("G"), waited("D")];
+    const left = { ...queued.before, waiters: queued.before.waiters.slice(0, 1) };
+    expect(after(toItem(left), queued.touch)).toBeUndefined();
+    expect(after(toItem(queued.before), { ...queued.touch, index: 0 })).toBeUndefined();
+    const gone = { ...member.before, waitSet: member.before.waitSet!.slice(0, 1) };
+    expect(after(toItem(gone), member.touch)).toBeUndefined();
+  });
+});
+
+describe("a fast path on a run", () => {
+  const checkpoint = { digest: "c", bytes: 1, text: "1" };
+  const large = { digest: "l", bytes: 5_000, ttlAtSec: 99 };
+  const unstored = { digest: "u", bytes: 5_000 };
+  const renew = { type: "renew", key: "k", leaseId: ME, principal: "me" } as const;
+  const running = (parts: Partial<Run> = {}): LockRecord =>
+    record({ holds: { [ME]: hold() }, run: run(parts), ttlAtSec: Math.ceil((NOW_MS + 9 * DAY_MS) / 1000) });
+
+  const RECORDS: Readonly<Record<string, LockRecord | undefined>> = {
+    unused: undefined,
+    "never run": record({ tombstones: [{ leaseId: OTHER, ending: "cancelled" }], fencingToken: NOW_MS - 7 }),
+    running: running(),
+    "a later attempt": running({
+      attempt: 2,
+      takeover: true,
+      checkpoint: { ...checkpoint, sequence: 5 },
+      outcome: { recordedBy: OTHER, principal: "someone" },
+    }),
+    "run by another": record({ holds: { [OTHER]: hold({ principal: "someone" }) }, run: run() }),
+    "to be retried": record({ run: run({ state: "retry", checkpoint }) }),
+    over: record({ run: over() }),
+    "held for days": record({ holds: { [ME]: hold({ grantedAtMs: NOW_MS - 2 * DAY_MS }) }, run: run(), ttlAtSec: 1 }),
+  };
+  const COMMANDS: Readonly<Record<string, Command>> = {
+    start: start(),
+    "renew for the default": renew,
+    renew: { ...renew, leaseMs: RUN_LEASE_MS },
+    "renew with a checkpoint": { ...renew, leaseMs: RUN_LEASE_MS, checkpoint },
+    "renew with a large checkpoint": { ...renew, leaseMs: RUN_LEASE_MS, checkpoint: large },
+    "renew with a numbered checkpoint": { ...renew, leaseMs: RUN_LEASE_MS, checkpoint: { ...checkpoint, sequence: 6 } },
+    "renew with a late checkpoint": { ...renew, leaseMs: RUN_LEASE_MS, checkpoint: { ...checkpoint, sequence: 4 } },
+    "renew with a checkpoint that is not stored": { ...renew, checkpoint: unstored },
+    "renew with a prolonged checkpoint": { ...renew, prolonged: { digest: "c", ttlAtSec: 5 } },
+    "renew with meta": { ...renew, meta: {} },
+    release: { ...renew, type: "release" },
+    succeed: complete("succeeded"),
+    "succeed with a result": complete("succeeded", { payload: { ...checkpoint, digest: "r" } }),
+    "succeed with a large result": complete("succeeded", { payload: large }),
+    "succeed with a result that is not stored": complete("succeeded", { payload: unstored }),
+    "succeed with a result left out": complete("succeeded", { omitted: true }),
+    fail: complete("failed", { payload: { ...checkpoint, digest: "e" } }),
+    "fail for now": complete("retry"),
+    "fail for now, and say why": complete("retry", { payload: { ...checkpoint, digest: "e" } }),
+    reset: { type: "reset", key: "k" },
+  };
+
+  const ALWAYS_NONE = [
+    "renew with a checkpoint that is not stored",
+    "renew with a prolonged checkpoint",
+    "renew with meta",
+    "release",
+    "succeed with a result that is not stored",
+    "reset",
+  ];
+  const ENDS = Object.keys(COMMANDS).filter((name) => /^succeed|^fail/.test(name) && !ALWAYS_NONE.includes(name));
+  const RENEWS = Object.keys(COMMANDS).filter((name) => name.startsWith("renew") && !ALWAYS_NONE.includes(name));
+  const WRITTEN: Readonly<Record<string, readonly string[]>> = {
+    unused: ["start"],
+    "never run": ["start"],
+    running: [...RENEWS, ...ENDS],
+    "a later attempt": [...RENEWS.filter((name) => name !== "renew with a late checkpoint"), ...ENDS],
+  };
+
+  it.each(Object.keys(RECORDS))("leaves what the core would, or nothing, and is taken where it may be: %s", (name) => {
+    const came = Object.entries(COMMANDS).map(([asked, command]) => {
+      const outcome = take({ kind: "runs", command, before: RECORDS[name], reading: at(1, 1) });
+      return [asked, outcome];
+    });
+    expect(Object.fromEntries(came)).toEqual(
+      Object.fromEntries(
+        Object.keys(COMMANDS).map((asked) => [
+          asked,
+          ALWAYS_NONE.includes(asked) ? "none" : WRITTEN[name]?.includes(asked) ? "written" : "refused",
+        ]),
+      ),
+    );
+  });
+});
+
+/**
+ * The differences with which each common write is still taken. A letter is a write, in the order of {@link COMMON}; a point is one that is
+ * refused, and decided after a read.
+ */
+const TAKEN = `
+abcde.......................C......... nothing is stored
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL as it was seen
+.......h.......pqrstuvwxyzAB.DEFGHIJKL this id holds
+.......h.............................. this id has an offer
+.......h.......pqrstuv.......DEFG..... this id waits
+...............pqrstuvw...AB.DEFGHIJKL this id waits for a condition
+abcde..h.......pqrstuvw...ABCDEFGHIJKL the others have left
+abcde.......................C......... nobody holds
+.....f................................ nobody holds, and one waits
+.....fg.ijklmno....................... another holds
+.....fg.ijklmnopqrst...xyzAB.DEFGHIJKL another holds too
+.....f................................ another alone has an offer
+.....fgh.......pqrstuv.......DEFG..... another waits
+.....fgh.......pqrst.........DEFG..... another waits to read
+a..d.f.h.......pqrstuvw...ABCDEFGHIJKL another waits for a condition
+.....fgh....................CDEFGHIJKL the first who waits was not seen in time
+.....fgh.......pqrstuv.......DEFG..... the first who waits was just seen in time
+.....fgh.......pqrstuv.......DEFG..... as many wait as may, but one
+.......h.......pqrstuv.......DEFG..... as many wait as may
+......gh.......pqrstuv.......DEFG..... one who waits has a long name
+......g.ij.l.nopqrst...xyzAB.DEFGHIJKL as many hold as may, but one
+......g........pqrst...xyzAB.DEFGHIJKL as many hold as may
+abc.efghijklmnopqrs.uv.....BCDEFGHIJKL another has 2 permits
+abc.efghij.l.nopqrs.uv.....BCDEFGHIJKL another has 3 permits
+abcde..h.......pqrstu.wxyzABCDEFGHIJKL another limit
+.....f..ij....o....................... readers hold it
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKL a reader waits to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL a reader waited to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the record is as large as it may be with this one
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKL the record is too large for this one
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL readers hold it, and a full queue just fits
+abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKL readers hold it, and a full queue doesn't fit
+.......h.......pqrstuvwxy.AB.DEFGHIJKL this id ended, and 0 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKL this id ended, and 1 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKL this id ended, and 2 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKL this id ended, and 3 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKL this id ended, and 4 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKL this id ended, and 5 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKL this id ended, and 6 others since
+.......h.......pqrstuvwx.zAB.DEFGHIJKL this id ended, and 7 others since
+abcdefghijklmnopqrst.....z..CDEFG..... the low watermark is below this id
+.......h.......pqrst....y....DEFG..... the low watermark is this id
+.......h.......pqrst....y...CDEFG..... the low watermark is above this id
+.......h.......pqrst....y...CDEFG..... a lower id than the low watermark drops out
+.......h.......pqrstuvwxyzABCDEFGHIJKL the low watermark itself drops out
+.......h.......pqrstuvwx.zABCDEFGHIJKL a higher id than the low watermark drops out
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKL the highest id that may drops out
+.......h.......pqrst....y....DEFG..... the highest id that may drops out, below the low watermark
+abcdefghijklmnopqrst........CDEFG..... an id that is ahead drops out
+.......h.......pqrst.........DEFG..... an id that is ahead drops out, below a low watermark ahead
+abcdefghijklmno.............C......... another's lease
+abcdefghijklmno.............C......... the lease ran out
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the lease just lasts
+abcdefghijklmno.............C......... the lease is being broken
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the lease ends with its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKL the lease ends later than its renewal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the lease has the margin of its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKL the lease has a greater margin
+abcdefghijklmnopqrstuvwxyzABCD..GHIJKL the lease has another length
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the lease has meta
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the lease began as long ago as an outcome is kept
+abcdefghijklmnopqrstuvwxyzABCDEFG..... the lease began longer ago
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKL the token is the clock's, and -1
+abcdefgh....mnopqrstuvwxyzABCDEFGHIJKL the token is a minute old, and -1
+abcde..hijklmnopqrst........C....HIJKL garbage collection is as late as it must be, and -1 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the checkpoint has this number, and -1
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKL the token is the clock's, and 0
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKL the token is a minute old, and 0
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL garbage collection is as late as it must be, and 0 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the checkpoint has this number, and 0
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKL the token is the clock's, and 1
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKL the token is a minute old, and 1
+abcdefg.............uvwxyzABCDEFGHIJKL garbage collection is as late as it must be, and 1 s
+abcdefghijklmnopqrstuvwxyzABCDEF.HIJKL the checkpoint has this number, and 1
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL the checkpoint has no number
+abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKL a run is stored
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKL an offer asks for something else
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKL the offer was claimed by one who is called as the digest of its principal
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKL another's offer
+...................................... a newer version wrote it
+abcdef.h.......pqrstuvw...ABCDEFGHIJKL a former version wrote it, and counts no sums
+abcdef.h.......pqrstuvw...ABCDEFGHIJKL a former version changed it, and left the sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL a crowd left its sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL it never had eight tombstones
+abcde..hijklmnopqrst...xyzABCDEFGHIJKL it never had a queue
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKL it has no f
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKL it has no fl
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL it has no fv
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL it has no ff
+`
+  .trim()
+  .split("\n")
+  .map((row) => [row.slice(0, row.indexOf(" ")), row.slice(row.indexOf(" ") + 1)] as const);
