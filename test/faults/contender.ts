@@ -19,6 +19,8 @@ export interface ContenderOrder {
   readonly workMs: number;
   readonly leaseMs: number;
   readonly waitMs: number;
+  /** The name under which its leases are in the log. */
+  readonly owner?: string;
   /** The time at which all start, by the machine's clock. */
   readonly startAtMs: number;
 }
@@ -34,10 +36,12 @@ export interface Hold {
 }
 
 const order = JSON.parse(process.argv[2] ?? "") as ContenderOrder;
-const { key, rounds, workMs, leaseMs, waitMs } = order;
+const { key, rounds, workMs, leaseMs, waitMs, owner = "" } = order;
 const holds: Hold[] = [];
 const failed: string[] = [];
 const lines: (readonly [event: string, fencingToken: number])[] = [];
+/** The owners of the waiters to whom the key was offered, as far as this process offered it. */
+const offeredTo: string[] = [];
 let queued = 0;
 
 function now(): number {
@@ -60,8 +64,9 @@ function tell(report: object): void {
 async function contender() {
   let queuing: Pick<Hold, "queuedAtMs"> = {};
   const locks = createLockClient({
-    log: ({ event, id, fencingToken }) => {
+    log: ({ event, id, fencingToken, owner: whose }) => {
       if (!key.endsWith(id)) return;
+      if (event === "offered") offeredTo.push(whose ?? "");
       if (fencingToken !== undefined) lines.push([event, fencingToken]);
       if (event !== "queued") return;
       if (order.callers === 1) queuing = { queuedAtMs: now() };
@@ -75,7 +80,7 @@ async function contender() {
       const askedAtMs = now();
       queuing = {};
       try {
-        const lease = await locks.acquire(key, { leaseMs, waitMs });
+        const lease = await locks.acquire(key, { leaseMs, waitMs, owner });
         const grantedAtMs = now();
         if (workMs > 0) await delay(workMs);
         lease.assertHeld();
@@ -97,4 +102,4 @@ tell({ event: "ready" });
 await delay(Math.max(0, order.startAtMs - now()));
 await Promise.all(contenders.map(({ contend }) => contend()));
 await Promise.all(contenders.map(({ close }) => close()));
-tell({ event: "done", holds, failed, lines });
+tell({ event: "done", holds, failed, lines, offeredTo });

@@ -6,7 +6,7 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { QueueScene } from "../store/queue-fixture.js";
+import { QueueScene, READER } from "../store/queue-fixture.js";
 import { A, B, C, D, POLICY, START_MS } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
 
@@ -73,6 +73,44 @@ describe.each(BACKENDS)("a holder's heartbeat in %s", (_name, processes) => {
     expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [B, C] });
     await here.at(DEFAULTS.waiterTtlMs + 2).renew(A, { leaseMs: 60_000 });
     expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [] });
+  });
+});
+
+describe.each(BACKENDS)("a release that stalls after it read its clocks, in %s", (_name, processes) => {
+  const [READ_MS, SEEN_MS] = [7000, 9000];
+
+  /** Offers the key to B. */
+  async function offered(before: (here: QueueScene) => unknown, meanwhile: (there: QueueScene) => unknown): Promise<QueueScene> {
+    const [one, other] = await processes();
+    const here = new QueueScene(one);
+    const there = new QueueScene(other, here.address);
+    await here.acquire(A);
+    await before(here);
+    await meanwhile(there.at(SEEN_MS));
+    await here.at(READ_MS).release(A);
+    expect(await here.standing()).toEqual({ holds: [], offers: [B], waiters: [] });
+    return there;
+  }
+
+  it.each<[how: string, ...Parameters<typeof offered>]>([
+    ["was added to the queue", () => undefined, (there) => there.queue(B)],
+    ["was added as a reader", () => undefined, (there) => there.queue(B, READER)],
+    ["sent a keep-alive", (here) => here.queue(B), (there) => there.queue(B)],
+  ])("keeps the key for a waiter that %s meanwhile, until its next poll", async (_how, before, meanwhile) => {
+    const there = await offered(before, meanwhile);
+    await there.at(SEEN_MS + DEFAULTS.offerWindowMs - 1).acquire(C);
+    expect(await there.standing()).toEqual({ holds: [], offers: [B], waiters: [] });
+    await there.at(SEEN_MS + DEFAULTS.offerWindowMs).acquire(C);
+    expect(await there.standing()).toEqual({ holds: [C], offers: [], waiters: [] });
+  });
+
+  it("control: a waiter that was not seen meanwhile has its turn from the time that the release read", async () => {
+    const there = await offered(
+      (here) => here.at(READ_MS).queue(B),
+      () => undefined,
+    );
+    await there.at(READ_MS + DEFAULTS.offerWindowMs).acquire(C);
+    expect(await there.standing()).toEqual({ holds: [C], offers: [], waiters: [] });
   });
 });
 

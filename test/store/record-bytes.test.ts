@@ -24,7 +24,7 @@ function written(record: LockRecord): number {
   const tokens = joined.map(([leaseId, { fencingToken }]) => [shortId(leaseId), fencingToken] as const);
   const sums = { cv: MOST, cp: 999, cb: LIMITS.recordBytes, jt: Object.fromEntries(tokens) };
   const h = { ...(item["h"] as object), ...Object.fromEntries(holds) };
-  return itemBytes({ ...itemKey(ADDRESS), ...item, h, ...sums, qb: 1, ox: MOST });
+  return itemBytes({ ...itemKey(ADDRESS), ...item, h, ...sums, qb: 1, ol: MOST, ox: MOST });
 }
 
 const owner = fc.oneof(fc.constant(""), fc.constant("checkout-7"), fc.string({ unit: "grapheme", maxLength: LIMITS.ownerChars }));

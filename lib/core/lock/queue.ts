@@ -172,7 +172,8 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
     if (isAsking) isUp = true;
     else if (isHeard) {
       const { aliveUntilMs: _until, ttlMs: _ttl, unknownOfPlace: _of, ...offered } = first;
-      offers.push({ ...offered, offeredAtMs: reading.latestMs });
+      // A request may stall after it read its clocks. A waiter that was seen after that was told to come back in `pollMaxMs` from then.
+      offers.push({ ...offered, offeredAtMs: Math.max(reading.latestMs, lastSeenMs(first)) });
       events.push({ event: "offered", leaseId: first.leaseId, owner: first.owner, principal: "" });
     } else skip(first);
   }

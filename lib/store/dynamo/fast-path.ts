@@ -286,7 +286,7 @@ function fastLeave(command: Release, reading: ClockReading, policy: LockPolicy, 
 
 /** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
 function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): Write {
-  const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now"];
+  const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now", "ol = if_not_exists(q[0].u, :now) - if_not_exists(q[0].s, :zero)"];
   const write = ending(command, reading, [is.HANDS_OVER, is.TTL_STANDS], handOver, {
     ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
     ":nobody": {},

@@ -11,7 +11,8 @@
  *   rn   the run
  *
  *   q    the queue, each entry with its future `h`      qi   the waiters' leaseIds
- *   qv   number of keep-alives written                  ox   time of the offer
+ *   qv   number of keep-alives written                  ox   time of the release that made the offer
+ *   ol   when the waiter of that offer was last seen
  *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
  *
  *   cv   the version for which the sums of a crowd of readers or permits are right
@@ -19,9 +20,10 @@
  *   jt   short leaseId → token of a lease that joined. Then the hold's own `t` is lower
  *
  * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
- * read, and writes the time to `ox`. Any other write puts the time in the offer. `q` and `qi` are always present,
- * because engines differ on removing from a missing list. `qb` is present while some owners are long, or while the rest
- * of the record leaves little room: then the queue may reach its limit of bytes before its limit of waiters.
+ * read. It writes its own time to `ox`, and the time at which the waiter was last seen to `ol`: the later one counts.
+ * Any other write puts that time in the offer. `q` and `qi` are always present, because engines differ on removing from
+ * a missing list. `qb` is present while some owners are long, or while the rest of the record leaves little room: then
+ * the queue may reach its limit of bytes before its limit of waiters.
  *
  * Fields that a newer version of the same format adds inside these parts are read as `unknown` and written back
  * unchanged. Attributes that it adds beside them stay as they are, since a record is written attribute by attribute.
@@ -99,7 +101,7 @@ export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partiti
 export const TENANCY = "tn";
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
-export const OPTIONAL: readonly string[] = ["cb", "cp", "cv", "cw", "ff", "jt", "ox", "qb", "rn", "ug"];
+export const OPTIONAL: readonly string[] = ["cb", "cp", "cv", "cw", "ff", "jt", "ol", "ox", "qb", "rn", "ug"];
 
 /** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
 export const QUEUE: readonly string[] = ["q", "qi", "cw"];
@@ -243,6 +245,7 @@ export function fromItem(item: Item): LockRecord {
   const all = Object.entries((item["h"] ?? {}) as Readonly<Record<string, Item>>);
   const holds = all.filter(([, hold]) => isHold(hold));
   const offers = all.filter(([, offer]) => !isHold(offer));
+  const handedOverAtMs = Math.max(safeInteger(item["ox"] ?? 0), safeInteger(item["ol"] ?? 0));
   const joined = (item["jt"] ?? {}) as Item;
   const ring = TOMBSTONES.map((name) => item[name] as Item | undefined).filter(
     (entry): entry is Item => entry !== undefined && entry["i"] !== "",
@@ -254,7 +257,7 @@ export function fromItem(item: Item): LockRecord {
     limit: safeInteger(item["lim"] ?? 1),
     holds: Object.fromEntries(holds.map(([leaseId, hold]) => [leaseId, holdFromItem(hold, joined[shortId(leaseId)])])),
     offers: offers
-      .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? item["ox"]) }))
+      .map(([leaseId, offer]) => ({ ...offerFromItem(leaseId, offer), offeredAtMs: safeInteger(offer["a"] ?? handedOverAtMs) }))
       .sort(inOrder),
     waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
     ...(item["cw"] !== undefined && { waitSet: waitSetFromItem(item["cw"] as Readonly<Record<string, Item>>) }),
