@@ -59,6 +59,23 @@ describe("a wait that the service refuses", () => {
   });
 });
 
+describe("a change of mode whose answer comes during a wait", () => {
+  it("doesn't end the lease, which the wait has freed itself", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const lease = await locks.acquire(KEY);
+    wire.next("changeMode", { requestMs: 50 });
+    const downgraded = lease.downgrade();
+    downgraded.catch(() => undefined);
+    const waited = lease.wait("filled");
+    await clock.advance(100);
+    await expect(downgraded).rejects.toBeInstanceOf(LockLostError);
+    expect(lease.state).toBe("waiting");
+    await rival.withLock(KEY, (filling) => filling.notify("filled"));
+    await clock.settle(waited);
+    expect([lease.isHeld(), lease.mode]).toEqual([true, "exclusive"]);
+  });
+});
+
 describe("a wait that has been notified", () => {
   it("is not lost to an outage that is over when it is cancelled", async () => {
     const { clock, locks, rival, wire } = createHarness();

@@ -6,7 +6,7 @@ import type { History } from "./history.js";
 import type { Property } from "./oracles/verdict.js";
 
 /** The bound of a search. A bug that needs more seeds would be found only by luck in a full run. */
-const SEEDS_PER_BUG = 1000;
+const SEEDS_PER_BUG = 500;
 /** A history takes a quarter of a second, and many times that on a loaded machine. */
 export const TIMEOUT_MS = 600_000;
 

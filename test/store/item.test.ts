@@ -162,10 +162,14 @@ describe("an item", () => {
     expect(toItem({ ...EMPTY, touches: 4 })).not.toHaveProperty("qv");
   });
 
-  it("has the time of an offer that a release made beside it", () => {
+  it.each([
+    ["beside it", { ox: 9 }],
+    ["beside it, later than the waiter was last seen", { ox: 9, ol: 8 }],
+    ["beside it, before the waiter was last seen", { ox: 7, ol: 9 }],
+  ])("has the time of an offer that a release made %s", (_how, times) => {
     const { h, ...rest } = toItem({ ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", offeredAtMs: 5 }] });
     const { a: _own, ...offer } = (h as Record<string, Record<string, unknown>>)[C]!;
-    expect(fromItem({ ...rest, h: { [C]: offer }, ox: 9 }).offers).toMatchObject([{ leaseId: C, offeredAtMs: 9 }]);
+    expect(fromItem({ ...rest, h: { [C]: offer }, ...times }).offers).toMatchObject([{ leaseId: C, offeredAtMs: 9 }]);
   });
 
   it("says that a queue may become too large, for a long owner's sake or since the rest of the record is large", () => {

@@ -171,7 +171,9 @@ export class HeldLease implements Lease, WaitingLease {
     const request = { ...this.#ref, mode, fencingToken: this.fencingToken };
     const { answer, sentAt } = await retry((attempt) => this.#deps.api.changeMode(request, attempt), bounds, this.#deps);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
-    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
+    // A wait that began meanwhile has freed the key itself.
+    if (answer.code === "lease-lost" && request.leaseId === this.leaseId && !this.isWaiting)
+      this.lose(errorOf(answer, this.key) as LockLostError);
     this.assertHeld();
     return answer;
   }
@@ -348,9 +350,8 @@ export class HeldLease implements Lease, WaitingLease {
     this.assertHeld();
     this.#ambiguous = false;
     const deadline = deadlineFrom(view, sentAt);
-    const { clock } = this.#deps;
     if (deadline.version < this.#deadline.version) return;
-    const isEarlier = deadlineLeftMs(deadline, clock) < deadlineLeftMs(this.#deadline, clock);
+    const isEarlier = deadlineLeftMs(deadline, this.#deps.clock) < deadlineLeftMs(this.#deadline, this.#deps.clock);
     if (deadline.version === this.#deadline.version && isEarlier) return;
     this.#view = view;
     this.#deadline = deadline;

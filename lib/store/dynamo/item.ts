@@ -247,9 +247,7 @@ export function fromItem(item: Item): LockRecord {
   const offers = all.filter(([, offer]) => !isHold(offer));
   const handedOverAtMs = Math.max(safeInteger(item["ox"] ?? 0), safeInteger(item["ol"] ?? 0));
   const joined = (item["jt"] ?? {}) as Item;
-  const ring = TOMBSTONES.map((name) => item[name] as Item | undefined).filter(
-    (entry): entry is Item => entry !== undefined && entry["i"] !== "",
-  );
+  const ring = TOMBSTONES.map((name) => (item[name] ?? NO_TOMBSTONE) as Item).filter((entry) => entry["i"] !== "");
   return {
     version: safeInteger(item["v"]),
     fencingToken: safeInteger(item["f"] ?? 0),

@@ -108,7 +108,6 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "wall-clock-alone",
     why: "a correction of the machine's time gives the holder the lease a second time",
     file: "lib/core/time.ts",
-    breaks: "R1",
     edits: [["return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);", "return now.wallMs - since.wallMs;"]],
   },
   {

@@ -63,7 +63,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "hand-over-forgets-the-head",
     why: "the first waiter is removed from the queue, and never offered the key",
     file: "lib/core/lock/queue.ts",
-    edits: [["offers.push({ ...offered, offeredAtMs: reading.latestMs });", "void offered;"]],
+    edits: [["offers.push({ ...offered, offeredAtMs: Math.max(reading.latestMs, lastSeenMs(first)) });", "void offered;"]],
   },
   {
     name: "offered-key-to-a-newcomer",

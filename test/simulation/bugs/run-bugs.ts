@@ -55,6 +55,13 @@ export const RUN_BUGS: readonly Bug[] = [
     edits: [["some((hold) => !isReclaimable(hold, reading))", "some((hold) => hold.expiresAtMs > reading.earliestMs)"]],
   },
   {
+    name: "started-beside-another",
+    why: "a start looks for an outcome, and not for an attempt that still runs",
+    file: "lib/core/run/start.ts",
+    breaks: "R1",
+    edits: [["if (isRunning(record, reading)) return", "if (reading.latestMs < 0 && isRunning(record, reading)) return"]],
+  },
+  {
     name: "reset-without-looking",
     why: "an operator's reset ends a running attempt: two run it then",
     file: "lib/core/run/reset.ts",
