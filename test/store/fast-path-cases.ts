@@ -354,6 +354,10 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   "the first who waits was just seen in time": (_, asked) => ({
     waiters: [waiter(HIGHER, asked, { aliveUntilMs: asked.reading.earliestMs + 1 })],
   }),
+  "another waits, and was seen since": (_, asked) => {
+    const next = waiter(HIGHER, asked);
+    return { waiters: [{ ...next, aliveUntilMs: next.aliveUntilMs + 1 }] };
+  },
   "as many wait as may, but one": (_, asked) => ({ waiters: others(LIMITS.waitersMax - 1).map((id) => waiter(id, asked)) }),
   "as many wait as may": (_, asked) => ({ waiters: others(LIMITS.waitersMax).map((id) => waiter(id, asked)) }),
   "one who waits has a long name": (_, asked) => ({ waiters: [waiter(HIGHER, asked, { owner: "o".repeat(200) })] }),
