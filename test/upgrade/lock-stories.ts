@@ -1,6 +1,6 @@
 /** The stories of locks. A lease of an hour lasts through each of them, and a lease of 5 s can be taken over. */
 import { expect } from "vitest";
-import { takeoverMarginMs } from "../../lib/core/limits.js";
+import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { ACQUIRE, CHECK, RELEASE, RENEW } from "../support/direct-service.js";
 import type { EventParts } from "../support/http-event.js";
 import { BOB } from "../support/http-event.js";
@@ -19,6 +19,8 @@ const LEASE_MS = 3_600_000;
 const SHORT_MS = 5_000;
 /** Longer than a short lease and its margin. */
 const LATER_MS = 30_000;
+/** The time between a release's reading of its clocks and its write. */
+const STALL_MS = 2_000;
 const SCOPE = "the-scope-of-one-request";
 const META = { request: "0f3a", attempt: 2 };
 const SEMAPHORE = { limit: 3 };
@@ -265,11 +267,30 @@ const QUEUES: readonly Story[] = [
       await t.ask(201, ACQUIRE, 1, holds());
       await t.ask(202, ACQUIRE, 2, waits({ owner: "second" }));
       await t.ask(202, ACQUIRE, 3, waits({ owner: "third" }));
+      await t.clock.advance(1);
       await t.ask(204, RELEASE, 1);
     },
     async continues(t) {
+      await t.clock.advance(DEFAULTS.offerWindowMs - 1);
+      expect((await t.ask(202, ACQUIRE, 3, waits({ owner: "third" }))).body.position).toBe(2);
       await t.clock.advance(LATER_MS);
       await t.ask(201, ACQUIRE, 4, waits({ owner: "fourth" }));
+    },
+  },
+  {
+    name: "offer-by-a-stalled-release",
+    async writes(t) {
+      await t.ask(201, ACQUIRE, 1, holds());
+      t.clock.jumpWall(STALL_MS);
+      await t.ask(202, ACQUIRE, 2, waits({ owner: "second" }));
+      t.clock.jumpWall(-STALL_MS);
+      await t.ask(204, RELEASE, 1);
+    },
+    async continues(t) {
+      await t.clock.advance(DEFAULTS.offerWindowMs);
+      await t.ask(202, ACQUIRE, 3, waits({ owner: "third" }));
+      await t.clock.advance(STALL_MS);
+      await t.ask(201, ACQUIRE, 3, waits({ owner: "third" }));
     },
   },
   {
