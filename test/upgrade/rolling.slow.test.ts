@@ -5,8 +5,10 @@ import { FORGETFUL, MISTAKES, NEXT } from "./versions.js";
 
 const STAGE_MS = 4000;
 const CONTROL_STAGE_MS = 1500;
+/** The changes within which a mistake must show: it depends on which requests meet which version. */
+const CHANGES = 4;
 /** Processes start and end outside of the stages. */
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 300_000;
 
 describe("an upgrade under load, and the way back", () => {
   it("loses no lease, grants no key twice, keeps each queue's order and the newer fields", { timeout: LIMIT_MS }, async ({ annotate }) => {
@@ -19,8 +21,10 @@ describe("an upgrade under load, and the way back", () => {
   });
 
   it.each(MISTAKES)("control: a next version is found in which $next.name", { timeout: LIMIT_MS }, async ({ next, finds }) => {
-    const { violations } = await rollForwardAndBack({ next, stageMs: CONTROL_STAGE_MS });
-    expect(violations).toContainEqual(expect.stringMatching(finds));
+    const found: string[] = [];
+    for (let change = 0; change < CHANGES && !found.some((violation) => finds.test(violation)); change++)
+      found.push(...(await rollForwardAndBack({ next, stageMs: CONTROL_STAGE_MS })).violations);
+    expect(found).toContainEqual(expect.stringMatching(finds));
   });
 
   it("control: an old version is found that drops newer fields", { timeout: LIMIT_MS }, async () => {
