@@ -1,16 +1,10 @@
 /** Within a Lambda invocation, the remaining time bounds leases, waits and heartbeats, even if it is zero. */
 import { describe, expect, it } from "vitest";
-import type { VirtualClock } from "../../lib/testing.js";
 import { LockLostError, LockTimeoutError } from "../../lib/testing.js";
+import { invocation } from "../support/invocation.js";
 import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
-
-/** An invocation that ends `leftMs` from now. */
-function invocation(clock: VirtualClock, leftMs: number) {
-  const endsAtMs = clock.wallMs() + leftMs;
-  return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
-}
 
 describe("forInvocation", () => {
   it.each([

@@ -1,7 +1,5 @@
-/** Lambda events, as far as the wrappers read them: requests of several kinds, a schedule, an invocation's time. */
-import type { InvocationContext } from "../../lib/client/invocation.js";
+/** Lambda events, as far as the wrappers read them: requests of several kinds, and a schedule. */
 import type { HttpAnswer } from "../../lib/middy.js";
-import type { VirtualClock } from "../../lib/testing.js";
 
 /** A request of an HTTP API or a function URL. */
 export interface RequestV2 {
@@ -86,12 +84,6 @@ export function requestOfLattice({ headers = {}, ...parts }: RequestParts = {}):
 
 /** The event of a schedule: no caller waits for a response. */
 export const SCHEDULED = { source: "aws.events", detail: { order: 1 } } as const;
-
-/** An invocation that ends `leftMs` from now. */
-export function invocation(clock: VirtualClock, leftMs = 60_000): InvocationContext {
-  const endsAtMs = clock.wallMs() + leftMs;
-  return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
-}
 
 /** The problem document of a response, with its status and headers. */
 export function problemOf(answer: unknown): Record<string, unknown> {

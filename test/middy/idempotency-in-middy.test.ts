@@ -7,7 +7,8 @@ import type { HttpAnswer } from "../../lib/middy.js";
 import { idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { thrownBy } from "../support/run-gate.js";
-import { invocation, problemOf, requestV2 } from "./events.js";
+import { problemOf, requestV2 } from "./events.js";
+import { invocation } from "../support/invocation.js";
 
 const RUN = "form-8f3a";
 const REQUEST = requestV2({ headers: { "Idempotency-Key": RUN } });

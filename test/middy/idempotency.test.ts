@@ -8,7 +8,8 @@ import { idempotencyHandler } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import type { RequestParts } from "./events.js";
-import { invocation, problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { invocation } from "../support/invocation.js";
 import type { Work } from "./shapes.js";
 import { ONCE_SHAPES } from "./shapes.js";
 

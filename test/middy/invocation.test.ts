@@ -4,7 +4,8 @@ import type { LockClient } from "../../lib/index.js";
 import { withInvocation } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { invocation, SCHEDULED } from "./events.js";
+import { SCHEDULED } from "./events.js";
+import { invocation } from "../support/invocation.js";
 
 const KEY = "ORDER_1";
 

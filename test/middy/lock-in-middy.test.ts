@@ -11,7 +11,8 @@ import type { HttpAnswer, LambdaContext } from "../../lib/middy.js";
 import { lockHandler, lockMiddleware } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { invocation, problemOf, requestV2, SCHEDULED } from "./events.js";
+import { problemOf, requestV2, SCHEDULED } from "./events.js";
+import { invocation } from "../support/invocation.js";
 
 const KEY = "ORDER_1";
 

@@ -6,7 +6,8 @@ import { lockHandler } from "../../lib/middy.js";
 import type { LockHandlerOptions } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { invocation, problemOf, requestMade, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { problemOf, requestMade, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { invocation } from "../support/invocation.js";
 import type { Work } from "./shapes.js";
 import { LOCK_SHAPES } from "./shapes.js";
 

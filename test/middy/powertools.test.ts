@@ -12,7 +12,8 @@ import { lockMiddleware } from "../../lib/middy.js";
 import { traced } from "../../lib/otel.js";
 import { createHarness } from "../client/harness.js";
 import { Exported, withContexts } from "../otel/exporters.js";
-import { invocation, SCHEDULED } from "./events.js";
+import { SCHEDULED } from "./events.js";
+import { invocation } from "../support/invocation.js";
 
 const KEY = "nightly-report";
 /** The environment of a function, as Powertools knows it by. */

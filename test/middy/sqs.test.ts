@@ -5,7 +5,7 @@ import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
 import { runBatch, sqsHandler } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate } from "../support/run-gate.js";
-import { invocation } from "./events.js";
+import { invocation } from "../support/invocation.js";
 
 const QUEUE = "arn:aws:sqs:eu-central-1:111122223333:refunds";
 

@@ -1,21 +1,15 @@
 /** Waits for a condition that held no key, lost a notify, or never ended: each was seen failing before its mend. */
 import { describe, expect, it } from "vitest";
 import * as DEFAULTS from "../../lib/core/request-defaults.js";
-import type { VirtualClock } from "../../lib/testing.js";
 import { LockLostError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
 import { createHarness } from "../client/harness.js";
 import type { Harness } from "../client/harness.js";
+import { invocation } from "../support/invocation.js";
 
 const KEY = "STOCK_1";
 const SCOPE = "the-scope-of-one-request";
 /** Every operation of a client whose service is away. */
 const ALL = ["acquire", "check", "release", "renew", "inspect"] as const;
-
-/** An invocation that ends `leftMs` from now. */
-function invocation(clock: VirtualClock, leftMs: number) {
-  const endsAtMs = clock.wallMs() + leftMs;
-  return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
-}
 
 /** Carries out once more the requests of `operation` that `locks` has sent, as a network may. */
 async function repeat({ wire }: Harness, operation: "waitForCondition"): Promise<unknown> {

@@ -4,19 +4,13 @@
  * handled by nobody; one caller's invocation ended the waits of others; each of several leaseIds had the whole time of a `tryAcquire`.
  */
 import { describe, expect, it } from "vitest";
-import type { InvocationContext } from "../../lib/client/invocation.js";
-import type { AcquireOptions, LockClient, VirtualClock } from "../../lib/testing.js";
+import type { AcquireOptions, LockClient } from "../../lib/testing.js";
 import type { Harness } from "../client/harness.js";
 import { createHarness } from "../client/harness.js";
+import { invocation } from "../support/invocation.js";
 
 const KEY = "ORDER_1231";
 const SILENT = { lost: "request", silently: true } as const;
-
-/** An invocation that ends in this time. */
-function invocation(clock: VirtualClock, leftMs: number): InvocationContext {
-  const endsMs = clock.monotonicMs() + leftMs;
-  return { getRemainingTimeInMillis: () => endsMs - clock.monotonicMs() };
-}
 
 /** Returns what became of a call, and how long it took. */
 async function ended({ clock }: Harness, call: Promise<unknown>) {

@@ -354,7 +354,7 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   "the first who waits was just seen in time": (_, asked) => ({
     waiters: [waiter(HIGHER, asked, { aliveUntilMs: asked.reading.earliestMs + 1 })],
   }),
-  "another waits, and was seen since": (_, asked) => {
+  "another waits, and was seen after the clocks were read": (_, asked) => {
     const next = waiter(HIGHER, asked);
     return { waiters: [{ ...next, aliveUntilMs: next.aliveUntilMs + 1 }] };
   },

@@ -257,7 +257,7 @@ abcde.......................C......... nobody holds
 a..d.f.h.......pqrstuvw...ABCDEFGHIJKL another waits for a condition
 .....fgh....................CDEFGHIJKL the first who waits was not seen in time
 .....fgh.......pqrstuv.......DEFG..... the first who waits was just seen in time
-.....fgh.......pqrstuv.......DEFG..... another waits, and was seen since
+.....fgh.......pqrstuv.......DEFG..... another waits, and was seen after the clocks were read
 .....fgh.......pqrstuv.......DEFG..... as many wait as may, but one
 .......h.......pqrstuv.......DEFG..... as many wait as may
 ......gh.......pqrstuv.......DEFG..... one who waits has a long name

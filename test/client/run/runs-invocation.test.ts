@@ -2,16 +2,11 @@
 import { describe, expect, it } from "vitest";
 import type { BatchRecord, VirtualClock } from "../../../lib/testing.js";
 import { LockTimeoutError, runBatch } from "../../../lib/testing.js";
+import { invocation } from "../../support/invocation.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "refund:42";
-
-/** An invocation that ends `leftMs` from now. */
-function invocation(clock: VirtualClock, leftMs: number) {
-  const endsAtMs = clock.wallMs() + leftMs;
-  return { getRemainingTimeInMillis: () => endsAtMs - clock.wallMs() };
-}
 
 /** Resolves after `ms`. */
 function passed(clock: VirtualClock, ms: number): Promise<void> {
