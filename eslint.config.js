@@ -67,6 +67,10 @@ const ROOMS = [
   { files: ["infra/**"], may: ["time", "purity"] },
   { files: ["infra/app.ts", "infra/local/start.ts"], may: ["time", "env", "console", "purity"] },
   { files: ["test/**"], may: ["time", "random", "env", "purity"] },
+  {
+    files: ["test/support/globals.ts", "test/tidy/left-behind.test.ts", "test/frameworks/idempotent.test.ts"],
+    may: ["time", "random", "env", "console", "purity"],
+  },
   { files: ["test/lambda/compose.test.ts"], may: ["time", "console", "purity"] },
   { files: ["test/simulation/**"], may: ["console", "purity"] },
   { files: ["test/simulation/world.ts"], may: ["time", "purity"] },

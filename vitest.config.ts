@@ -2,14 +2,19 @@
  * How the tests run, in two tiers that a file's name tells apart: `*.slow.test.ts` runs in the slow one, every other
  * `*.test.ts` in the quick one. A few run in both, with more in the slow one (test/support/tier.ts). All of them
  * share the one engine that globalSetup starts, each on its own keys.
+ *
+ * The files of the quick tier share workers, and may leave nothing changed for each other (test/support/left-behind.ts).
+ * `*.isolated.test.ts` is for those that can't: each has a worker of its own.
  */
 import { transform } from "esbuild";
+import { createHash } from "node:crypto";
 import type { TestProjectInlineConfiguration } from "vitest/config";
 import { defineConfig } from "vitest/config";
 import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
 const SLOW = "test/**/*.slow.test.ts";
+const ISOLATED = "test/**/*.isolated.test.ts";
 /** The files that run in both tiers, with less in the quick one (test/support/tier.ts). */
 const SIZED = [
   "test/client/lease/heartbeat-outage.test.ts",
@@ -20,15 +25,25 @@ const SIZED = [
   "test/store/{costs/queue-units,lost-responses/lost-response}.test.ts",
 ];
 
-/** One project after the other, since only neighbours share a worker; in each the longest first, for which the run would wait. */
+/**
+ * One project after the other, since only neighbours share a worker; in each the longest first, for which the run would wait. With
+ * `--sequence.shuffle --sequence.seed=N` in an order that N alone decides, to see that no file depends on another.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { shuffle, seed } = this.ctx.config.sequence;
+    if (shuffle) return files.toSorted((a, b) => orderAt(seed, a).localeCompare(orderAt(seed, b)));
     const isLong = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/simulation/");
     const sorted = await super.sort(files);
     return sorted
       .toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)))
       .toSorted((a, b) => b.project.name.localeCompare(a.project.name));
   }
+}
+
+/** The project, then a hash of the file's name with the seed. */
+function orderAt(seed: number, { project, moduleId }: TestSpecification): string {
+  return `${project.name} ${createHash("sha256").update(`${seed} ${moduleId}`).digest("hex")}`;
 }
 
 /** A tier, in a project of that name. */
@@ -69,7 +84,14 @@ export default defineConfig({
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
     projects: [
       // Its files share the modules of a worker: 200 imports of the same code took longer than the tests of it.
-      tier("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW], isolate: false, provide: { tier: "quick" } }),
+      tier("quick", {
+        include: ["test/**/*.test.ts"],
+        exclude: [SLOW, ISOLATED],
+        isolate: false,
+        setupFiles: ["test/support/left-behind.ts"],
+        provide: { tier: "quick" },
+      }),
+      tier("isolated", { include: [ISOLATED], provide: { tier: "quick" } }),
       tier("slow", { include: [SLOW, ...SIZED], provide: { tier: "slow" } }),
     ],
   },

@@ -12,14 +12,18 @@ import { itemToWire } from "./values.js";
 
 interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: Uint8Array;
 }
 
 /** A client of this table alone. `config` is the SDK's. */
 export function sdkClientOf(table: DynamoTable, config: DynamoDBClientConfig = {}): DynamoDBClient {
-  const handle = async ({ headers, body = "{}" }: HttpRequest): Promise<{ readonly response: unknown }> => {
+  const handle = async ({ headers, body }: HttpRequest): Promise<{ readonly response: unknown }> => {
     const target = headers["x-amz-target"] ?? headers["X-Amz-Target"] ?? "";
-    const [statusCode, answer] = answerTo(table, target.split(".").at(-1) ?? "", JSON.parse(body) as Input);
+    const [statusCode, answer] = answerTo(
+      table,
+      target.split(".").at(-1) ?? "",
+      JSON.parse(body ? new TextDecoder().decode(body) : "{}") as Input,
+    );
     const text = new TextEncoder().encode(JSON.stringify(answer));
     return { response: { statusCode, headers: { "content-type": "application/x-amz-json-1.0" }, body: text } };
   };
