@@ -23,21 +23,24 @@ interface Known extends TableTime {
 
 const SECOND_MS = 1000;
 
-/** Watched DynamoDB clients: lock clients that share one also share the bounds from its responses. */
-const watched = new WeakMap<DynamoDBClient, { readonly clock: Clock; readonly time: () => TableTime | undefined }>();
+/**
+ * The middleware stacks of watched DynamoDB clients: lock clients that share one also share the bounds from its responses. All document
+ * clients of a client have its stack.
+ */
+const watched = new WeakMap<object, { readonly clock: Clock; readonly time: () => TableTime | undefined }>();
 /** The watchers of answers that come from the transport that bypasses the client (dynamo/choose-transport.ts). */
-const watchers = new WeakMap<DynamoDBClient, AnswerWatcher[]>();
+const watchers = new WeakMap<object, AnswerWatcher[]>();
 /** The start of the middleware's name. */
 export const CLOCK_MIDDLEWARE = "holdfastTableClock";
 
 /** Returns the watchers of answers to requests sent by the configuration of `client`. */
-export function answerWatchers(client: DynamoDBClient): readonly AnswerWatcher[] {
-  return watchers.get(client) ?? [];
+export function answerWatchers({ middlewareStack }: DynamoDBClient): readonly AnswerWatcher[] {
+  return watchers.get(middlewareStack) ?? [];
 }
 
 /** Watches `client`'s responses. Returns a function for the table's present time, which is undefined before the first. */
-export function watchTableClock(client: DynamoDBClient, clock: Clock): () => TableTime | undefined {
-  const watching = watched.get(client);
+export function watchTableClock({ middlewareStack }: DynamoDBClient, clock: Clock): () => TableTime | undefined {
+  const watching = watched.get(middlewareStack);
   if (watching?.clock === clock) return watching.time;
   let known: Known | undefined;
   const watcher: AnswerWatcher = {
@@ -47,9 +50,9 @@ export function watchTableClock(client: DynamoDBClient, clock: Clock): () => Tab
       if (!Number.isNaN(dateMs)) known = narrowed(known, dateMs, sentAt, instantOf(clock));
     },
   };
-  const all = watchers.get(client) ?? [];
-  watchers.set(client, [...all, watcher]);
-  client.middlewareStack.add(
+  const all = watchers.get(middlewareStack) ?? [];
+  watchers.set(middlewareStack, [...all, watcher]);
+  middlewareStack.add(
     (next) => async (args) => {
       const sentAt = watcher.now();
       const output = await next(args);
@@ -59,7 +62,7 @@ export function watchTableClock(client: DynamoDBClient, clock: Clock): () => Tab
     { step: "deserialize", name: `${CLOCK_MIDDLEWARE}${all.length}` },
   );
   const time = (): TableTime | undefined => known && moved(known, instantOf(clock));
-  watched.set(client, { clock, time });
+  watched.set(middlewareStack, { clock, time });
   return time;
 }
 
