@@ -131,10 +131,23 @@ async function keysFor(of: "locks" | "runs", prefix: string, env: NodeJS.Process
   return Promise.race([listed.catch(() => []), delay(KEYS.withinMs, [])]);
 }
 
+/** Words of other tools, and the command that does it here. */
+const OTHER_WORDS = new Map([
+  ...["unlock", "release", "force-release", "kill"].map((word) => [word, "break"] as const),
+  ...["acquire", "with", "run", "exec"].map((word) => [word, "lock"] as const),
+  ...["list", "locks", "ps"].map((word) => [word, "ls"] as const),
+  ...["status", "inspect", "get", "describe"].map((word) => [word, "show"] as const),
+]);
+
 /** Returns the error for a command line that the parser refused, with advice. */
 function misuse({ message }: CommanderError, argv: readonly string[]): CliError {
   const text = message.replace(/^error: /, "").replaceAll(/\s+/g, " ");
-  const [name] = argv;
+  const [name = ""] = argv;
+  const meant = OTHER_WORDS.get(name);
+  if (meant !== undefined && text.startsWith("unknown command"))
+    return new CliError("usage", `unknown command '${name}'`, {
+      next: `Is it holdfast ${meant} that you want? See holdfast ${meant} --help.`,
+    });
   const runsAnother = name === "lock" || name === "once";
   if (runsAnother && !argv.includes("--"))
     return new CliError("usage", text, { next: `What to run stands after --, as in: holdfast ${name} KEY -- COMMAND` });

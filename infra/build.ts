@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleHosted, bundlePage } from "../bin/console/bundle.js";
@@ -17,6 +17,44 @@ import { writeTemplate } from "./template.js";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = join(ROOT, "dist");
 const CJS = join(DIST, "cjs");
+
+const SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
+/** The entries as Node loads them, each with the packages that it needs beside this one. */
+const NEEDED_BY = {
+  "lib/index": [],
+  "lib/testing": [],
+  "lib/middy": [],
+  "lib/express": [],
+  "lib/fastify": [],
+  "lib/hono": [],
+  "lib/nest": [],
+  "lib/dynamodb": SDK,
+  "lib/sigv4": ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"],
+  "lib/otel": ["@opentelemetry/api"],
+  "lambda/index": SDK,
+  "infra/index": ["aws-cdk-lib", "constructs"],
+};
+const NODE_MIN = 20;
+
+/** Lets an entry begin with two checks, so that an old Node or a missing package is an error that says what to do. */
+function addChecks(entry: string, packages: readonly string[]): void {
+  const file = join(CJS, `${entry}.js`);
+  const name = `holdfast/${entry === "infra/index" ? "cdk" : entry.replace(/^lib\/|\/index$/g, "")}`.replace(/\/index$/, "");
+  const checks = `"use strict";
+if (parseInt(process.versions.node, 10) < ${NODE_MIN}) throw new Error("${name} needs Node ${NODE_MIN} or newer, and this is " + process.versions.node);
+for (const name of ${JSON.stringify(packages)}) {
+  try { require.resolve(name); } catch (cause) {
+    if (cause.code !== "MODULE_NOT_FOUND") continue;
+    const error = new Error("${name} needs the package " + name + ": npm install ${packages.join(" ")}", { cause });
+    throw Object.assign(error, { code: cause.code });
+  }
+}
+`;
+  writeFileSync(
+    file,
+    readFileSync(file, "utf8").replace('"use strict";\n', () => checks),
+  );
+}
 
 async function compile(project: string): Promise<void> {
   const tsc = spawn(process.execPath, [join(ROOT, "node_modules/@typescript/native/bin/tsc"), "-p", join(ROOT, project)], {
@@ -42,6 +80,7 @@ await compile("infra/tsconfig.esm.json");
 await compile("infra/tsconfig.cjs.json");
 // The root of the package says that .js files are ES modules.
 writeFileSync(join(CJS, "package.json"), `${JSON.stringify({ type: "commonjs", sideEffects: false })}\n`);
+for (const [entry, packages] of Object.entries(NEEDED_BY)) addChecks(entry, packages);
 copyFileSync(join(ROOT, "infra/here.cjs"), join(CJS, "infra/here.cjs"));
 chmodSync(join(DIST, "bin/holdfast.js"), 0o755);
 await bundleFunction(join(CJS, "infra/function"));

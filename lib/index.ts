@@ -48,7 +48,7 @@ export type { Via } from "./core/api/locks.js";
 export type { LeaseState } from "./core/commands.js";
 export type { HolderView } from "./core/errors.js";
 export type { KeyPart } from "./core/key.js";
-export { key } from "./core/key.js";
+export { key } from "./client/key.js";
 export type { Inspection, RunView } from "./core/lock/views.js";
 
 /** Options of a client over HTTP. `url` defaults to the environment variable `HOLDFAST_URL`. */

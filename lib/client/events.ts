@@ -1,5 +1,5 @@
 /** Runs for Lambda events: requests with an idempotency key, and batches whose messages can be delivered again. */
-import { key as keyOf } from "../core/key.js";
+import { key as keyOf } from "./key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { tellQuietly } from "./tell.js";

@@ -7,7 +7,7 @@ import { unquoted } from "../client/events.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { checkRun } from "../client/run/run-options.js";
-import { key as keyOf } from "../core/key.js";
+import { key as keyOf } from "../client/key.js";
 import { contentOf } from "./content.js";
 import { answerOnce, checkClient, checkFunction, HTTP_WAIT_MS, isFinalStatus, REPLAYED } from "./once.js";
 import type { HttpAnswer } from "./problem.js";

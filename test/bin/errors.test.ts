@@ -117,7 +117,10 @@ describe("a command line that breaks a rule", () => {
     ],
     [["--url", "http://127.0.0.1:9", "--table", "t", "ls"], "option '--url <url>' cannot be used with option '--table <name>'", SEE_HELP],
     [["--table", "t", "--sign", "ls"], "option '--table <name>' cannot be used with option '--sign'", SEE_HELP],
-    [["--url", "nowhere", "ls"], '--url: "nowhere" is no http URL', SEE_HELP],
+    [["--url", "nowhere", "ls"], '--url: "nowhere" is no http URL: it must begin with http:// or https://', SEE_HELP],
+    [["--url", "localhost:4653", "ls"], '--url: "localhost:4653" is no http URL: it must begin with http:// or https://', SEE_HELP],
+    [["unlock", "k"], "unknown command 'unlock'", "Is it holdfast break that you want? See holdfast break --help."],
+    [["status", "k"], "unknown command 'status'", "Is it holdfast show that you want? See holdfast show --help."],
     [["--url", "http://u:p@127.0.0.1:9", "ls"], "--url: takes no user or password", SEE_HELP],
   ])("is 64: %j", async (args, message, next) => {
     expect(await run(args, NOBODY)).toEqual({ status: 64, stdout: "", stderr: `holdfast: ${message}\n${next === "" ? "" : `${next}\n`}` });

@@ -3,7 +3,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
-import { createLockClient as createHttpClient, InvalidRequestError } from "../../lib/index.js";
+import { createLockClient as createHttpClient, fencedWrite, InvalidRequestError, key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 
 /** As JavaScript calls it, where no compiler looks. */
@@ -95,5 +95,15 @@ describe("straight on the table", () => {
     expect(error).toMatchObject({ code: "not-configured", definite: true });
     expect((error as Error).message).toContain(says);
     expect(tries).toBe(1);
+  });
+});
+
+describe("a helper in the wrong form", () => {
+  it.each<[said: string, field: string, call: () => unknown]>([
+    ["a key of a missing id", "key", () => key("ORDER", undefined as Untyped)],
+    ["a key of nothing", "key", () => key()],
+    ["a fenced write without a token", "fencingToken", () => fencedWrite(undefined as Untyped)],
+  ])("%s is refused by the name of %s", async (_said, field, call) => {
+    expect(await thrownBy(call)).toMatchObject({ name: "InvalidRequestError", field });
   });
 });

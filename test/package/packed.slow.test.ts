@@ -73,6 +73,20 @@ describe("the package", () => {
     expect([stderr, stdout]).toEqual(["", [...BARE, ...FRAMEWORKS].map((entry) => `${entry} true\n`).join("")]);
   });
 
+  it.each(ENTRIES.filter((entry) => !BARE.includes(entry) && !FRAMEWORKS.includes(entry)))(
+    "in that folder, says which packages %s needs",
+    async (entry) => {
+      const { stdout, stderr } = await run(project, process.execPath, ["-e", `require(${JSON.stringify(entry)})`]);
+      expect([stdout, stderr]).toEqual(["", expect.stringMatching(`Error: ${entry} needs the package (\\S+): npm install .*\\1`)]);
+    },
+  );
+
+  it.each(ENTRIES)("says that %s needs a newer Node", async (entry) => {
+    const old = `Object.defineProperty(process.versions, "node", { value: "18.20.8" }); require(${JSON.stringify(entry)})`;
+    const { stderr } = await run(peered, process.execPath, ["-e", old]);
+    expect(stderr).toContain(`Error: ${entry} needs Node 20 or newer, and this is 18.20.8`);
+  });
+
   it("in that folder, serves the API for the time of a command", async () => {
     const command = ["holdfast", "lock", "ORDER_1231", "--", "node", "-p", "process.env.HOLDFAST_KEY"];
     const { stdout, stderr } = await run(project, "npx", ["--no", "holdfast", "dev", "--", "npx", "--no", ...command]);

@@ -1,7 +1,7 @@
 /** Lock handles: a key with its options, as a mutex, semaphore, read-write lock or segments. They have no state of their own. */
 import { createHash } from "node:crypto";
 import type { KeyPart } from "../../core/key.js";
-import { key as keyOf } from "../../core/key.js";
+import { key as keyOf } from "../key.js";
 import type { LockClient, LockHandle, SegmentsHandle, Work } from "../lock-client.js";
 import { LockError } from "../errors.js";
 import type { AcquireOptions } from "../options.js";

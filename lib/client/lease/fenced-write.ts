@@ -1,5 +1,7 @@
 /** Fenced writes: the resource refuses writes of holders with an older fencing token. */
 
+import { InvalidRequestError } from "../errors.js";
+
 /** Parts of a DynamoDB write (lib-dynamodb's plain values), to spread into an UpdateCommand or merge with one. */
 export interface FencedWrite {
   readonly ConditionExpression: string;
@@ -15,7 +17,8 @@ export interface FencedWrite {
  * @param attribute the item's attribute for the largest token; @default "fencingToken"
  */
 export function fencedWrite(fencingToken: number, { attribute = "fencingToken" }: { readonly attribute?: string } = {}): FencedWrite {
-  if (!Number.isSafeInteger(fencingToken) || fencingToken < 0) throw new TypeError(`fencedWrite: ${fencingToken} is not a fencing token`);
+  if (!Number.isSafeInteger(fencingToken) || fencingToken < 0)
+    throw new InvalidRequestError(`fencingToken: ${fencingToken} is not a token`, "fencingToken");
   return {
     ConditionExpression: "(attribute_not_exists(#fence) OR #fence <= :fence)",
     UpdateExpression: "SET #fence = :fence",

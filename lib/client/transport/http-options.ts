@@ -15,6 +15,7 @@ export function checkHttp(options: Partial<HttpOptions>, url: string): void {
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
   const isHttp = /^https?:$/.test(protocol);
   // The message doesn't show what may be a password.
-  if (!isHttp && !url.includes("@")) throw new InvalidRequestError(`url: ${JSON.stringify(url)} is no http URL`, "url");
+  if (!isHttp && !url.includes("@"))
+    throw new InvalidRequestError(`url: ${JSON.stringify(url)} is no http URL: it must begin with http:// or https://`, "url");
   if (!isHttp || username !== "" || password !== "") throw new InvalidRequestError("url: takes no user or password", "url");
 }

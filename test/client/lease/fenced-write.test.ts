@@ -1,7 +1,7 @@
 /** fencedWrite: a resource that refuses the writes of older grants, on a real table. */
 import { GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fencedWrite } from "../../../lib/index.js";
+import { fencedWrite, InvalidRequestError } from "../../../lib/index.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../../support/engine.js";
 import { freshTable } from "../../support/engine.js";
@@ -60,6 +60,6 @@ describe("fencedWrite", () => {
   });
 
   it.each([-1, 1.5, Number.NaN, 2 ** 53, "7", undefined])("refuses %j: it is no token", (token) => {
-    expect(() => fencedWrite(token as number)).toThrow(TypeError);
+    expect(() => fencedWrite(token as number)).toThrow(InvalidRequestError);
   });
 });
