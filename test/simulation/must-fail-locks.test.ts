@@ -1,4 +1,4 @@
-/** The simulation finds each mistake in locks of every kind, answers and the store in the history that is recorded as its witness. */
+/** Of the mistakes in locks of every kind, answers and the store, the simulation finds one against each property in its recorded history. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { LOCK_BUGS } from "./bugs/bugs.js";
@@ -6,9 +6,9 @@ import { KIND_BUGS } from "./bugs/kind-bugs.js";
 import { RULE_BUGS } from "./bugs/rule-bugs.js";
 import { STORE_BUGS } from "./bugs/store-bugs.js";
 import { endBundling } from "./bundle.js";
-import { mistakes, TIMEOUT_MS } from "./must-fail.js";
+import { mistakes, propertyOf, TIMEOUT_MS } from "./must-fail.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
-  replayWitnesses(mistakes(...LOCK_BUGS, ...KIND_BUGS, ...RULE_BUGS, ...STORE_BUGS)),
+  replayWitnesses(mistakes(...LOCK_BUGS, ...KIND_BUGS, ...RULE_BUGS, ...STORE_BUGS), propertyOf),
 );

@@ -1,4 +1,4 @@
-/** The simulation finds each mistake in queues, runs and records in the history that is recorded as its witness. */
+/** Of the mistakes in queues, runs and records, the simulation finds one against each property in its recorded history. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { CONDITION_BUGS } from "./bugs/condition-bugs.js";
@@ -8,9 +8,9 @@ import { RECORD_BUGS } from "./bugs/record-bugs.js";
 import { RUN_BUGS } from "./bugs/run-bugs.js";
 import { WAY_BUGS } from "./bugs/way-bugs.js";
 import { endBundling } from "./bundle.js";
-import { mistakes, TIMEOUT_MS } from "./must-fail.js";
+import { mistakes, propertyOf, TIMEOUT_MS } from "./must-fail.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
-  replayWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS)),
+  replayWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS), propertyOf),
 );

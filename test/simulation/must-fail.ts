@@ -35,6 +35,11 @@ export function mistakes(...bugs: readonly Bug[]): readonly MustFail<string>[] {
   }));
 }
 
+/** The property that a witness breaks. */
+export function propertyOf(witness: string): string {
+  return witness.split(" ", 1)[0] ?? "";
+}
+
 /** Simulates with the bug. Each history ends when the bug shows. */
 async function untilViolated(bug: Bug): Promise<(seed: number) => Promise<History>> {
   const simulate = await loadSimulation(bug);

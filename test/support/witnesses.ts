@@ -34,11 +34,16 @@ function recorded<W>(): Witnesses<W> {
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Witnesses<W>) : {};
 }
 
-/** Declares a test of each mistake: its witness still shows it. */
-export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[]): void {
-  for (const { name, title, isShownBy } of mistakes) {
+/**
+ * Declares a test of each mistake: its witness still shows it. With `groupOf`, only the first of each group is replayed: the slow tier
+ * searches for all of them.
+ */
+export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[], groupOf?: (witness: W) => string): void {
+  const all = recorded<W>();
+  const groups = mistakes.map(({ name }) => (groupOf && all[name] !== undefined ? groupOf(all[name]) : name));
+  for (const { name, title, isShownBy } of mistakes.filter((_mistake, index) => groups.indexOf(groups[index]!) === index)) {
     it(title, async () => {
-      const witness = recorded<W>()[name];
+      const witness = all[name];
       const how = `To search: npx vitest run ${relative(process.cwd(), thisFile().replace(ENDING, ".slow.test.ts"))} -u`;
       if (witness === undefined) throw new Error(`No witness is recorded. ${how}`);
       expect(await isShownBy(witness), `The witness ${witness} is stale. ${how}`).toBe(true);
