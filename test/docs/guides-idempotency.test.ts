@@ -64,7 +64,7 @@ describe("what the page on idempotency says of attempts that are used up", () =>
 
 describe("what the page on idempotency says of events", () => {
   const locks = createLockClient();
-  const handler = idempotencyHandler({ locks }, async () => ({ statusCode: 201, body: "made" })) as Handle;
+  const handler = idempotencyHandler({ locks, service: "shop", caller: "none" }, async () => ({ statusCode: 201, body: "made" })) as Handle;
   const context = { getRemainingTimeInMillis: () => 60_000 };
 
   it.each([
@@ -76,7 +76,7 @@ describe("what the page on idempotency says of events", () => {
   });
 
   it("is so: a schedule's is none, and without a key it throws", async () => {
-    await expect(handler(SCHEDULED, context)).rejects.toThrow("Idempotency-Key");
+    await expect(handler(SCHEDULED, context)).rejects.toThrow("key: is needed for this event");
   });
 });
 
