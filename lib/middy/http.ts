@@ -96,10 +96,14 @@ function bodyOf({ body, isBase64Encoded }: HttpRequest): unknown {
   return isBase64Encoded === true ? contentOf(Buffer.from(body, "base64")) : contentOf(body);
 }
 
-/** Returns the status of a handler's response; undefined if the response has no status or isn't HTTP. */
+/**
+ * Returns the status of a handler's response. Gateways take it as a number or as text; NaN if it is neither. Undefined if the response has
+ * no status or isn't HTTP.
+ */
 export function statusOf(response: unknown): number | undefined {
   const { statusCode } = (typeof response === "object" && response !== null ? response : {}) as { readonly statusCode?: unknown };
-  return typeof statusCode === "number" ? statusCode : undefined;
+  if (statusCode === undefined || typeof statusCode === "number") return statusCode;
+  return typeof statusCode === "string" && /^\d{3}$/.test(statusCode) ? Number(statusCode) : Number.NaN;
 }
 
 /** Returns the headers of `answer` merged with `added`, which replaces headers of the same name. */

@@ -11,7 +11,7 @@ import { checkRun } from "../client/run/run-options.js";
 import { checkMade } from "../client/wrap/wrap-method.js";
 import { answerOnce, checkClient, checkFunction, HTTP_WAIT_MS, isFinalStatus, REPLAYED } from "../web/once.js";
 import type { KeyOptions } from "../web/request-key.js";
-import { askedAt, keyInHeader, requestKeys } from "../web/request-key.js";
+import { askedAt, isSafe, keyInHeader, requestKeys } from "../web/request-key.js";
 import type { Around, Handler, Wrapped } from "./around.js";
 import { handlerOf, invocationOf } from "./around.js";
 import type { HttpRequest } from "./http.js";
@@ -26,8 +26,10 @@ export interface IdempotencyOptions<Event, Context>
   readonly locks: LockClient;
   /**
    * Makes the idempotency key. For a request over HTTP it is any text, and takes the place of the header: service, caller and route stand
-   * before it. For another event it is a whole key, as `key()` makes it, and only the service stands before it.
-   * @default the `Idempotency-Key` header of a request; a request without it is answered 400
+   * before it. For another event it is a whole key, as `key()` makes it, and only the service stands before it. With it, requests of every
+   * method run once.
+   * @default the `Idempotency-Key` header of a request; a request without it is answered 400. GET, HEAD and OPTIONS need none, and are
+   *   handled without a run
    */
   readonly key?: (event: Event, context: Context) => string;
   /**
@@ -94,11 +96,12 @@ export function idempotencyMiddleware<Event, Context = unknown>(
 function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Around<Event, Context, Run | undefined> {
   checkOptions(options);
   const asked = askedBy(options);
-  const { locks, key: _key, service: _service, caller: _caller, payload: _payload, waitMs, ...rest } = options;
+  const { locks, key, service: _service, caller: _caller, payload: _payload, waitMs, ...rest } = options;
   const { isRecorded = isFinalResponse, whenUnavailable, ...run } = rest;
 
   return async (event, context, work) => {
     const http = isHttp(event);
+    if (http && !key && isSafe(targetOf(event).method)) return { how: "answered", response: await work(undefined) };
     const answered = await answerOnce<unknown>(
       {
         ...run,

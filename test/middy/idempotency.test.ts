@@ -453,6 +453,40 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
     });
   });
 
+  it.each(["GET", "HEAD", "OPTIONS"])("handles %s without a run, with a key or without; `key` makes a run of it", async (method) => {
+    const ofGateways = (headers: Record<string, string>): readonly object[] => [
+      { ...requestV2({ headers }), requestContext: { http: { method } } },
+      { ...requestV1({ headers }), httpMethod: method },
+      { ...requestOfLattice({ headers }), method },
+    ];
+    const { call, calls, wire } = deployed(async (run) => ({ statusCode: 200, body: typeof run }));
+    for (const event of [...ofGateways({}), ...ofGateways(HEADERS)])
+      expect(await call(event)).toEqual({ statusCode: 200, body: "undefined" });
+    expect([calls.length, wire.sent]).toEqual([6, []]);
+
+    const named = deployed(async () => ({ statusCode: 200 }), { key: () => "the one" });
+    for (const event of [...ofGateways({}), ...ofGateways({})]) await named.call(event);
+    expect(named.calls).toHaveLength(1);
+  });
+
+  it.each<[status: unknown, isKept: boolean]>([
+    ["201", true],
+    ["404", true],
+    ["500", false],
+    ["429", false],
+    ["", false],
+    ["done", false],
+    [null, false],
+    [Number.NaN, false],
+  ])("gives an answer whose status is %j as it is, and keeps it: %s", async (statusCode, isKept) => {
+    const { call, calls } = deployed(async (run) => ({ statusCode, body: String(run!.attempt) }));
+    const [first, second] = [await call(requestV2({ headers: HEADERS })), await call(requestV2({ headers: HEADERS }))];
+    expect(first).toEqual({ statusCode, body: "1" });
+    if (isKept) expect(second).toEqual({ statusCode, body: "1", headers: { "Idempotent-Replayed": "true" } });
+    else expect(second).toEqual({ statusCode, body: "2" });
+    expect(calls).toHaveLength(isKept ? 1 : 2);
+  });
+
   it("reads the headers of a load balancer that sends several of each", async () => {
     const { call, calls } = deployed(async () => ({ statusCode: 200 }));
     const event = { ...requestV1(), headers: null, multiValueHeaders: { "idempotency-key": ["form-8f3a", "another"] } };
