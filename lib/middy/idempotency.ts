@@ -40,7 +40,8 @@ export interface IdempotencyOptions<Event, Context>
    */
   readonly payload?: (event: Event, context: Context) => unknown;
   /**
-   * Decides which responses are final and replayed. After any other response, the same key runs the handler again.
+   * Decides which responses are final and replayed. After any other response, the same key runs the handler again. So a handler answers an
+   * outcome such as a declined card with a status of its own, 402; for events that are no requests it throws a `FinalError`.
    * @default those below 500 and those without a status, except 401, 403, 408, 409, 423, 425 and 429, which say nothing about the work
    *   itself
    */

@@ -29,7 +29,8 @@ export interface IdempotentOptions<Request>
    */
   readonly fingerprint?: (request: Request) => unknown;
   /**
-   * Decides by its status which response is recorded and replayed. After any other response, the same key runs the route again.
+   * Decides by its status which response is recorded and replayed. After any other response, the same key runs the route again. So a route
+   * answers an outcome such as a declined card with a status of its own, 402; as an error, or a 500, the card is charged again.
    * @default those below 500, except 401, 403, 408, 409, 423, 425 and 429, which say nothing about the work itself
    */
   readonly isRecorded?: (status: number) => boolean;

@@ -161,7 +161,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(calls).toHaveLength(1);
     });
 
-    it.each([200, 204, 302, 400, 404, 410, 412, 422])("records an answer of %d", async (statusCode) => {
+    it.each([200, 204, 302, 400, 402, 404, 410, 412, 422])("records an answer of %d", async (statusCode) => {
       const { call, calls } = deployed(async () => ({ statusCode, body: "first" }));
       await call(request({ headers: HEADERS }));
       expect(await call(request({ headers: HEADERS }))).toMatchObject({
