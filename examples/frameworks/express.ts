@@ -14,7 +14,7 @@ import type { Order, Orders } from "./orders.js";
 export function ordersApp(locks: LockClient, orders: Orders): Express {
   const app = express().use(express.json());
   const pay = locked({ locks, key: (id: string) => key("ORDER", id), waitMs: 2000 }, (id: string) => orders.pay(id));
-  const once = idempotent({ locks, caller: (req: Request) => customerOf(req.get("authorization")) });
+  const once = idempotent({ locks, service: "orders", caller: (req: Request) => customerOf(req.get("authorization")) });
 
   app.post("/orders/:id/pay", async (req, res) => void res.json(await pay(req.params.id)));
   app.post("/orders", once, async (req, res) => void res.status(201).json(await orders.create(req.body as Order)));

@@ -19,7 +19,9 @@ export function ordersApp(locks: LockClient, orders: Orders): FastifyInstance {
   app.post<{ Params: { id: string } }>("/orders/:id/pay", (request) => pay(request.params.id));
   app.post(
     "/orders",
-    idempotent({ locks, caller }, async (request, reply) => reply.code(201).send(await orders.create(request.body as Order))),
+    idempotent({ locks, service: "orders", caller }, async (request, reply) =>
+      reply.code(201).send(await orders.create(request.body as Order)),
+    ),
   );
   app.setErrorHandler(lockErrors);
   return app;

@@ -10,7 +10,7 @@ import type { Order, Orders } from "./orders.js";
 export function ordersApp(locks: LockClient, orders: Orders): Hono {
   const app = new Hono();
   const pay = locked({ locks, key: (id: string) => key("ORDER", id), waitMs: 2000 }, (id: string) => orders.pay(id));
-  const once = idempotent({ locks, caller: ({ req }) => customerOf(req.raw.headers.get("authorization")) });
+  const once = idempotent({ locks, service: "orders", caller: ({ req }) => customerOf(req.raw.headers.get("authorization")) });
 
   app.post("/orders/:id/pay", async (c) => c.json(await pay(c.req.param("id"))));
   app.post("/orders", once, async (c) => c.json(await orders.create(await c.req.json<Order>()), 201));

@@ -3,6 +3,7 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Schedul
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import { idempotencyHandler, lockHandler, withInvocation } from "../../lib/middy.js";
+import { customerOf } from "./customer.js";
 import type { Order, Orders } from "./orders.js";
 
 /** The part of Lambda's context that is used: the invocation's remaining time. */
@@ -13,9 +14,10 @@ export interface LambdaContext {
 /** A handler of an HTTP API. */
 export type HttpHandler = (event: APIGatewayProxyEventV2, context: LambdaContext) => Promise<APIGatewayProxyStructuredResultV2>;
 
-/** `POST /orders`: once per `Idempotency-Key`. A repeated request gets the same response. */
+/** `POST /orders`: once per `Idempotency-Key` of a customer. A repeated request gets the same response. */
 export function createHandler(locks: LockClient, orders: Orders): HttpHandler {
-  return idempotencyHandler({ locks }, async ({ body = "{}" }: APIGatewayProxyEventV2) => {
+  const caller = ({ headers }: APIGatewayProxyEventV2): string => customerOf(headers["authorization"]);
+  return idempotencyHandler({ locks, service: "orders", caller }, async ({ body = "{}" }: APIGatewayProxyEventV2) => {
     const order = await orders.create(JSON.parse(body) as Order);
     return { statusCode: 201, body: JSON.stringify(order) };
   });

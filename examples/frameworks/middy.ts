@@ -8,12 +8,14 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import { idempotencyMiddleware, lockMiddleware } from "../../lib/middy.js";
+import { customerOf } from "./customer.js";
 import type { Order, Orders } from "./orders.js";
 
-/** `POST /orders`: once per `Idempotency-Key`. The handler gets its run as `context.run`. */
+/** `POST /orders`: once per `Idempotency-Key` of a customer. The handler gets its run as `context.run`. */
 export function createHandler(locks: LockClient, orders: Orders) {
+  const caller = ({ headers }: APIGatewayProxyEventV2): string => customerOf(headers["authorization"]);
   return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
-    .use(idempotencyMiddleware({ locks }))
+    .use(idempotencyMiddleware({ locks, service: "orders", caller }))
     .handler(async ({ body = "{}" }) => ({
       statusCode: 201,
       body: JSON.stringify(await orders.create(JSON.parse(body) as Order)),

@@ -53,6 +53,11 @@ export class OrdersModule {
   static of(locks: LockClient, orders: Orders): DynamicModule {
     const caller = ({ headers }: NodeRequest): string => customerOf(headers.authorization);
     const providers = [OrdersService, { provide: ORDERS, useValue: orders }];
-    return { module: OrdersModule, imports: [HoldfastModule.forRoot({ locks, caller })], controllers: [OrdersController], providers };
+    return {
+      module: OrdersModule,
+      imports: [HoldfastModule.forRoot({ locks, service: "orders", caller })],
+      controllers: [OrdersController],
+      providers,
+    };
   }
 }

@@ -111,8 +111,9 @@ export class InvalidRequestError extends LockError {
 }
 
 /**
- * Throw this from the function of a run if the work failed for good. It is recorded, and every later caller gets a {@link RunFailedError}
- * with this message and data. Any other error makes the next caller start again.
+ * Throw this from the function of a run if no retry would change the result: a declined card is an outcome, not a failed attempt. It is
+ * recorded, and every later caller gets a {@link RunFailedError} with this message and data. Any other error is a failed attempt, and makes
+ * the next caller start again, up to `maxAttempts`.
  */
 export class FinalError extends Error {
   override readonly name: string = "FinalError";

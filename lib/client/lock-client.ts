@@ -38,7 +38,8 @@ export interface LockClient extends AsyncDisposable {
   withLock<T>(key: string, options: AcquireOptions & WhenUnavailable, work: UnsureWork<Lease, T>): Promise<T | undefined>;
   /**
    * Runs `work` once per key and stores its return value. Every other call with the key, now or later, gets the same value. A concurrent
-   * call waits for the run. If `work` throws an error, the next caller starts again, unless it is a {@link FinalError}.
+   * call waits for the run. If `work` throws an error, the next caller starts again, up to `maxAttempts` (5), unless it is a
+   * {@link FinalError}: throw that for an outcome that no retry changes, such as a declined card.
    * @throws LockTimeoutError if another caller still runs it after `waitMs`; RunFailedError if it failed for good before; LockLostError
    *   if the run was taken over, so that the outcome of `work` was not recorded; LockError with the code `fingerprint-mismatch`,
    *   `attempts-exhausted`, `result-omitted`, or, if called within its own work, `self-deadlock`.

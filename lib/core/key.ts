@@ -27,7 +27,25 @@ export function isKey(text: string): boolean {
 export function key(...parts: readonly KeyPart[]): string {
   if (parts.length === 0) throw new TypeError("key(): needs at least one part");
   const whole = parts.map((part, index) => encodePart(part, index)).join(SEPARATOR);
-  if (whole === "." || whole === "..") return whole.replaceAll(".", escapeByte(0x2e));
+  return whole === "." || whole === ".." ? whole.replaceAll(".", escapeByte(0x2e)) : bounded(whole);
+}
+
+/**
+ * Builds a key that {@link key} makes of no parts, and is injective as well: after `first` stands `~` and `mark`, which must not begin as a
+ * hexadecimal number does.
+ */
+export function markedKey(first: KeyPart, mark: string, ...parts: readonly KeyPart[]): string {
+  const [encoded, ...others] = [first, ...parts].map((part, index) => encodePart(part, index));
+  return bounded([encoded, ESCAPE + mark, ...others].join(SEPARATOR));
+}
+
+/** Returns the key `inner` below `first`, as {@link key} makes it of `first` and the parts of `inner`, unless `inner` was cut. */
+export function keyWithin(first: KeyPart, inner: string): string {
+  return bounded(encodePart(first, 0) + SEPARATOR + inner);
+}
+
+/** Returns the text of a key, cut if it is too long. */
+function bounded(whole: string): string {
   if (whole.length < LIMITS.keyChars) return whole;
   const hash = createHash("sha256").update(whole).digest("hex");
   return whole.slice(0, LIMITS.keyChars - HASH_CHARS - ESCAPE.length) + ESCAPE + hash;

@@ -56,6 +56,10 @@ export const LIMITS = {
 export const DEFAULTS = {
   ...REQUEST_DEFAULTS,
   keepResultMs: 1 * DAY,
+  /**
+   * Enough for causes that pass by themselves, and an end for work that always fails, whose every attempt may charge or mail again. A run
+   * that has used them up is refused until it is reset or collected, so an outcome that is no fault is reported as final instead.
+   */
   maxAttempts: 5,
   listMax: 50,
   /** A waiter keeps its place for this long after it was last seen, and for one step longer per place behind the first. */

@@ -15,10 +15,11 @@ export type ExpressMiddleware<Request> = (request: Request, response: ServerResp
 
 /**
  * Returns a middleware for routes that run once per `Idempotency-Key`. Use it after the body parser and authentication:
- * `app.post("/orders", idempotent({ locks, caller: (req: Request) => req.user.id }), route)`. The response is sent when it is recorded. A
- * repeated request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another
- * request with the same key 422, a request without a key 400, and 503 if the locks can't be reached. If the client hangs up, the route
- * still finishes and is recorded. A stream is sent as it comes and not recorded: after it, the key is answered 409 `result-omitted`.
+ * `app.post("/orders", idempotent({ locks, service: "orders", caller: (req: Request) => req.user.id }), route)`. The response is sent when
+ * it is recorded. A repeated request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is
+ * answered 409, another request with the same key 422, a request without a key 400, and 503 if the locks can't be reached. If the client
+ * hangs up, the route still finishes and is recorded. A stream is sent as it comes and not recorded: after it, the key is answered 409
+ * `result-omitted`.
  * @throws InvalidRequestError naming the invalid option
  */
 export function idempotent<Request extends ExpressRequest = ExpressRequest>(

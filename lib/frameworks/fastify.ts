@@ -24,11 +24,11 @@ export interface FastifyReplyLike {
 export type FastifyHandler = (this: any, request: any, reply: any) => unknown; // eslint-disable-line @typescript-eslint/no-explicit-any -- Fastify's own types, which depend on the route
 
 /**
- * Returns `handler`, run once per `Idempotency-Key`: `app.post("/orders", idempotent({ locks, caller: (request) => request.user.id },
- * handler))`. Hooks and validation come before it. The response is sent when it is recorded. A repeated request gets the recorded status,
- * body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request with the same key 422, a request
- * without a key 400, and 503 if the locks can't be reached. If the client hangs up, the handler still finishes and is recorded. A stream is
- * sent as it comes and not recorded: after it, the key is answered 409 `result-omitted`.
+ * Returns `handler`, run once per `Idempotency-Key`: `app.post("/orders", idempotent({ locks, service: "orders", caller }, handler))`, where
+ * `caller` is `(request) => request.user.id`. Hooks and validation come before it. The response is sent when it is recorded. A repeated
+ * request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request
+ * with the same key 422, a request without a key 400, and 503 if the locks can't be reached. If the client hangs up, the handler still
+ * finishes and is recorded. A stream is sent as it comes and not recorded: after it, the key is answered 409 `result-omitted`.
  * @throws InvalidRequestError naming the invalid option
  */
 export function idempotent<Handler extends FastifyHandler>(options: IdempotentOptions<Parameters<Handler>[0]>, handler: Handler): Handler {

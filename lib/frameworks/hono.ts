@@ -8,7 +8,14 @@ import { bytesOf, changesFor, madeResponse, TransientResponse } from "../web/res
 
 /** A context of Hono, as far as it is used here. Hono's own `Context` is one. */
 export interface HonoContext {
-  readonly req: { readonly raw: Request; readonly method: string; readonly url: string; arrayBuffer(): Promise<ArrayBuffer> };
+  readonly req: {
+    readonly raw: Request;
+    readonly method: string;
+    readonly url: string;
+    /** The pattern of the route or middleware that runs. */
+    readonly routePath?: string;
+    arrayBuffer(): Promise<ArrayBuffer>;
+  };
   get res(): Response;
   set res(response: Response | undefined);
 }
@@ -18,11 +25,11 @@ const CUT_OFF = new TransientResponse(500);
 
 /**
  * Returns a middleware for routes that run once per `Idempotency-Key`. Use it after authentication: `app.post("/orders", idempotent({
- * locks, caller: (c: Context) => c.get("user").id }), route)`. The response is sent when it is recorded. A repeated request gets the
- * recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request with the same key
- * 422, a request without a key 400, and 503 if the locks can't be reached. If the client hangs up, the route still finishes and is recorded. A
- * stream (`text/event-stream`, or with `Transfer-Encoding`, as `streamSSE` and `streamText` make them) is sent as it comes and not
- * recorded: after it, the key is answered 409 `result-omitted`.
+ * locks, service: "orders", caller: (c: Context) => c.get("user").id }), route)`. The response is sent when it is recorded. A repeated
+ * request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request
+ * with the same key 422, a request without a key 400, and 503 if the locks can't be reached. If the client hangs up, the route still
+ * finishes and is recorded. A stream (`text/event-stream`, or with `Transfer-Encoding`, as `streamSSE` and `streamText` make them) is sent
+ * as it comes and not recorded: after it, the key is answered 409 `result-omitted`.
  * @throws InvalidRequestError naming the invalid option
  */
 export function idempotent<Context extends HonoContext = HonoContext>(
@@ -31,9 +38,9 @@ export function idempotent<Context extends HonoContext = HonoContext>(
   const serve = serveOnce(options);
   return async (c, next) => {
     const { pathname, search } = new URL(c.req.url);
-    const { method } = c.req;
+    const { method, routePath: pattern } = c.req;
     const idempotencyKey = c.req.raw.headers.get("idempotency-key") ?? undefined;
-    const asked = { method, url: pathname + search, idempotencyKey };
+    const asked = { method, url: pathname + search, pattern, idempotencyKey };
     if (!isCovered(asked, options)) return next();
     const body = options.fingerprint ? undefined : await bodyOf(c);
     const parts: RequestParts = { ...asked, body: () => body };

@@ -9,6 +9,10 @@ export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly originalUrl?: string | undefined;
+  /** The route of Express, whose own type is `any`: `{ path }`. */
+  readonly route?: unknown;
+  /** The route of Fastify. */
+  readonly routeOptions?: { readonly url?: string | undefined } | undefined;
   readonly headers: IncomingHttpHeaders;
   /** The body as a parser left it. */
   readonly body?: unknown;
@@ -20,6 +24,7 @@ export function partsOf(request: NodeRequest): RequestParts {
   return {
     method,
     url: originalUrl ?? url,
+    pattern: patternOf(request),
     idempotencyKey: headers["idempotency-key"] as string | undefined,
     body() {
       const { body } = request;
@@ -28,6 +33,12 @@ export function partsOf(request: NodeRequest): RequestParts {
       return body ?? undefined;
     },
   };
+}
+
+/** Returns the pattern of a request's route. Express has a list or an expression where a route has several. */
+function patternOf({ route, routeOptions }: NodeRequest): string | undefined {
+  const told: unknown = routeOptions?.url ?? (route as { readonly path?: unknown } | undefined)?.path;
+  return typeof told === "string" ? told : undefined;
 }
 
 /**

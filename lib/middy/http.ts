@@ -4,6 +4,7 @@
  */
 import { contentOf } from "../web/content.js";
 import type { HttpAnswer } from "../web/problem.js";
+import type { Target } from "../web/request-key.js";
 
 /** The fields that are read here of a request event: from a REST API, an HTTP API, a function URL or a load balancer. */
 export interface HttpRequest {
@@ -11,7 +12,13 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | null;
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null;
   readonly httpMethod?: string;
+  /** The method, of VPC Lattice. */
+  readonly method?: unknown;
   readonly path?: string;
+  /** The route's pattern, of a REST API. */
+  readonly resource?: string;
+  /** The route's method and pattern, of an HTTP API. */
+  readonly routeKey?: string;
   readonly queryStringParameters?: unknown;
   readonly multiValueQueryStringParameters?: unknown;
   readonly rawPath?: string;
@@ -50,26 +57,34 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the request's headers; the first value of a repeated header. */
+/** Returns the request's headers, by lower-case name; the first value of a repeated header. */
 export function headersOf({ headers, multiValueHeaders }: HttpRequest): Readonly<Record<string, string | undefined>> {
   const sent = Object.entries(headers ?? multiValueHeaders ?? {});
-  return Object.fromEntries(sent.map(([name, values]) => [name, typeof values === "string" ? values : values?.[0]]));
+  return Object.fromEntries(sent.map(([name, values]) => [name.toLowerCase(), typeof values === "string" ? values : values?.[0]]));
+}
+
+/** Returns where the request goes. An event that isn't a gateway's may not say so: then its method is empty, its path the root. */
+export function targetOf(event: HttpRequest): Target {
+  const { httpMethod, requestContext, method, rawPath, path, resource, routeKey } = event;
+  const texts = (...given: readonly unknown[]): string | undefined => given.find((one) => typeof one === "string");
+  return {
+    method: texts(httpMethod, requestContext?.http?.method, method) ?? "",
+    path: texts(rawPath, path) ?? "/",
+    pattern: texts(resource) ?? /^\S+ (\/.*)$/.exec(texts(routeKey) ?? "")?.[1],
+  };
 }
 
 /**
- * Returns the content of the request. It is the same when the request is sent again, whatever its headers. If the event doesn't have its
- * method where the gateways put it, its fields are unknown, so the result has all of them but headers and context.
+ * Returns the content of the request, besides where it goes. It is the same when the request is sent again, whatever its headers. If the
+ * event doesn't have its method where the gateways put it, its fields are unknown, so the result has all of them but headers and context.
  */
-export function askedOf(event: HttpRequest): unknown {
+export function contentAsked(event: HttpRequest): object {
   if (!saysMethod(event)) {
     const { headers: _headers, multiValueHeaders: _sent, requestContext: _context, isBase64Encoded: _encoded, ...asked } = event;
     return { ...asked, body: bodyOf(event) };
   }
-  const { httpMethod, path, rawPath, rawQueryString, requestContext } = event;
-  const { multiValueQueryStringParameters, queryStringParameters } = event;
+  const { rawQueryString, multiValueQueryStringParameters, queryStringParameters } = event;
   return {
-    method: httpMethod ?? requestContext?.http?.method,
-    path: rawPath ?? path,
     // The single-value field has only the last value of a repeated parameter.
     query: rawQueryString ?? multiValueQueryStringParameters ?? queryStringParameters ?? undefined,
     body: bodyOf(event),
@@ -81,10 +96,14 @@ function bodyOf({ body, isBase64Encoded }: HttpRequest): unknown {
   return isBase64Encoded === true ? contentOf(Buffer.from(body, "base64")) : contentOf(body);
 }
 
-/** Returns the status of a handler's response; undefined if the response has no status or isn't HTTP. */
+/**
+ * Returns the status of a handler's response. Gateways take it as a number or as text; NaN if it is neither. Undefined if the response has
+ * no status or isn't HTTP.
+ */
 export function statusOf(response: unknown): number | undefined {
   const { statusCode } = (typeof response === "object" && response !== null ? response : {}) as { readonly statusCode?: unknown };
-  return typeof statusCode === "number" ? statusCode : undefined;
+  if (statusCode === undefined || typeof statusCode === "number") return statusCode;
+  return typeof statusCode === "string" && /^\d{3}$/.test(statusCode) ? Number(statusCode) : Number.NaN;
 }
 
 /** Returns the headers of `answer` merged with `added`, which replaces headers of the same name. */

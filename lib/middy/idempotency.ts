@@ -3,38 +3,45 @@
  * wraps the handler, or the whole Middy chain, and so records the response that the caller received. `idempotencyMiddleware` is the same
  * for Middy's `use`, and must be the first middleware.
  */
-import { idempotencyKeyOf } from "../client/events.js";
 import { InvalidRequestError } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { Run } from "../client/run/run-once.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { checkRun } from "../client/run/run-options.js";
+import { checkMade } from "../client/wrap/wrap-method.js";
 import { answerOnce, checkClient, checkFunction, HTTP_WAIT_MS, isFinalStatus, REPLAYED } from "../web/once.js";
+import type { KeyOptions } from "../web/request-key.js";
+import { askedAt, isSafe, keyInHeader, requestKeys } from "../web/request-key.js";
 import type { Around, Handler, Wrapped } from "./around.js";
 import { handlerOf, invocationOf } from "./around.js";
 import type { HttpRequest } from "./http.js";
-import { answerFrom, askedOf, headersOf, isHttp, saysMethod, statusOf, withHeaders } from "./http.js";
+import { answerFrom, contentAsked, headersOf, isHttp, saysMethod, statusOf, targetOf, withHeaders } from "./http.js";
 import type { Middleware } from "./middleware.js";
 import { middlewareOf } from "./middleware.js";
 
 /** Options of an idempotent handler, in addition to those of the run. The invocation's remaining time bounds all of them. */
-export interface IdempotencyOptions<Event, Context> extends Omit<RunOptions, "payload" | "largeResult"> {
+export interface IdempotencyOptions<Event, Context>
+  extends KeyOptions<readonly [event: Event, context: Context]>, Omit<RunOptions, "payload" | "largeResult"> {
   /** The client, created once outside of the handler. */
   readonly locks: LockClient;
   /**
-   * The idempotency key. If callers choose their keys, prefix the key with the caller's identity; otherwise a caller can get another
-   * caller's response: `key("orders", callerOf(event), idempotencyKeyOf(event.headers))`.
-   * @default the request's `Idempotency-Key` header; a request without it is answered 400
+   * Makes the idempotency key. For a request over HTTP it is any text, and takes the place of the header: service, caller and route stand
+   * before it. For another event it is a whole key, as `key()` makes it, and only the service stands before it. With it, requests of every
+   * method run once.
+   * @default the `Idempotency-Key` header of a request; a request without it is answered 400. GET, HEAD and OPTIONS need none, and are
+   *   handled without a run
    */
   readonly key?: (event: Event, context: Context) => string;
   /**
-   * The payload of the run, as JSON. The same key with another payload is refused, over HTTP with 422.
-   * @default for a request over HTTP: method, path, query and body (the body as parsed JSON), or everything but headers and context if
-   *   the event doesn't have its method where the gateways put it; for other events: none, so any payload matches
+   * The payload of the run, as JSON. The same key with another payload is refused, over HTTP with 422. There, method and path are always
+   * compared as well.
+   * @default for a request over HTTP: query and body (the body as parsed JSON), or everything but headers and context if the event doesn't
+   *   have its method where the gateways put it; for other events: none, so any payload matches
    */
   readonly payload?: (event: Event, context: Context) => unknown;
   /**
-   * Decides which responses are final and replayed. After any other response, the same key runs the handler again.
+   * Decides which responses are final and replayed. After any other response, the same key runs the handler again. So a handler answers an
+   * outcome such as a declined card with a status of its own, 402; for events that are no requests it throws a `FinalError`.
    * @default those below 500 and those without a status, except 401, 403, 408, 409, 423, 425 and 429, which say nothing about the work
    *   itself
    */
@@ -89,11 +96,13 @@ export function idempotencyMiddleware<Event, Context = unknown>(
 
 function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Around<Event, Context, Run | undefined> {
   checkOptions(options);
-  const { locks, key: keyFor = keyInHeaders, payload: payloadFor = payloadAsked, waitMs, ...rest } = options;
+  const asked = askedBy(options);
+  const { locks, key, service: _service, caller: _caller, payload: _payload, waitMs, ...rest } = options;
   const { isRecorded = isFinalResponse, whenUnavailable, ...run } = rest;
 
   return async (event, context, work) => {
     const http = isHttp(event);
+    if (http && !key && isSafe(targetOf(event).method)) return { how: "answered", response: await work(undefined) };
     const answered = await answerOnce<unknown>(
       {
         ...run,
@@ -101,7 +110,7 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
         // The sender waits for an answer, and a skipped call has none.
         whenUnavailable: http && whenUnavailable === "skip" ? "throw" : whenUnavailable,
         locks: locks.forInvocation(invocationOf(context)),
-        asked: () => ({ key: keyFor(event, context), payload: payloadFor(event, context) }),
+        asked: () => asked(event, context),
         ...((waitMs !== undefined || http) && { waitMs: waitMs ?? HTTP_WAIT_MS }),
       },
       work,
@@ -115,12 +124,30 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
   };
 }
 
-function keyInHeaders(event: unknown): string {
-  return idempotencyKeyOf(headersOf(event ?? {}));
+/** Returns the function that makes key and payload of an event. */
+function askedBy<Event, Context>(
+  options: IdempotencyOptions<Event, Context>,
+): (event: Event, context: Context) => { readonly key: string; readonly payload: unknown } {
+  const keys = requestKeys(options);
+  const { key: keyFor, payload: payloadFor } = options;
+  const named = (event: Event, context: Context): string => {
+    const own: unknown = keyFor ? keyFor(event, context) : headerOf(event);
+    checkMade("idempotency", own);
+    return own;
+  };
+  return (event, context) => {
+    if (!isHttp(event)) return { key: keys.ofEvent(named(event, context)), payload: payloadFor?.(event, context) };
+    const target = targetOf(event);
+    return {
+      key: keys.ofRequest([event, context], target, named(event, context)),
+      payload: askedAt(target, payloadFor ? { content: payloadFor(event, context) } : contentAsked(event)),
+    };
+  };
 }
 
-function payloadAsked(event: unknown): unknown {
-  return isHttp(event) ? askedOf(event) : undefined;
+function headerOf(event: unknown): string {
+  if (isHttp(event)) return keyInHeader(headersOf(event)["idempotency-key"]);
+  throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
 }
 
 function isFinalResponse(response: unknown): boolean {
@@ -136,7 +163,7 @@ function replayOf(response: unknown, event: HttpRequest): unknown {
 }
 
 function checkOptions<Event, Context>(options: IdempotencyOptions<Event, Context>): void {
-  const { locks, key, payload, isRecorded, ...run } = options;
+  const { locks, service: _service, caller: _caller, key, payload, isRecorded, ...run } = options;
   checkClient(locks);
   checkRun(run);
   for (const [name, option] of Object.entries({ key, payload, isRecorded })) {

@@ -8,7 +8,6 @@ import { checkWork } from "../client/options.js";
 import type { Run } from "../client/run/run-once.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { currentRun, runOnce } from "../client/wrap/once.js";
-import { checkMade } from "../client/wrap/wrap-method.js";
 import type { HttpAnswer } from "./problem.js";
 import { problemAnswer, refusalBefore } from "./problem.js";
 
@@ -32,7 +31,7 @@ export function isFinalStatus(status: number): boolean {
 export interface OnceRequest<Response> extends Omit<RunOptions, "payload" | "largeResult"> {
   readonly locks: LockClient;
   /** Makes the run's key and payload. Errors of it are answered as those of the run. */
-  readonly asked: () => { readonly key: unknown; readonly payload: unknown };
+  readonly asked: () => { readonly key: string; readonly payload: unknown };
   readonly isRecorded: (response: Response) => boolean;
   /** The behaviour if the locks can't be reached. After `"skip"` the response is undefined. @default "throw" */
   readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
@@ -67,7 +66,6 @@ export async function answerOnce<Response>(
   const progress: Progress<Response> = { stage: "before" };
   try {
     const { key, payload } = asked();
-    checkMade("idempotency", key);
     const call = runOnce(
       {
         ...run,

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KeyPart } from "../../lib/core/key.js";
-import { isKey, key, partsOfKey } from "../../lib/core/key.js";
+import { isKey, key, keyWithin, markedKey, partsOfKey } from "../../lib/core/key.js";
 import { LIMITS } from "../../lib/core/limits.js";
 
 const loosely = key as (...parts: readonly unknown[]) => string;
@@ -114,6 +114,46 @@ describe("a key that would take 200 characters or more", () => {
 
   it("is a key also where the cut goes through an escape", () => {
     for (let shift = 0; shift < 3; shift++) expect(isKey(key("x".repeat(shift) + "ä".repeat(100)))).toBe(true);
+  });
+});
+
+describe("markedKey()", () => {
+  const text = fc.oneof(fc.constantFrom("a", "_", "~", "~http", "http", "a_b"), fc.string({ minLength: 1, maxLength: 250 }));
+  const parts = fc.array(text, { minLength: 1, maxLength: 4 });
+
+  it("is always a key, and never one of key()", () => {
+    fc.assert(
+      fc.property(parts, parts, ([first, ...rest], others) => {
+        const marked = markedKey(first!, "http", ...rest);
+        expect([isKey(marked), marked === key(...others), marked === key(first!, "http", ...rest)]).toEqual([true, false, false]);
+      }),
+    );
+  });
+
+  it("is injective", () => {
+    fc.assert(
+      fc.property(parts, parts, (some, others) => {
+        const made = [some, others].map(([first, ...rest]) => markedKey(first!, "http", ...rest));
+        expect(made[0] === made[1]).toBe(JSON.stringify(some) === JSON.stringify(others));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("keyWithin()", () => {
+  it("is the key of the first part and the others, and is bounded as that is", () => {
+    expect(keyWithin("a_b", key("nightly", 7))).toBe(key("a_b", "nightly", 7));
+    const long = ["x".repeat(99), "y".repeat(99)] as const;
+    expect(keyWithin("shop", key(...long))).toBe(key("shop", ...long));
+    expect(isKey(keyWithin("shop", key("x".repeat(300))))).toBe(true);
+  });
+
+  it("is injective", () => {
+    const firsts = ["a", "a_b", "~", "x".repeat(150)];
+    const inner = ["a", "b_a", key("a_b", "a"), "x".repeat(199), key("x".repeat(300))];
+    const made = firsts.flatMap((first) => inner.map((key) => keyWithin(first, key)));
+    expect(new Set(made).size).toBe(made.length);
   });
 });
 

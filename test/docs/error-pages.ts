@@ -15,7 +15,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "limit-mismatch":
     "Use the same `limit` for all users of a key. It can't change while the key is in use; a free key takes the next caller's",
   "run-in-progress": "Wait `retryAfterMs`, or send `Prefer: wait`. `runOnce` waits by itself, then throws `LockTimeoutError`",
-  "attempts-exhausted": "Find out why the work keeps failing; then `runs.reset`, or start with a larger `maxAttempts`",
+  "attempts-exhausted":
+    "Find out why the work keeps failing; then `runs.reset`, or start with a larger `maxAttempts`. A declined card is an outcome: throw `FinalError`",
   "outcome-differs": "Keep the outcome that was recorded first: all callers get it",
   "upgrade-conflict": "Release the shared lease and acquire an exclusive one: two readers that both wait to upgrade would wait for ever",
   "not-exclusive": "Wait and notify under an exclusive lease without other levels of its scope: nothing changed, and the lease still holds",

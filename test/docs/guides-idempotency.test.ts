@@ -5,7 +5,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import type { Hold } from "../../lib/core/record.js";
 import { startedTtlAtSec } from "../../lib/core/run/run.js";
 import { idempotencyHandler } from "../../lib/middy.js";
-import { createLockClient } from "../../lib/testing.js";
+import { createLockClient, FinalError } from "../../lib/testing.js";
 import { requestV1, requestV2, SCHEDULED } from "../middy/events.js";
 import { guide } from "./snippets.js";
 
@@ -29,6 +29,7 @@ describe("the figures of the page on idempotency", () => {
   });
 
   it("of attempts, checkpoints and results are the code's", () => {
+    expect(PAGE).toContain(`The default is ${DEFAULTS.maxAttempts}, enough for`);
     expect(ROWS).toContain(`|began ${DEFAULTS.maxAttempts} times (\`maxAttempts\`)|`);
     expect(PAGE).toContain(`for (let call = 0; call < ${DEFAULTS.maxAttempts}; call++) await always();`);
     expect(PAGE).toContain(`at most ${LIMITS.checkpointBytes / 1024} KB`);
@@ -37,6 +38,24 @@ describe("the figures of the page on idempotency", () => {
 });
 
 describe("what the page on idempotency says of attempts that are used up", () => {
+  it.each([
+    ["a FinalError is recorded at once", FinalError, "run-failed", 1],
+    ["control: an ordinary error blocks the key, and the refusal names FinalError", Error, "attempts-exhausted", DEFAULTS.maxAttempts],
+  ])("a declined card: %s", async (_what, Declined, code, timesCharged) => {
+    const locks = createLockClient();
+    let charged = 0;
+    const pay = (): Promise<unknown> =>
+      locks
+        .runOnce("run", () => {
+          charged++;
+          throw new Declined("the card was declined");
+        })
+        .catch((error: unknown) => error);
+    for (let call = 0; call < DEFAULTS.maxAttempts; call++) await pay();
+    expect(await pay()).toMatchObject({ code, message: expect.stringMatching(/the card was declined|: FinalError, /) as string });
+    expect(charged).toBe(timesCharged);
+  });
+
   it("is not ended by keepResultMs, nor by any time, while the record is there", async () => {
     const locks = createLockClient();
     const tries = (): Promise<unknown> =>
@@ -64,7 +83,7 @@ describe("what the page on idempotency says of attempts that are used up", () =>
 
 describe("what the page on idempotency says of events", () => {
   const locks = createLockClient();
-  const handler = idempotencyHandler({ locks }, async () => ({ statusCode: 201, body: "made" })) as Handle;
+  const handler = idempotencyHandler({ locks, service: "shop", caller: "none" }, async () => ({ statusCode: 201, body: "made" })) as Handle;
   const context = { getRemainingTimeInMillis: () => 60_000 };
 
   it.each([
@@ -76,7 +95,7 @@ describe("what the page on idempotency says of events", () => {
   });
 
   it("is so: a schedule's is none, and without a key it throws", async () => {
-    await expect(handler(SCHEDULED, context)).rejects.toThrow("Idempotency-Key");
+    await expect(handler(SCHEDULED, context)).rejects.toThrow("key: is needed for this event");
   });
 });
 

@@ -43,7 +43,7 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
       }
       return asked;
     }
-    return { locks, rival, create, pay, answered };
+    return { locks, rival, post, create, pay, answered };
   }
 
   it("makes one order of a form that is sent three times, and gives three same answers", async () => {
@@ -67,6 +67,16 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
     expect((await answered(create("camera"))).status).toBe(400);
     await answered(create("camera", '"form-1"'));
     expect((await answered(create("console", '"form-1"'))).status).toBe(422);
+  });
+
+  it("makes an order for each customer who uses the same key, and takes none for another's", async () => {
+    const { post, answered } = await served();
+    const create = (authorization: string): Promise<Response> =>
+      post("/orders", { product: "camera" }, { "Idempotency-Key": '"form-1"', authorization });
+    const ids = [];
+    for (const token of ["Bearer 7f3a", "Bearer 91c0", "Bearer 7f3a"])
+      ids.push(((await (await answered(create(token))).json()) as Order).id);
+    expect(ids).toEqual([1, 2, 1]);
   });
 
   it("runs again after an error of the application's own", async () => {

@@ -42,7 +42,7 @@ interface Sent {
 describe.each(FRAMEWORKS)("$name", ({ name: framework, serve }) => {
   async function served(application: Application, options: Partial<Options> = {}) {
     const locks = createLockClient();
-    const server = await serve({ locks, caller: "header", waitMs: 0, ...options }, application);
+    const server = await serve({ locks, service: "shop", caller: "header", waitMs: 0, ...options }, application);
     servers.push(server);
 
     const post = (path: string, { body = { product: "camera" }, key = "form-1", user = "ann", method = "POST", query = "" }: Sent = {}) =>
@@ -294,7 +294,7 @@ describe.each(FRAMEWORKS)("$name", ({ name: framework, serve }) => {
     const hers = await each.once("order", { user: "bob" });
     expect([isReplayed(hers), await hers.json()]).toEqual([false, { call: 2 }]);
 
-    const all = await served(application, { caller: "anyone" });
+    const all = await served(application, { caller: "none" });
     await all.once("order", { user: "ann" });
     const shared = await all.once("order", { user: "bob" });
     expect([isReplayed(shared), await shared.json()]).toEqual([true, { call: 3 }]);

@@ -33,18 +33,21 @@ const replayed = ({ headers }: Response): string | null => headers.get("idempote
 describe("options", () => {
   const locks = inMemory();
   it.each<[what: string, options: object, field: string]>([
-    ["no caller", { locks }, "caller"],
-    ["a caller that is text", { locks, caller: "ann" }, "caller"],
-    ["no client", { caller: "anyone" }, "locks"],
-    ["a header of one response", { locks, caller: "anyone", replayHeaders: ["Set-Cookie"] }, "replayHeaders"],
-    ["a rate limit", { locks, caller: "anyone", replayHeaders: ["X-RateLimit-Limit"] }, "replayHeaders"],
-    ["headers that are no list", { locks, caller: "anyone", replayHeaders: "etag" }, "replayHeaders"],
-    ["an option that there isn't", { locks, caller: "anyone", ttlMs: 1 }, "ttlMs"],
-    ["a large result", { locks, caller: "anyone", largeResult: "omit" }, "largeResult"],
-    ["a decision that is no function", { locks, caller: "anyone", isRecorded: true }, "isRecorded"],
-    ["a requirement that is no boolean", { locks, caller: "anyone", required: "no" }, "required"],
-    ["a decision on errors, which a route answers", { locks, caller: "anyone", isFinal: () => true }, "isFinal"],
-    ["a wait below zero", { locks, caller: "anyone", waitMs: -1 }, "waitMs"],
+    ["no caller", { locks, service: "shop" }, "caller"],
+    ["a caller that is text", { locks, service: "shop", caller: "ann" }, "caller"],
+    ["no service, outside of Lambda", { locks, caller: "none" }, "service"],
+    ["a service without a name", { locks, service: "", caller: "none" }, "service"],
+    ["a service whose name can't stand in a prefix", { locks, service: "web shop", caller: "none" }, "service"],
+    ["no client", { service: "shop", caller: "none" }, "locks"],
+    ["a header of one response", { locks, service: "shop", caller: "none", replayHeaders: ["Set-Cookie"] }, "replayHeaders"],
+    ["a rate limit", { locks, service: "shop", caller: "none", replayHeaders: ["X-RateLimit-Limit"] }, "replayHeaders"],
+    ["headers that are no list", { locks, service: "shop", caller: "none", replayHeaders: "etag" }, "replayHeaders"],
+    ["an option that there isn't", { locks, service: "shop", caller: "none", ttlMs: 1 }, "ttlMs"],
+    ["a large result", { locks, service: "shop", caller: "none", largeResult: "omit" }, "largeResult"],
+    ["a decision that is no function", { locks, service: "shop", caller: "none", isRecorded: true }, "isRecorded"],
+    ["a requirement that is no boolean", { locks, service: "shop", caller: "none", required: "no" }, "required"],
+    ["a decision on errors, which a route answers", { locks, service: "shop", caller: "none", isFinal: () => true }, "isFinal"],
+    ["a wait below zero", { locks, service: "shop", caller: "none", waitMs: -1 }, "waitMs"],
   ])("with %s are refused at once, by every entry", (_what, options, field) => {
     const refused = expect.objectContaining({ code: "invalid-request", field }) as Error;
     const made = [ofExpress, ofHono, HoldfastModule.forRoot, (all: never) => ofFastify(all, () => 1)] as ((all: object) => unknown)[];
@@ -56,8 +59,8 @@ describe("Express", () => {
   it("fails if the body isn't parsed yet, because all bodies would be equal; with a fingerprint it needn't be", async () => {
     const app = express();
     const route = (_req: unknown, res: express.Response): void => void res.send("made");
-    app.post("/unparsed", ofExpress({ locks: inMemory(), caller: "anyone" }), route);
-    app.post("/chosen", ofExpress({ locks: inMemory(), caller: "anyone", fingerprint: () => "form" }), route);
+    app.post("/unparsed", ofExpress({ locks: inMemory(), service: "shop", caller: "none" }), route);
+    app.post("/chosen", ofExpress({ locks: inMemory(), service: "shop", caller: "none", fingerprint: () => "form" }), route);
     app.use(((error: Error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler);
     const server = await listening(app);
     open.push(server);
@@ -76,7 +79,7 @@ describe("Express", () => {
     ["sends its headers first", (res) => (res.writeHead(201), res.flushHeaders(), res.end("made")), false],
     ["is encoded", (res) => void res.writeHead(201, { "content-encoding": "identity" }).end("made"), false],
   ])("sends the response of a route that %s as it is, and replays it if it was held", async (_what, route, isKept) => {
-    const serve = ofExpress({ locks: inMemory(), caller: "anyone" });
+    const serve = ofExpress({ locks: inMemory(), service: "shop", caller: "none" });
     const server = await listening((req, res) => serve(req, res, () => route(res)));
     open.push(server);
     const first = await fetch(server.url, ASKED);
@@ -87,11 +90,51 @@ describe("Express", () => {
   });
 });
 
+describe("Express, in routers and before routes", () => {
+  /** An application whose routes tell how often they ran. */
+  async function served(build: (app: express.Express, route: express.RequestHandler, once: express.RequestHandler) => void) {
+    const calls: string[] = [];
+    const app = express();
+    build(
+      app,
+      (req, res) => void res.send(String(calls.push(req.originalUrl))),
+      ofExpress({ locks: inMemory(), service: "shop", caller: "none" }),
+    );
+    const server = await listening(app);
+    open.push(server);
+    return { calls, post: async (path: string) => (await fetch(server.url + path, ASKED)).status };
+  }
+
+  it("knows a route of a mounted router, however its request spells the end of the path", async () => {
+    const { calls, post } = await served((app, route, once) => {
+      app.use("/shops/:shop", express.Router().post("/orders", once, route).post("/", once, route));
+    });
+    for (const path of ["/shops/7/orders", "/shops/7/Orders/", "/shops/7", "/shops/7/"]) expect(await post(path)).toBe(200);
+    expect(calls).toEqual(["/shops/7/orders", "/shops/7"]);
+    expect(await post("/shops/8/orders")).toBe(200);
+  });
+
+  it("refuses a mount in another case, which may be a parameter", async () => {
+    const { calls, post } = await served((app, route, once) => void app.use("/orders", express.Router().post("/", once, route)));
+    expect([await post("/orders"), await post("/Orders")]).toEqual([200, 422]);
+    expect(calls).toHaveLength(1);
+  });
+
+  it("tells routes apart before one is chosen, also after another route that took the request", async () => {
+    const { calls, post } = await served((app, route, once) => {
+      app.all("/*all", (_req, _res, next) => next());
+      app.use(once).post("/orders", route).post("/refunds", route);
+    });
+    expect([await post("/orders"), await post("/refunds"), await post("/orders"), await post("/Orders")]).toEqual([200, 200, 200, 422]);
+    expect(calls).toEqual(["/orders", "/refunds"]);
+  });
+});
+
 describe("Fastify", () => {
   it("replays the response of a handler that sends its reply later, by either of its ways", async () => {
     const app = fastify();
     const locks = inMemory();
-    const options = { locks, caller: "anyone" } as const;
+    const options = { locks, service: "shop", caller: "none" } as const;
     app.post(
       "/later",
       ofFastify(options, (_request, reply) => void setTimeout(() => void reply.code(201).send("made"), 1)),
@@ -125,7 +168,7 @@ describe("Hono", () => {
       await c.req.text();
       await next();
     });
-    const once = ofHono({ locks: inMemory(), caller: "anyone" });
+    const once = ofHono({ locks: inMemory(), service: "shop", caller: "none" });
     app.post("/form", once, async (c) => c.json(await c.req.parseBody()));
     app.post("/read/json", once, async (c) => c.json(await c.req.json()));
     const form = new FormData();
@@ -137,6 +180,16 @@ describe("Hono", () => {
     // Spaces make no difference, a number that JavaScript can't represent does.
     expect(replayed(await app.request("/read/json", { ...ASKED, body: '{ "product": "camera" }' }))).toBe("true");
     expect((await app.request("/read/json", { ...ASKED, body: '{"product":"lens"}' })).status).toBe(422);
+  });
+});
+
+describe("Hono, before routes", () => {
+  it("tells routes apart", async () => {
+    const calls: string[] = [];
+    const app = new Hono().use("*", ofHono({ locks: inMemory(), service: "shop", caller: "none" }));
+    for (const path of ["/orders", "/refunds"]) app.post(path, (c) => c.text(String(calls.push(path))));
+    for (const path of ["/orders", "/refunds", "/orders"]) expect((await app.request(path, ASKED)).status).toBe(200);
+    expect(calls).toEqual(["/orders", "/refunds"]);
   });
 });
 
@@ -154,10 +207,10 @@ describe("Nest", () => {
 
   async function served(controller: new (...args: never[]) => object, locks: LockClient): Promise<string> {
     class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
-    const settings = { provide: "settings", useValue: "anyone" };
+    const settings = { provide: "settings", useValue: "none" };
     class SettingsModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
     Module({ providers: [settings], exports: ["settings"] })(SettingsModule);
-    const useFactory = async (caller: "anyone") => ({ locks, caller });
+    const useFactory = async (caller: "none") => ({ locks, service: "shop", caller });
     const holdfast = HoldfastModule.forRootAsync({ imports: [SettingsModule], inject: ["settings"], useFactory });
     Module({ controllers: [controller], imports: [holdfast] })(AppModule);
     const app = await NestFactory.create(AppModule, { logger: false });
@@ -244,7 +297,7 @@ describe.each(FRAMEWORKS)("$name on the service over HTTP", ({ serve }) => {
       return { status: 201, body: { id: 1 } };
     };
     const clients = [1, 2].map(() => createLockClient({ url: gateway.url }));
-    const servers = await Promise.all(clients.map((locks) => serve({ locks, caller: "header" }, application)));
+    const servers = await Promise.all(clients.map((locks) => serve({ locks, service: "shop", caller: "header" }, application)));
     open.push(...servers);
     const answers = await Promise.all(servers.map(({ url }) => fetch(`${url}/idempotent/order`, ASKED)));
     expect(answers.map(({ status }) => status)).toEqual([201, 201]);

@@ -35,7 +35,7 @@ export interface Reply {
 export type Application = (name: string) => Promise<Reply> | Reply;
 
 /** Options that are the same in every framework. */
-export type Options = Omit<IdempotentOptions<unknown>, "caller" | "fingerprint"> & { readonly caller: "header" | "anyone" | "nobody" };
+export type Options = Omit<IdempotentOptions<unknown>, "caller" | "fingerprint"> & { readonly caller: "header" | "none" | "nobody" };
 
 /** A framework, and a server of the application in it. */
 export interface Framework {
@@ -62,7 +62,7 @@ async function serveExpress(options: Options, application: Application): Promise
   const { caller } = options;
   const once = ofExpress.idempotent({
     ...options,
-    caller: caller === "anyone" ? caller : (req: Request) => callerIn(caller, (name) => req.get(name)),
+    caller: caller === "none" ? caller : (req: Request) => callerIn(caller, (name) => req.get(name)),
   });
   const route = async (req: Request, res: express.Response): Promise<void> => {
     const { status = 200, headers = {}, body } = await application(req.params["name"] as string);
@@ -89,7 +89,7 @@ async function serveFastify(options: Options, application: Application): Promise
   const once = ofFastify.idempotent(
     {
       ...options,
-      caller: caller === "anyone" ? caller : (request: fastify.FastifyRequest) => callerIn(caller, (name) => request.headers[name]),
+      caller: caller === "none" ? caller : (request: fastify.FastifyRequest) => callerIn(caller, (name) => request.headers[name]),
     },
     route,
   );
@@ -112,7 +112,7 @@ async function serveInHono(options: Options, application: Application): Promise<
   const { caller } = options;
   const once = ofHono.idempotent({
     ...options,
-    caller: caller === "anyone" ? caller : ({ req }) => callerIn(caller, (name) => req.raw.headers.get(name)),
+    caller: caller === "none" ? caller : ({ req }) => callerIn(caller, (name) => req.raw.headers.get(name)),
   });
   const route = async (c: Context): Promise<Response> => {
     const { status = 200, headers = {}, body } = await application(c.req.param("name")!);
@@ -178,7 +178,7 @@ function nestModule(options: Options, application: Application): Type {
   const { caller } = options;
   const forAll = {
     ...options,
-    caller: caller === "anyone" ? caller : (request: Request) => callerIn(caller, (name) => request.headers[name]),
+    caller: caller === "none" ? caller : (request: Request) => callerIn(caller, (name) => request.headers[name]),
   };
   Module({ controllers: [AppController], imports: [HoldfastModule.forRoot(forAll)] })(AppModule);
   return AppModule;

@@ -10,8 +10,9 @@ import { thrownBy } from "../support/run-gate.js";
 import { problemOf, requestV2 } from "./events.js";
 import { invocation } from "../support/invocation.js";
 
-const RUN = "form-8f3a";
-const REQUEST = requestV2({ headers: { "Idempotency-Key": RUN } });
+const OF_ALL = { service: "shop", caller: "none" } as const;
+const RUN = "shop_~http_POST_~2Forders_form-8f3a";
+const REQUEST = requestV2({ headers: { "Idempotency-Key": "form-8f3a" } });
 
 interface Passing {
   response: unknown;
@@ -55,12 +56,17 @@ const PLACES = [
   [
     "idempotencyMiddleware, used first,",
     (locks: LockClient, work: () => Promise<unknown>) =>
-      middy().use(idempotencyMiddleware({ locks })).use(cors).use(errors).use(serializer).handler(work),
+      middy()
+        .use(idempotencyMiddleware({ locks, ...OF_ALL }))
+        .use(cors)
+        .use(errors)
+        .use(serializer)
+        .handler(work),
   ],
   [
     "idempotencyHandler around Middy",
     (locks: LockClient, work: () => Promise<unknown>) =>
-      idempotencyHandler({ locks }, middy().use(cors).use(errors).use(serializer).handler(work)),
+      idempotencyHandler({ locks, ...OF_ALL }, middy().use(cors).use(errors).use(serializer).handler(work)),
   ],
 ] as const;
 
@@ -103,7 +109,7 @@ describe("idempotencyMiddleware", () => {
     const harness = createHarness();
     const work = async (): Promise<unknown> => harness.clock.advance(1).then(() => ({ statusCode: 200 }));
     const handler = middy()
-      .use(idempotencyMiddleware({ locks: harness.locks, payload: () => harness.clock.monotonicMs() }))
+      .use(idempotencyMiddleware({ locks: harness.locks, ...OF_ALL, payload: () => harness.clock.monotonicMs() }))
       .use(cors)
       .use(errors)
       .handler(work);
@@ -119,7 +125,7 @@ describe("idempotencyMiddleware", () => {
     const handler = middy()
       .use(cors)
       .use(serializer)
-      .use(idempotencyMiddleware({ locks: harness.locks }))
+      .use(idempotencyMiddleware({ locks: harness.locks, ...OF_ALL }))
       .handler(async () => ({ statusCode: 201, body: { order: 1 } }));
     const [first, second] = await calls(handler, harness, 2);
     expect(first).toMatchObject({ body: '{"order":1}', headers: { "access-control-allow-origin": "*" } });
@@ -130,7 +136,7 @@ describe("idempotencyMiddleware", () => {
     const harness = createHarness();
     const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
     const handler = middy()
-      .use(idempotencyMiddleware({ locks: harness.locks, waitMs: 0 }))
+      .use(idempotencyMiddleware({ locks: harness.locks, ...OF_ALL, waitMs: 0 }))
       .use(early)
       .handler(async () => "worked");
     const [first, second] = await calls(handler, harness, 2);
@@ -144,7 +150,7 @@ describe("idempotencyMiddleware", () => {
     const harness = createHarness();
     const early = { before: () => ({ statusCode: 200, body: "from the cache" }) };
     const handler = idempotencyHandler(
-      { locks: harness.locks, waitMs: 0 },
+      { locks: harness.locks, ...OF_ALL, waitMs: 0 },
       middy()
         .use(early)
         .handler(async () => "worked"),
@@ -160,14 +166,14 @@ const TOGETHER = [
     "as middlewares",
     (locks: LockClient, work: () => Promise<unknown>) =>
       middy()
-        .use(idempotencyMiddleware({ locks }))
+        .use(idempotencyMiddleware({ locks, ...OF_ALL }))
         .use(lockMiddleware({ locks, key: () => "ORDER_1", waitMs: 0 }))
         .handler(work),
   ],
   [
     "as handlers",
     (locks: LockClient, work: () => Promise<unknown>) =>
-      idempotencyHandler({ locks }, lockHandler({ locks, key: () => "ORDER_1", waitMs: 0 }, work)),
+      idempotencyHandler({ locks, ...OF_ALL }, lockHandler({ locks, key: () => "ORDER_1", waitMs: 0 }, work)),
   ],
 ] as const;
 
@@ -188,7 +194,7 @@ describe.each(TOGETHER)("a run with a lock inside, %s", (_name, deploy) => {
 it("keeps Middy's types: event, context with the run, result", async () => {
   const { clock, locks } = createHarness();
   const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
-    .use(idempotencyMiddleware({ locks, payload: (event: APIGatewayProxyEventV2) => event.body }))
+    .use(idempotencyMiddleware({ locks, ...OF_ALL, payload: (event: APIGatewayProxyEventV2) => event.body }))
     .handler(async (event, context) => {
       const run: Run | undefined = context.run;
       return { statusCode: 200, body: `${event.rawPath} ${run!.idempotencyKey}` };
@@ -197,7 +203,7 @@ it("keeps Middy's types: event, context with the run, result", async () => {
   const answer: APIGatewayProxyStructuredResultV2 = await clock.settle(handler(event, invocation(clock) as Context));
   expect(answer).toEqual({ statusCode: 200, body: `/orders ${RUN}` });
   const around: (event: APIGatewayProxyEventV2, context: Context) => Promise<APIGatewayProxyStructuredResultV2> = idempotencyHandler(
-    { locks, key: () => "another" },
+    { locks, ...OF_ALL, key: () => "another" },
     handler,
   );
   expect(await clock.settle(around(event, invocation(clock) as Context))).toMatchObject({ statusCode: 200 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { Run } from "../../lib/index.js";
-import { FinalError, idempotencyKeyOf, key } from "../../lib/index.js";
+import { FinalError, key } from "../../lib/index.js";
 import type { HttpAnswer, IdempotencyOptions } from "../../lib/middy.js";
 import { idempotencyHandler } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
@@ -14,12 +14,13 @@ import type { Work } from "./shapes.js";
 import { ONCE_SHAPES } from "./shapes.js";
 
 const HEADERS = { "idempotency-key": '"form-8f3a"' };
-const RUN = "form-8f3a";
+const RUN = "shop_~http_POST_~2Forders_form-8f3a";
 const GATEWAYS = [
-  ["an HTTP API's", requestV2],
-  ["a REST API's", requestV1],
+  ["an HTTP API's", requestV2, RUN],
+  ["a REST API's", requestV1, RUN],
 ] as const;
-const KINDS = [...GATEWAYS, ["VPC Lattice's", requestOfLattice], ["a made", requestMade]] as const;
+// A made request doesn't tell its method.
+const KINDS = [...GATEWAYS, ["VPC Lattice's", requestOfLattice, RUN], ["a made", requestMade, RUN.replace("POST", "-")]] as const;
 
 describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
   /** A handler on its own service, which counts its calls. */
@@ -30,13 +31,13 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       calls.push(run?.attempt);
       return work(run, event, context);
     };
-    const handler = deploy({ locks: harness.locks, ...options }, counted);
+    const handler = deploy({ locks: harness.locks, service: "shop", caller: "none", ...options }, counted);
     const call = (event: unknown, leftMs?: number): Promise<unknown> =>
       harness.clock.settle(thrownBy(handler(event, invocation(harness.clock, leftMs))));
     return { ...harness, calls, handler, call };
   }
 
-  describe.each(KINDS)("for %s request", (_kind, request) => {
+  describe.each(KINDS)("for %s request", (_kind, request, runKey) => {
     it("runs once, and every later call gets the same answer, marked as replayed", async () => {
       let orders = 0;
       const { call, calls } = deployed(async () => ({ statusCode: 201, headers: { location: "/orders/1" }, body: String(++orders) }));
@@ -55,7 +56,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
         return { statusCode: run!.attempt === 1 ? 500 : 200, body: `${run!.idempotencyKey} ${number}` };
       });
       expect(await call(request({ headers: HEADERS }))).toMatchObject({ statusCode: 500 });
-      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, body: `${RUN} 42` });
+      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, body: `${runKey} 42` });
     });
 
     it.each<[what: string, headers: Record<string, string>]>([
@@ -69,13 +70,10 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect([calls, wire.sent]).toEqual([[], []]);
     });
 
-    it.each<[what: string, parts: RequestParts]>([
-      ["another body", { body: { order: 2 } }],
-      ["another path", { path: "/refunds" }],
-    ])("with a used key and %s is answered 422", async (_what, parts) => {
+    it("with a used key and another body is answered 422", async () => {
       const { call, calls } = deployed(async () => ({ statusCode: 200 }));
       await call(request({ headers: HEADERS }));
-      const problem = problemOf(await call(request({ headers: HEADERS, ...parts })));
+      const problem = problemOf(await call(request({ headers: HEADERS, body: { order: 2 } })));
       expect(problem).toMatchObject({ statusCode: 422, code: "fingerprint-mismatch", definite: true, retry: "never" });
       expect(problem["retryAfter"]).toBeUndefined();
       expect(calls).toHaveLength(1);
@@ -137,7 +135,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       "with %d ms left and waitMs %s waits for another's answer for %d ms, and is then answered 409",
       async (leftMs, waitMs, expectedMs) => {
         const { clock, call, rival, calls } = deployed(async () => ({ statusCode: 200 }), waitMs === undefined ? {} : { waitMs });
-        void thrownBy(rival.runOnce(RUN, () => createGate().pass()));
+        void thrownBy(rival.runOnce(runKey, () => createGate().pass()));
         await clock.advance(0);
         const began = clock.monotonicMs();
         const problem = problemOf(await call(request({ headers: HEADERS }), leftMs));
@@ -163,7 +161,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(calls).toHaveLength(1);
     });
 
-    it.each([200, 204, 302, 400, 404, 410, 412, 422])("records an answer of %d", async (statusCode) => {
+    it.each([200, 204, 302, 400, 402, 404, 410, 412, 422])("records an answer of %d", async (statusCode) => {
       const { call, calls } = deployed(async () => ({ statusCode, body: "first" }));
       await call(request({ headers: HEADERS }));
       expect(await call(request({ headers: HEADERS }))).toMatchObject({
@@ -227,7 +225,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       await clock.advance(0);
       await gate.reached;
       await clock.freeze(60_000);
-      const next = await clock.settle(rival.runOnce(RUN, ({ takeover }) => ({ statusCode: 200, body: `took over: ${takeover}` })));
+      const next = await clock.settle(rival.runOnce(runKey, ({ takeover }) => ({ statusCode: 200, body: `took over: ${takeover}` })));
       gate.open();
       expect(problemOf(await clock.settle(working))).toMatchObject({ statusCode: 409, code: "run-in-progress", retryAfter: "1" });
       expect(await call(request({ headers: HEADERS }))).toMatchObject(next.value);
@@ -251,7 +249,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
     it.each([400, 0])("with %d ms left does not run, and keeps nobody out", async (leftMs) => {
       const { call, rival, calls } = deployed(async () => ({ statusCode: 200 }));
       expect(problemOf(await call(request({ headers: HEADERS }), leftMs))).toMatchObject({ statusCode: 503, code: "unavailable" });
-      expect(await rival.runs.get(RUN)).toBeNull();
+      expect(await rival.runs.get(runKey)).toBeNull();
       expect(calls).toEqual([]);
     });
 
@@ -352,7 +350,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
   });
 
   describe("for other events", () => {
-    const once = { key: () => "nightly_2027-01-01" };
+    const once = { key: () => key("nightly", "2027-01-01") };
 
     it("runs once for the key, and replays the result as it was", async () => {
       const { call, calls } = deployed(async () => ({ rows: 7 }), once);
@@ -362,7 +360,7 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
 
     it("throws while another works on it, so that the trigger tries again", async () => {
       const { clock, call, rival } = deployed(async () => "done", { ...once, waitMs: 0 });
-      void thrownBy(rival.runOnce(once.key(), () => createGate().pass()));
+      void thrownBy(rival.runOnce(key("shop", "nightly", "2027-01-01"), () => createGate().pass()));
       await clock.advance(0);
       expect(await call(SCHEDULED)).toMatchObject({ name: "LockTimeoutError" });
     });
@@ -375,26 +373,118 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
 
     it("needs a key", async () => {
       const { call } = deployed(async () => "done");
-      for (const event of [SCHEDULED, null, "text"]) expect(await call(event)).toMatchObject({ name: "InvalidRequestError" });
+      for (const event of [SCHEDULED, null, "text"]) expect(await call(event)).toMatchObject({ name: "InvalidRequestError", field: "key" });
       const { call: callEmpty } = deployed(async () => "done", { key: () => "" });
       expect(await callEmpty(SCHEDULED)).toMatchObject({ name: "InvalidRequestError", field: "key" });
     });
   });
 
-  it("takes a key made of the caller and the header, so that nobody gets another's answer", async () => {
-    const keyFor = (event: unknown): string => {
-      const { headers } = event as { headers: Record<string, string> };
-      return key("orders", headers["x-caller"]!, idempotencyKeyOf(headers));
-    };
-    const { call, calls } = deployed(
-      async (_run, event: { headers: object }) => ({ statusCode: 200, body: JSON.stringify(event.headers) }),
-      { key: keyFor },
-    );
-    const [ann, bob] = ["ann", "bob"].map((caller) => requestV2({ headers: { ...HEADERS, "x-caller": caller } }));
-    expect(JSON.stringify(await call(ann))).toContain("ann");
-    expect(JSON.stringify(await call(bob))).toContain("bob");
-    expect(calls).toHaveLength(2);
-    expect(problemOf(await call(requestV2({ headers: { "x-caller": "ann" } })))).toMatchObject({ statusCode: 400 });
+  describe("with a caller and a service", () => {
+    /** The customer, as an authorizer tells it. */
+    const caller = (event: unknown): string => (event as { readonly sub: string }).sub;
+    const asked = (sub: string, parts: RequestParts = {}): object => ({ ...requestV2({ headers: HEADERS, ...parts }), sub });
+
+    it("never gives one caller's answer to another; control: without callers it does", async () => {
+      for (const [options, orders] of [
+        [{ caller }, ["ann", "bob"]],
+        [{ caller: "none" }, ["ann", "ann"]],
+      ] as const) {
+        const { call } = deployed(async (_run, event: { sub: string }) => ({ statusCode: 201, body: event.sub }), options);
+        const answers = [await call(asked("ann")), await call(asked("bob"))] as HttpAnswer[];
+        expect(answers.map(({ body }) => body)).toEqual(orders);
+      }
+    });
+
+    it("never gives one service's answer to another; control: under one name it does", async () => {
+      const { locks, clock } = createHarness();
+      const answerOf = async (service: string, made: string): Promise<unknown> => {
+        const handler = deploy({ locks, service, caller }, async () => ({ statusCode: 201, body: made }));
+        return ((await clock.settle(handler(asked("ann"), invocation(clock)))) as HttpAnswer).body;
+      };
+      expect([await answerOf("orders", "an order"), await answerOf("shipping", "a parcel")]).toEqual(["an order", "a parcel"]);
+      expect(await answerOf("orders", "another order")).toBe("an order");
+    });
+
+    it("puts service, caller and route before the text that `key` makes of a request, as before the header", async () => {
+      const keys: unknown[] = [];
+      const key = (event: unknown): string => (JSON.parse((event as { body: string }).body) as { id: string }).id;
+      const { call } = deployed(async (run) => ({ statusCode: 201, body: String(keys.push(run!.idempotencyKey)) }), { caller, key });
+      await call(asked("ann", { body: { id: "evt_1" } }));
+      await call(asked("bob", { body: { id: "evt_1" } }));
+      expect(keys).toEqual(["ann", "bob"].map((name) => `shop_~http_${name}_POST_~2Forders_evt~5F1`));
+    });
+
+    it("has no run that the application starts by itself", async () => {
+      const { call, rival, calls } = deployed(async () => ({ statusCode: 201, body: "made" }), { caller });
+      await rival.runOnce("nightly", () => "a secret of the application");
+      expect(await call(asked("ann", { headers: { "idempotency-key": "nightly" } }))).toMatchObject({ statusCode: 201, body: "made" });
+      expect(calls).toHaveLength(1);
+    });
+
+    it("runs nothing for a caller that is a credential", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 201 }), { caller });
+      expect(await call(asked("Bearer 7f3a"))).toMatchObject({ name: "InvalidRequestError", field: "caller" });
+      expect(calls).toEqual([]);
+    });
+
+    it.each([
+      ["a REST API", { ...requestV1({ headers: HEADERS, path: "/orders/7" }), resource: "/orders/{id}" }],
+      ["an HTTP API", { ...requestV2({ headers: HEADERS, path: "/orders/7" }), routeKey: "POST /orders/{id}" }],
+      ["an HTTP API with a stage", { ...requestV2({ headers: HEADERS, path: "/orders/7" }), routeKey: "ANY /{id}" }],
+      ["a function URL", { ...requestV2({ headers: HEADERS, path: "/Orders/7/" }), routeKey: "$default" }],
+    ])("names the route by its pattern where %s tells one", async (_gateway, event) => {
+      const keys: string[] = [];
+      const { call } = deployed(async (run) => ({ statusCode: 201, body: String(keys.push(run!.idempotencyKey)) }));
+      await call(event);
+      const { resource, routeKey } = event as { readonly resource?: string; readonly routeKey?: string };
+      const route = routeKey === "$default" ? "/orders/7" : routeKey === "ANY /{id}" ? "/orders/{id}" : (resource ?? "/orders/{id}");
+      expect(keys).toEqual([`shop_~http_POST_${key(route)}_form-8f3a`]);
+    });
+
+    it("with its own payload still tells one thing from another of the same route", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 201 }), { payload: () => "the same" });
+      const paying = (id: number): object => ({
+        ...requestV2({ headers: HEADERS, path: `/orders/${id}/pay` }),
+        routeKey: "POST /orders/{id}/pay",
+      });
+      expect(await call(paying(1))).toEqual({ statusCode: 201 });
+      expect(problemOf(await call(paying(2)))).toMatchObject({ statusCode: 422 });
+      expect(calls).toHaveLength(1);
+    });
+  });
+
+  it.each(["GET", "HEAD", "OPTIONS"])("handles %s without a run, with a key or without; `key` makes a run of it", async (method) => {
+    const ofGateways = (headers: Record<string, string>): readonly object[] => [
+      { ...requestV2({ headers }), requestContext: { http: { method } } },
+      { ...requestV1({ headers }), httpMethod: method },
+      { ...requestOfLattice({ headers }), method },
+    ];
+    const { call, calls, wire } = deployed(async (run) => ({ statusCode: 200, body: typeof run }));
+    for (const event of [...ofGateways({}), ...ofGateways(HEADERS)])
+      expect(await call(event)).toEqual({ statusCode: 200, body: "undefined" });
+    expect([calls.length, wire.sent]).toEqual([6, []]);
+
+    const named = deployed(async () => ({ statusCode: 200 }), { key: () => "the one" });
+    for (const event of [...ofGateways({}), ...ofGateways({})]) await named.call(event);
+    expect(named.calls).toHaveLength(1);
+  });
+
+  it.each<[status: unknown, isKept: boolean]>([
+    ["201", true],
+    ["404", true],
+    ["500", false],
+    ["429", false],
+    ["", false],
+    ["done", false],
+    [null, false],
+    [Number.NaN, false],
+  ])("gives an answer whose status is %j as it is, and keeps it: %s", async (statusCode, isKept) => {
+    const { call, calls } = deployed(async (run) => ({ statusCode, body: String(run!.attempt) }));
+    const [first, second] = [await call(requestV2({ headers: HEADERS })), await call(requestV2({ headers: HEADERS }))];
+    expect(first).toEqual({ statusCode, body: "1" });
+    if (isKept) expect(second).toEqual({ statusCode, body: "1", headers: { "Idempotent-Replayed": "true" } });
+    else expect(second).toEqual({ statusCode, body: "2" });
+    expect(calls).toHaveLength(isKept ? 1 : 2);
   });
 
   it("reads the headers of a load balancer that sends several of each", async () => {
@@ -407,6 +497,8 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
 
 it.each<[options: object, message: string]>([
   [{ locks: {} }, "locks: must be a client"],
+  [{ service: undefined }, "service: name the service whose requests these are"],
+  [{ caller: undefined }, "caller: undefined given; it must be a function"],
   [{ key: "k" }, "key: must be a function"],
   [{ payload: {} }, "payload: must be a function"],
   [{ isRecorded: true }, "isRecorded: must be a function"],
@@ -414,10 +506,12 @@ it.each<[options: object, message: string]>([
   [{ largeResult: "omit" }, "largeResult: is not an option here"],
   [{ keep: 5 }, "keep: is not an option of runOnce"],
 ])("refuses %j before any call", (wrong, message) => {
-  const options = { locks: createHarness().locks, ...wrong } as IdempotencyOptions<unknown, unknown>;
+  const options = { locks: createHarness().locks, service: "shop", caller: "none", ...wrong } as IdempotencyOptions<unknown, unknown>;
   expect(() => idempotencyHandler(options, async () => undefined)).toThrow(message);
 });
 
 it("refuses a handler that is none", () => {
-  expect(() => idempotencyHandler({ locks: createHarness().locks }, undefined as never)).toThrow("handler: must be a function");
+  expect(() => idempotencyHandler({ locks: createHarness().locks, service: "shop", caller: "none" }, undefined as never)).toThrow(
+    "handler: must be a function",
+  );
 });

@@ -16,6 +16,8 @@ import type { AppServer } from "./app-server.js";
 import { serveApp } from "./app-server.js";
 import type { RequestV2 } from "./events.js";
 
+const OF_ALL = { service: "shop", caller: "none" } as const;
+
 let table: FreshTable;
 let gateway: Gateway;
 const open: { close(): Promise<void> }[] = [];
@@ -48,7 +50,7 @@ describe("over HTTP", () => {
   it("a form that is sent three times, to three sandboxes at once, is one order and three same answers", async () => {
     let orders = 0;
     const create = async (): Promise<object> => ({ statusCode: 201, headers: { location: "/orders/1" }, body: String(++orders) });
-    const apps = await Promise.all([1, 2, 3].map(() => deployed((locks) => idempotencyHandler({ locks }, create))));
+    const apps = await Promise.all([1, 2, 3].map(() => deployed((locks) => idempotencyHandler({ locks, ...OF_ALL }, create))));
     const answers = await Promise.all(apps.map((app) => post(app, { product: "camera" }, { "Idempotency-Key": '"form-1"' })));
     expect(await Promise.all(answers.map(async (answer) => [answer.status, answer.headers.get("location"), await answer.text()]))).toEqual(
       Array(3).fill([201, "/orders/1", "1"]),

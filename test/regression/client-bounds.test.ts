@@ -169,11 +169,15 @@ describe("every call in an invocation settles before it ends, of a service that 
   ];
 
   it.each([6000, 3000, 1500])("a wrapped handler, with %d ms left: the 503 is answered in time", async (leftMs) => {
-    for (const wrap of [idempotencyHandler, lockHandler]) {
+    const unanswered = async (): Promise<never> => expect.unreachable("nobody answered");
+    for (const wrap of [
+      (locks: LockClient) => idempotencyHandler({ locks, service: "shop", caller: "none", key: () => KEY }, unanswered),
+      (locks: LockClient) => lockHandler({ locks, key: () => KEY }, unanswered),
+    ]) {
       const harness = createHarness();
       const endsMs = harness.clock.monotonicMs() + leftMs;
       silence(harness);
-      const handler = wrap({ locks: harness.locks, key: () => KEY }, async () => expect.unreachable("nobody answered"));
+      const handler = wrap(harness.locks);
       const context = { getRemainingTimeInMillis: () => endsMs - harness.clock.monotonicMs() };
       const answer = await harness.clock.settle(handler({ headers: {}, httpMethod: "POST" }, context));
       expect(answer).toMatchObject({ statusCode: 503 });

@@ -19,7 +19,8 @@ export interface RunOptions {
   /** The time for which the outcome is stored and replayed, in ms, or `"forever"`. @default 86 400 000 (1 min – 365 d) */
   readonly keepResultMs?: number | "forever";
   /**
-   * The largest number of times that the work is started; 0: no limit. A run that failed this often is refused with `attempts-exhausted`.
+   * The largest number of times that the work is started; 0: no limit. A run that failed this often is refused with `attempts-exhausted`
+   * until it is reset. Throw {@link FinalError} for a failure that is an outcome, such as a declined card.
    * @default 5
    */
   readonly maxAttempts?: number;

@@ -73,7 +73,9 @@ function uncounted({ sequence: _ofAnother, ...checkpoint }: Checkpoint): Checkpo
 function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: Start, reading: ClockReading): Refusal | undefined {
   if (isRunning(record, reading)) return refuse("run-in-progress", { retryAfterMs: freeInMs(record, reading) });
   if (run && maxAttempts > 0 && run.attempt >= maxAttempts) {
-    return refuse("attempts-exhausted", { detail: `The run was attempted ${run.attempt} times, of ${maxAttempts} at most` });
+    // Most runs that come here had an outcome, such as a declined card, and reported it as a failed attempt: name how it is reported.
+    const advice = 'A failure that no retry changes ends a run at once: FinalError, --final, "retryable": false';
+    return refuse("attempts-exhausted", { detail: `The run was attempted ${run.attempt} times, of ${maxAttempts} at most. ${advice}` });
   }
   return undefined;
 }

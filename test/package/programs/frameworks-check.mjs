@@ -11,7 +11,7 @@ export async function checkFrameworks(load) {
     let calls = 0;
     const create = async () => ({ order: ++calls });
     const pay = locked({ locks, key: () => "held", whenHeld: "throw" }, async () => ({ paid: true }));
-    const { ask, close } = await serve(load, { locks, caller: "anyone" }, { create, pay });
+    const { ask, close } = await serve(load, { locks, service: "shop", caller: "none" }, { create, pay });
     for (const replayed of [null, "true"]) {
       const { status, headers, body } = await ask("/create");
       assert.deepEqual([status, headers.get("idempotent-replayed"), body], [200, replayed, { order: 1 }], name);
