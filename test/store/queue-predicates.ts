@@ -405,6 +405,18 @@ const JOIN: readonly Omit<Example, "write">[] = [
     },
   },
   {
+    predicate: "ug.i = :left",
+    why: "the reader that asked to become the writer has left, and another one has asked since",
+    async play({ here, there }) {
+      for (const id of [A, B, C]) await here.acquire(id, READER);
+      const asked = { type: "mode", key: here.address.key, principal: "P", mode: "exclusive" } as const;
+      await here.apply({ ...asked, leaseId: B, fencingToken: START_MS + 1 });
+      await here.release(B);
+      await there.apply({ ...asked, leaseId: A, fencingToken: START_MS });
+      return here.acquire(D, READER);
+    },
+  },
+  {
     predicate: "cp <= :room",
     why: "the permits are out by now",
     async play({ here, there }) {

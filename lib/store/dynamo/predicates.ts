@@ -37,6 +37,8 @@ export const NOT_CROWDED = "NOT (cb > :crowded)";
 export const CROWD = "cv = v";
 /** `isUpgrading`: no reader waits to become the writer. */
 export const NOT_UPGRADING = "NOT (ug.u > :earlier)";
+/** `isUpgrading`: the reader that asked to become the writer is this one, which held no more when it was seen, and never holds again. */
+export const UPGRADER_LEFT = "ug.i = :left";
 /** `verdictOf`: the holders have this limit. */
 export const SAME_LIMIT = "lim = :limit";
 /** `hasRoom`: one more lease, and its permits. Expired holders count. */
