@@ -260,7 +260,7 @@ a..d.f.h.......pqrstuvw...ABCDEFGHIJKL another waits for a condition
 .....fgh.......pqrstuv.......DEFG..... another waits, and was seen after the clocks were read
 .....fgh.......pqrstuv.......DEFG..... as many wait as may, but one
 .......h.......pqrstuv.......DEFG..... as many wait as may
-......gh.......pqrstuv.......DEFG..... one who waits has a long name
+.......h.......pqrstuv.......DEFG..... one who waits has a long name
 ......g.ij.l.nopqrst...xyzAB.DEFGHIJKL as many hold as may, but one
 ......g........pqrst...xyzAB.DEFGHIJKL as many hold as may
 abc.efghijklmnopqrs.uv.....BCDEFGHIJKL another has 2 permits

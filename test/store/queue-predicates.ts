@@ -104,6 +104,33 @@ const ENQUEUE: readonly Omit<Example, "write">[] = [
     },
   },
   {
+    predicate: "attribute_not_exists(qb)",
+    why: "some who wait came by a notify of a condition with a long name",
+    async play({ here }) {
+      const condition = "é".repeat(LIMITS.conditionChars);
+      let order = 0;
+      for (; order < 57; order++) {
+        await here.at(order).acquire(leaseId(2 * order, order));
+        await here.wait(leaseId(2 * order, order), leaseId(2 * order + 1, order), condition);
+      }
+      const notifies = leaseId(200, order);
+      await here.at(order).acquire(notifies);
+      await here.notify(notifies, { condition, all: true });
+      await here.queue(leaseId(201, order));
+      return here.queue(leaseId(202, order));
+    },
+  },
+  {
+    predicate: "NOT (qb = :long)",
+    why: "readers hold, and some who wait have long owners",
+    async play({ here }) {
+      await here.acquire(A, READER);
+      for (let order = 0; order < 23; order++) await here.queue(leaseId(order + 10), LONG);
+      for (let order = 0; order < 4; order++) await here.queue(leaseId(order + 50));
+      return here.queue(X);
+    },
+  },
+  {
     predicate: "NOT contains(qi, :me)",
     why: "it waits already",
     play: async ({ here, there }) => (await here.acquire(A), await there.queue(B), here.queue(B)),

@@ -27,7 +27,7 @@ import type { RecentRecord } from "./recent-records.js";
 import { NOTHING_SEEN } from "./recent-records.js";
 import { shortId, sumsOf } from "./crowd-item.js";
 import { join, ttlOf } from "./join.js";
-import { checkpointToItem, FORMAT_VERSION, holdToItem, payloadToItem, runToItem, waiterToItem } from "./item.js";
+import { checkpointToItem, FORMAT_VERSION, holdToItem, LONG_WAITERS, payloadToItem, runToItem, waiterToItem } from "./item.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
 
@@ -117,7 +117,9 @@ export function append(command: Acquire, reading: ClockReading, policy: LockPoli
       ":waiters": [waiterToItem(waiter)],
       ":ids": [command.leaseId],
       ":most": LIMITS.waitersMax,
-      ...(isCounted ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes } : { ":zero": 0, ":crowded": CROWDED_BYTES }),
+      ...(isCounted
+        ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes, ":long": LONG_WAITERS }
+        : { ":zero": 0, ":crowded": CROWDED_BYTES }),
       ":limit": command.limit,
       ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
       ":one": 1,

@@ -43,8 +43,8 @@ export const UPGRADER_LEFT = "ug.i = :left";
 export const SAME_LIMIT = "lim = :limit";
 /** `hasRoom`: one more lease, and its permits. Expired holders count. */
 export const ROOM_TO_JOIN = "size(h) < :most AND cp <= :room";
-/** `isOverfull`: there is room for one more waiter by number. */
-export const PLACE_TO_WAIT = "size(qi) < :most";
+/** `isOverfull`: there is room for one more waiter behind a crowd, whose own size is counted. */
+export const PLACE_TO_WAIT = "size(qi) < :most AND NOT (qb = :long)";
 /** `refuseGrowth`: the record stays within its size. */
 export const BYTES_TO_JOIN = "cb <= :small";
 /** `holdOf`: this id doesn't hold. */
