@@ -7,7 +7,7 @@ import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { QueueScene, READER } from "../store/queue-fixture.js";
-import { A, B, C, D, leaseId, POLICY, START_MS } from "../store/fixture.js";
+import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
 
 /** Two processes of one table. */
@@ -110,6 +110,38 @@ describe.each(BACKENDS)("a waiter that came forward, in %s", (_name, processes) 
     const { touches = 0 } = (await key.read()) ?? {};
     for (let ms = 10_000; ms < 80_000; ms += 1000) await key.at(ms).queue(D);
     expect(((await key.read())?.touches ?? 0) - touches).toBeLessThanOrEqual(4);
+  });
+});
+
+describe.each(BACKENDS)("a record that only waits, in %s", (_name, processes) => {
+  const { retentionMs } = POLICY;
+  const collectedAtMs = async (key: QueueScene) => 1000 * ((await key.read())?.ttlAtSec ?? 0) - START_MS;
+
+  it("outlives a member of the wait set that polls for longer than the retention", async () => {
+    const [one] = await processes();
+    const key = new QueueScene(one);
+    await key.acquire(A);
+    await key.wait(A, B);
+    const before = await key.read();
+    const soonMs = retentionMs / 2;
+    await key.at(soonMs).queue(B);
+    expect(await collectedAtMs(key)).toBe(1000 * Math.ceil((LEASE_MS + MARGIN_MS + retentionMs) / 1000));
+    const laterMs = soonMs + LEASE_MS + MARGIN_MS + 1000;
+    await key.at(laterMs).queue(B);
+    expect(await collectedAtMs(key)).toBe(1000 * Math.ceil((laterMs + retentionMs) / 1000));
+    expect((await key.read())?.version).toBe(before?.version);
+  });
+
+  it("keeps a longer life that it got meanwhile", async () => {
+    const [one] = await processes();
+    const key = new QueueScene(one);
+    await key.acquire(A);
+    await key.wait(A, B);
+    await key.at(retentionMs).acquire(leaseId(9, retentionMs), { leaseMs: LIMITS.leaseMaxMs });
+    const longMs = await collectedAtMs(key);
+    await key.queue(B);
+    expect(await collectedAtMs(key)).toBe(longMs);
+    expect((await key.read())?.touches).toBe(1);
   });
 });
 

@@ -8,7 +8,7 @@ import type { Hold, LockRecord } from "../../lib/core/record.js";
 import type { QueueScene } from "./queue-fixture.js";
 import { permits, READER } from "./queue-fixture.js";
 import type { FAST_PATHS } from "./differential/differential-queue.js";
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, START_MS } from "./fixture.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, POLICY, START_MS } from "./fixture.js";
 import type { outcomeOf } from "./fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
@@ -589,6 +589,20 @@ export const EXAMPLES: readonly Example[] = [
       pass(stage, DEFAULTS.waiterTtlMs / 2 + 3);
       await stage.before("touchWaiter", () => stage.there.release(B));
       return stage.here.queue(C);
+    },
+  },
+  {
+    write: "touchWaiter",
+    predicate: "x < :kept",
+    why: "a long lease was granted meanwhile, and the record lives longer by it",
+    async play(stage) {
+      const { here, there } = stage;
+      await here.acquire(A);
+      await here.wait(A, B);
+      const ms = LEASE_MS + POLICY.retentionMs;
+      pass(stage, ms);
+      await stage.before("touchWaiter", () => there.acquire(leaseId(9, ms), { leaseMs: LIMITS.leaseMaxMs }));
+      return here.queue(B);
     },
   },
   {

@@ -149,21 +149,28 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
   };
 }
 
-/** Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. */
-export function touchWaiter({ waiter, index, inWaitSet }: Touch): Write {
-  const until = { ":until": waiter.aliveUntilMs, ":ttl": waiter.ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION };
-  if (inWaitSet)
-    return {
-      condition: `cw.#me.u < :until AND ${is.KNOWN_FORMAT}`,
-      update: "SET cw.#me.u = :until, cw.#me.s = :ttl, qv = if_not_exists(qv, :zero) + :one",
-      names: { "#me": waiter.leaseId },
-      values: until,
-    };
+/**
+ * Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. The
+ * record's life may become longer, never shorter.
+ */
+export function touchWaiter({ waiter, index, inWaitSet, ttlAtSec }: Touch): Write {
+  const { leaseId, aliveUntilMs, ttlMs } = waiter;
+  const entry = inWaitSet ? "cw.#me" : `q[${index}]`;
+  const condition = [...(inWaitSet ? [] : [`qi[${index}] = :me`]), `${entry}.u < :until`];
+  const update = [`${entry}.u = :until`, `${entry}.s = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
+  if (ttlAtSec !== undefined) {
+    condition.push(is.TTL_TOO_SOON);
+    update.push(`${is.X} = :kept`);
+  }
   return {
-    condition: `qi[${index}] = :me AND q[${index}].u < :until AND ${is.KNOWN_FORMAT}`,
-    update: `SET q[${index}].u = :until, q[${index}].s = :ttl, qv = if_not_exists(qv, :zero) + :one`,
-    names: {},
-    values: { ":me": waiter.leaseId, ...until },
+    condition: [...condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${update.join(", ")}`,
+    names: inWaitSet ? { "#me": leaseId } : {},
+    values: {
+      ...(!inWaitSet && { ":me": leaseId }),
+      ...{ ":until": aliveUntilMs, ":ttl": ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION },
+      ...(ttlAtSec !== undefined && { ":kept": ttlAtSec }),
+    },
   };
 }
 

@@ -85,6 +85,8 @@ export const TTL_STANDS = `${X} >= :touched`;
 export const TTL_IS_ENOUGH = `${X} >= :ttl`;
 /** A lock's record lives as long as its longest use requires. */
 export const TTL_RISES = `${X} <= :ttl`;
+/** `keptTtlAtSec`: garbage collection would come too early. */
+export const TTL_TOO_SOON = `${X} < :kept`;
 /** `extension`: the lease ends later than before, and its margin doesn't decrease. */
 export const LENGTHENED = "h.#me.e <= :expires AND h.#me.g <= :margin";
 /** The lease has the length that the fast path assumes if the request has none. */
