@@ -263,10 +263,21 @@ describe("a value from the wire", () => {
     [{ BS: ["AQ=="] }, new Set([Buffer.of(1)])],
     [{ B: "AQ==" }, Buffer.of(1)],
     [{ B: Uint8Array.of(1) }, Uint8Array.of(1)],
-    [{}, null],
     [{ NULL: false, B: "AQ==" }, Buffer.of(1)],
+    [{ N: "-9007199254740991" }, -Number.MAX_SAFE_INTEGER],
   ])("%j is plain", (wire, value) => {
     expect(plain(wire)).toStrictEqual(value);
+  });
+
+  it.each<[wire: Parameters<typeof plain>[0], says: string]>([
+    [{}, "the item holds a value of the unknown type "],
+    [{ V: "1" }, "the item holds a value of the unknown type V"],
+    [{ L: [{ M: { a: { NULL: false } } }] }, "the item holds a value of the unknown type NULL"],
+    [{ N: "9007199254740992" }, "the item holds 9007199254740992, which would be rounded"],
+    [{ N: "-9007199254740993" }, "the item holds -9007199254740993, which would be rounded"],
+    [{ NS: ["1", "1e30"] }, "the item holds 1e30, which would be rounded"],
+  ])("%j is an error, since it could not be written back", (wire, says) => {
+    expect(() => plain(wire)).toThrow(says);
   });
 
   it("may have a member __proto__, as any other", () => {
