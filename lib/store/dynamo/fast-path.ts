@@ -7,7 +7,7 @@
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
 import { CROWDED_BYTES, holdBytes, isLong, waitersBytes } from "../../core/record-bytes.js";
-import type { Acquire, Command, Complete, Touch, Release, Renew, Start } from "../../core/commands.js";
+import type { Acquire, Command, Complete, Release, Renew, Start } from "../../core/commands.js";
 import { outcomeDigest } from "../../core/run/complete.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { newHold, refuseNewLease } from "../../core/lock/grant.js";
@@ -145,31 +145,6 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
       ":ttl": ttlAtSec(hold, policy),
       ":one": 1,
       ":format": FORMAT_VERSION,
-    },
-  };
-}
-
-/**
- * Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. The
- * record's life may become longer, never shorter.
- */
-export function touchWaiter({ waiter, index, inWaitSet, ttlAtSec }: Touch): Write {
-  const { leaseId, aliveUntilMs, ttlMs } = waiter;
-  const entry = inWaitSet ? "cw.#me" : `q[${index}]`;
-  const condition = [...(inWaitSet ? [] : [`qi[${index}] = :me`]), `${entry}.u < :until`];
-  const update = [`${entry}.u = :until`, `${entry}.s = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
-  if (ttlAtSec !== undefined) {
-    condition.push(is.TTL_TOO_SOON);
-    update.push(`${is.X} = :kept`);
-  }
-  return {
-    condition: [...condition, is.KNOWN_FORMAT].join(" AND "),
-    update: `SET ${update.join(", ")}`,
-    names: inWaitSet ? { "#me": leaseId } : {},
-    values: {
-      ...(!inWaitSet && { ":me": leaseId }),
-      ...{ ":until": aliveUntilMs, ":ttl": ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION },
-      ...(ttlAtSec !== undefined && { ":kept": ttlAtSec }),
     },
   };
 }

@@ -108,12 +108,6 @@ export const QUEUE: readonly string[] = ["q", "qi", "cw"];
 
 /** The value of `qb` while some waiters are long. */
 export const LONG_WAITERS = 1;
-const LITTLE_ROOM = 2;
-
-function boundOf(record: LockRecord): { readonly qb?: number } {
-  if (record.waiters.some(isLong)) return { qb: LONG_WAITERS };
-  return isCrowded(record) ? { qb: LITTLE_ROOM } : {};
-}
 
 /** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
@@ -137,7 +131,7 @@ export function toItem(record: LockRecord): Item {
     ...(record.waitSet && {
       cw: Object.fromEntries(record.waitSet.map((member, index) => [member.leaseId, { ...waiterToItem(member), n: index }])),
     }),
-    ...boundOf(record),
+    ...(record.waiters.some(isLong) ? { qb: LONG_WAITERS } : isCrowded(record) && { qb: 2 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
     ...(record.upgrading && { ug: { ...record.upgrading.unknown, i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
