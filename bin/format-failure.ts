@@ -43,6 +43,7 @@ const EXIT_OF: Readonly<Record<string, ExitName>> = {
   "queue-full": "notGot",
   "key-full": "notGot",
   "run-in-progress": "notGot",
+  contended: "notGot",
   "wait-timeout": "notGot",
   "lease-lost": "lost",
   "lease-over": "unavailable",

@@ -20,3 +20,11 @@ export function ttlAtSec(hold: Pick<Hold, "expiresAtMs" | "marginMs">, policy: L
 export function touchedTtlAtSec(record: LockRecord, reading: ClockReading, policy: LockPolicy): number {
   return Math.max(record.ttlAtSec, toSecondsUp(reading.latestMs + policy.retentionMs));
 }
+
+/**
+ * Returns the time that a keep-alive of the wait set gives a record, or undefined if more than half of the retention is left: a keep-alive
+ * leaves the version alone, so it changes the time seldom. In the queue a waiter needs none, since it waits for a lease that does the same.
+ */
+export function keptTtlAtSec({ ttlAtSec }: LockRecord, { latestMs }: ClockReading, { retentionMs }: LockPolicy): number | undefined {
+  return ttlAtSec * 1000 > latestMs + retentionMs / 2 ? undefined : toSecondsUp(latestMs + retentionMs);
+}

@@ -315,6 +315,8 @@ export interface Touch {
   readonly index: number;
   /** Set if it is in the wait set. */
   readonly inWaitSet?: true;
+  /** Epoch seconds to which it raises the record's `ttlAtSec`; absent if that is late enough. */
+  readonly ttlAtSec?: number | undefined;
 }
 
 /** The decision on a command: the answer, the next record (absent: unchanged) and the events to log. */

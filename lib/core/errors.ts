@@ -46,6 +46,7 @@ export const ERRORS = {
   locked: { status: 423, definite: true, retry: "later", title: "The key is held by another lease" },
   "queue-full": { status: 429, definite: true, retry: "later", title: "As many wait for the key as may" },
   "key-full": { status: 429, definite: true, retry: "later", title: "The key's record is as large as it may be" },
+  contended: { status: 429, definite: true, retry: "same", title: "Others kept changing the key under the request" },
   throttled: { status: 429, definite: true, retry: "later", title: "Too many requests" },
   "not-configured": { status: 500, definite: true, retry: "never", title: "The table or the credentials are not set up" },
   internal: { status: 500, definite: false, retry: "same", title: "Something went wrong in the service" },

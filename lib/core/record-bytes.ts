@@ -52,8 +52,11 @@ export function recordBytes({ holds, limit, offers, waiters, waitSet = [], run }
   return FIXED_BYTES + held + waitersBytes(offers) + waitersBytes(waiters) + members + (run ? runBytes(run) : 0);
 }
 
+/** The parts of a waiter on which its size depends. */
+type Sized = Pick<Waiter, "owner" | "mode" | "permits" | "priority" | "condition">;
+
 /** Returns the most bytes that these waiters take. */
-export function waitersBytes(waiters: readonly Pick<Waiter, "owner" | "mode" | "permits" | "priority" | "condition">[]): number {
+export function waitersBytes(waiters: readonly Sized[]): number {
   return waiters.reduce((sum, { owner, mode, permits, priority, condition }) => {
     const said = (mode === "shared" ? SHARED_BYTES : 0) + (permits > 1 ? PERMITS_BYTES : 0) + (priority > 0 ? PRIORITY_BYTES : 0);
     const woken = condition === undefined ? 0 : CONDITION_BYTES + bytesOf(condition);
@@ -62,8 +65,8 @@ export function waitersBytes(waiters: readonly Pick<Waiter, "owner" | "mode" | "
 }
 
 /** True if a waiter takes more than its part of the queue's bytes. */
-export function isLong({ owner, mode, permits }: Pick<Waiter, "owner" | "mode" | "permits">): boolean {
-  return waitersBytes([{ owner, mode, permits, priority: 0 }]) > WAITER_SHARE_BYTES;
+export function isLong(waiter: Sized): boolean {
+  return waitersBytes([waiter]) > WAITER_SHARE_BYTES;
 }
 
 /** True if a full queue might not fit beside the rest of the record. Then no waiter is appended without a read. */

@@ -11,7 +11,7 @@ import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/api/locks.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks } from "../store/port.js";
-import { NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
+import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
 import type { Caller } from "./caller.js";
 import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
@@ -197,6 +197,7 @@ function storeRefusal(error: unknown): Refusal {
   if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
   if (!(error instanceof StoreUnavailable)) throw error;
   if (error instanceof StoreNotConfigured) return refuse("not-configured", { definite: error.definite });
+  if (error instanceof KeyContended) return refuse("contended", { retryAfterMs: 500 });
   if (error.definite && error.throttled) return refuse("throttled", { retryAfterMs: 500 });
   // The table refused this request and would refuse an immediate retry, so the caller gets the refusal now.
   return refuse("unavailable", { definite: error.definite, ...(error.definite && { retry: "later" }), retryAfterMs: 500 });

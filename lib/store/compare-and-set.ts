@@ -16,7 +16,7 @@ import type { LockRecord, LockPolicy } from "../core/record.js";
 import type { Clock, ClockReading } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import type { Address, Applied, Part, ReadClocks } from "./port.js";
-import { StoreUnavailable } from "./port.js";
+import { KeyContended } from "./port.js";
 
 /** The outcome of a conditional write. A refused write returns the record that refused it. */
 export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
@@ -82,7 +82,7 @@ export async function compareAndSet<C extends Command>(
     if (appended) appendsRefused.add(result.seen?.version);
     seen = result.seen;
   }
-  throw new StoreUnavailable(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
+  throw new KeyContended(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`);
 }
 
 /** The outcome of a transaction. A refused transaction returns the records as they are now. */
@@ -123,7 +123,7 @@ export async function compareAndSetAll<C extends Command>(
     if (result.written) return decisions;
     seen = result.seen;
   }
-  throw new StoreUnavailable(`the keys changed ${LIMITS.compareAndSetAttempts} times under this request`, true, true);
+  throw new KeyContended(`the keys changed ${LIMITS.compareAndSetAttempts} times under this request`);
 }
 
 /** Returns the answers to a refused set. A key that refused it may have an advanced queue, which is written by itself (L1). */

@@ -64,14 +64,17 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       records.set(idOf(address), [address, overQueue(current, next, seen)]);
       return Promise.resolve({ written: true });
     },
-    touchWaiter(address, { waiter, index, inWaitSet }) {
+    touchWaiter(address, { waiter, index, inWaitSet, ttlAtSec = 0 }) {
       const current = get(address);
       const there = (inWaitSet ? current?.waitSet : current?.waiters)?.[index];
       if (!current || there?.leaseId !== waiter.leaseId || there.aliveUntilMs >= waiter.aliveUntilMs)
         return Promise.resolve({ written: false, seen: current });
       const { touches = 0, waiters, waitSet = [] } = current;
       const touched = inWaitSet ? { waitSet: waitSet.with(index, waiter as Member) } : { waiters: waiters.with(index, waiter) };
-      records.set(idOf(address), [address, { ...current, touches: touches + 1, ...touched }]);
+      records.set(idOf(address), [
+        address,
+        { ...current, touches: touches + 1, ...touched, ttlAtSec: Math.max(current.ttlAtSec, ttlAtSec) },
+      ]);
       return Promise.resolve({ written: true });
     },
     commute(address, decide) {

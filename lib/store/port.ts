@@ -86,7 +86,7 @@ export interface LockStore {
   readPayload(address: Address, digest: string): Promise<string | undefined>;
 }
 
-/** The table could not be reached, or kept changing under the request. */
+/** The table could not be reached, or could not carry out the request. */
 export class StoreUnavailable extends Error {
   override readonly name: string = "StoreUnavailable";
   constructor(
@@ -98,6 +98,14 @@ export class StoreUnavailable extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options);
+  }
+}
+
+/** Others kept changing the key under the request. It has certainly written nothing. This is no outage: the others use the key. */
+export class KeyContended extends StoreUnavailable {
+  override readonly name = "KeyContended";
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, true, true, options);
   }
 }
 

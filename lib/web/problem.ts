@@ -72,7 +72,7 @@ const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
  * @param held the problem of a key that is still held after the wait
  */
 export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"): HttpAnswer | undefined {
-  if (error instanceof LockTimeoutError) return problemAnswer(held, error);
+  if (error instanceof LockTimeoutError || (error instanceof LockError && error.code === "contended")) return problemAnswer(held, error);
   // The lease ended before the handler ran: the invocation is nearly over.
   if (error instanceof LockUnavailableError || error instanceof LockLostError) return problemAnswer("unavailable", error);
   if (error instanceof InvalidRequestError) {

@@ -21,6 +21,7 @@ export const ALWAYS: readonly ErrorCode[] = [
   "forbidden",
   "too-large",
   "unsupported-media-type",
+  "contended",
   "throttled",
   "not-configured",
   "internal",

@@ -78,8 +78,9 @@ describe("a full queue", () => {
 
   it("may be full by size if one waiter has a longer name, or a short one and more to say", () => {
     const longest = "o".repeat(SHORT_OWNER_BYTES);
-    const waiter = { owner: longest, mode: "exclusive", permits: 1 } as const;
+    const waiter = { owner: longest, mode: "exclusive", permits: 1, priority: 0 } as const;
     expect([longest, `${longest}o`, longest.replace("o", "é")].map((owner) => isLong({ ...waiter, owner }))).toEqual([false, true, true]);
-    expect([isLong({ ...waiter, mode: "shared" }), isLong({ ...waiter, permits: 2 })]).toEqual([true, true]);
+    const more = [{ mode: "shared" }, { permits: 2 }, { priority: 1 }, { condition: "" }] as const;
+    expect(more.map((said) => isLong({ ...waiter, ...said }))).toEqual([true, true, true, true]);
   });
 });

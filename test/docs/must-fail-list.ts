@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { BUGS, LOCK_BUGS } from "../simulation/bugs/bugs.js";
 import { CONDITION_BUGS } from "../simulation/bugs/condition-bugs.js";
 import { CROWD_BUGS } from "../simulation/bugs/crowd-bugs.js";
+import { EDGE_BUGS } from "../simulation/bugs/edge-bugs.js";
 import { KIND_BUGS } from "../simulation/bugs/kind-bugs.js";
 import { QUEUE_BUGS } from "../simulation/bugs/queue-bugs.js";
 import { RECORD_BUGS } from "../simulation/bugs/record-bugs.js";
@@ -42,6 +43,7 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["conditions", CONDITION_BUGS],
     ["two ways", WAY_BUGS],
     ["crowds", CROWD_BUGS],
+    ["edges", EDGE_BUGS],
   ] as const;
   const { quick, slow } = seeds();
   const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");

@@ -5,7 +5,7 @@ import type { HttpEvent } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import { KeyContended, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import type { LockStore } from "../../lib/store/port.js";
 import {
   ACQUIRE,
@@ -224,6 +224,11 @@ describe("a store that fails", () => {
       "because it is asked too much",
       new StoreUnavailable("slow down", true, true),
       { code: "throttled", status: 429, definite: true, retry: "later" },
+    ],
+    [
+      "because others kept changing the key",
+      new KeyContended("the key changed 12 times under this request"),
+      { code: "contended", status: 429, definite: true, retry: "same", retryAfterMs: 500 },
     ],
     [
       "throttled after a try that may have written",

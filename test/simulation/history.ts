@@ -18,6 +18,7 @@ import type { FaultMix, FaultProfile } from "./faults.js";
 import { check } from "./oracles/checker.js";
 import { checkConditions } from "./clients/conditions.js";
 import { checkCrowds } from "./clients/crowds.js";
+import { checkEdges } from "./clients/edges.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./oracles/grants.js";
 import { drawKinds, withKinds } from "./clients/kinds.js";
 import { checkLongRun } from "./clients/long-run.js";
@@ -174,6 +175,7 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
     await checkConditions(seed, oracle);
     await checkWays(seed, oracle);
     await checkCrowds(seed, oracle);
+    await checkEdges(seed, { fail: (property, what) => oracle.fail(property, what) });
   } catch (error) {
     if (!(error instanceof EndOfWorld)) throw error;
   }

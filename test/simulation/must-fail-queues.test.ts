@@ -3,6 +3,7 @@ import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { CONDITION_BUGS } from "./bugs/condition-bugs.js";
 import { CROWD_BUGS } from "./bugs/crowd-bugs.js";
+import { EDGE_BUGS } from "./bugs/edge-bugs.js";
 import { QUEUE_BUGS } from "./bugs/queue-bugs.js";
 import { RECORD_BUGS } from "./bugs/record-bugs.js";
 import { RUN_BUGS } from "./bugs/run-bugs.js";
@@ -12,5 +13,8 @@ import { mistakes, propertyOf, TIMEOUT_MS } from "./must-fail.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
-  replayWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS), propertyOf),
+  replayWitnesses(
+    mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS, ...EDGE_BUGS),
+    propertyOf,
+  ),
 );

@@ -100,11 +100,20 @@ describe("an engine that says something else", () => {
 
   const answers = (errorName: string, status: number, times: number) => proxy.plan({ kind: "answer", errorName, status }, { times });
 
-  it("is asked again when a transaction is on the item, which the SDK does not do", async () => {
+  it.each(["TransactionConflictException", "ReplicatedWriteConflictException"])(
+    "is asked again when another write is on the item, which the SDK does not do: %s",
+    async (name) => {
+      const lock = new Fixture(storeOn(proxy.endpoint));
+      const conflict = answers(name, 400, 4);
+      expect(await lock.acquire(A)).toMatchObject({ how: "granted" });
+      expect(conflict.struck).toBe(4);
+    },
+  );
+
+  it.each(["TransactionConflictException", "ReplicatedWriteConflictException"])("is contended after five of them: %s", async (name) => {
     const lock = new Fixture(storeOn(proxy.endpoint));
-    const conflict = answers("TransactionConflictException", 400, 4);
-    expect(await lock.acquire(A)).toMatchObject({ how: "granted" });
-    expect(conflict.struck).toBe(4);
+    answers(name, 400, 5);
+    await expect(lock.acquire(A)).rejects.toMatchObject({ name: "KeyContended", definite: true });
   });
 
   it.each([

@@ -6,9 +6,10 @@ import { describe, expect, it } from "vitest";
 import type { Acquire, Command, Touch } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
-import { append, commuting, touchWaiter } from "../../lib/store/dynamo/fast-path.js";
+import { append, commuting } from "../../lib/store/dynamo/fast-path.js";
 import type { Item } from "../../lib/store/dynamo/item.js";
 import { FORMAT_VERSION, fromItem, toItem } from "../../lib/store/dynamo/item.js";
+import { touchWaiter } from "../../lib/store/dynamo/keep-alive.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
 import { IN_S, permits } from "../core/kinds-key.js";
 import { QueueKey } from "../core/queue-key.js";
@@ -260,7 +261,7 @@ a..d.f.h.......pqrstuvw...ABCDEFGHIJKL another waits for a condition
 .....fgh.......pqrstuv.......DEFG..... another waits, and was seen after the clocks were read
 .....fgh.......pqrstuv.......DEFG..... as many wait as may, but one
 .......h.......pqrstuv.......DEFG..... as many wait as may
-......gh.......pqrstuv.......DEFG..... one who waits has a long name
+.......h.......pqrstuv.......DEFG..... one who waits has a long name
 ......g.ij.l.nopqrst...xyzAB.DEFGHIJKL as many hold as may, but one
 ......g........pqrst...xyzAB.DEFGHIJKL as many hold as may
 abc.efghijklmnopqrs.uv.....BCDEFGHIJKL another has 2 permits

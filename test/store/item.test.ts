@@ -103,6 +103,7 @@ describe("an item", () => {
         { g: { [leaseId(5)]: { ...asked, n: 2, pr: 9 } }, u: 8, s: 16_000 },
       ],
       qi: [D, leaseId(5)],
+      qb: 1,
       x: 8,
       fv: FORMAT_VERSION,
       ug: { i: B, u: 4 },
@@ -172,15 +173,15 @@ describe("an item", () => {
     expect(fromItem({ ...rest, h: { [C]: offer }, ...times }).offers).toMatchObject([{ leaseId: C, offeredAtMs: 9 }]);
   });
 
-  it("says that a queue may become too large, for a long owner's sake or since the rest of the record is large", () => {
-    const waiter = (owner: string) => ({ ...FULL.waiters[0]!, mode: "exclusive" as const, permits: 1, owner });
-    const isMarked = (parts: Partial<LockRecord>): boolean => "qb" in toItem({ ...EMPTY, ...parts });
+  it("says that a queue may become too large, for a long waiter's sake or since the rest of the record is large", () => {
+    const waiter = (owner: string) => ({ ...FULL.waiters[0]!, mode: "exclusive" as const, permits: 1, priority: 0, owner });
+    const markOf = (parts: Partial<LockRecord>): unknown => toItem({ ...EMPTY, ...parts })["qb"];
     const longest = "o".repeat(SHORT_OWNER_BYTES);
-    expect(isMarked({ waiters: [waiter(""), waiter(longest)] })).toBe(false);
-    expect(isMarked({ waiters: [waiter(""), waiter(`${longest}o`)] })).toBe(true);
+    expect(markOf({ waiters: [waiter(""), waiter(longest)] })).toBeUndefined();
+    expect(markOf({ waiters: [waiter(""), waiter(`${longest}o`)] })).toBe(1);
     const holds = Object.fromEntries(Array.from({ length: 60 }, (_, order) => [leaseId(order), { ...HOLD, owner: "o".repeat(200) }]));
-    expect(isMarked({ holds })).toBe(true);
-    expect(toItem({ ...EMPTY, holds })["qb"]).toBe(1);
+    expect(markOf({ holds })).toBe(2);
+    expect(markOf({ holds, waiters: [waiter(`${longest}o`)] })).toBe(1);
   });
 
   it("keeps the fields of a newer version in each of its parts, apart from those that this version knows", () => {
@@ -262,10 +263,21 @@ describe("a value from the wire", () => {
     [{ BS: ["AQ=="] }, new Set([Buffer.of(1)])],
     [{ B: "AQ==" }, Buffer.of(1)],
     [{ B: Uint8Array.of(1) }, Uint8Array.of(1)],
-    [{}, null],
     [{ NULL: false, B: "AQ==" }, Buffer.of(1)],
+    [{ N: "-9007199254740991" }, -Number.MAX_SAFE_INTEGER],
   ])("%j is plain", (wire, value) => {
     expect(plain(wire)).toStrictEqual(value);
+  });
+
+  it.each<[wire: Parameters<typeof plain>[0], says: string]>([
+    [{}, "the item holds a value of the unknown type "],
+    [{ V: "1" }, "the item holds a value of the unknown type V"],
+    [{ L: [{ M: { a: { NULL: false } } }] }, "the item holds a value of the unknown type NULL"],
+    [{ N: "9007199254740992" }, "the item holds 9007199254740992, which would be rounded"],
+    [{ N: "-9007199254740993" }, "the item holds -9007199254740993, which would be rounded"],
+    [{ NS: ["1", "1e30"] }, "the item holds 1e30, which would be rounded"],
+  ])("%j is an error, since it could not be written back", (wire, says) => {
+    expect(() => plain(wire)).toThrow(says);
   });
 
   it("may have a member __proto__, as any other", () => {

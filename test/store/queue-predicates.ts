@@ -8,7 +8,7 @@ import type { Hold, LockRecord } from "../../lib/core/record.js";
 import type { QueueScene } from "./queue-fixture.js";
 import { permits, READER } from "./queue-fixture.js";
 import type { FAST_PATHS } from "./differential/differential-queue.js";
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, START_MS } from "./fixture.js";
+import { A, B, C, D, leaseId, leaseIn, LEASE_MS, POLICY, START_MS } from "./fixture.js";
 import type { outcomeOf } from "./fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
@@ -98,6 +98,33 @@ const ENQUEUE: readonly Omit<Example, "write">[] = [
     why: "some who wait have long owners",
     async play({ here }) {
       await here.acquire(A);
+      for (let order = 0; order < 23; order++) await here.queue(leaseId(order + 10), LONG);
+      for (let order = 0; order < 4; order++) await here.queue(leaseId(order + 50));
+      return here.queue(X);
+    },
+  },
+  {
+    predicate: "attribute_not_exists(qb)",
+    why: "some who wait came by a notify of a condition with a long name",
+    async play({ here }) {
+      const condition = "é".repeat(LIMITS.conditionChars);
+      let order = 0;
+      for (; order < 57; order++) {
+        await here.at(order).acquire(leaseId(2 * order, order));
+        await here.wait(leaseId(2 * order, order), leaseId(2 * order + 1, order), condition);
+      }
+      const notifies = leaseId(200, order);
+      await here.at(order).acquire(notifies);
+      await here.notify(notifies, { condition, all: true });
+      await here.queue(leaseId(201, order));
+      return here.queue(leaseId(202, order));
+    },
+  },
+  {
+    predicate: "NOT (qb = :long)",
+    why: "readers hold, and some who wait have long owners",
+    async play({ here }) {
+      await here.acquire(A, READER);
       for (let order = 0; order < 23; order++) await here.queue(leaseId(order + 10), LONG);
       for (let order = 0; order < 4; order++) await here.queue(leaseId(order + 50));
       return here.queue(X);
@@ -405,6 +432,18 @@ const JOIN: readonly Omit<Example, "write">[] = [
     },
   },
   {
+    predicate: "ug.i = :left",
+    why: "the reader that asked to become the writer has left, and another one has asked since",
+    async play({ here, there }) {
+      for (const id of [A, B, C]) await here.acquire(id, READER);
+      const asked = { type: "mode", key: here.address.key, principal: "P", mode: "exclusive" } as const;
+      await here.apply({ ...asked, leaseId: B, fencingToken: START_MS + 1 });
+      await here.release(B);
+      await there.apply({ ...asked, leaseId: A, fencingToken: START_MS });
+      return here.acquire(D, READER);
+    },
+  },
+  {
     predicate: "cp <= :room",
     why: "the permits are out by now",
     async play({ here, there }) {
@@ -550,6 +589,20 @@ export const EXAMPLES: readonly Example[] = [
       pass(stage, DEFAULTS.waiterTtlMs / 2 + 3);
       await stage.before("touchWaiter", () => stage.there.release(B));
       return stage.here.queue(C);
+    },
+  },
+  {
+    write: "touchWaiter",
+    predicate: "x < :kept",
+    why: "a long lease was granted meanwhile, and the record lives longer by it",
+    async play(stage) {
+      const { here, there } = stage;
+      await here.acquire(A);
+      await here.wait(A, B);
+      const ms = LEASE_MS + POLICY.retentionMs;
+      pass(stage, ms);
+      await stage.before("touchWaiter", () => there.acquire(leaseId(9, ms), { leaseMs: LIMITS.leaseMaxMs }));
+      return here.queue(B);
     },
   },
   {

@@ -26,10 +26,10 @@ import type { Wait } from "./wait.js";
 const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 
 /**
- * The refusals that a new id or a later time can resolve. `lease-over` is among them: an id can lose its place and by then be too old for
- * another.
+ * The refusals that a new id or a later time can resolve. `lease-over` and `lease-id-time` are among them: an id can lose its place and by
+ * then be too old for another.
  */
-const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over"]);
+const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over", "lease-id-time"]);
 
 /**
  * Waits until the key is granted, or `wait` or the signal ends.
@@ -68,6 +68,8 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
   let leaseId: LeaseId = "";
   const ask = (id: LeaseId, options: CallOptions) => deps.api.acquire({ ...request, leaseId: (leaseId = id), waitMs: 0 }, options);
   const { answer, ...when } = await withFreshLeaseId(params, wait.bounds(leaseMs, signal), deps, ask);
+  // The service took no new id's time, although each was corrected. So it won't take a later one's.
+  if (!answer.ok && answer.code === "lease-id-time") throw wait.endedBy(answer, `acquire ${key}`);
   if (!isWaiting(answer)) return { answer, ...when };
 
   const place = { key, leaseId };

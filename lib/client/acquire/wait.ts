@@ -104,6 +104,11 @@ export class Wait {
   }
 
   #failed(refusal: Refusal): void {
+    if (refusal.code === "contended") {
+      // The service answered: others use the key.
+      this.#answer ??= refusal;
+      this.#silentSince = undefined;
+    }
     this.#ambiguous ||= !refusal.definite;
     this.#failure = refusal;
     this.#heldMs = Math.min(this.#heldMs, this.#unansweredMs());

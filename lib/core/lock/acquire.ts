@@ -15,7 +15,7 @@
  *  9. it may wait                       → queued, in the order of arrival within its priority (L2); 429 queue-full
  * 10. otherwise                         → 423 locked
  */
-import { change, touchedTtlAtSec, ttlAtSec } from "../change.js";
+import { change, keptTtlAtSec, touchedTtlAtSec, ttlAtSec } from "../change.js";
 import type { Acquire, Decision, LeaseEvent } from "../commands.js";
 import { EMPTY_RECORD, holdOf } from "./tombstones.js";
 import { newHold, refuseReplay, refuseLocked, refuseNewLease } from "./grant.js";
@@ -157,7 +157,8 @@ function pollAsMember(before: LockRecord, member: Member, reading: ClockReading,
     return { answer: waitingView(next, leaseId, reading), next, events: now.events };
   }
   if (!isHalfOver(member, reading)) return { answer: memberView(before, member), events: [] };
-  return { answer: memberView(seen, touch), touch: { waiter: touch, index, inWaitSet: true }, events: [] };
+  const ttlAtSec = keptTtlAtSec(before, reading, policy);
+  return { answer: memberView(seen, touch), touch: { waiter: touch, index, inWaitSet: true, ttlAtSec }, events: [] };
 }
 
 /** True if any other lease holds, is offered or waits for the key. */

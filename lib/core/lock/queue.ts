@@ -65,10 +65,14 @@ export function waiterFor(command: Acquire, { latestMs }: ClockReading): Waiter 
   };
 }
 
-/** Returns the waiter as seen now. The further back it is, the longer it may go unseen. */
+/**
+ * Returns the waiter as seen now. The further back it is, the longer it may go unseen. A waiter that came forward keeps the time that its
+ * former place gave it: a keep-alive is written only if it ends later than the last one, so that a stalled one takes nothing back.
+ */
 export function touched<W extends Waiter>(waiter: W, place: number, { latestMs }: ClockReading): W {
   const ttlMs = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * place;
-  return { ...waiter, ttlMs, aliveUntilMs: latestMs + ttlMs };
+  const aliveUntilMs = Math.max(waiter.aliveUntilMs + 1, latestMs + ttlMs);
+  return { ...waiter, ttlMs: aliveUntilMs - latestMs, aliveUntilMs };
 }
 
 /** Compares offers for sorting. The order has no meaning: the table stores offers in an unordered map. */

@@ -23,7 +23,8 @@ import { cancellationReasons, isConditionFailed } from "./calls.js";
 import type { TransportOption } from "./choose-transport.js";
 import { callsThrough } from "./choose-transport.js";
 import { RecentRecords } from "./recent-records.js";
-import { append, commuting, fastPath, touchWaiter, isPlain } from "./fast-path.js";
+import { append, commuting, fastPath, isPlain } from "./fast-path.js";
+import { touchWaiter } from "./keep-alive.js";
 import type { FastPath, Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./item.js";
@@ -32,9 +33,9 @@ import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks
 import { NewerFormat } from "../port.js";
 import { mergeShards } from "./shards.js";
 import { TABLE } from "./table.js";
-import { isTransactionConflict, storeUnavailable } from "./unavailable.js";
+import { isWriteConflict, storeUnavailable } from "./unavailable.js";
 
-/** Attempts at one write that met a transaction on the same item; the SDK does not retry these. */
+/** Attempts at one write that met another one on the same item. The SDK does not retry these, and pauses are made here. */
 const CONFLICT_ATTEMPTS = 5;
 /** Items that one shard's query reads, before filtering. */
 const QUERY_LIMIT = 100;
@@ -85,7 +86,7 @@ export function createTableStore({
       } catch (error) {
         if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         if (error instanceof NewerFormat) throw error;
-        if (!isTransactionConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
         await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
       }
     }

@@ -7,7 +7,7 @@
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
 import { CROWDED_BYTES, holdBytes, isLong, waitersBytes } from "../../core/record-bytes.js";
-import type { Acquire, Command, Complete, Touch, Release, Renew, Start } from "../../core/commands.js";
+import type { Acquire, Command, Complete, Release, Renew, Start } from "../../core/commands.js";
 import { outcomeDigest } from "../../core/run/complete.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { newHold, refuseNewLease } from "../../core/lock/grant.js";
@@ -27,7 +27,7 @@ import type { RecentRecord } from "./recent-records.js";
 import { NOTHING_SEEN } from "./recent-records.js";
 import { shortId, sumsOf } from "./crowd-item.js";
 import { join, ttlOf } from "./join.js";
-import { checkpointToItem, FORMAT_VERSION, holdToItem, payloadToItem, runToItem, waiterToItem } from "./item.js";
+import { checkpointToItem, FORMAT_VERSION, holdToItem, LONG_WAITERS, payloadToItem, runToItem, waiterToItem } from "./item.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
 
@@ -117,7 +117,9 @@ export function append(command: Acquire, reading: ClockReading, policy: LockPoli
       ":waiters": [waiterToItem(waiter)],
       ":ids": [command.leaseId],
       ":most": LIMITS.waitersMax,
-      ...(isCounted ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes } : { ":zero": 0, ":crowded": CROWDED_BYTES }),
+      ...(isCounted
+        ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes, ":long": LONG_WAITERS }
+        : { ":zero": 0, ":crowded": CROWDED_BYTES }),
       ":limit": command.limit,
       ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
       ":one": 1,
@@ -144,24 +146,6 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
       ":one": 1,
       ":format": FORMAT_VERSION,
     },
-  };
-}
-
-/** Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. */
-export function touchWaiter({ waiter, index, inWaitSet }: Touch): Write {
-  const until = { ":until": waiter.aliveUntilMs, ":ttl": waiter.ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION };
-  if (inWaitSet)
-    return {
-      condition: `cw.#me.u < :until AND ${is.KNOWN_FORMAT}`,
-      update: "SET cw.#me.u = :until, cw.#me.s = :ttl, qv = if_not_exists(qv, :zero) + :one",
-      names: { "#me": waiter.leaseId },
-      values: until,
-    };
-  return {
-    condition: `qi[${index}] = :me AND q[${index}].u < :until AND ${is.KNOWN_FORMAT}`,
-    update: `SET q[${index}].u = :until, q[${index}].s = :ttl, qv = if_not_exists(qv, :zero) + :one`,
-    names: {},
-    values: { ":me": waiter.leaseId, ...until },
   };
 }
 

@@ -22,8 +22,8 @@
  * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
  * read. It writes its own time to `ox`, and the time at which the waiter was last seen to `ol`: the later one counts.
  * Any other write puts that time in the offer. `q` and `qi` are always present, because engines differ on removing from
- * a missing list. `qb` is present while some owners are long, or while the rest of the record leaves little room: then
- * the queue may reach its limit of bytes before its limit of waiters.
+ * a missing list. `qb` is present while the queue may reach its limit of bytes before its limit of waiters: 1 if some
+ * waiters are long, 2 if the rest of the record leaves little room. Earlier versions wrote 1 for both.
  *
  * Fields that a newer version of the same format adds inside these parts are read as `unknown` and written back
  * unchanged. Attributes that it adds beside them stay as they are, since a record is written attribute by attribute.
@@ -106,6 +106,9 @@ export const OPTIONAL: readonly string[] = ["cb", "cp", "cv", "cw", "ff", "jt", 
 /** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
 export const QUEUE: readonly string[] = ["q", "qi", "cw"];
 
+/** The value of `qb` while some waiters are long. */
+export const LONG_WAITERS = 1;
+
 /** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
   const ring = TOMBSTONES.map((name, index) => {
@@ -128,7 +131,7 @@ export function toItem(record: LockRecord): Item {
     ...(record.waitSet && {
       cw: Object.fromEntries(record.waitSet.map((member, index) => [member.leaseId, { ...waiterToItem(member), n: index }])),
     }),
-    ...((record.waiters.some(isLong) || isCrowded(record)) && { qb: 1 }),
+    ...(record.waiters.some(isLong) ? { qb: LONG_WAITERS } : isCrowded(record) && { qb: 2 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     fv: FORMAT_VERSION,
     ...(record.upgrading && { ug: { ...record.upgrading.unknown, i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),

@@ -4,7 +4,7 @@ import { ttlAtSec } from "../../core/change.js";
 import { grantBeside } from "../../core/lock/acquire.js";
 import { isLately, tokenBeside } from "../../core/lock/crowd.js";
 import { newHold } from "../../core/lock/grant.js";
-import { EMPTY_RECORD } from "../../core/lock/tombstones.js";
+import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { LIMITS } from "../../core/limits.js";
 import { holdBytes } from "../../core/record-bytes.js";
 import type { Hold, LockPolicy, LockRecord } from "../../core/record.js";
@@ -24,10 +24,12 @@ export function join(command: Acquire, seen: LockRecord, reading: ClockReading, 
   const hold = { ...newHold(EMPTY_RECORD, command, reading, policy), fencingToken: counts ? 0 : tokenBeside(seen, reading) };
   const bytes = holdBytes(hold, limit);
   const ttl = ttlOf(hold, policy, seen);
+  const left = seen.upgrading && !holdOf(seen, seen.upgrading.leaseId) ? seen.upgrading.leaseId : undefined;
+  const notUpgrading = left === undefined ? is.NOT_UPGRADING : is.UPGRADER_LEFT;
   const token = counts ? "jt.#in = f + :one, f = f + :one" : "f = :now";
   return {
     condition: [
-      ...[is.CROWD, is.NOBODY_WAITS, is.SAME_LIMIT, is.NOT_UPGRADING, is.ROOM_TO_JOIN, is.BYTES_TO_JOIN, is.NOT_HERE, is.NEVER_ENDED],
+      ...[is.CROWD, is.NOBODY_WAITS, is.SAME_LIMIT, notUpgrading, is.ROOM_TO_JOIN, is.BYTES_TO_JOIN, is.NOT_HERE, is.NEVER_ENDED],
       ...[counts ? is.LATELY : is.LONG_AGO, ttl.condition, is.KNOWN_FORMAT],
     ].join(" AND "),
     update: `SET h.#me = :joined, ${[token, "cp = cp + :permits", "cb = cb + :bytes", "cv = cv + :one", "v = v + :one", ...ttl.update].join(", ")}`,
@@ -42,7 +44,7 @@ export function join(command: Acquire, seen: LockRecord, reading: ClockReading, 
       // Readers take no permits: there is room for as many of them as for leases.
       ":room": (limit > 1 ? limit : LIMITS.leasesMax) - permits,
       ":small": LIMITS.recordBytes - bytes,
-      ":earlier": reading.earliestMs,
+      ...(left === undefined ? { ":earlier": reading.earliestMs } : { ":left": left }),
       ":lately": reading.latestMs - LIMITS.nextTokenMs,
       ...(!counts && { ":now": hold.fencingToken }),
       ":ttl": ttlAtSec(hold, policy),

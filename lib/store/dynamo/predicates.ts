@@ -37,12 +37,14 @@ export const NOT_CROWDED = "NOT (cb > :crowded)";
 export const CROWD = "cv = v";
 /** `isUpgrading`: no reader waits to become the writer. */
 export const NOT_UPGRADING = "NOT (ug.u > :earlier)";
+/** `isUpgrading`: the reader that asked to become the writer is this one, which held no more when it was seen, and never holds again. */
+export const UPGRADER_LEFT = "ug.i = :left";
 /** `verdictOf`: the holders have this limit. */
 export const SAME_LIMIT = "lim = :limit";
 /** `hasRoom`: one more lease, and its permits. Expired holders count. */
 export const ROOM_TO_JOIN = "size(h) < :most AND cp <= :room";
-/** `isOverfull`: there is room for one more waiter by number. */
-export const PLACE_TO_WAIT = "size(qi) < :most";
+/** `isOverfull`: there is room for one more waiter behind a crowd, whose own size is counted. */
+export const PLACE_TO_WAIT = "size(qi) < :most AND NOT (qb = :long)";
 /** `refuseGrowth`: the record stays within its size. */
 export const BYTES_TO_JOIN = "cb <= :small";
 /** `holdOf`: this id doesn't hold. */
@@ -83,6 +85,8 @@ export const TTL_STANDS = `${X} >= :touched`;
 export const TTL_IS_ENOUGH = `${X} >= :ttl`;
 /** A lock's record lives as long as its longest use requires. */
 export const TTL_RISES = `${X} <= :ttl`;
+/** `keptTtlAtSec`: garbage collection would come too early. */
+export const TTL_TOO_SOON = `${X} < :kept`;
 /** `extension`: the lease ends later than before, and its margin doesn't decrease. */
 export const LENGTHENED = "h.#me.e <= :expires AND h.#me.g <= :margin";
 /** The lease has the length that the fast path assumes if the request has none. */

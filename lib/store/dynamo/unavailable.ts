@@ -1,7 +1,8 @@
 /** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
-import { StoreNotConfigured, StoreUnavailable } from "../port.js";
+import { KeyContended, StoreNotConfigured, StoreUnavailable } from "../port.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
+const CONFLICTS: ReadonlySet<string> = new Set(["TransactionConflictException", "ReplicatedWriteConflictException"]);
 /** The table does not exist, or AWS rejects the credentials or denies them access. */
 const NOT_CONFIGURED: ReadonlySet<string> = new Set([
   "ResourceNotFoundException",
@@ -30,17 +31,21 @@ interface SdkError {
   readonly $metadata?: { readonly attempts?: number };
 }
 
-/** True if a write or a transaction met another transaction on the same item. The caller must retry, never report a loss. */
-export function isTransactionConflict(error: unknown): boolean {
-  const { name, CancellationReasons = [] } = error as SdkError;
-  return name === "TransactionConflictException" || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
+/**
+ * True if a write or a transaction met another one on the same item, in this Region or in another one of a global table. It was not carried
+ * out. The caller must retry, never report a loss.
+ */
+export function isWriteConflict(error: unknown): boolean {
+  const { name = "", CancellationReasons = [] } = error as SdkError;
+  return CONFLICTS.has(name) || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
 }
 
 /** Converts `error` to the store's own: definite only if the SDK sent the request at most once and it was refused. */
 export function storeUnavailable(error: unknown): StoreUnavailable {
   const { name = "Error", errors = [], message: whole = "", CancellationReasons = [], $metadata } = error as SdkError;
   const message = whole || errors.map((one) => one.message).join(", ");
-  const throttled = THROTTLED.has(name) || isTransactionConflict(error);
+  const isConflict = isWriteConflict(error);
+  const throttled = THROTTLED.has(name) || isConflict;
   const sentOnce = ($metadata?.attempts ?? 1) === 1;
   const otherKeys = [message, ...CancellationReasons.map(({ Message = "" }) => Message)].find((text) => OTHER_KEYS.test(text));
   const said = `${name}: ${otherKeys ?? message}`;
@@ -48,5 +53,6 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined) {
     return new StoreNotConfigured(said, notSent || sentOnce, false, { cause: error });
   }
+  if (isConflict && sentOnce) return new KeyContended(said, { cause: error });
   return new StoreUnavailable(said, (throttled || name === REFUSED) && sentOnce, throttled, { cause: error });
 }

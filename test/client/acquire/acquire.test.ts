@@ -166,7 +166,7 @@ describe("acquire", () => {
     expect(lease.isHeld()).toBe(true);
   });
 
-  it.each(["throttled", "clock-skew", "unavailable", "internal"] as const)("sends the same request again after %s", async (code) => {
+  it.each(["contended", "throttled", "clock-skew", "unavailable", "internal"] as const)("sends the same request again after %s", async (code) => {
     const { clock, locks, wire } = createHarness();
     wire.next("acquire", { instead: refuse(code, { retryAfterMs: 300 }) });
     const lease = await clock.settle(locks.acquire(KEY));

@@ -7,6 +7,7 @@
 import type { Bug } from "./bug.js";
 import { CONDITION_BUGS } from "./condition-bugs.js";
 import { CROWD_BUGS } from "./crowd-bugs.js";
+import { EDGE_BUGS } from "./edge-bugs.js";
 import { KIND_BUGS } from "./kind-bugs.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
@@ -152,4 +153,5 @@ export const BUGS: readonly Bug[] = [
   ...CONDITION_BUGS,
   ...WAY_BUGS,
   ...CROWD_BUGS,
+  ...EDGE_BUGS,
 ];

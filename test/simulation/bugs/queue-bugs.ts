@@ -117,8 +117,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "heard-of-taken-back",
     why: "a stalled keep-alive overwrites a later one: its waiter counts as dead too early",
-    file: "lib/store/dynamo/fast-path.ts",
-    edits: [[" AND q[${index}].u < :until", ""]],
+    file: "lib/store/dynamo/keep-alive.ts",
+    edits: [[", `${entry}.u < :until`]", "]"]],
   },
   {
     name: "offer-for-a-minute",

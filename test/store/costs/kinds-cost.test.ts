@@ -77,6 +77,14 @@ const ROWS: readonly Row[] = [
     writes: 2,
     writeUnits: 2,
   },
+  {
+    what: "a reader that joins after one that asked to become the writer has left",
+    before: [acquire(A, READER), acquire(B, READER), change(B, "exclusive", START_MS + 1), release(B)],
+    act: elsewhere(acquire(C, READER)),
+    outcome: "granted",
+    writes: 2,
+    writeUnits: 2,
+  },
   { what: "a reader that joins ten", before: TEN_READERS, act: acquire(A, READER), outcome: "granted", writes: 1, writeUnits: 2 },
   {
     what: "a permit beside another",

@@ -35,7 +35,7 @@ export const FAST_PATHS = {
   join: "SET h.#me = :joined",
   handOver: "h = if_not_exists(q[0].g, :nobody)",
   leave: "REMOVE h.#me",
-  touchWaiter: "].u = :until",
+  touchWaiter: ".u = :until",
   decided: "qi = :qi",
 } as const;
 

@@ -1,0 +1,30 @@
+/** The write of a waiter's keep-alive, in the queue or in the wait set. */
+import type { Touch } from "../../core/commands.js";
+import { FORMAT_VERSION } from "./item.js";
+import * as is from "./predicates.js";
+import type { Write } from "./predicates.js";
+
+/**
+ * Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. The
+ * record's life may become longer, never shorter.
+ */
+export function touchWaiter({ waiter, index, inWaitSet, ttlAtSec }: Touch): Write {
+  const { leaseId, aliveUntilMs, ttlMs } = waiter;
+  const entry = inWaitSet ? "cw.#me" : `q[${index}]`;
+  const condition = [...(inWaitSet ? [] : [`qi[${index}] = :me`]), `${entry}.u < :until`];
+  const update = [`${entry}.u = :until`, `${entry}.s = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
+  if (ttlAtSec !== undefined) {
+    condition.push(is.TTL_TOO_SOON);
+    update.push(`${is.X} = :kept`);
+  }
+  return {
+    condition: [...condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${update.join(", ")}`,
+    names: inWaitSet ? { "#me": leaseId } : {},
+    values: {
+      ...(!inWaitSet && { ":me": leaseId }),
+      ...{ ":until": aliveUntilMs, ":ttl": ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION },
+      ...(ttlAtSec !== undefined && { ":kept": ttlAtSec }),
+    },
+  };
+}
