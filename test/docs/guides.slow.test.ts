@@ -1,26 +1,30 @@
 /** The guides for users: their code compiles and prints the output on the page; their links lead to existing files. */
-import { rm, writeFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { blocksOf, compileErrors } from "./compiled.js";
 import { readPage } from "./generated.js";
+import { ROOT } from "../tidy/tree.js";
 import { compile, guide, pasted, printed, workshop } from "./snippets.js";
 
 /** Starting a compiler or a program is slow on a loaded machine. */
 const PATIENCE_MS = 180_000;
 
 const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "idempotency", "telemetry", "testing"];
-const GUIDES = NAMES.map(guide);
+const RECIPES = readdirSync(join(ROOT, "docs/recipes")).map((file) => `recipes/${file.replace(/\.md$/, "")}`);
+const GUIDES = [...NAMES, ...RECIPES].map(guide);
 /** The page on testing quotes parts of an example. The other pages are programs. */
-const PROGRAMS = GUIDES.filter(({ name }) => name !== "testing");
+const PROGRAMS = GUIDES.filter(({ name, program }) => name !== "testing" && program !== "");
 /** These need a service or an engine, or aren't programs. Each has its own test. */
-const RUN_ELSEWHERE = ["start-here", "fencing-tokens", "testing"];
+const RUN_ELSEWHERE = ["start-here", "fencing-tokens", "testing", "recipes/one-deploy"];
 const RUN_IN_MEMORY = GUIDES.filter(({ name }) => !RUN_ELSEWHERE.includes(name));
 
 let directory: string;
 
 beforeAll(async () => {
   directory = await workshop();
+  await mkdir(join(directory, "recipes"));
   for (const { name, program } of PROGRAMS) await writeFile(join(directory, `${name}.mts`), pasted(program));
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));

@@ -5,7 +5,7 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "../tidy/tree.js";
 import { mayLinkTo } from "./generated.js";
@@ -48,7 +48,7 @@ export function guide(name: string): Guide {
     program,
     forms: codeIn(page, FORM, "ts"),
     says: [...program.matchAll(/\/\/ → (.*)$/gm)].map(([, said = ""]) => said),
-    deadLinks: links.filter((link) => !mayLinkTo(join("docs", link))),
+    deadLinks: links.filter((link) => !mayLinkTo(join("docs", dirname(name), link))),
     blocks,
   };
 }
