@@ -3,6 +3,7 @@
  * other requests, so it can stand before another server. Text from keys, owners and values never becomes markup: the page gets it as JSON.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { splitUrl } from "../../infra/local/local-server.js";
 import { LockError } from "../../lib/index.js";
 import { partsOf } from "../inspect/holds.js";
 import { loadAssets } from "./assets.js";
@@ -43,13 +44,13 @@ export function consoleOf(options: ConsoleOptions): Console {
   let loading: Promise<Assets> | undefined;
 
   return (request, response) => {
-    const url = new URL(request.url ?? "/", "http://localhost");
-    if (isBrowserAt(request, url)) {
+    const { encodedPath: path } = splitUrl(request);
+    if (isBrowserAt(request, path)) {
       response.writeHead(302, { location: CONSOLE_PATH }).end();
       return true;
     }
-    if (url.pathname !== CONSOLE_PATH && !url.pathname.startsWith(`${CONSOLE_PATH}/`)) return false;
-    void reply(request, url)
+    if (path !== CONSOLE_PATH && !path.startsWith(`${CONSOLE_PATH}/`)) return false;
+    void reply(request, path)
       .catch((error: unknown) => failed(error))
       .then(({ status, type, body }) => {
         response.writeHead(status, { ...PAGE_HEADERS, "content-type": type });
@@ -58,20 +59,20 @@ export function consoleOf(options: ConsoleOptions): Console {
     return true;
   };
 
-  async function reply(request: IncomingMessage, url: URL): Promise<Reply> {
-    const [, , part = "", name = ""] = url.pathname.split("/");
+  async function reply(request: IncomingMessage, path: string): Promise<Reply> {
+    const [, , part = "", name = ""] = path.split("/");
     const isData = part === "api";
     const refusal = refusalOf(request, isData, secret);
     if (refusal !== undefined) return json(403, { code: "console", message: refusal });
-    if (request.method === "POST") return isData ? change(name, request) : noSuch(url);
+    if (request.method === "POST") return isData ? change(name, request) : noSuch(path);
     if (request.method !== "GET" && request.method !== "HEAD") return json(405, { code: "console", message: "Only GET and POST" });
     if (isData) {
       const answer = Object.hasOwn(face.answers, name) ? face.answers[name] : undefined;
-      return answer ? json(200, await answer(url.searchParams)) : noSuch(url);
+      return answer ? json(200, await answer(new URLSearchParams(splitUrl(request).rawQueryString))) : noSuch(path);
     }
     const assets = await (loading ??= load());
     const file = Object.hasOwn(assets, part || "page") ? assets[part || "page"] : undefined;
-    return file ? { status: 200, ...file } : noSuch(url);
+    return file ? { status: 200, ...file } : noSuch(path);
   }
 
   async function change(name: string, request: IncomingMessage): Promise<Reply> {
@@ -84,8 +85,8 @@ export function consoleOf(options: ConsoleOptions): Console {
 }
 
 /** True if a person opens the address of the service in a browser. For a program, the API answers. */
-function isBrowserAt({ method, headers }: IncomingMessage, { pathname }: URL): boolean {
-  return method === "GET" && pathname === "/" && headers.accept?.includes("text/html") === true;
+function isBrowserAt({ method, headers }: IncomingMessage, path: string): boolean {
+  return method === "GET" && path === "/" && headers.accept?.includes("text/html") === true;
 }
 
 /** Returns the body as an object; undefined if it is too long or none. */
@@ -105,8 +106,8 @@ function json(status: number, value: unknown): Reply {
   return { status, type: "application/json", body: JSON.stringify(value) };
 }
 
-function noSuch({ pathname }: URL): Reply {
-  return json(404, { code: "console", message: `The console has nothing at ${pathname}` });
+function noSuch(path: string): Reply {
+  return json(404, { code: "console", message: `The console has nothing at ${path}` });
 }
 
 /** Answers a failure of the service or the table in its own words. */

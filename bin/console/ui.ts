@@ -4,9 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createLocalServer } from "../../infra/local/local-server.js";
 import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
 import { CONSOLE_PATH, consoleOf } from "./server.js";
@@ -29,7 +29,7 @@ export async function ui({ ports, where, canChange }: UiArgs, context: CommandCo
   const { locks, version, print, asJson, screen, signals } = context;
   const secret = randomBytes(24).toString("base64url");
   const page = consoleOf({ locks, where, canChange, pollMs: POLL_MS, secret });
-  const server = createServer((request, response) => {
+  const server = createLocalServer((request, response) => {
     if (!page(request, response)) response.writeHead(404).end();
   });
   const port = await listenOnOneOf(server, ports);
