@@ -14,7 +14,7 @@ import type { LocalServerOptions, Serve } from "./local-server.js";
 import { createLocalServer, splitUrl } from "./local-server.js";
 import { PortTaken, StartError } from "./start-error.js";
 
-/** The handler to serve, its address, and its clock. The caller of a handler that fails gets only "Internal Server Error". */
+/** The handler to serve, its address, its names, and its clock. The caller of a handler that fails gets only "Internal Server Error". */
 export interface GatewayOptions extends LocalServerOptions {
   readonly handler: (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
   /** The port; 0 chooses a free one. */
@@ -47,12 +47,12 @@ const CLOSE_GRACE_MS = 5_000;
 
 /** Starts the gateway. @throws PortTaken, or StartError if the port is not allowed */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { port, host = "127.0.0.1", clock = systemClock, onError } = options;
+  const { port, host = "127.0.0.1", clock = systemClock, allowedHosts = [], onError } = options;
   let page: Page = () => false;
   const serve: Serve = async (request, response) => {
     if (!page(request, response)) writeResult(response, await answer(request, options));
   };
-  const server = createLocalServer(serve, { onError });
+  const server = createLocalServer(serve, { allowedHosts: [host, ...allowedHosts], onError });
   server.on("request", (_request, response) => {
     response.on("finish", () => !server.listening && server.closeIdleConnections());
   });

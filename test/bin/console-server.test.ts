@@ -1,5 +1,4 @@
 /** The console over HTTP: its page, its data, and the requests that it refuses. */
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { request } from "node:http";
 import { once } from "node:events";
@@ -10,6 +9,7 @@ import type { KeyView, Line } from "../../bin/console/data.js";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import type { ConsoleOptions } from "../../bin/console/server.js";
 import { consoleOf } from "../../bin/console/server.js";
+import { createLocalServer } from "../../infra/local/local-server.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import { PRINCIPAL_HEADER } from "../../infra/local/gateway-event.js";
 import type { Gateway } from "../../infra/local/gateway.js";
@@ -74,7 +74,7 @@ async function ask(path: string, headers: Readonly<Record<string, string>> = {},
 /** Serves another console, and returns its port. */
 async function serve(more: Partial<ConsoleOptions>): Promise<number> {
   const page = consoleOf(options(more));
-  const server = createServer((incoming, response) => void page(incoming, response)).listen(0, "127.0.0.1");
+  const server = createLocalServer((incoming, response) => void page(incoming, response)).listen(0, "127.0.0.1");
   await once(server, "listening");
   closing.push(() => server.close());
   return (server.address() as AddressInfo).port;
@@ -244,10 +244,10 @@ describe("the guard", () => {
     for (const path of ["/console", "/console/api/locks"]) expect((await ask(path, { host })).status).toBe(403);
   });
 
-  it("knows this machine by each of its names, with the port", async () => {
+  it("knows this machine by each of its names, and with the port of a tunnel too", async () => {
     for (const name of ["localhost", "127.0.0.1", "[::1]"])
       expect((await ask("/console", { host: `${name}:${service.port}` })).status).toBe(200);
-    expect((await ask("/console", { host: `localhost:${service.port + 1}` })).status).toBe(403);
+    expect((await ask("/console", { host: `localhost:${service.port + 1}` })).status).toBe(200);
   });
 
   it("wants the secret for data, and not for the page, which learns it only from the address", async () => {

@@ -150,7 +150,7 @@ async function send(port: number, bytes: Buffer, waits: boolean): Promise<void> 
   socket.resetAndDestroy(); // Leaves no port behind that waits.
 }
 
-describe("whatever a socket sends", () => {
+describe("whatever a socket sends", { timeout: SENDING_MS }, () => {
   let dev: Listener;
   const listeners: Record<string, Listener> = {};
   beforeAll(async () => {
@@ -163,23 +163,19 @@ describe("whatever a socket sends", () => {
     await endAll();
   });
 
-  it.each(["npm start", "holdfast ui", "holdfast dev"])(
-    "doesn't end %s, and isn't worth a word on stderr",
-    { timeout: SENDING_MS },
-    async (name) => {
-      const { port, known, ended, end } = listeners[name]!;
-      let isRunning = true;
-      void ended.then(() => (isRunning = false));
-      const random = new Random(SEED);
-      let left = REQUESTS;
-      const sender = async (): Promise<void> => {
-        for (; left > 0 && isRunning; left--) await send(port, anyRequest(random, port), random.unit() < 0.5);
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, sender));
-      expect([isRunning, Math.max(0, left)]).toEqual([true, 0]);
-      const [path, status] = known;
-      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(status);
-      expect(await end()).toBe("");
-    },
-  );
+  it.each(["npm start", "holdfast ui", "holdfast dev"])("doesn't end %s, and isn't worth a word on stderr", async (name) => {
+    const { port, known, ended, end } = listeners[name]!;
+    let isRunning = true;
+    void ended.then(() => (isRunning = false));
+    const random = new Random(SEED);
+    let left = REQUESTS;
+    const sender = async (): Promise<void> => {
+      for (; left > 0 && isRunning; left--) await send(port, anyRequest(random, port), random.unit() < 0.5);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, sender));
+    expect([isRunning, Math.max(0, left)]).toEqual([true, 0]);
+    const [path, status] = known;
+    expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(status);
+    expect(await end()).toBe("");
+  });
 });

@@ -60,6 +60,69 @@ describe("a target", () => {
   );
 });
 
+describe("a request of a web page", () => {
+  const JSON_TYPE = "Content-Type: application/json";
+  const HOST = "Host: localhost";
+
+  const FOREIGN = [
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example:80",
+    "evil.example:localhost",
+    "[",
+    "[::1].evil",
+    ":80",
+  ];
+  it.each(FOREIGN)("by the name %s, which isn't this machine's, is refused", async (host) => {
+    const [status, body] = await send(await serve(), ["GET /v1/locks HTTP/1.1", `Host: ${host}`]);
+    expect(status).toBe(403);
+    expect(JSON.parse(body)).toEqual({
+      message: `Host: it must be one of localhost, 127.0.0.1, [::1], or be allowed (--allow-host, HOLDFAST_ALLOWED_HOSTS); was ${JSON.stringify(host)}`,
+    });
+  });
+
+  it("without a name is refused", async () => {
+    expect(await statusOf(await serve(), ["GET / HTTP/1.0"])).toBe(403);
+  });
+
+  it.each(["localhost", "LOCALHOST:1", "127.0.0.1:8787", "[::1]:8787", "[::1]", "box.test:9", "Box.Test"])(
+    "control: by the name %s it is answered, where box.test is allowed",
+    async (host) => {
+      expect(await statusOf(await serve(undefined, { allowedHosts: ["box.TEST"] }), ["GET / HTTP/1.1", `Host: ${host}`])).toBe(204);
+    },
+  );
+
+  it.each(["http://box.test", "box.test:80", "", "a b"])("can't be allowed by %j, which is no name", (name) => {
+    expect(() => createLocalServer(() => undefined, { allowedHosts: [name] })).toThrow(
+      `HOLDFAST_ALLOWED_HOSTS=${name} is not a host name: give it without scheme and port`,
+    );
+  });
+
+  it.each(["GET", "POST", "PUT", "DELETE", "OPTIONS"])("of another site is refused, and %s is never carried out", async (method) => {
+    let carriedOut = 0;
+    const port = await serve((_request, response) => {
+      carriedOut += 1;
+      response.writeHead(204).end();
+    });
+    const lines = [`${method} /v1/runs/a/reset HTTP/1.1`, HOST];
+    expect(await statusOf(port, [...lines, "Sec-Fetch-Site: cross-site"])).toBe(403);
+    expect(carriedOut).toBe(0);
+    for (const site of ["same-origin", "same-site", "none"])
+      expect([site, await statusOf(port, [...lines, `Sec-Fetch-Site: ${site}`])]).toEqual([site, 204]);
+    expect(carriedOut).toBe(3);
+  });
+
+  it("with a body of no type, as of a beacon, is refused; control: with a type it is answered", async () => {
+    const port = await serve();
+    const post = ["POST /v1/runs/a/reset HTTP/1.1", HOST];
+    expect(await statusOf(port, [...post, "Content-Length: 2"], "{}")).toBe(415);
+    expect(await statusOf(port, [...post, "Transfer-Encoding: chunked"], "2\r\n{}\r\n0\r\n\r\n")).toBe(415);
+    expect(await statusOf(port, [...post, "Content-Length: 2", JSON_TYPE], "{}")).toBe(204);
+    expect(await statusOf(port, [...post, "Content-Length: 0"])).toBe(204);
+    expect(await statusOf(port, post)).toBe(204);
+  });
+});
+
 describe("a failure", () => {
   const failing: readonly (readonly [string, Serve])[] = [
     [
