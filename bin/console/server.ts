@@ -50,7 +50,9 @@ export function consoleOf(options: ConsoleOptions): Console {
       return true;
     }
     if (path !== CONSOLE_PATH && !path.startsWith(`${CONSOLE_PATH}/`)) return false;
-    void reply(request, path)
+    const reader = new AbortController();
+    response.on("close", () => reader.abort());
+    void reply(request, path, reader.signal)
       .catch((error: unknown) => failed(error))
       .then(({ status, type, body }) => {
         response.writeHead(status, { ...PAGE_HEADERS, "content-type": type });
@@ -59,7 +61,7 @@ export function consoleOf(options: ConsoleOptions): Console {
     return true;
   };
 
-  async function reply(request: IncomingMessage, path: string): Promise<Reply> {
+  async function reply(request: IncomingMessage, path: string, reader: AbortSignal): Promise<Reply> {
     const [, , part = "", name = ""] = path.split("/");
     const isData = part === "api";
     const refusal = refusalOf(request, isData, secret);
@@ -68,7 +70,7 @@ export function consoleOf(options: ConsoleOptions): Console {
     if (request.method !== "GET" && request.method !== "HEAD") return json(405, { code: "console", message: "Only GET and POST" });
     if (isData) {
       const answer = Object.hasOwn(face.answers, name) ? face.answers[name] : undefined;
-      return answer ? json(200, await answer(new URLSearchParams(splitUrl(request).rawQueryString))) : noSuch(path);
+      return answer ? json(200, await answer(new URLSearchParams(splitUrl(request).rawQueryString), reader)) : noSuch(path);
     }
     const assets = await (loading ??= load());
     const file = Object.hasOwn(assets, part || "page") ? assets[part || "page"] : undefined;

@@ -105,14 +105,14 @@ function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly po
   const next = useRef(0);
   const [lines, setLines] = useState<readonly Line[]>([]);
   const polled = usePoll<Lines>(
-    async () => {
+    async (reader) => {
       if (!isOn) return new Promise<Lines>(() => undefined); // There is no log: one question that has no answer.
-      let answer = await read<Lines>("lines", { from: next.current });
+      let answer = await read<Lines>("lines", { from: next.current }, reader);
       const added = [...answer.lines];
       // A full answer has more behind it.
       for (let from = next.current; answer.lines.length > 0 && answer.next - from >= PAGE;) {
         from = answer.next;
-        answer = await read<Lines>("lines", { from });
+        answer = await read<Lines>("lines", { from }, reader);
         added.push(...answer.lines);
       }
       // A service that was started anew counts from 0.

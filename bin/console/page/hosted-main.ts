@@ -25,7 +25,7 @@ function wayThrough({ answers, changes }: Face): Way {
     throw new ApiError({ code: "console", message: "This page may only read. Load it again, and choose to make changes." });
   };
   return {
-    read: async (path, query) => (answers[path] ?? none)(query),
+    read: async (path, query, reader) => (answers[path] ?? none)(query, reader),
     change: async (path, body) => (changes[path] ?? none)(body),
   };
 }

@@ -16,13 +16,21 @@ export function keepSecret(): void {
 
 /** The way to the console's own server. */
 export const OWN_SERVER: Way = {
-  read: (path, query) => send(`${path}?${query.toString()}`, {}),
+  read: (path, query, signal) => send(`${path}?${query.toString()}`, { signal }),
   change: (path, body) => send(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
 };
 
 async function send(
   path: string,
-  { headers = {}, ...options }: { readonly method?: string; readonly body?: string; readonly headers?: Readonly<Record<string, string>> },
+  {
+    headers = {},
+    ...options
+  }: {
+    readonly method?: string;
+    readonly body?: string;
+    readonly signal?: AbortSignal;
+    readonly headers?: Readonly<Record<string, string>>;
+  },
 ): Promise<unknown> {
   const secret = sessionStorage.getItem(SECRET);
   let response: Response;
