@@ -46,6 +46,8 @@ const ROWS_MAX = 500;
 const ROWS = 100;
 /** The largest number of requests of one look: idle keys are read too, a page at a time. */
 export const LOOK_REQUESTS = 10;
+/** The interval of the list's requests to a service that charges for them, in ms (docs/costs.md). */
+export const PAID_POLL_MS = 5000;
 /** The longest stored value that is shown, in characters. */
 const VALUE_CHARS = 4000;
 

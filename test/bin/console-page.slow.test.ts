@@ -346,7 +346,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     });
   });
 
-  it("opens by the address of holdfast ui, whose secret leaves it at once, and hides what it may not do", async () => {
+  it("opens by the address of holdfast ui, whose secret is exchanged at once for a cookie, and hides what it may not do", async () => {
     const ui = start(["ui", "--port", "0"], { HOLDFAST_URL: service.url });
     const [, address = ""] = /Open (\S+)/.exec(await ui.printed(/Ctrl-C/)) ?? [];
     const page = await browser.newPage();
@@ -354,6 +354,10 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.goto(address);
     await page.getByText("ORDER_1").first().waitFor();
     expect(page.url()).toMatch(/\/console#\/locks$/);
+    const secret = address.replace(/.*=/, "");
+    expect(await page.evaluate(() => [document.cookie, sessionStorage.length, localStorage.length])).toEqual(["", 0, 0]);
+    const { entries } = await (await page.context().newCDPSession(page)).send("Page.getNavigationHistory");
+    expect(entries.map(({ url }) => url).filter((url) => url.includes(secret))).toEqual([]);
     await page.reload();
     await page.getByRole("link", { name: "ORDER_1" }).click();
     await page.getByText("Held by worker-1.").waitFor();
@@ -362,7 +366,12 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     const stranger = await browser.newPage();
     pages.push(stranger);
     await stranger.goto(address.replace(/#.*/, ""));
-    await stranger.getByText("doesn't know the secret").first().waitFor();
+    await stranger.getByText("doesn't know the running console").first().waitFor();
+    // Another browser with the whole address, as from a history, gets nothing either: the secret was exchanged.
+    const later = await browser.newPage();
+    pages.push(later);
+    await later.goto(address);
+    await later.getByText("doesn't know the running console").first().waitFor();
     ui.signal("SIGINT");
     expect((await ui.ended).status).toBe(0);
   });

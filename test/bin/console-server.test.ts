@@ -250,13 +250,30 @@ describe("the guard", () => {
     expect((await ask("/console", { host: `localhost:${service.port + 1}` })).status).toBe(200);
   });
 
-  it("wants the secret for data, and not for the page, which learns it only from the address", async () => {
+  it("wants a cookie for data, and not for the page, where the secret was asked for", async () => {
     const port = await serve({ secret: "s3cret" });
     expect((await ask("/console", {}, undefined, port)).status).toBe(200);
-    for (const headers of [{}, { "x-holdfast-console": "s3cre" }, { "x-holdfast-console": "s3cret2" }])
-      expect((await ask("/console/api/locks", headers, undefined, port)).status).toBe(403);
+    for (const headers of [{}, { "x-holdfast-console": "s3cret" }, { cookie: `holdfast-${port}=s3cret` }])
+      expect(await ask("/console/api/locks", headers, undefined, port)).toMatchObject({ status: 403, body: { code: "console" } });
     expect((await ask("/console/api/break", SAME_ORIGIN, {}, port)).status).toBe(403);
-    expect((await ask("/console/api/locks", { "x-holdfast-console": "s3cret" }, undefined, port)).status).toBe(200);
+  });
+
+  it("exchanges the secret once, for a cookie of the session that no script reads and no other site sends", async () => {
+    const port = await serve({ secret: "s3cret" });
+    const exchange = (secret: unknown, headers = SAME_ORIGIN) => ask("/console/api/session", headers, { secret }, port);
+    for (const secret of ["s3cre", "s3cret2", "", undefined, 7]) expect((await exchange(secret)).status).toBe(403);
+    expect((await exchange("s3cret", { ...SAME_ORIGIN, "sec-fetch-site": "same-site" })).status).toBe(403);
+    const { status, headers } = await exchange("s3cret");
+    const [cookie = "", ...attributes] = String(headers["set-cookie"]).split("; ");
+    expect([status, attributes]).toEqual([200, ["Path=/console", "HttpOnly", "SameSite=Strict"]]);
+    expect(cookie).toMatch(new RegExp(`^holdfast-${port}=[\\w-]{32}$`));
+    expect(cookie).not.toContain("s3cret");
+    expect(await exchange("s3cret")).toMatchObject({ status: 403, body: { message: expect.stringContaining("works once") } });
+    const opened = (more: Readonly<Record<string, string>> = {}) => ({ cookie: `other=1; ${cookie}`, ...more });
+    expect((await ask("/console/api/locks", opened(), undefined, port)).status).toBe(200);
+    expect((await ask("/console/api/locks", opened({ "sec-fetch-site": "same-site" }), undefined, port)).status).toBe(403);
+    expect((await ask("/console/api/reset", opened(SAME_ORIGIN), { key: "none" }, port)).body.code).toBe("invalid-request");
+    expect((await ask("/console/api/locks", opened(), undefined, await serve({ secret: "s3cret" }))).status).toBe(403);
   });
 });
 

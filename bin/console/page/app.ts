@@ -13,6 +13,7 @@ import { KeyView } from "./key-view.js";
 import { KEYS, useKeys } from "./keys.js";
 import { LocksView } from "./locks-view.js";
 import { Freshness } from "./parts.js";
+import { ABOUT_POLL_MS } from "./poll.js";
 import type { Place } from "./route.js";
 import { hrefOf, PLACES, useRoute } from "./route.js";
 import { RunsView, RunView } from "./runs-view.js";
@@ -20,7 +21,6 @@ import "./style.css";
 
 /** The largest number of lines that the page keeps. */
 const LINES_MAX = 10_000;
-const ABOUT_MS = 15_000;
 const LINES_MS = 1000;
 const TITLES: Readonly<Record<Place, string>> = { locks: "Locks", runs: "Runs", activity: "Activity" };
 
@@ -59,7 +59,7 @@ interface PageProps {
 
 function Page(props: PageProps): Content {
   const route = useRoute();
-  const about = usePolled<About>("about", {}, ABOUT_MS);
+  const about = usePolled<About>("about", {}, ABOUT_POLL_MS);
   const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
   const [news, setNews] = useState("");
   useEffect(() => void (document.title = `${route.key ?? TITLES[route.place]} · holdfast`), [route]);

@@ -24,6 +24,10 @@ export interface Poll {
   readonly stop: () => void;
 }
 
+/** The interval at which every view asks for the state of the service, in ms. */
+export const ABOUT_POLL_MS = 15_000;
+/** The largest interval at which the view of one key or run asks for it, in ms. */
+export const KEY_POLL_MS = 2000;
 /** The longest time between two requests after failures, in ms. */
 const LONGEST_MS = 60_000;
 

@@ -11,6 +11,7 @@ import { usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
+import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, replaceRoute } from "./route.js";
 import { Timeline } from "./timeline.js";
 import type { Tone } from "./words.js";
@@ -25,7 +26,6 @@ const STATES = [
 
 const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", interrupted: "late", succeeded: "done", failed: "over" };
 const ROWS = { first: 100, most: 500 };
-const POLL_MS = 2000;
 
 function lasts(run: RunOfKey): string {
   return run.state === "interrupted" ? "the next start takes over" : lastsOf(run);
@@ -113,7 +113,7 @@ export function RunView(given: {
   readonly announce: (news: string) => void;
 }): Content {
   const { about, name, lines, logFromMs, announce } = given;
-  const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, POLL_MS));
+  const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const [spanMs, setSpan] = useState<number>(SPANS[1]);
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
