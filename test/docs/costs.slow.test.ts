@@ -8,9 +8,11 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { COST_CASES } from "../../bench/cost/cost-cases.js";
 import type { CostRow } from "../../bench/cost/costs.js";
-import { assumptions, BILLED_MS, costRow, costTables, dollars, TRACED } from "../../bench/cost/costs.js";
+import { assumptions, BILLED_MS, costRow, costTables, dollars, tabTable, TRACED } from "../../bench/cost/costs.js";
 import { ONE_WAY_MS } from "../../bench/cost/meter.js";
 import type { Footprint } from "../../bench/cost/memory.js";
+import type { TabRow } from "../../bench/cost/open-tab.js";
+import { TAB_CASES, tabRow } from "../../bench/cost/open-tab.js";
 import { billedMs, memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/cost/memory.js";
 import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/cost/prices.js";
 import { deployedStack } from "../../bench/cost/stack.js";
@@ -34,9 +36,12 @@ const AWS = { partitionUnits: 1000, newTableUnits: 4000, tableQuotaUnits: 40_000
 
 let stack: DeployedStack;
 const rows: CostRow[] = [];
+const tabs: TabRow[] = [];
 beforeAll(async () => {
   stack = await deployedStack();
-  for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: inject("engineEndpoint"), stack }, costCase));
+  const endpoint = inject("engineEndpoint");
+  for (const costCase of COST_CASES) rows.push(await costRow({ endpoint, stack }, costCase));
+  for (const tab of TAB_CASES) tabs.push(await tabRow({ endpoint, accessLogFormat: stack.accessLogFormat }, tab));
 }, COUNTING_MS);
 
 /** The function's measured footprint, as the page states it. Other figures are computed from it. */
@@ -49,6 +54,7 @@ function footprint(): Footprint {
 
 const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>> => ({
   ...costTables(counted, stack),
+  tab: tabTable(tabs, stack),
   memory: memoryTable(footprint()),
 });
 
@@ -138,6 +144,16 @@ describe("what was counted", () => {
     const units = rows.filter(({ http }) => http.idleMs !== undefined).map(({ http }) => http.writeUnits);
     expect(units).toEqual(units.toSorted((a, b) => a - b));
     expect(units).toHaveLength(2);
+  });
+});
+
+describe("an open tab of the console", () => {
+  it("sends one list request an interval, whatever the table has, and costs less than a cent an hour", () => {
+    expect(tabs.map(({ title }) => title)).toEqual(TAB_CASES.map(({ title }) => title));
+    for (const { http, title } of tabs.slice(0, -1)) expect(http.requests, title).toBeLessThanOrEqual(3600 / 5 + 3600 / 15);
+    for (const { http, direct } of tabs)
+      for (const used of [http, direct]) expect(costOfAMillion(used, assumptions(stack)).total / 1e6).toBeLessThan(0.01);
+    expect(tabs.map(({ http, direct }) => http.writeUnits + direct.writeUnits)).toEqual([0, 0, 0, 0]);
   });
 });
 
