@@ -26,6 +26,7 @@ const TARGETS = [
   "/console/",
   "/console/api/locks",
   "/console/api/break",
+  "/console/api/session",
   "/v1/locks",
   "/v1/locks/a/leases/b",
   "/v1/health",
