@@ -7,7 +7,9 @@ import { METRICS } from "../../infra/metrics.js";
 import { COST_CASES, take } from "./cost-cases.js";
 import type { CostCase, Taken } from "./cost-cases.js";
 import { meterOnTable, meterOverHttp } from "./meter.js";
-import type { Assumptions } from "./prices.js";
+import type { TabRow } from "./open-tab.js";
+import { TAB_CASES, tabRow } from "./open-tab.js";
+import type { Assumptions, Used } from "./prices.js";
 import { costOfAMillion, PRICED_ON, PRICES, REGION } from "./prices.js";
 import type { Report } from "../report/report.js";
 import type { DeployedStack } from "./stack.js";
@@ -102,6 +104,21 @@ export function assumptions({ memoryMb, tracing }: DeployedStack): Assumptions {
   return { billedMs: BILLED_MS, traced: tracing ? TRACED : 0, memoryMb };
 }
 
+/** The table of what an open tab of the console costs. */
+export function tabTable(rows: readonly TabRow[], stack: DeployedStack): string {
+  const assumed = assumptions(stack);
+  const thousandHours = (used: Used): string => dollars(costOfAMillion(used, assumed).total / 1000);
+  return markdownTable([
+    ["an open tab that shows", "an hour: requests", "read units", "a thousand hours over HTTP", "direct"],
+    ...rows.map(({ title, http, direct }) => [
+      title,
+      ...[http.requests, http.readUnits].map((count) => Math.round(count).toLocaleString("en-US")),
+      thousandHours(http),
+      thousandHours(direct),
+    ]),
+  ]);
+}
+
 function idleTable(stack: DeployedStack): string {
   const metrics = Object.keys(METRICS).length;
   const traces = SECONDS_A_MONTH * (PRICES.traces.usd / 1e6);
@@ -142,7 +159,9 @@ export async function costs(): Promise<Report> {
   try {
     const rows: CostRow[] = [];
     for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: engine.endpoint, stack }, costCase));
-    return { tables: Object.values(costTables(rows, stack)) };
+    const tabs: TabRow[] = [];
+    for (const tab of TAB_CASES) tabs.push(await tabRow({ endpoint: engine.endpoint, accessLogFormat: stack.accessLogFormat }, tab));
+    return { tables: [...Object.values(costTables(rows, stack)), tabTable(tabs, stack)] };
   } finally {
     await engine.stop();
   }

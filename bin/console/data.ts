@@ -9,7 +9,7 @@ export interface About {
   readonly where: string;
   /** True if holds may be broken and runs reset. */
   readonly canChange: boolean;
-  /** The interval of the list's polls, in ms. A page about one key polls at least every 2 s. */
+  /** The interval of the list's requests, in ms. A page about one key polls at least every 2 s. */
   readonly pollMs: number;
   /** The time from which the log is known, in epoch ms. Absent: there is no log here. */
   readonly logFromMs?: number;
@@ -37,7 +37,12 @@ export interface Lines {
 /** The first keys of a list. */
 export interface Listed<T> {
   readonly items: readonly T[];
+  /** True if there are more, or may be. */
   readonly more: boolean;
+  /** The key behind which no key was looked at, if the look ended at its largest number of requests. */
+  readonly unreadFrom?: string;
+  /** The requests that the look took. The next one waits as many intervals. */
+  readonly requests: number;
   readonly namespace?: string;
 }
 

@@ -3,6 +3,7 @@
  * calls of an operator only: no lease is acquired, renewed or released here, and no answer has a leaseId, a principal or a lease's meta.
  */
 import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
+import type { Reading } from "../inspect/pages.js";
 import { firstOf } from "../inspect/pages.js";
 import { jsonOf } from "../inspect/run-text.js";
 import type { About, KeyView, Lines, Listed, RunOfKey } from "./data.js";
@@ -28,8 +29,8 @@ export interface FaceOptions {
 
 type WithParts = <T extends { readonly key: string }>(view: T) => T & { readonly parts?: string };
 
-/** Answers a request for data. */
-export type Answer = (given: URLSearchParams) => Promise<unknown>;
+/** Answers a request for data. A list sends no further request once `reader` has aborted. */
+export type Answer = (given: URLSearchParams, reader: AbortSignal) => Promise<unknown>;
 /** Makes a change. */
 export type Change = (given: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
@@ -43,6 +44,10 @@ export interface Face {
 /** The largest number of rows of a list: more than these is no longer read by a person. */
 const ROWS_MAX = 500;
 const ROWS = 100;
+/** The largest number of requests of one look: idle keys are read too, a page at a time. */
+export const LOOK_REQUESTS = 10;
+/** The interval of the list's requests to a service that charges for them, in ms (docs/costs.md). */
+export const PAID_POLL_MS = 5000;
 /** The longest stored value that is shown, in characters. */
 const VALUE_CHARS = 4000;
 
@@ -60,9 +65,9 @@ export function faceOf(options: FaceOptions): Face {
 
   const answers: Record<string, Answer> = {
     about: () => about(options),
-    locks: (given) => listLocks(locks, given, withParts),
+    locks: (given, reader) => listLocks(locks, given, withParts, reader),
     lock: async (given): Promise<KeyView> => withParts(await locks.inspect(given.get("key") ?? "")),
-    runs: (given) => listRuns(locks, given, withParts),
+    runs: (given, reader) => listRuns(locks, given, withParts, reader),
     run: async (given): Promise<{ readonly run: RunOfKey | null }> => {
       const run = await locks.runs.get(given.get("key") ?? "");
       return { run: run && runOfKey(run, withParts) };
@@ -96,22 +101,27 @@ async function about({ locks, where, canChange, pollMs, lines }: FaceOptions): P
   return { version, where, canChange, pollMs, ...(lines && { logFromMs: lines.fromMs }) };
 }
 
-async function listLocks(locks: Operator, given: URLSearchParams, withParts: WithParts): Promise<Listed<KeyView>> {
+async function listLocks(locks: Operator, given: URLSearchParams, withParts: WithParts, reader: AbortSignal): Promise<Listed<KeyView>> {
   const [prefix, owner] = [given.get("prefix") ?? "", given.get("owner") ?? ""];
   let namespace: string | undefined;
-  const listing = await firstOf(rowsOf(given), async (page) => {
-    const listed = await locks.list({ prefix, ...(owner !== "" && { owner }), ...page });
+  const page = async (asked: { readonly max: number }) => {
+    const listed = await locks.list({ prefix, ...(owner !== "" && { owner }), ...asked });
     ({ namespace } = listed);
     return listed;
-  });
-  return { items: listing.items.map(withParts), more: listing.more, ...(namespace !== undefined && { namespace }) };
+  };
+  const { items, ...listing } = await firstOf(rowsOf(given), page, readingOf(given, reader));
+  return { items: items.map(withParts), ...listing, ...(namespace !== undefined && { namespace }) };
 }
 
-async function listRuns(locks: Operator, given: URLSearchParams, withParts: WithParts): Promise<Listed<RunOfKey>> {
+async function listRuns(locks: Operator, given: URLSearchParams, withParts: WithParts, reader: AbortSignal): Promise<Listed<RunOfKey>> {
   const [prefix, state] = [given.get("prefix") ?? "", given.get("state") ?? ""];
   const query = { prefix, ...(state !== "" && { state: state as RunInspection["state"] }) };
-  const { items, more } = await firstOf(rowsOf(given), (page) => locks.runs.list({ ...query, ...page }));
-  return { items: items.map((run) => runOfKey(run, withParts)), more };
+  const { items, ...listing } = await firstOf(rowsOf(given), (page) => locks.runs.list({ ...query, ...page }), readingOf(given, reader));
+  return { items: items.map((run) => runOfKey(run, withParts)), ...listing };
+}
+
+function readingOf(given: URLSearchParams, signal: AbortSignal): Reading {
+  return { requestsMax: LOOK_REQUESTS, from: given.get("from") ?? undefined, signal };
 }
 
 function rowsOf(given: URLSearchParams): number {

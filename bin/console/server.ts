@@ -3,6 +3,7 @@
  * other requests, so it can stand before another server. Text from keys, owners and values never becomes markup: the page gets it as JSON.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { splitUrl } from "../../infra/local/local-server.js";
 import { LockError } from "../../lib/index.js";
 import { partsOf } from "../inspect/holds.js";
 import { loadAssets } from "./assets.js";
@@ -12,13 +13,15 @@ import { faceOf } from "./face.js";
 import type { Assets } from "./files.js";
 import { refusalOf } from "./guard.js";
 import { PAGE_HEADERS } from "./headers.js";
+import type { Session } from "./session.js";
+import { sessionOf } from "./session.js";
 
 /** The path of the console. */
 export const CONSOLE_PATH = "/console";
 
-/** The parts of a console, and the secret that its page must know. */
+/** The parts of a console, and the secret of its address. */
 export interface ConsoleOptions extends FaceOptions {
-  /** @default none: for a service that checks nobody's identity anyway */
+  /** The secret that the page exchanges once for a cookie. @default none: for a service that checks nobody's identity anyway */
   readonly secret?: string;
   /** Returns the page's files. @default those of the package */
   readonly assets?: () => Promise<Assets>;
@@ -27,6 +30,11 @@ export interface ConsoleOptions extends FaceOptions {
 /** Takes a request for the console and returns true; false for any other path. */
 export type Console = (request: IncomingMessage, response: ServerResponse) => boolean;
 
+/** The path at which the secret is exchanged. */
+const SESSION = "session";
+const STRANGER =
+  "This browser doesn't know the running console. Open the address that holdfast ui printed; it works once, for one browser. If it was opened before, start holdfast ui again";
+
 /** The longest body of a change, in bytes: a reason and a key, with room. */
 const BODY_MAX_BYTES = 16_384;
 
@@ -34,58 +42,68 @@ interface Reply {
   readonly status: number;
   readonly type: string;
   readonly body: string;
+  readonly cookie?: string;
 }
 
 /** Makes the console. */
 export function consoleOf(options: ConsoleOptions): Console {
   const { secret, assets: load = loadAssets } = options;
   const face = faceOf({ partsOf, ...options });
+  const session = secret === undefined ? undefined : sessionOf(secret);
   let loading: Promise<Assets> | undefined;
 
   return (request, response) => {
-    const url = new URL(request.url ?? "/", "http://localhost");
-    if (isBrowserAt(request, url)) {
+    const { encodedPath: path } = splitUrl(request);
+    if (isBrowserAt(request, path)) {
       response.writeHead(302, { location: CONSOLE_PATH }).end();
       return true;
     }
-    if (url.pathname !== CONSOLE_PATH && !url.pathname.startsWith(`${CONSOLE_PATH}/`)) return false;
-    void reply(request, url)
+    if (path !== CONSOLE_PATH && !path.startsWith(`${CONSOLE_PATH}/`)) return false;
+    const reader = new AbortController();
+    response.on("close", () => reader.abort());
+    void reply(request, path, reader.signal)
       .catch((error: unknown) => failed(error))
-      .then(({ status, type, body }) => {
-        response.writeHead(status, { ...PAGE_HEADERS, "content-type": type });
+      .then(({ status, type, body, cookie }) => {
+        response.writeHead(status, { ...PAGE_HEADERS, "content-type": type, ...(cookie !== undefined && { "set-cookie": cookie }) });
         response.end(request.method === "HEAD" ? undefined : body);
       });
     return true;
   };
 
-  async function reply(request: IncomingMessage, url: URL): Promise<Reply> {
-    const [, , part = "", name = ""] = url.pathname.split("/");
+  async function reply(request: IncomingMessage, path: string, reader: AbortSignal): Promise<Reply> {
+    const [, , part = "", name = ""] = path.split("/");
     const isData = part === "api";
-    const refusal = refusalOf(request, isData, secret);
-    if (refusal !== undefined) return json(403, { code: "console", message: refusal });
-    if (request.method === "POST") return isData ? change(name, request) : noSuch(url);
+    const refusal = refusalOf(request, isData);
+    if (refusal !== undefined) return refused(refusal);
+    if (isData && session && name === SESSION && request.method === "POST") return open(session, request);
+    if (isData && session?.isOpenFor(request) === false) return refused(STRANGER);
+    if (request.method === "POST") return isData ? change(name, request) : noSuch(path);
     if (request.method !== "GET" && request.method !== "HEAD") return json(405, { code: "console", message: "Only GET and POST" });
     if (isData) {
       const answer = Object.hasOwn(face.answers, name) ? face.answers[name] : undefined;
-      return answer ? json(200, await answer(url.searchParams)) : noSuch(url);
+      return answer ? json(200, await answer(new URLSearchParams(splitUrl(request).rawQueryString), reader)) : noSuch(path);
     }
     const assets = await (loading ??= load());
     const file = Object.hasOwn(assets, part || "page") ? assets[part || "page"] : undefined;
-    return file ? { status: 200, ...file } : noSuch(url);
+    return file ? { status: 200, ...file } : noSuch(path);
+  }
+
+  async function open(session: Session, request: IncomingMessage): Promise<Reply> {
+    const cookie = session.open((await bodyOf(request))?.["secret"], request);
+    return cookie === undefined ? refused(STRANGER) : { ...json(200, { open: true }), cookie };
   }
 
   async function change(name: string, request: IncomingMessage): Promise<Reply> {
     const make = Object.hasOwn(face.changes, name) ? face.changes[name] : undefined;
-    const readOnly = { code: "console", message: "This console may only read: start it with --allow-changes to make changes" };
-    if (!make) return json(403, readOnly);
+    if (!make) return refused("This console may only read: start it with --allow-changes to make changes");
     const given = await bodyOf(request);
     return given ? json(200, await make(given)) : json(400, { code: "console", message: "The body must be a JSON object" });
   }
 }
 
 /** True if a person opens the address of the service in a browser. For a program, the API answers. */
-function isBrowserAt({ method, headers }: IncomingMessage, { pathname }: URL): boolean {
-  return method === "GET" && pathname === "/" && headers.accept?.includes("text/html") === true;
+function isBrowserAt({ method, headers }: IncomingMessage, path: string): boolean {
+  return method === "GET" && path === "/" && headers.accept?.includes("text/html") === true;
 }
 
 /** Returns the body as an object; undefined if it is too long or none. */
@@ -105,8 +123,12 @@ function json(status: number, value: unknown): Reply {
   return { status, type: "application/json", body: JSON.stringify(value) };
 }
 
-function noSuch({ pathname }: URL): Reply {
-  return json(404, { code: "console", message: `The console has nothing at ${pathname}` });
+function refused(message: string): Reply {
+  return json(403, { code: "console", message });
+}
+
+function noSuch(path: string): Reply {
+  return json(404, { code: "console", message: `The console has nothing at ${path}` });
 }
 
 /** Answers a failure of the service or the table in its own words. */

@@ -1,14 +1,15 @@
 /**
  * `holdfast ui`: the console on 127.0.0.1, over the caller's own lock client. Whoever opens it acts with the caller's credentials, so each
- * start makes a secret: the printed address has it, and each request for data must know it.
+ * start makes a secret: the printed address has it, and the first browser that opens the address exchanges it for a cookie.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createLocalServer } from "../../infra/local/local-server.js";
 import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
+import { PAID_POLL_MS } from "./face.js";
 import { CONSOLE_PATH, consoleOf } from "./server.js";
 
 /** The ports, the place of the locks, and the rights of the page. */
@@ -21,15 +22,13 @@ export interface UiArgs {
 }
 
 const HOST = "127.0.0.1";
-/** The interval of the list's polls, in ms: each poll of a deployed service costs a request (docs/console.md). */
-const POLL_MS = 5000;
 
 /** Serves the page until a signal, which counts as success. @throws CliError if no port is free */
 export async function ui({ ports, where, canChange }: UiArgs, context: CommandContext): Promise<number> {
   const { locks, version, print, asJson, screen, signals } = context;
   const secret = randomBytes(24).toString("base64url");
-  const page = consoleOf({ locks, where, canChange, pollMs: POLL_MS, secret });
-  const server = createServer((request, response) => {
+  const page = consoleOf({ locks, where, canChange, pollMs: PAID_POLL_MS, secret });
+  const server = createLocalServer((request, response) => {
     if (!page(request, response)) response.writeHead(404).end();
   });
   const port = await listenOnOneOf(server, ports);
@@ -37,7 +36,7 @@ export async function ui({ ports, where, canChange }: UiArgs, context: CommandCo
     const url = `http://${HOST}:${port}${CONSOLE_PATH}#secret=${secret}`;
     const rights = canChange ? "It may break holds and reset runs." : "It only reads; --allow-changes lets it break holds and reset runs.";
     const ready = { event: "ready", url, pid: process.pid, version, where, canChange };
-    const text = `Open ${screen.colors.bold(url)}\nIt shows ${where} with your credentials. ${rights}\nWhoever has this address can do the same on this machine. Ctrl-C ends it.\n`;
+    const text = `Open ${screen.colors.bold(url)}\nIt shows ${where} with your credentials. ${rights}\nThe address works once, for the browser that opens it first. Ctrl-C ends it.\n`;
     const ended = new Promise((resolve) => signals.handTo(resolve));
     await print(asJson ? `${JSON.stringify(ready)}\n` : text);
     await ended;

@@ -9,27 +9,43 @@ interface Page<T> {
 /** The part of a list that was read. */
 export interface Listing<T> {
   readonly items: readonly T[];
-  /** True if the list has more items. */
+  /** True if the list has more items, or may have: not all of it was read. */
   readonly more: boolean;
+  /** The cursor to read on from, if the reading ended at its largest number of requests. */
+  readonly unreadFrom?: string;
+  readonly requests: number;
+}
+
+/** The bounds of a reading. */
+export interface Reading {
+  /** The largest number of requests. @default 1000 */
+  readonly requestsMax?: number;
+  /** The cursor to begin from. @default none: from the first item */
+  readonly from?: string | undefined;
+  /** Ends the reading before its next request. */
+  readonly signal?: AbortSignal;
 }
 
 /** The largest page of a request. */
 const PAGE_ITEMS = 100;
-/** The largest number of pages that are read: in a namespace full of idle keys, pages are empty. */
-const PAGES = 1000;
+/** The largest number of requests by default: in a namespace full of idle keys, pages are empty. */
+const REQUESTS_MAX = 1000;
 
-/** Returns the first `most` items. */
+/** Returns the first `most` items. @throws the reason of `signal` when it aborts */
 export async function firstOf<T>(
   most: number,
   pageAfter: (page: { max: number; cursor?: string }) => Promise<Page<T>>,
+  { requestsMax = REQUESTS_MAX, from, signal }: Reading = {},
 ): Promise<Listing<T>> {
   const items: T[] = [];
-  let cursor: string | undefined;
-  for (let pages = 0; pages < PAGES && items.length < most; pages++) {
+  let cursor = from;
+  for (let requests = 1; requests <= requestsMax; requests++) {
+    signal?.throwIfAborted();
     const page = await pageAfter({ max: Math.min(PAGE_ITEMS, most - items.length), ...(cursor !== undefined && { cursor }) });
     items.push(...page.items);
     ({ cursor } = page);
-    if (cursor === undefined) return { items, more: false };
+    if (cursor === undefined) return { items, more: false, requests };
+    if (items.length >= most) return { items, more: true, requests };
   }
-  return { items, more: true };
+  return { items, more: true, requests: requestsMax, ...(cursor !== undefined && { unreadFrom: cursor }) };
 }

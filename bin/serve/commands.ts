@@ -8,6 +8,7 @@ interface DevOptions {
   readonly port?: number;
   readonly endpoint?: string;
   readonly seed?: string;
+  readonly allowHost?: readonly string[];
   readonly verbose?: boolean;
 }
 
@@ -36,19 +37,25 @@ export function addDevCommand(program: Command, host: CliHost): void {
     .option("-p, --port <n>", `where to listen; 0: any free port (default: ${DEV_PORT} or one of the next nine; for a command any)`, port)
     .option("--endpoint <url>", "keep the locks in the DynamoDB there, not in memory; not AWS. --table names the table")
     .option("--seed <file>", "begin with the locks and runs of a JSON file")
+    .option("--allow-host <name>", "a name of this machine that requests may come by, beside localhost; repeat it for more", also)
     .option("-v, --verbose", "log on stderr while the command runs")
     .addHelpText("after", EXAMPLES)
     .action(async (words: readonly string[], options: DevOptions) => {
       const command = commandOf(words, host.argv);
       const { url, table = DEFAULT_TABLE, ...globals } = program.opts<GlobalOptions>();
       if (url !== undefined) throw new CliError("usage", "--url: dev serves the API itself", { next: "Leave it out, or say --port." });
-      const { endpoint, seed, port: given, verbose = false } = options;
+      const { endpoint, seed, port: given, allowHost: allowedHosts = [], verbose = false } = options;
       const context = host.processContext(globals);
       const { dev } = await import("./dev.js");
       const storage = endpoint === undefined ? undefined : { endpoint, tableName: table };
       const ports = given !== undefined ? [given] : command.length > 0 ? [0] : Array.from({ length: PORTS }, (_, at) => DEV_PORT + at);
-      host.ends(await dev({ ports, table: storage, seedFile: seed, verbose, command }, context));
+      host.ends(await dev({ ports, table: storage, seedFile: seed, allowedHosts, verbose, command }, context));
     });
+}
+
+/** Returns the values of an option that may be repeated. */
+function also(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 /** Returns the command after `--`; empty if there is none. @throws CliError if words stand before it */

@@ -24,6 +24,8 @@ export interface DevArgs {
   /** @default memory */
   readonly table: LocalTable | undefined;
   readonly seedFile: string | undefined;
+  /** Names of this machine that requests may come by, besides those of the loopback interface. */
+  readonly allowedHosts: readonly string[];
   /** True to log on stderr while a command runs. */
   readonly verbose: boolean;
   /** Empty: serve until a signal. */
@@ -39,7 +41,7 @@ const KILL_AFTER_MS = 5000;
 
 /** Serves until the command ends, or a signal comes. Returns the exit status. @throws CliError if it can't serve */
 export async function dev(args: DevArgs, context: ProcessContext): Promise<number> {
-  const { ports, table, seedFile, command } = args;
+  const { ports, table, seedFile, allowedHosts, command } = args;
   const seed = seedFile === undefined ? undefined : await readSeed(seedFile);
   const onFailure = (error: unknown): void => context.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
   if (table) silenceNodeWarning();
@@ -50,7 +52,7 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (isReady) print(line);
     lines.add(line);
   };
-  const service = await startLocalService({ ports, table, log, onFailure }).catch((error: unknown) => {
+  const service = await startLocalService({ ports, table, allowedHosts, log, onFailure }).catch((error: unknown) => {
     throw inOptions(error);
   });
   const { url } = service;
@@ -107,6 +109,7 @@ function inOptions(error: unknown): unknown {
   if (error instanceof StartError) {
     const message = error.message
       .replaceAll("DYNAMODB_ENDPOINT", "--endpoint")
+      .replace("HOLDFAST_ALLOWED_HOSTS=", "--allow-host ")
       .replace(/PORT=0/, "--port 0")
       .replace(/\bPORT\b/, "--port");
     return new CliError("config", message);

@@ -6,6 +6,7 @@ import type { APIGatewayProxyEventV2WithIAMAuthorizer } from "aws-lambda";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { RouteMatch } from "./gateway-routes.js";
+import { splitUrl } from "./local-server.js";
 
 /** The header that names the caller, on localhost only. */
 export const PRINCIPAL_HEADER = "x-holdfast-principal";
@@ -61,12 +62,6 @@ export function eventOf(
     ...(route.pathParameters && { pathParameters: route.pathParameters }),
     ...bodyOf(body, headers["content-type"]),
   };
-}
-
-/** Returns the path as sent, still percent-encoded, and the query string without its question mark. */
-export function splitUrl({ url = "/" }: IncomingMessage): { encodedPath: string; rawQueryString: string } {
-  const mark = url.indexOf("?");
-  return mark < 0 ? { encodedPath: url, rawQueryString: "" } : { encodedPath: url.slice(0, mark), rawQueryString: url.slice(mark + 1) };
 }
 
 /** Returns the headers with lower-case names. Values of repeated headers are joined with commas in the order sent. */

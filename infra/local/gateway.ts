@@ -4,17 +4,18 @@
  */
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { once } from "node:events";
-import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../../lib/core/time.js";
 import { systemClock } from "../../lib/core/time.js";
-import { eventOf, splitUrl } from "./gateway-event.js";
+import { eventOf } from "./gateway-event.js";
 import { matchRoute } from "./gateway-routes.js";
+import type { LocalServerOptions, Serve } from "./local-server.js";
+import { createLocalServer, splitUrl } from "./local-server.js";
 import { PortTaken, StartError } from "./start-error.js";
 
-/** The handler to serve, its address, and its clock. */
-export interface GatewayOptions {
+/** The handler to serve, its address, its names, and its clock. The caller of a handler that fails gets only "Internal Server Error". */
+export interface GatewayOptions extends LocalServerOptions {
   readonly handler: (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
   /** The port; 0 chooses a free one. */
   readonly port: number;
@@ -22,8 +23,6 @@ export interface GatewayOptions {
   readonly host?: string;
   /** The clock for `timeEpoch` and the integration's timeout. @default the machine's clocks */
   readonly clock?: Clock;
-  /** Called with errors of the handler; the caller gets only "Internal Server Error". */
-  readonly onError?: (error: unknown) => void;
 }
 
 /** Takes a request that is no part of the API and returns true; false for any other. */
@@ -48,11 +47,12 @@ const CLOSE_GRACE_MS = 5_000;
 
 /** Starts the gateway. @throws PortTaken, or StartError if the port is not allowed */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { port, host = "127.0.0.1", clock = systemClock } = options;
+  const { port, host = "127.0.0.1", clock = systemClock, allowedHosts = [], onError } = options;
   let page: Page = () => false;
-  const server = createServer((request, response) => {
-    if (!page(request, response)) void serve(request, response, options);
-  });
+  const serve: Serve = async (request, response) => {
+    if (!page(request, response)) writeResult(response, await answer(request, options));
+  };
+  const server = createLocalServer(serve, { allowedHosts: [host, ...allowedHosts], onError });
   server.on("request", (_request, response) => {
     response.on("finish", () => !server.listening && server.closeIdleConnections());
   });
@@ -81,18 +81,6 @@ async function listen(server: Server, port: number, host: string): Promise<void>
     if (code === "EADDRINUSE") throw new PortTaken(`Port ${port} is in use: set PORT to another, or PORT=0 for any free one`);
     if (code === "EACCES") throw new StartError(`Port ${port} is not allowed here: set PORT to one above 1023`);
     throw new StartError(`Can't listen on ${host}:${port}: ${message}`, { cause: error });
-  }
-}
-
-/** Handles one request. Never rejects: the caller gets an answer, or is gone. */
-async function serve(request: IncomingMessage, response: ServerResponse, options: GatewayOptions): Promise<void> {
-  try {
-    writeResult(response, await answer(request, options));
-  } catch (error) {
-    if (request.errored) return; // The caller disconnected before its request was complete.
-    options.onError?.(error);
-    if (response.headersSent) response.destroy();
-    else writeResult(response, gatewayAnswer(500, "Internal Server Error"));
   }
 }
 
@@ -138,7 +126,6 @@ async function withTimeout<T>(answer: Promise<T>, clock: Clock): Promise<T | und
 
 function writeResult(response: ServerResponse, result: APIGatewayProxyStructuredResultV2): void {
   const body = Buffer.from(result.body ?? "", result.isBase64Encoded === true ? "base64" : "utf8");
-  for (const name of response.getHeaderNames()) response.removeHeader(name); // Headers of a result that could not be written.
   response.statusCode = result.statusCode ?? 200;
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, String(value));
   if (result.cookies) response.setHeader("set-cookie", result.cookies);

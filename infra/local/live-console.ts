@@ -4,7 +4,6 @@
  */
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Operator } from "../../bin/console/face.js";
 import { RecentLines } from "../../bin/console/recent-lines.js";
@@ -12,6 +11,7 @@ import { CONSOLE_PATH, consoleOf } from "../../bin/console/server.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
+import { createLocalServer } from "./local-server.js";
 
 /** The console. */
 export interface LiveConsole {
@@ -56,7 +56,7 @@ export async function openLiveConsole(): Promise<LiveConsole> {
     },
   };
   const page = consoleOf({ locks, where: "the tour", canChange: false, pollMs: POLL_MS, lines });
-  const server = createServer((request, response) => {
+  const server = createLocalServer((request, response) => {
     if (!page(request, response)) response.writeHead(404).end();
   });
   await listening(server.listen(PORT, HOST)).catch(() => listening(server.listen(0, HOST)));

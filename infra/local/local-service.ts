@@ -25,15 +25,17 @@ export interface LocalServiceOptions {
   readonly ports: readonly number[];
   /** @default none: the records are in memory, and gone when the process ends */
   readonly table?: LocalTable | undefined;
+  /** Names of this machine that requests may come by, besides those of the loopback interface. @default none */
+  readonly allowedHosts?: readonly string[] | undefined;
   readonly log: Log;
   /** Called with failures whose details the caller doesn't get. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /** Starts it. @throws StartError if no port can be had, or no engine answers */
-export async function startLocalService({ ports, table, log, onFailure }: LocalServiceOptions): Promise<Gateway> {
+export async function startLocalService({ ports, table, allowedHosts, log, onFailure }: LocalServiceOptions): Promise<Gateway> {
   const handler = table ? await handlerOn(table, log) : handlerInMemory(log, onFailure);
-  return startOnOneOf(ports, { handler, onError: onFailure });
+  return startOnOneOf(ports, { handler, allowedHosts, onError: onFailure });
 }
 
 function handlerInMemory(log: Log, onFailure: (error: unknown) => void): GatewayOptions["handler"] {

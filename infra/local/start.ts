@@ -51,7 +51,8 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const lines = new RecentLines(systemClock.wallMs());
   const { handler, runsOn, engine } = await startService(env, keptBy(lines, env));
   try {
-    const gateway = await startGateway({ handler, port, onError: (error) => console.error(firstLine(error)) });
+    const allowedHosts = given(env["HOLDFAST_ALLOWED_HOSTS"])?.split(",");
+    const gateway = await startGateway({ handler, port, allowedHosts, onError: (error) => console.error(firstLine(error)) });
     const locks = createLockClient({ url: gateway.url, owner: "console" });
     gateway.mount(consoleOf({ locks, where: new URL(gateway.url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
     close = async () => {

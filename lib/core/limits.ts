@@ -31,6 +31,8 @@ export const LIMITS = {
   tombstonesAheadMax: 4,
   /** A page of keys ends before its items exceed this size as JSON, whatever their number. */
   pageBytes: 512 * 1024,
+  /** A page of one owner's keys, or of runs in one state, is chosen from up to this many. */
+  filteredMax: 1_600,
   /** A refusal lists holders up to this size as JSON, and says how many it omits. */
   holdersBytes: 16 * 1024,
   /** A payload (a run's checkpoint or outcome) up to this size is stored in the record; a larger one in an item of its own. */

@@ -71,11 +71,12 @@ export function lockOperations(requests: Requests): LockApi {
       }),
     list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
       read({}, async () => {
-        const page = await store.list({ namespace, kind: "locks", prefix, after, max });
-        const found = page.items.map(({ key, record }) => inspection(key, record, clocks()));
-        const shown = withinBytes(found, LIMITS.pageBytes);
-        const items = shown.filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
-        const cursor = shown.length < found.length ? shown.at(-1)?.key : page.next;
+        const page = await store.list({ namespace, kind: "locks", prefix, after, max: owner === undefined ? max : LIMITS.filteredMax });
+        const fits = page.items
+          .map(({ key, record }) => inspection(key, record, clocks()))
+          .filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
+        const items = withinBytes(fits.slice(0, max), LIMITS.pageBytes);
+        const cursor = items.length < fits.length ? items.at(-1)?.key : page.next;
         return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
       }),
     health({ deep, caller: asked }) {

@@ -150,13 +150,16 @@ function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
 
     runs: ({ prefix = "", state, max = DEFAULTS.listMax, cursor = "" }) =>
       read({ kind: "runs" }, async () => {
-        const page = await store.list({ namespace: caller.namespace, kind: "runs", prefix, after: cursor, max });
-        const items = page.items.flatMap(({ key, record }) => {
+        const listMax = state === undefined ? max : LIMITS.filteredMax;
+        const page = await store.list({ namespace: caller.namespace, kind: "runs", prefix, after: cursor, max: listMax });
+        const fits = page.items.flatMap(({ key, record }) => {
           const run = runOf(record, clocks());
           const view = run && runView(key, record, run, clocks());
           return view && (state === undefined || view.state === state) ? [view] : [];
         });
-        return { ok: true as const, items, ...(page.next !== undefined && { cursor: page.next }) };
+        const items = fits.slice(0, max);
+        const next = items.length < fits.length ? items.at(-1)?.key : page.next;
+        return { ok: true as const, items, ...(next !== undefined && { cursor: next }) };
       }),
   };
 }

@@ -1,9 +1,13 @@
 /** The console in a real Chromium: its policy, its accessibility, hostile text, the keyboard, thousands of keys, and its polls. */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import type { Browser, Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { LOOK_REQUESTS } from "../../bin/console/face.js";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { consoleOf } from "../../bin/console/server.js";
 import type { Gateway } from "../../infra/local/gateway.js";
+import { createLocalServer } from "../../infra/local/local-server.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient, FinalError } from "../../lib/index.js";
@@ -346,7 +350,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     });
   });
 
-  it("opens by the address of holdfast ui, whose secret leaves it at once, and hides what it may not do", async () => {
+  it("opens by the address of holdfast ui, whose secret is exchanged at once for a cookie, and hides what it may not do", async () => {
     const ui = start(["ui", "--port", "0"], { HOLDFAST_URL: service.url });
     const [, address = ""] = /Open (\S+)/.exec(await ui.printed(/Ctrl-C/)) ?? [];
     const page = await browser.newPage();
@@ -354,6 +358,10 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.goto(address);
     await page.getByText("ORDER_1").first().waitFor();
     expect(page.url()).toMatch(/\/console#\/locks$/);
+    const secret = address.replace(/.*=/, "");
+    expect(await page.evaluate(() => [document.cookie, sessionStorage.length, localStorage.length])).toEqual(["", 0, 0]);
+    const { entries } = await (await page.context().newCDPSession(page)).send("Page.getNavigationHistory");
+    expect(entries.map(({ url }) => url).filter((url) => url.includes(secret))).toEqual([]);
     await page.reload();
     await page.getByRole("link", { name: "ORDER_1" }).click();
     await page.getByText("Held by worker-1.").waitFor();
@@ -362,9 +370,43 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     const stranger = await browser.newPage();
     pages.push(stranger);
     await stranger.goto(address.replace(/#.*/, ""));
-    await stranger.getByText("doesn't know the secret").first().waitFor();
+    await stranger.getByText("doesn't know the running console").first().waitFor();
+    // Another browser with the whole address, as from a history, gets nothing either: the secret was exchanged.
+    const later = await browser.newPage();
+    pages.push(later);
+    await later.goto(address);
+    await later.getByText("doesn't know the running console").first().waitFor();
     ui.signal("SIGINT");
     expect((await ui.ended).status).toBe(0);
+  });
+
+  it("says up to which key a bounded look went, and looks further on demand, or from the first key again", async () => {
+    const cursors: string[] = [];
+    const list = async ({ cursor = "K0" }: { readonly cursor?: string }) => {
+      cursors.push(cursor);
+      return { items: [], cursor: `K${Number(cursor.slice(1)) + 1}`, namespace: "default" };
+    };
+    const health = async () => ({ status: "ok", version: "1.0.0", serverTimeMs: 0 });
+    const idle = { health, list, runs: { list } } as unknown as LockClient;
+    const one = consoleOf({ locks: idle, where: "here", canChange: false, pollMs: 60_000 });
+    const server = createLocalServer((request, response) => void one(request, response)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const page = await browser.newPage();
+    pages.push(page);
+    for (const place of ["locks", "runs"]) {
+      cursors.length = 0;
+      await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/console#/${place}`);
+      await page.getByText(`only those up to K${LOOK_REQUESTS}.`).waitFor();
+      await page.getByText("that was looked at").waitFor();
+      await page.getByRole("button", { name: "Look further" }).click();
+      await page.getByText(`only those up to K${2 * LOOK_REQUESTS}.`).waitFor();
+      expect([cursors.length, cursors[LOOK_REQUESTS]]).toEqual([2 * LOOK_REQUESTS, `K${LOOK_REQUESTS}`]);
+      await page.getByRole("button", { name: "Look from the first key" }).click();
+      await page.getByText(`only those up to K${LOOK_REQUESTS}.`).waitFor();
+      expect(await page.getByRole("button", { name: "Look from the first key" }).count()).toBe(0);
+    }
+    server.closeAllConnections();
+    server.close();
   });
 
   it(`stays quick with ${MANY.keys} keys; control: a slow task is counted`, async () => {

@@ -1,4 +1,4 @@
-/** `holdfast ui`: the console over the caller's own client, with a secret per start. */
+/** `holdfast ui`: the console over the caller's own client, with a secret per start, which one browser exchanges for a cookie. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
@@ -16,13 +16,19 @@ async function ui(...options: readonly string[]) {
   const started = start(["ui", "--port", "0", ...options], service.env);
   const printed = await started.printed(/Ctrl-C|"event":"ready".*\n/);
   const [, origin = "", secret = ""] = /(http:\/\/127\.0\.0\.1:\d+)\/console#secret=([\w-]+)/.exec(printed) ?? [];
-  const ask = (path: string, headers: Readonly<Record<string, string>> = { "x-holdfast-console": secret }, init: RequestInit = {}) =>
+  const exchanged = await fetch(`${origin}/console/api/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "sec-fetch-site": "same-origin" },
+    body: JSON.stringify({ secret }),
+  });
+  const [cookie = ""] = exchanged.headers.get("set-cookie")?.split(";") ?? [];
+  const ask = (path: string, headers: Readonly<Record<string, string>> = { cookie }, init: RequestInit = {}) =>
     fetch(`${origin}/console${path}`, { ...init, headers: { ...headers, "content-type": "application/json" } });
-  return { ...started, printed, origin, secret, ask };
+  return { ...started, printed, origin, secret, cookie, ask };
 }
 
 describe("holdfast ui", () => {
-  it("shows the locks to whoever has its address, and to nobody else, until a signal", async () => {
+  it("shows the locks to the browser that opened its address, and to nobody else, until a signal", async () => {
     await using _lease = await service.locks.acquire("ui:1");
     const { ask, secret, origin, printed, signal, ended } = await ui();
     expect(printed).toContain("It only reads; --allow-changes lets it break holds and reset runs.");
@@ -44,8 +50,8 @@ describe("holdfast ui", () => {
     };
     const statuses = [];
     for (const options of [[], ["--allow-changes"]]) {
-      const { ask, secret, signal, ended } = await ui(...options);
-      const answer = await ask("/api/break", { "x-holdfast-console": secret, "sec-fetch-site": "same-origin" }, breaking);
+      const { ask, cookie, signal, ended } = await ui(...options);
+      const answer = await ask("/api/break", { cookie, "sec-fetch-site": "same-origin" }, breaking);
       statuses.push(answer.status);
       signal("SIGTERM");
       await ended;

@@ -1,7 +1,7 @@
 /** `holdfast dev`: the API on this machine, with its log, its seed, and its ports. */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -107,6 +107,16 @@ describe("holdfast dev", () => {
     ]);
   });
 
+  it("answers to localhost, and to each name of --allow-host", async () => {
+    const { url } = await dev(["--allow-host", "host.docker.internal", "--allow-host", "box.test"]);
+    const statuses = ["localhost", "host.docker.internal:4653", "box.test", "evil.example"].map(async (host) => {
+      const [response] = await once(get(`${url}/v1/health`, { headers: { host } }), "response");
+      response.resume();
+      return response.statusCode;
+    });
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200, 403]);
+  });
+
   it("keeps the locks in the DynamoDB at --endpoint, in the table of --table", async () => {
     const table = `dev-${randomUUID()}`;
     const { url, ready, printed } = await dev(["--endpoint", inject("engineEndpoint")], ["--table", table]);
@@ -137,6 +147,7 @@ describe("holdfast dev", () => {
     [["--url", "http://x", "dev"], 64, "--url: dev serves the API itself\nLeave it out, or say --port.\n"],
     [["dev", "--endpoint", "nowhere"], 78, "--endpoint is not a URL: nowhere (it should look like http://127.0.0.1:8000)\n"],
     [["dev", "--endpoint", "http://127.0.0.1:9"], 78, "No DynamoDB answers at --endpoint http://127.0.0.1:9: nothing listens there\n"],
+    [["dev", "--allow-host", "a:1"], 78, "--allow-host a:1 is not a host name: give it without scheme and port\n"],
   ])("%j is status %i", async (args, status, message) => {
     expect(await run(args, {})).toEqual({ status, stdout: "", stderr: `holdfast: ${message}` });
   });

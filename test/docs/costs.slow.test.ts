@@ -6,11 +6,14 @@
  */
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
+import { LOOK_REQUESTS, PAID_POLL_MS } from "../../bin/console/face.js";
 import { COST_CASES } from "../../bench/cost/cost-cases.js";
 import type { CostRow } from "../../bench/cost/costs.js";
-import { assumptions, BILLED_MS, costRow, costTables, dollars, TRACED } from "../../bench/cost/costs.js";
+import { assumptions, BILLED_MS, costRow, costTables, dollars, tabTable, TRACED } from "../../bench/cost/costs.js";
 import { ONE_WAY_MS } from "../../bench/cost/meter.js";
 import type { Footprint } from "../../bench/cost/memory.js";
+import type { TabRow } from "../../bench/cost/open-tab.js";
+import { TAB_CASES, tabRow } from "../../bench/cost/open-tab.js";
 import { billedMs, memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/cost/memory.js";
 import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/cost/prices.js";
 import { deployedStack } from "../../bench/cost/stack.js";
@@ -34,9 +37,12 @@ const AWS = { partitionUnits: 1000, newTableUnits: 4000, tableQuotaUnits: 40_000
 
 let stack: DeployedStack;
 const rows: CostRow[] = [];
+const tabs: TabRow[] = [];
 beforeAll(async () => {
   stack = await deployedStack();
-  for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: inject("engineEndpoint"), stack }, costCase));
+  const endpoint = inject("engineEndpoint");
+  for (const costCase of COST_CASES) rows.push(await costRow({ endpoint, stack }, costCase));
+  for (const tab of TAB_CASES) tabs.push(await tabRow({ endpoint, accessLogFormat: stack.accessLogFormat }, tab));
 }, COUNTING_MS);
 
 /** The function's measured footprint, as the page states it. Other figures are computed from it. */
@@ -49,6 +55,7 @@ function footprint(): Footprint {
 
 const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>> => ({
   ...costTables(counted, stack),
+  tab: tabTable(tabs, stack),
   memory: memoryTable(footprint()),
 });
 
@@ -141,6 +148,17 @@ describe("what was counted", () => {
   });
 });
 
+describe("an open tab of the console", () => {
+  it("sends one list request an interval, whatever the table has, and costs less than a cent an hour", () => {
+    expect(tabs.map(({ title }) => title)).toEqual(TAB_CASES.map(({ title }) => title));
+    for (const { http, title } of tabs.slice(0, -1))
+      expect(http.requests, title).toBeLessThanOrEqual((3600 * SECOND_MS) / PAID_POLL_MS + 3600 / 15);
+    for (const { http, direct } of tabs)
+      for (const used of [http, direct]) expect(costOfAMillion(used, assumptions(stack)).total / 1e6).toBeLessThan(0.01);
+    expect(tabs.map(({ http, direct }) => http.writeUnits + direct.writeUnits)).toEqual([0, 0, 0, 0]);
+  });
+});
+
 describe("the sums", () => {
   it("are counts times prices, by hand", () => {
     const used = { requests: 2, writeUnits: 2, readUnits: 1, logBytes: 1024 };
@@ -213,6 +231,8 @@ describe("the page's figures", () => {
     ],
     ["the ways", () => `${ONE_WAY_MS.toTheApi} ms one way to the API, ${ONE_WAY_MS.toTheTable} ms to the table`],
     ["the logs", () => `Logs are kept for ${stack.logRetentionDays} days`],
+    ["a look of the console", () => `takes at most ${LOOK_REQUESTS} requests of ${SHARDS} Queries each`],
+    ["the age of its list", () => `may be, up to ${(LOOK_REQUESTS * PAID_POLL_MS) / SECOND_MS} s`],
     ["a CPU", () => `a whole one at [${count(ONE_CPU_MB)} MB]`],
     ["the table's time", () => `with ${TABLE_MS} ms for the table`],
     ["how long a key lies idle", () => waitEstimator()],

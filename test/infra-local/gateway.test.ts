@@ -143,10 +143,11 @@ describe("the event", () => {
     ["application/x-www-form-urlencoded", "{}", "e30=", true],
     ["application/json", Buffer.from([0x22, 0xff, 0x22]), '"\ufffd"', false],
     ["application/octet-stream", Buffer.from([0, 255]), "AP8=", true],
-    [undefined, "{}", "e30=", true],
   ])("hands over a body of type %s as API Gateway does", async (type, sent, body, isBase64Encoded) => {
-    const headers: Record<string, string> = type === undefined ? {} : { "content-type": type };
-    expect(await eventFor(LEASE, { method: "PUT", headers, body: sent })).toMatchObject({ body, isBase64Encoded });
+    expect(await eventFor(LEASE, { method: "PUT", headers: { "content-type": type }, body: sent })).toMatchObject({
+      body,
+      isBase64Encoded,
+    });
   });
 });
 
@@ -220,9 +221,25 @@ describe("the answer", () => {
   ])("to a body of %d bytes is %d", async (bytes, expected) => {
     let called = 0;
     const gateway = await serve(async () => ({ statusCode: 200, body: String(++called) }));
-    const { status, body } = await send(gateway, LEASE, { method: "PUT", body: Buffer.alloc(bytes) });
+    const headers = { "content-type": "application/octet-stream" };
+    const { status, body } = await send(gateway, LEASE, { method: "PUT", headers, body: Buffer.alloc(bytes) });
     expect([status, called]).toEqual([expected, expected === 200 ? 1 : 0]);
     if (expected === 413) expect(body).toBe('{"message":"Request Entity Too Large"}');
+  });
+});
+
+describe("a web page", () => {
+  it.each<[string, Record<string, string>]>([
+    ["by a beacon without a type", {}],
+    ["from another site", { "content-type": "application/json", "sec-fetch-site": "cross-site" }],
+    ["by a rebound name", { "content-type": "application/json", host: "evil.example" }],
+  ])("reaches no function %s; control: a program does", async (_, headers) => {
+    let called = 0;
+    const gateway = await serve(async () => ({ statusCode: 200, body: String(++called) }));
+    const reset: Sent = { method: "POST", body: '{"reason":"x"}' };
+    expect([403, 415]).toContain((await send(gateway, "/v1/runs/a/reset", { ...reset, headers })).status);
+    expect(called).toBe(0);
+    expect((await send(gateway, "/v1/runs/a/reset", { ...reset, headers: { "content-type": "application/json" } })).status).toBe(200);
   });
 });
 
@@ -239,7 +256,9 @@ describe("the server", () => {
     const errors: unknown[] = [];
     const gateway = await echo({ onError: (error) => errors.push(error) });
     const socket = connect(gateway.port, "127.0.0.1");
-    socket.write(`PUT ${LEASE} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`, () => socket.destroy());
+    socket.write(`PUT ${LEASE} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\n{`, () =>
+      socket.destroy(),
+    );
     await once(socket, "close");
     expect((await send(gateway, "/v1/health")).status).toBe(200);
     expect(errors).toEqual([]);

@@ -126,6 +126,10 @@ describe("what keeps it from starting", () => {
     [{ DYNAMODB_ENDPOINT: "dynamo" }, "DYNAMODB_ENDPOINT is not a URL: dynamo (it should look like http://127.0.0.1:8000)"],
     [{ HOLDFAST_ENGINE: "postgres" }, "HOLDFAST_ENGINE=postgres is not an engine: it may be dynoxide, dynamodb-local, memory"],
     [{ HOLDFAST_ENGINE: "dynamodb-local", PATH: "" }, "AWS's DynamoDB Local needs Java, and there is none on the path"],
+    [
+      { HOLDFAST_ENGINE: "memory", HOLDFAST_ALLOWED_HOSTS: "box.test,http://a" },
+      "HOLDFAST_ALLOWED_HOSTS=http://a is not a host name: give it without scheme and port",
+    ],
     [{ PORT: "http" }, "PORT=http is not a port: it may be 0 (any free one) to 65535"],
     [{ HOLDFAST_ENGINE: "memory", HOLDFAST_RETENTION_MS: "long" }, 'HOLDFAST_RETENTION_MS: "long" is not a number'],
   ])("is told in one line: %j", async (env, line) => {

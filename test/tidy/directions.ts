@@ -69,7 +69,7 @@ const ROOMS: readonly Room[] = [
     ],
     packages: ["preact", "preact/hooks", "htm"],
   },
-  { of: "bin/console/", files: [ENTRY, "bin/"], packages: [ANY_NODE, "commander", "esbuild"] },
+  { of: "bin/console/", files: [ENTRY, "bin/", "infra/local/local-server.ts"], packages: [ANY_NODE, "commander", "esbuild"] },
   { of: "bin/", files: [ENTRY], packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"] },
   { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];

@@ -12,9 +12,9 @@ export class ApiError extends Error {
   }
 }
 
-/** A way to the data. Each call throws ApiError for a refusal or failure. */
+/** A way to the data. Each call throws ApiError for a refusal or failure. A read ends when its reader aborts. */
 export interface Way {
-  read(path: string, query: URLSearchParams): Promise<unknown>;
+  read(path: string, query: URLSearchParams, reader: AbortSignal): Promise<unknown>;
   change(path: string, body: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
@@ -26,9 +26,9 @@ export function goBy(chosen: Way): void {
 }
 
 /** Reads data. @throws ApiError */
-export async function read<T>(path: string, query: Readonly<Record<string, string | number>> = {}): Promise<T> {
+export async function read<T>(path: string, query: Readonly<Record<string, string | number>>, reader: AbortSignal): Promise<T> {
   const given = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === "" ? [] : [[name, String(value)]])));
-  return (await way?.read(path, given)) as T;
+  return (await way?.read(path, given, reader)) as T;
 }
 
 /** Makes a change. @throws ApiError */

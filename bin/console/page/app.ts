@@ -13,6 +13,7 @@ import { KeyView } from "./key-view.js";
 import { KEYS, useKeys } from "./keys.js";
 import { LocksView } from "./locks-view.js";
 import { Freshness } from "./parts.js";
+import { ABOUT_POLL_MS } from "./poll.js";
 import type { Place } from "./route.js";
 import { hrefOf, PLACES, useRoute } from "./route.js";
 import { RunsView, RunView } from "./runs-view.js";
@@ -20,7 +21,6 @@ import "./style.css";
 
 /** The largest number of lines that the page keeps. */
 const LINES_MAX = 10_000;
-const ABOUT_MS = 15_000;
 const LINES_MS = 1000;
 const TITLES: Readonly<Record<Place, string>> = { locks: "Locks", runs: "Runs", activity: "Activity" };
 
@@ -59,7 +59,7 @@ interface PageProps {
 
 function Page(props: PageProps): Content {
   const route = useRoute();
-  const about = usePolled<About>("about", {}, ABOUT_MS);
+  const about = usePolled<About>("about", {}, ABOUT_POLL_MS);
   const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
   const [news, setNews] = useState("");
   useEffect(() => void (document.title = `${route.key ?? TITLES[route.place]} · holdfast`), [route]);
@@ -105,14 +105,14 @@ function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly po
   const next = useRef(0);
   const [lines, setLines] = useState<readonly Line[]>([]);
   const polled = usePoll<Lines>(
-    async () => {
+    async (reader) => {
       if (!isOn) return new Promise<Lines>(() => undefined); // There is no log: one question that has no answer.
-      let answer = await read<Lines>("lines", { from: next.current });
+      let answer = await read<Lines>("lines", { from: next.current }, reader);
       const added = [...answer.lines];
       // A full answer has more behind it.
       for (let from = next.current; answer.lines.length > 0 && answer.next - from >= PAGE;) {
         from = answer.next;
-        answer = await read<Lines>("lines", { from });
+        answer = await read<Lines>("lines", { from }, reader);
         added.push(...answer.lines);
       }
       // A service that was started anew counts from 0.

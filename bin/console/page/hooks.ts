@@ -26,11 +26,11 @@ export interface Polled<T> {
 
 /** Polls data for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
 export function usePolled<T>(path: string, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
-  return usePoll(() => read<T>(path, query), everyMs, `${path} ${JSON.stringify(query)}`);
+  return usePoll((reader) => read<T>(path, query, reader), everyMs, `${path} ${JSON.stringify(query)}`);
 }
 
 /** Polls `ask`; another `of` starts anew. */
-export function usePoll<T>(ask: () => Promise<T>, everyMs: number, of: string): Polled<T> {
+export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: number, of: string): Polled<T> {
   const { isPaused } = useContext(SharedContext);
   const [state, setState] = useState<Omit<Polled<T>, "again">>({});
   const wake = useRef<() => void>(() => undefined);
@@ -40,7 +40,7 @@ export function usePoll<T>(ask: () => Promise<T>, everyMs: number, of: string): 
   latest.current = ask;
   useEffect(() => {
     const polling = poll<T>({
-      ask: () => latest.current(),
+      ask: (reader) => latest.current(reader),
       everyMs,
       isIdle: () => document.hidden || paused.current,
       later(ms, run) {

@@ -5,7 +5,7 @@
 import { render } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Face } from "../face.js";
-import { faceOf } from "../face.js";
+import { faceOf, PAID_POLL_MS } from "../face.js";
 import type { Way } from "./api.js";
 import { ApiError, goBy } from "./api.js";
 import { App } from "./app.js";
@@ -14,8 +14,6 @@ import { html } from "./html.js";
 import { operatorWith } from "./operator.js";
 import "./sign-in.css";
 
-/** The interval of the list's polls, in ms, as of `holdfast ui`: each poll costs a request. */
-const POLL_MS = 5000;
 /** A token as a header may carry it. */
 const TOKEN = /^[\w.~+/-]+=*$/;
 
@@ -25,7 +23,7 @@ function wayThrough({ answers, changes }: Face): Way {
     throw new ApiError({ code: "console", message: "This page may only read. Load it again, and choose to make changes." });
   };
   return {
-    read: async (path, query) => (answers[path] ?? none)(query),
+    read: async (path, query, reader) => (answers[path] ?? none)(query, reader),
     change: async (path, body) => (changes[path] ?? none)(body),
   };
 }
@@ -38,7 +36,7 @@ function Hosted(): Content {
       setRefusal("The API does not accept this token. Perhaps its time is over.");
       setIn(false);
     };
-    goBy(wayThrough(faceOf({ locks: operatorWith({ token, onUnaccepted }), where: location.host, canChange, pollMs: POLL_MS })));
+    goBy(wayThrough(faceOf({ locks: operatorWith({ token, onUnaccepted }), where: location.host, canChange, pollMs: PAID_POLL_MS })));
     setRefusal(undefined);
     setIn(true);
   };

@@ -9,14 +9,12 @@ import { useNow, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, Freshness, keyName, LeaseBar, ownerName } from "./parts.js";
+import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { Timeline } from "./timeline.js";
 import { HistoryNote, noEvents, SpanChoice, SPANS } from "./history.js";
 import { keyTone, lifeOf, sentenceOf, toneOf } from "./words.js";
-
-/** The interval of the polls of one key, in ms, at most. */
-const POLL_MS = 2000;
 
 /** The view's properties. */
 export interface KeyViewProps {
@@ -30,7 +28,7 @@ export interface KeyViewProps {
 
 /** The view. */
 export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProps): Content {
-  const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, POLL_MS));
+  const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const nowMs = useNow(1000);
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const [isBreaking, setBreaking] = useState(false);

@@ -6,7 +6,7 @@ import { Choice, HolderFilters } from "./filters.js";
 import { useNow, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { empty, Freshness, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
 import { hrefOf, replaceRoute } from "./route.js";
 import { keyTone, kindOf, longestWaitMs, shortToken, WORDS } from "./words.js";
 
@@ -36,13 +36,17 @@ export function LocksView({ about, query }: { readonly about: About; readonly qu
     order: query.get("order") ?? "",
     only: query.get("only") ?? "",
   };
-  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("locks", undefined, { ...filters, ...changed }));
+  // Another filter begins at the first key again.
+  const from = query.get("from") ?? "";
+  const set = (changed: Partial<typeof filters> & { readonly from?: string }): void =>
+    replaceRoute(hrefOf("locks", undefined, { ...filters, ...changed }));
   const [max, setMax] = useState(ROWS.first);
-  const polled = usePolled<Listed<KeyView>>("locks", { prefix: filters.prefix, owner: filters.owner, max }, about.pollMs);
+  const polled = usePolled<Listed<KeyView>>("locks", { prefix: filters.prefix, owner: filters.owner, max, from }, about.pollMs);
   const order = ORDERS.find(([name]) => name === filters.order)?.[0] ?? "key";
   const all = polled.data?.items ?? [];
   const shown = filters.only === "waited" ? all.filter(({ waiters }) => waiters.length > 0) : all;
-  const more = polled.data?.more === true;
+  const { more = false, unreadFrom } = polled.data ?? {};
+  const isWhole = from === "" && unreadFrom === undefined;
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Locks</h1>
     <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
@@ -56,10 +60,12 @@ export function LocksView({ about, query }: { readonly about: About; readonly qu
     </form>
     <${Freshness} polled=${polled} what="keys" />
     ${polled.data && (shown.length > 0 ? html`<${Table} items=${shown} atMs=${polled.atMs} order=${order} isOld=${polled.error !== undefined} />` : nothing())}
-    ${!polled.data && !polled.error && html`<p class="loading">Reading the locks…</p>`} ${more && moreButton()}
+    ${!polled.data && !polled.error && html`<p class="loading">Reading the locks…</p>`} ${more && unreadFrom === undefined && moreButton()}
+    ${!isWhole && partOfTable(from, unreadFrom, (key) => set({ from: key }))}
   </main>`;
 
   function nothing(): Content {
+    if (!isWhole) return empty("No key that was looked at is held and fits the filter");
     if (filters.prefix === "" && filters.owner === "" && filters.only === "")
       return empty("No key is held", "As soon as a caller acquires a lock, its key appears here.", tryIt(about, "lock demo -- sleep 30"));
     const clear = html`<button type="button" onClick=${() => set({ prefix: "", owner: "", only: "" })}>Clear the filter</button>`;

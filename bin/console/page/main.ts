@@ -3,8 +3,8 @@ import { render } from "preact";
 import { goBy } from "./api.js";
 import { App } from "./app.js";
 import { html } from "./html.js";
-import { keepSecret, OWN_SERVER } from "./own-server.js";
+import { openSession, OWN_SERVER } from "./own-server.js";
 
-keepSecret();
 goBy(OWN_SERVER);
+await openSession();
 render(html`<${App} />`, document.body);

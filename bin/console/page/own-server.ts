@@ -1,34 +1,31 @@
-/** Requests to the console's own server, on this machine. The secret of its start comes in the address, and leaves it at once. */
+/** Requests to the console's own server, on this machine. A cookie that this script can't read goes with them. */
 import type { Failure } from "../data.js";
 import type { Way } from "./api.js";
 import { ApiError } from "./api.js";
 
-const SECRET = "holdfast-console";
-const HEADER = "x-holdfast-console";
-
-/** Moves the secret from the address, where a reload or a screenshot would show it, to this tab's storage. */
-export function keepSecret(): void {
+/**
+ * Exchanges the secret in the address for the cookie. The secret leaves the address first, and is good for one exchange: a history, a
+ * reload or a screenshot has nothing that opens the console.
+ */
+export async function openSession(): Promise<void> {
   const secret = /^#secret=([\w-]+)$/.exec(location.hash)?.[1];
   if (secret === undefined) return;
-  sessionStorage.setItem(SECRET, secret);
   history.replaceState(undefined, "", `${location.pathname}#/locks`);
+  // If it was exchanged before, this browser may have the cookie. If not, the first read is refused, and says why.
+  await OWN_SERVER.change("session", { secret }).catch(() => undefined);
 }
 
 /** The way to the console's own server. */
 export const OWN_SERVER: Way = {
-  read: (path, query) => send(`${path}?${query.toString()}`, {}),
+  read: (path, query, signal) => send(`${path}?${query.toString()}`, { signal }),
   change: (path, body) => send(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
 };
 
-async function send(
-  path: string,
-  { headers = {}, ...options }: { readonly method?: string; readonly body?: string; readonly headers?: Readonly<Record<string, string>> },
-): Promise<unknown> {
-  const secret = sessionStorage.getItem(SECRET);
+async function send(path: string, options: RequestInit): Promise<unknown> {
   let response: Response;
   let value: unknown;
   try {
-    response = await fetch(`/console/api/${path}`, { ...options, headers: { ...headers, ...(secret !== null && { [HEADER]: secret }) } });
+    response = await fetch(`/console/api/${path}`, options);
     value = await response.json();
   } catch {
     throw new ApiError({ code: "unreachable", message: "The server of this page does not answer. Was it stopped?" });

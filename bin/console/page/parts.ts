@@ -89,6 +89,15 @@ export function empty(title: string, ...more: readonly Children[]): Content {
   return html`<div class="empty"><strong>${title}</strong>${more.map((part) => html`<p>${part}</p>`)}</div>`;
 }
 
+/** Says that a look ended before the last key, and offers to look on from there, or to begin again. */
+export function partOfTable(from: string, unreadFrom: string | undefined, look: (from: string) => void): Content {
+  const button = (text: string, key: string): Content => html` <button type="button" onClick=${() => look(key)}>${text}</button>`;
+  return html`<p class="more">
+    ${unreadFrom !== undefined && html`Not all keys were looked at, only those up to <bdi>${unreadFrom}</bdi>.${button("Look further", unreadFrom)}`}
+    ${from !== "" && button("Look from the first key", "")}
+  </p>`;
+}
+
 /** Returns a command to try. It names the service if that is at the page's own address: only then are changes and the log both here. */
 export function tryIt({ canChange, logFromMs }: About, command: string): Content {
   const url = canChange && logFromMs !== undefined ? `--url ${location.origin} ` : "";

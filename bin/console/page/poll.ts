@@ -1,12 +1,12 @@
 /**
  * Polls: the next request is sent only some time after the answer to the last, so two never overlap. While nobody looks, none is sent.
- * After a failure the time between two grows to a minute.
+ * After an answer that took several requests the time is as many times as long, and after failures it grows to a minute.
  */
 
 /** Dependencies and settings of a poll. */
 export interface PollOptions<T> {
-  /** Sends the request. */
-  readonly ask: () => Promise<T>;
+  /** Sends the request. `reader` aborts when the poll is stopped. */
+  readonly ask: (reader: AbortSignal) => Promise<T>;
   /** Receives each answer or failure. */
   readonly tell: (result: { readonly data: T } | { readonly error: unknown }) => void;
   /** The time between an answer and the next request, in ms. */
@@ -24,6 +24,10 @@ export interface Poll {
   readonly stop: () => void;
 }
 
+/** The interval at which every view asks for the state of the service, in ms. */
+export const ABOUT_POLL_MS = 15_000;
+/** The largest interval at which the view of one key or run asks for it, in ms. */
+export const KEY_POLL_MS = 2000;
 /** The longest time between two requests after failures, in ms. */
 const LONGEST_MS = 60_000;
 
@@ -39,7 +43,7 @@ export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): 
     cancel();
     if (isStopped() || isAsking || isIdle()) return; // Woken later.
     isAsking = true;
-    const result = await ask().then(
+    const result = await ask(end.signal).then(
       (data) => ({ data }),
       (error: unknown) => ({ error }),
     );
@@ -47,7 +51,8 @@ export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): 
     if (isStopped()) return;
     failures = "error" in result ? failures + 1 : 0;
     tell(result);
-    cancel = later(Math.min(everyMs * 2 ** failures, Math.max(everyMs, LONGEST_MS)), () => void round());
+    const pauseMs = "data" in result ? everyMs * requestsOf(result.data) : Math.min(everyMs * 2 ** failures, Math.max(everyMs, LONGEST_MS));
+    cancel = later(pauseMs, () => void round());
   };
   void round();
   return {
@@ -57,4 +62,9 @@ export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): 
       cancel();
     },
   };
+}
+
+/** Returns the number of requests that an answer took, if it says so. */
+function requestsOf(data: unknown): number {
+  return (data as { readonly requests?: number } | null)?.requests ?? 1;
 }

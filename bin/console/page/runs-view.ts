@@ -10,7 +10,8 @@ import { HistoryNote, noEvents, SpanChoice, SPANS } from "./history.js";
 import { usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
+import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, replaceRoute } from "./route.js";
 import { Timeline } from "./timeline.js";
 import type { Tone } from "./words.js";
@@ -25,7 +26,6 @@ const STATES = [
 
 const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", interrupted: "late", succeeded: "done", failed: "over" };
 const ROWS = { first: 100, most: 500 };
-const POLL_MS = 2000;
 
 function lasts(run: RunOfKey): string {
   return run.state === "interrupted" ? "the next start takes over" : lastsOf(run);
@@ -34,10 +34,14 @@ function lasts(run: RunOfKey): string {
 /** The list of runs. */
 export function RunsView({ about, query }: { readonly about: About; readonly query: URLSearchParams }): Content {
   const filters = { prefix: query.get("prefix") ?? "", state: query.get("state") ?? "" };
-  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("runs", undefined, { ...filters, ...changed }));
+  // Another filter begins at the first key again.
+  const from = query.get("from") ?? "";
+  const set = (changed: Partial<typeof filters> & { readonly from?: string }): void =>
+    replaceRoute(hrefOf("runs", undefined, { ...filters, ...changed }));
   const [max, setMax] = useState(ROWS.first);
-  const polled = usePolled<Listed<RunOfKey>>("runs", { ...filters, max }, about.pollMs);
-  const { items = [], more = false } = polled.data ?? {};
+  const polled = usePolled<Listed<RunOfKey>>("runs", { ...filters, max, from }, about.pollMs);
+  const { items = [], more = false, unreadFrom } = polled.data ?? {};
+  const isWhole = from === "" && unreadFrom === undefined;
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Runs</h1>
     <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
@@ -52,10 +56,11 @@ export function RunsView({ about, query }: { readonly about: About; readonly que
       <p class="count" role="status">${polled.data && `${items.length}${more ? " or more" : ""} ${items.length === 1 ? "run" : "runs"}`}</p>
     </form>
     <${Freshness} polled=${polled} what="runs" />
-    ${polled.data && (items.length > 0 ? table(items, polled.error !== undefined) : nothing(about, filters.prefix + filters.state === "", () => set({ prefix: "", state: "" })))}
+    ${polled.data && (items.length > 0 ? table(items, polled.error !== undefined) : isWhole ? nothing(about, filters.prefix + filters.state === "", () => set({ prefix: "", state: "" })) : empty("No run that was looked at fits the filter"))}
     ${!polled.data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
-    ${more && max < ROWS.most && html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more runs</button></p>`}
-    ${more && max >= ROWS.most && html`<p class="more muted">There are more than these ${ROWS.most}. Give a longer prefix.</p>`}
+    ${!isWhole && partOfTable(from, unreadFrom, (key) => set({ from: key }))}
+    ${more && unreadFrom === undefined && max < ROWS.most && html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more runs</button></p>`}
+    ${more && unreadFrom === undefined && max >= ROWS.most && html`<p class="more muted">There are more than these ${ROWS.most}. Give a longer prefix.</p>`}
   </main>`;
 }
 
@@ -108,7 +113,7 @@ export function RunView(given: {
   readonly announce: (news: string) => void;
 }): Content {
   const { about, name, lines, logFromMs, announce } = given;
-  const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, POLL_MS));
+  const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const [spanMs, setSpan] = useState<number>(SPANS[1]);
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;

@@ -1,0 +1,44 @@
+/**
+ * The secret of a start of `holdfast ui`, and the cookie for which it is exchanged. The secret is good for one exchange, so the address that
+ * a browser keeps in its history opens nothing. The page's script can't read the cookie, and no other site's page sends it.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+
+/** The browser that opened the address, if one did. */
+export interface Session {
+  /** Exchanges the secret, once. Returns the cookie to set; undefined if it is another, or was exchanged before. */
+  open(secret: unknown, request: IncomingMessage): string | undefined;
+  /** True if the request has the cookie. */
+  isOpenFor(request: IncomingMessage): boolean;
+}
+
+/** Returns the session of `secret`. It lasts until the process or the browser ends. */
+export function sessionOf(secret: string): Session {
+  const cookie = randomBytes(24).toString("base64url");
+  let isExchanged = false;
+  return {
+    open(given, request) {
+      if (isExchanged || !isSame(given, secret)) return undefined;
+      isExchanged = true;
+      return `${nameOf(request)}=${cookie}; Path=/console; HttpOnly; SameSite=Strict`;
+    },
+    isOpenFor: (request) => isExchanged && isSame(cookiesOf(request).get(nameOf(request)), cookie),
+  };
+}
+
+/** Returns the cookie's name. It has the port, since browsers send a cookie to every port of a host. */
+function nameOf({ socket }: IncomingMessage): string {
+  return `holdfast-${socket.localPort}`;
+}
+
+function cookiesOf({ headers }: IncomingMessage): ReadonlyMap<string, string> {
+  const pairs = (headers.cookie ?? "").split(/;\s*/).map((pair) => pair.split("=", 2));
+  return new Map(pairs.map(([name = "", value = ""]) => [name, value]));
+}
+
+/** Compares hashes, so that the time tells nothing about the secret. */
+function isSame(given: unknown, secret: string): boolean {
+  const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
+  return typeof given === "string" && timingSafeEqual(hash(given), hash(secret));
+}
