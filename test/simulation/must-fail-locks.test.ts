@@ -1,4 +1,4 @@
-/** Of the mistakes in locks of every kind, answers and the store, the simulation finds one against each property in its recorded history. */
+/** The simulation finds one mistake against each property in its recorded history: mistakes in locks of every kind, answers and the store. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { LOCK_BUGS } from "./bugs/bugs.js";

@@ -1,4 +1,4 @@
-/** Of the mistakes in queues, runs and records, the simulation finds one against each property in its recorded history. */
+/** The simulation finds one mistake against each property in its recorded history: mistakes in queues, runs and records. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { CONDITION_BUGS } from "./bugs/condition-bugs.js";
