@@ -132,15 +132,18 @@ function load(clients: readonly LockClient[]): Load {
       }
     }
   };
-  const workers = Promise.all(Array.from({ length: WORKERS }, (_, index) => work(index)));
-  const all = Promise.all([workers, notifyUntil(workers)]);
+  let working = 0;
+  const worker = async (index: number): Promise<void> => {
+    working++;
+    await work(index);
+    working--;
+  };
+  const all = Promise.all([...Array.from({ length: WORKERS }, (_, index) => worker(index)), notifying()]);
   return report;
 
   /** Wakes the waiters until all work has ended, so that none is left waiting. */
-  async function notifyUntil(end: Promise<unknown>): Promise<void> {
-    let isEnd = false;
-    void end.finally(() => (isEnd = true));
-    while (!isEnd) {
+  async function notifying(): Promise<void> {
+    while (working > 0) {
       await clients[0]!
         .withLock("waited-for", options, (lease) => lease.notify("ready"))
         .catch((error: unknown) => report.failures.push(error));

@@ -37,8 +37,8 @@ export async function checkComparedWays(seed: number, bench: Pick<Bench, "covera
   const runtime = { clock, random: () => random.unit() };
   const [shared, other] = [createMemoryStore({ policy: POLICY, ...runtime }), createMemoryStore({ policy: POLICY, ...runtime })];
   const leases = new Set<Lease>();
-  /** True while the service doesn't answer anybody. */
-  let isDown = false;
+  /** The service answers nobody before this time. */
+  let downUntilMs = 0;
 
   function on(store: LockStore, principal: string): ServiceApi {
     const caller = { principal, namespace: NAMESPACE, requestId: "simulated" };
@@ -50,10 +50,10 @@ export async function checkComparedWays(seed: number, bench: Pick<Bench, "covera
     const api = on(shared, principal);
     const ask = (operation: keyof ServiceApi) => async (request: never) => {
       await world.sleep(random.between(1, 30));
-      if (isDown) return new Promise(() => undefined);
+      if (world.nowMs < downUntilMs) return new Promise(() => undefined);
       const answer: unknown = await api[operation](request, {});
       await world.sleep(random.between(1, 30));
-      return isDown ? new Promise(() => undefined) : answer;
+      return world.nowMs < downUntilMs ? new Promise(() => undefined) : answer;
     };
     const names = Object.keys(api) as (keyof ServiceApi)[];
     return Object.fromEntries(names.map((name) => [name, ask(name)])) as unknown as ServiceApi;
@@ -119,9 +119,6 @@ export async function checkComparedWays(seed: number, bench: Pick<Bench, "covera
     await world.sleep(random.between(0, 20_000));
     await mistaken.use(random.pick(["table", "auto", "service"]));
   });
-  world.in(random.between(0.3 * BUSY_MS, 0.6 * BUSY_MS), () => {
-    isDown = true;
-    world.in(random.between(5000, 30_000), () => void (isDown = false));
-  });
+  world.in(random.between(0.3 * BUSY_MS, 0.6 * BUSY_MS), () => void (downUntilMs = world.nowMs + random.between(5000, 30_000)));
   await world.run(untilMs);
 }
