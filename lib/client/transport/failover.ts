@@ -7,10 +7,12 @@
  * 2. Before the table is used, a lease that the service granted, of a lock, a run or a set, must be found there. Otherwise failover is refused.
  * 3. A breaker (breaker.ts) chooses the way of new requests. An attempt that failed is repeated on the other way.
  *
- * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached.
+ * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached, and neither does a
+ * kept connection that the other side had closed.
  */
 import type { Refusal } from "../../core/errors.js";
 import type { CallerIdentity, CallOptions, Health, LeaseRef, Via } from "../../core/api/locks.js";
+import { NoResponse } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { LockClientEvent } from "../client-options.js";
 import { LockError } from "../errors.js";
@@ -181,7 +183,7 @@ class TwoWays {
       if (lease) this.#granted(way, lease);
       return answer;
     } catch (error) {
-      end("failed");
+      end(error instanceof NoResponse && error.isStale ? undefined : "failed");
       throw error;
     }
   }

@@ -13,7 +13,7 @@ import type { Check } from "../../wire/answers.js";
 import * as answers from "../../wire/answers.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
 import type { Answer } from "./send.js";
-import { senderBy } from "./send.js";
+import { senderBy, StaleConnection } from "./send.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
@@ -46,6 +46,18 @@ interface Reply extends Omit<Answer, "text"> {
 
 /** The errors of a host that doesn't exist or has no listener. */
 const NOBODY_THERE: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
+/** The errors of a certificate that this client doesn't trust. No request was sent to its host. */
+const UNTRUSTED = /CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/;
+/** The names that runtimes without codes have for these errors in their messages. */
+const SAID: readonly (readonly [said: RegExp, code: string])[] = [
+  [/connection refused/i, "ECONNREFUSED"],
+  [/dns error/i, "ENOTFOUND"],
+  [/certificate/i, "CERTIFICATE"],
+];
+
+/** What may stand in the name and in the value of a header. */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
 const ATTEMPTS_AT_NOBODY = 8;
 
@@ -98,12 +110,17 @@ function callerOf(options: HttpOptions): Call {
       const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
       return unsent(code, `The request was not signed: ${why}`);
     }
+    const wrong = Object.keys(headers).find((name) => !HEADER_NAME.test(name) || !HEADER_VALUE.test(headers[name] ?? ""));
+    if (wrong !== undefined)
+      return unsent("not-configured", `The header ${JSON.stringify(wrong)} has a character that none may have, such as a line break`);
     let answer: Answer;
     try {
       answer = await send(url, { method, headers, body: text }, callOptions);
     } catch (cause) {
-      if (NOBODY_THERE.includes(describe(cause))) return nobody(describe(cause));
-      throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
+      const why = describe(cause);
+      if (NOBODY_THERE.includes(why)) return nobody(why);
+      if (UNTRUSTED.test(why)) return unsent("not-configured", `The certificate of ${base} is not trusted (${why})`);
+      throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: cause instanceof StaleConnection });
     }
     atNobody = Number.NEGATIVE_INFINITY;
     const { status, headers: received, text: said } = answer;
@@ -339,10 +356,13 @@ function waiting(reply: Reply): Waiting | Refusal | undefined {
   }));
 }
 
-function refusal({ status, body }: Reply): Refusal {
+/** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */
+function refusal({ status, body, headers }: Reply): Refusal {
+  const after = headers.get("retry-after") ?? "";
+  const retryAfterMs = /^\d+$/.test(after) ? 1000 * Number(after) : undefined;
   const refused = status >= 400 ? fromProblem(status, body) : undefined;
-  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`);
-  return refused;
+  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`, { retryAfterMs });
+  return { ...(retryAfterMs !== undefined && { retryAfterMs }), ...refused };
 }
 
 function parse(text: string): unknown {
@@ -357,5 +377,6 @@ function parse(text: string): unknown {
 function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause;
   const inner = cause.cause instanceof Error ? cause.cause : cause;
-  return (inner as NodeJS.ErrnoException).code ?? inner.name;
+  const { code } = inner as NodeJS.ErrnoException;
+  return code ?? SAID.find(([said]) => said.test(inner.message))?.[1] ?? inner.name;
 }

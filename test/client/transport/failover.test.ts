@@ -100,6 +100,15 @@ describe("a client with via auto", () => {
     expect(switches(made)).toEqual([]);
   });
 
+  it("doesn't count kept connections that the service had closed, and asks it again at once", async () => {
+    const made = await ready();
+    const { clock, locks, service } = made;
+    for (let index = 0; index < 22; index++) service.next("acquire", { lost: "request", stale: true });
+    const leases = await Promise.all(Array.from({ length: 22 }, (_, index) => clock.settle(locks.acquire(`k${index}`))));
+    expect(leases.filter((lease) => !lease.isHeld())).toEqual([]);
+    expect([switches(made), made.table.of("acquire")]).toEqual([[], []]);
+  });
+
   it("repeats an attempt that failed on the other way with the same leaseId, before the breaker trips", async () => {
     const made = await ready();
     const { clock, locks, service, table } = made;

@@ -6,7 +6,7 @@ import { createServer as createTcpServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { HttpOptions } from "../../../lib/client/transport/http.js";
 import { httpApi } from "../../../lib/client/transport/http.js";
-import { refuse } from "../../../lib/core/errors.js";
+import { refuse, refuseLocally } from "../../../lib/core/errors.js";
 import type { LockApi } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
@@ -159,6 +159,26 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
       ]) {
         server.answer({ status, body });
         await expect(api.acquire(REF)).rejects.toThrow(NoResponse);
+      }
+    });
+
+    it("says when to come again, if it does so in seconds", async () => {
+      for (const [after, retryAfterMs] of [
+        ["7", 7000],
+        ["0", 0],
+        ["soon", undefined],
+        ["-1", undefined],
+        ["", undefined],
+      ] as const) {
+        const headers = { "retry-after": after };
+        server.answer({ status: 429, headers });
+        expect(await api.acquire(REF)).toEqual({
+          ...refuseLocally("throttled"),
+          detail: expect.any(String),
+          ...(retryAfterMs !== undefined && { retryAfterMs }),
+        });
+        server.answer({ status: 503, headers });
+        await expect(api.acquire(REF)).rejects.toMatchObject({ name: "NoResponse", retryAfterMs });
       }
     });
 
