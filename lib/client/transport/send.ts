@@ -55,8 +55,13 @@ function isNode(): boolean {
 
 function byFetch(fetchIt: typeof fetch): Send {
   return async (url, { method, headers, body }, options) => {
-    // Credentials are for this URL only, so a redirect is an error.
-    const response = await fetchIt(url, { method, headers, redirect: "error", body: body ?? null, signal: options.signal ?? null });
+    const response = await fetchIt(url, {
+      ...{ method, headers, body: body ?? null, signal: options.signal ?? null },
+      // Credentials are for this URL only. A redirect is not followed, and is no answer. Cloudflare Workers refuse "error".
+      redirect: "manual",
+      // A waiter that gets an earlier answer never learns of its turn. Workers of before November 2024 have no cache, and refuse the option.
+      ...("cache" in Request.prototype && { cache: "no-store" }),
+    });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
 }
