@@ -75,9 +75,9 @@ export const isWaiting = row<Body<Waiting>>({
 });
 /** A set that is held. */
 export const isSet = row<Body<SetHeld>>({ ...times, leaseId: isText, fencingTokens: mapOf(isCount) });
-/** How a lease ended. */
+/** The state of a lease that ended. */
 export const isLeaseState = oneOf("released", "expired", "lost", "transferred", "never", "unknown") as Check<LeaseState>;
-/** How the leases of a set ended. */
+/** The states of the leases of a set that ended. */
 export const isSetEnded = row<Body<SetEnded>>({ states: mapOf(isLeaseState) });
 /** One answer per heartbeat, each with its key and its own status. */
 export const isRenewals = row<{ readonly results: readonly { readonly key?: string; readonly status: number }[] }>({

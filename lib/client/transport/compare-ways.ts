@@ -22,7 +22,7 @@ export const OTHER_TABLE = "the service and this client don't use the same table
 /** The reason if no lease shows that they do. */
 export const UNPROVEN = "nothing shows that the service and this client use the same table; acquire a key, and try again";
 
-/** What a way knows of a lease; `unclear` if it would answer the same for a lease that it never saw. */
+/** The knowledge that a way has of a lease; `unclear` if it would answer the same for a lease that it never saw. */
 export type Knowledge = "known" | "unknown" | "unclear";
 
 /**

@@ -60,7 +60,7 @@ const PROBED: RequestLimits = { attemptMs: 2000, budgetMs: 2000 };
 const COMPARE_AGAIN_MS = 10_000;
 /** Leases of the service unknown to the table after which the two are considered to have different tables. A key forgets old leases. */
 const STRANGERS = 3;
-/** What a probe says, by what the service knows of the client's last lease. */
+/** The result of a probe, by what the service knows of the client's last lease. */
 const PROBE_RESULTS = { known: "probe-answered", unknown: "probe-failed", unclear: "probe-unclear" } as const;
 /** The largest number of requests whose last attempt's way is remembered. */
 const REMEMBERED = 1000;

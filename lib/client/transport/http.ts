@@ -55,7 +55,7 @@ const SAID: readonly (readonly [said: RegExp, code: string])[] = [
   [/certificate/i, "CERTIFICATE"],
 ];
 
-/** What may stand in the name and in the value of a header. */
+/** The characters of the name and of the value of a header. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */

@@ -65,7 +65,7 @@ export function boundsFor(leaseMs: number, budgetMs: number): { readonly attempt
 
 /** The reason of an attempt that its time limit cut off. */
 export const TIMED_OUT = "no answer in time";
-/** How often an attempt whose kept connection broke goes again at once: each time, the process has one such connection fewer. */
+/** The number of times that an attempt goes again at once because its kept connection broke: each time, there is one fewer. */
 const STALE_MAX = 8;
 /** The pauses between attempts: the first, which doubles up to the longest, with full jitter. */
 const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };

@@ -185,7 +185,7 @@ export interface LockApi {
   health(request: HealthRequest, options?: CallOptions): Promise<Health | Refusal>;
 }
 
-/** What is known of an attempt without a response. */
+/** The details of an attempt without a response. */
 interface Unanswered extends ErrorOptions {
   /** The time after which a gateway asks for the next attempt, in ms. */
   readonly retryAfterMs?: number | undefined;
