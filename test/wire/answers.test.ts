@@ -66,7 +66,7 @@ const MESSAGES: Readonly<Record<keyof typeof answers, readonly [is: (value: unkn
   ],
 };
 
-/** What takes the place of a member. */
+/** The values that take the place of a member. */
 const OTHERS: readonly unknown[] = [undefined, null, "soon", -1, 1.5, 2 ** 60, true, {}, [null]];
 
 /** Differences: the path of a member, or its end, and the reason. */

@@ -198,7 +198,7 @@ describe("a client with via auto", () => {
   });
 });
 
-/** What a client can hold, and how it comes to hold it. Each tells whether it still does. */
+/** The things that a client can hold, and the way to each. Each tells whether it still does. */
 const HOLDS: readonly [what: string, hold: (locks: LockClient, key: string) => Promise<() => boolean>][] = [
   ["short runs", (locks, key) => locks.runOnce(key, () => "done").then(() => () => true)],
   [

@@ -1,4 +1,4 @@
-/** What goes again, and when: a request whose kept connection had been closed at once, and a gateway's as late as it says. */
+/** Requests that go again, and their times: a request whose kept connection had been closed at once, and a gateway's as late as it says. */
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-/** What a client does in any runtime with `fetch`: it holds, refuses, waits for its turn, runs once, and notices that nobody is there. */
+/** The work of a client in any runtime with `fetch`: it holds, refuses, waits for its turn, runs once, and notices that nobody is there. */
 import { createLockClient } from "../../../lib/index.js";
 
 /** Uses the service at `url`, and for up to `nobodyMs` a URL where nobody listens. Returns what it saw. */
