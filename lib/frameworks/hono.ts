@@ -1,4 +1,7 @@
-/** Idempotent routes of Hono 4, and its refusals, on every runtime with `fetch`. Hono is not imported: a middleware is a function. */
+/**
+ * Idempotent routes of Hono 4, and its refusals. The client runs on Node, Deno and Cloudflare Workers (with `nodejs_compat`).
+ * Hono is not imported: a middleware is a function.
+ */
 import { resultBytes } from "../core/request-limits.js";
 import type { IdempotentOptions, RequestParts } from "../web/idempotent.js";
 import { isCovered, serveOnce } from "../web/idempotent.js";

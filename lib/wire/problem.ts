@@ -1,6 +1,7 @@
 /** A refusal as a problem document (RFC 9457), and back. */
-import type { LocalCode, Refusal, RetryAdvice } from "../core/errors.js";
+import type { LocalCode, Refusal } from "../core/errors.js";
 import { ERRORS, refuseLocally } from "../core/errors.js";
+import { isProblem } from "./answers.js";
 import type { ProblemBody } from "./messages.js";
 
 /** The media type of every error. */
@@ -33,7 +34,7 @@ export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: R
  */
 export function fromProblem(status: number, body: unknown): Refusal | undefined {
   if (isProblem(body)) {
-    const { type: _type, title: _title, status: _status, instance: _instance, ...refusal } = body;
+    const { type: _type, title: _title, status: _status, instance: _instance, ...refusal } = body as ProblemBody;
     return { ...refusal, ok: false } as Refusal;
   }
   const said = saidBy(body);
@@ -67,12 +68,4 @@ function saidBy(body: unknown): string {
   const { message, Message = message } = (body ?? {}) as { readonly message?: unknown; readonly Message?: unknown };
   if (typeof Message !== "string") return "";
   return withoutIds((Message.split("\n", 1)[0] ?? "").trim()).slice(0, SAID_CHARS);
-}
-
-const ADVICE: readonly unknown[] = ["same", "later", "new-lease", "never"] satisfies readonly RetryAdvice[];
-
-function isProblem(body: unknown): body is ProblemBody {
-  if (typeof body !== "object" || body === null) return false;
-  const { code, detail, definite, retry } = body as { readonly [member in keyof ProblemBody]?: unknown };
-  return typeof code === "string" && typeof detail === "string" && typeof definite === "boolean" && ADVICE.includes(retry);
 }

@@ -18,6 +18,8 @@ export interface Fate {
   readonly lost?: "request" | "reply";
   /** Lost without a sign, instead of with a broken connection. */
   readonly silently?: boolean;
+  /** Lost with a kept connection that the service had closed. */
+  readonly stale?: boolean;
   /** This response instead of carrying the request out. */
   readonly instead?: Refusal;
 }
@@ -65,16 +67,16 @@ export function createWire(api: ServiceApi, clock: Clock): Wire {
       const one: Sent = { operation, request, atMs: clock.monotonicMs() };
       sent.push(one);
       wire.onSend(one);
-      const { requestMs, replyMs, lost, silently, instead } = planned.get(operation)?.shift() ?? standing.get(operation) ?? {};
+      const { requestMs, replyMs, lost, silently, stale, instead } = planned.get(operation)?.shift() ?? standing.get(operation) ?? {};
       await passes(requestMs);
-      if (lost === "request") return noAnswer(operation, silently);
+      if (lost === "request") return noAnswer(operation, silently, stale);
       const answer = instead ?? (await api[operation](request, options));
       await passes(replyMs);
-      return lost === "reply" ? noAnswer(operation, silently) : answer;
+      return lost === "reply" ? noAnswer(operation, silently, stale) : answer;
     };
   }
 }
 
-function noAnswer(operation: Operation, silently = false): Promise<never> {
-  return silently ? new Promise(() => undefined) : Promise.reject(new NoResponse(`${operation}: the connection broke`));
+function noAnswer(operation: Operation, silently = false, isStale = false): Promise<never> {
+  return silently ? new Promise(() => undefined) : Promise.reject(new NoResponse(`${operation}: the connection broke`, { isStale }));
 }

@@ -32,6 +32,7 @@ import { makeHandler } from "./service.js";
 import type { Actor, Stage } from "./stage.js";
 import { TellingOracle, Timeline } from "./timeline.js";
 import type { Coverage, Property, Violation } from "./oracles/verdict.js";
+import { checkComparedWays } from "./clients/compared-ways.js";
 import { checkWays } from "./clients/ways.js";
 import { EndOfWorld, Process, World } from "./world.js";
 
@@ -174,6 +175,7 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
     await healed();
     await checkConditions(seed, oracle);
     await checkWays(seed, oracle);
+    await checkComparedWays(seed, oracle);
     await checkCrowds(seed, oracle);
     await checkEdges(seed, { fail: (property, what) => oracle.fail(property, what) });
   } catch (error) {

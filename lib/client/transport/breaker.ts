@@ -4,7 +4,8 @@
  *
  * 1. The service is in use. Three failed attempts in a row, or five in 10 s that are at least half of all, trip the breaker.
  * 2. The table is in use. The service rests for 48 to 72 s. Then one probe at a time is sent to it, a second apart.
- * 3. Three answered probes in a row: the service is in use again. A failed one: it rests again.
+ * 3. Three answered probes in a row: the service is in use again. A failed one: it rests again. One whose answer is unclear counts for
+ *    neither.
  *
  * The random length of the rest keeps the clients of a fleet from returning all at once.
  */
@@ -40,7 +41,7 @@ export type Breaker =
   | { readonly way: "table"; readonly probeAtMs: number; readonly isProbing: boolean; readonly answered: number };
 
 /** An attempt at the service that was answered or not; a probe that is sent, and its result. */
-export type BreakerEvent = "answered" | "failed" | "probe" | "probe-answered" | "probe-failed";
+export type BreakerEvent = "answered" | "failed" | "probe" | "probe-answered" | "probe-failed" | "probe-unclear";
 
 /** The first state: the service is in use, and nothing has failed. */
 export const UNTRIPPED: Breaker = { way: "service", inARow: 0, seconds: [] };
@@ -62,8 +63,8 @@ export function afterEvent(state: Breaker, event: BreakerEvent, nowMs: number, r
   }
   if (event === "probe") return { ...state, isProbing: true };
   if (event === "probe-failed") return resting(nowMs, random);
-  if (event !== "probe-answered") return state;
-  const answered = state.answered + 1;
+  if (event !== "probe-answered" && event !== "probe-unclear") return state;
+  const answered = state.answered + (event === "probe-answered" ? 1 : 0);
   return answered >= BREAKER.probes ? UNTRIPPED : { ...state, isProbing: false, answered, probeAtMs: nowMs + BREAKER.probeIntervalMs };
 }
 

@@ -4,21 +4,23 @@
  * answers to the same principal on both.
  *
  * 1. The service tells the caller's identity: its namespace, its principal, and the parameters of the records. The table is used under it.
- * 2. Before the table is used, the first lease that the service granted must be found there. Otherwise failover is refused.
+ * 2. Before the table is used, a lease that the service granted, of a lock, a run or a set, must be found there. Otherwise failover is refused.
  * 3. A breaker (breaker.ts) chooses the way of new requests. An attempt that failed is repeated on the other way.
  *
- * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached.
+ * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached, and neither does a
+ * kept connection that the other side had closed.
  */
 import type { Refusal } from "../../core/errors.js";
 import type { CallerIdentity, CallOptions, Health, LeaseRef, Via } from "../../core/api/locks.js";
+import { NoResponse } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { LockClientEvent } from "../client-options.js";
 import { LockError } from "../errors.js";
 import { refused } from "../options.js";
 import type { Breaker, BreakerEvent } from "./breaker.js";
 import { afterEvent, isProbeDue, UNTRIPPED } from "./breaker.js";
-import type { RequestLimits } from "./compare-ways.js";
-import { FINAL, identityOf, isKnownTo, notConfigured, OTHER_TABLE } from "./compare-ways.js";
+import type { Knowledge, RequestLimits } from "./compare-ways.js";
+import { FINAL, identityOf, leaseIn, lookUp, notConfigured, OTHER_TABLE, UNPROVEN } from "./compare-ways.js";
 import { stopSignalOf } from "./lazy-abort.js";
 import type { Runtime } from "./retry.js";
 
@@ -54,10 +56,12 @@ type Outcome = "answered" | "failed" | undefined;
 const COMPARED: RequestLimits = { attemptMs: 1500, budgetMs: 5000 };
 /** The time limit of a probe's request, in ms. */
 const PROBED: RequestLimits = { attemptMs: 2000, budgetMs: 2000 };
-/** The time after which a comparison that got no answer is repeated, in ms. */
+/** The time after which a comparison that got no answer, or an unclear one, is repeated, in ms. */
 const COMPARE_AGAIN_MS = 10_000;
 /** Leases of the service unknown to the table after which the two are considered to have different tables. A key forgets old leases. */
 const STRANGERS = 3;
+/** The result of a probe, by what the service knows of the client's last lease. */
+const PROBE_RESULTS = { known: "probe-answered", unknown: "probe-failed", unclear: "probe-unclear" } as const;
 /** The largest number of requests whose last attempt's way is remembered. */
 const REMEMBERED = 1000;
 
@@ -109,7 +113,9 @@ class TwoWays {
     this.#probeIfDue();
     const ids = idsOf(request);
     const way = this.#wayOf(ids);
-    return this.#observed(way, ids, options, this.on(way)[operation](request, options), request);
+    const answering: Promise<Answer> = this.on(way)[operation](request, options);
+    const { kind } = request as Partial<LeaseRef>;
+    return this.#observed(way, ids, options, answering, (answer) => leaseIn(operation, kind, answer));
   }
 
   /** Adds the way to the service's answer. */
@@ -157,7 +163,7 @@ class TwoWays {
     ids: readonly string[],
     options: CallOptions | undefined,
     answering: Promise<Answer>,
-    request: Partial<LeaseRef>,
+    leaseOf: (answer: Answer) => LeaseRef | undefined,
   ): Promise<Answer> {
     const stop = options && stopSignalOf(options);
     let isOver = false;
@@ -173,10 +179,11 @@ class TwoWays {
     try {
       const answer = await answering;
       end(outcomeOf(answer));
-      if ("lease" in answer) this.#granted(way, request);
+      const lease = leaseOf(answer);
+      if (lease) this.#granted(way, lease);
       return answer;
     } catch (error) {
-      end("failed");
+      end(error instanceof NoResponse && error.isStale ? undefined : "failed");
       throw error;
     }
   }
@@ -210,18 +217,18 @@ class TwoWays {
   }
 
   /** Notes a lease that `way` answered. The first one of the service is looked up on the table. */
-  #granted(way: Way, { kind, key, leaseId }: Partial<LeaseRef>): void {
-    if (way !== this.#way || key === undefined || leaseId === undefined) return;
-    this.#known = { kind, key, leaseId };
+  #granted(way: Way, lease: LeaseRef): void {
+    if (way !== this.#way) return;
+    this.#known = lease;
     if (this.#via !== "auto" || this.#isProven || this.#refused || this.#comparing) return;
     if (this.#deps.clock.monotonicMs() >= this.#compareAtMs) void this.#compare().catch(() => undefined);
   }
 
-  /** @throws LockError if the other way doesn't know this client's leases */
+  /** @throws LockError unless the other way knows a lease of this client */
   async #compareNow(): Promise<void> {
     await (this.#comparing ?? this.#compare());
     if (this.#refused) throw this.#refused;
-    if (this.#known && !this.#isProven) throw notConfigured(OTHER_TABLE);
+    if (!this.#isProven) throw notConfigured(UNPROVEN);
   }
 
   #compare(): Promise<void> {
@@ -234,18 +241,20 @@ class TwoWays {
 
   /** Asks the service for the caller's identity, and the other way for a known lease. @throws LockError if there was no answer */
   async #compared(): Promise<void> {
-    const known = this.#known;
+    let found: Knowledge | undefined;
     try {
+      const known = this.#known;
       const identity = await this.#identity(COMPARED);
       this.#table ??= { api: this.#deps.onTable(identity), identity };
-      this.#isProven = known !== undefined && (await this.#isKnownOn(otherThan(this.#way), known, COMPARED));
+      found = known && (await this.#lookUp(otherThan(this.#way), known, COMPARED));
     } catch (error) {
       if (!(error instanceof LockError) || !FINAL.has(error.code)) throw error;
       this.#refuse(error);
       return;
     }
     this.#refused = undefined;
-    if (!known || this.#isProven) return;
+    this.#isProven = found === "known";
+    if (found !== "unknown") return;
     this.#compareAtMs = 0;
     if (++this.#strangers >= STRANGERS) this.#refuse(notConfigured(OTHER_TABLE));
   }
@@ -258,8 +267,8 @@ class TwoWays {
     return identityOf(this.on("service"), expected, bounds, this.#deps);
   }
 
-  #isKnownOn(way: Way, ref: LeaseRef, bounds: RequestLimits): Promise<boolean> {
-    return isKnownTo(this.on(way), ref, bounds, this.#deps);
+  #lookUp(way: Way, ref: LeaseRef, bounds: RequestLimits): Promise<Knowledge> {
+    return lookUp(this.on(way), ref, bounds, this.#deps);
   }
 
   #refuse(error: LockError): void {
@@ -273,13 +282,13 @@ class TwoWays {
     if (this.#via !== "auto" || !isProbeDue(this.#breaker, this.#deps.clock.monotonicMs())) return;
     this.#step("probe");
     const known = this.#known;
-    const probed = async (): Promise<boolean> => {
+    const probed = async (): Promise<Knowledge> => {
       await this.#identity(PROBED);
-      return !known || this.#isKnownOn("service", known, PROBED);
+      return known ? this.#lookUp("service", known, PROBED) : "known";
     };
     void probed()
-      .catch(() => false)
-      .then((isUp) => this.#step(isUp ? "probe-answered" : "probe-failed"));
+      .catch(() => "unknown" as const)
+      .then((found) => this.#step(PROBE_RESULTS[found]));
   }
 }
 

@@ -2,17 +2,18 @@
  * The operations over HTTP. Each call is one attempt and results in one answer or {@link NoResponse}. This layer never retries, because
  * only its caller knows whether that is safe.
  */
-import type { Held, LeaseState, LeaseView, Notifying, Waiting } from "../../core/commands.js";
+import type { Held, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
-import type { CallOptions, Inspected, Kind, LeaseRef } from "../../core/api/locks.js";
+import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
-import type { Replayed, RunFound, ServiceApi, Started } from "../../core/api/runs.js";
-import type { Renewed, SetHeld } from "../../core/api/sets.js";
-import type { Inspection, RunView } from "../../core/lock/views.js";
+import type { ServiceApi, Started } from "../../core/api/runs.js";
+import type { SetHeld, SetRef } from "../../core/api/sets.js";
+import type { Check } from "../../wire/answers.js";
+import * as answers from "../../wire/answers.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
 import type { Answer } from "./send.js";
-import { senderBy } from "./send.js";
+import { senderBy, StaleConnection } from "./send.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
@@ -45,11 +46,26 @@ interface Reply extends Omit<Answer, "text"> {
 
 /** The errors of a host that doesn't exist or has no listener. */
 const NOBODY_THERE: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
+/** The errors of a certificate that this client doesn't trust. No request was sent to its host. */
+const UNTRUSTED = /CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/;
+/** The names that runtimes without codes have for these errors in their messages. */
+const SAID: readonly (readonly [said: RegExp, code: string])[] = [
+  [/connection refused/i, "ECONNREFUSED"],
+  [/dns error/i, "ENOTFOUND"],
+  [/certificate/i, "CERTIFICATE"],
+];
+
+/** The characters of the name and of the value of a header. */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
 const ATTEMPTS_AT_NOBODY = 8;
 
 /** A shorter value is no credential, and may be a part of any word. */
 const CREDENTIAL_MIN_CHARS = 8;
+
+/** Stands for the result of a heartbeat that the answer lacks. */
+const NO_RESULT: { readonly key?: string; readonly status: number } = { status: 0 };
 
 /** Sends one request to a path of the API. */
 type Call = (
@@ -94,16 +110,31 @@ function callerOf(options: HttpOptions): Call {
       const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
       return unsent(code, `The request was not signed: ${why}`);
     }
+    const wrong = Object.keys(headers).find((name) => !HEADER_NAME.test(name) || !HEADER_VALUE.test(headers[name] ?? ""));
+    if (wrong !== undefined)
+      return unsent("not-configured", `The header ${JSON.stringify(wrong)} has a character that none may have, such as a line break`);
+    let answer: Answer;
     try {
-      const { status, headers: received, text: said } = await send(url, { method, headers, body: text }, callOptions);
-      atNobody = Number.NEGATIVE_INFINITY;
-      const isService = (status >= 200 && status < 300) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
-      return { status, headers: received, body: parse(isService ? said : withoutCredentials(said, headers)) };
+      answer = await send(url, { method, headers, body: text }, callOptions);
     } catch (cause) {
-      if (NOBODY_THERE.includes(describe(cause))) return nobody(describe(cause));
-      throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
+      const why = describe(cause);
+      if (NOBODY_THERE.includes(why)) return nobody(why);
+      if (UNTRUSTED.test(why)) return unsent("not-configured", `The certificate of ${base} is not trusted (${why})`);
+      throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: cause instanceof StaleConnection });
     }
+    atNobody = Number.NEGATIVE_INFINITY;
+    const { status, headers: received, text: said } = answer;
+    const isService = isSuccess(answer) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
+    const answered = parse(isService ? said : withoutCredentials(said, headers));
+    if (status >= 400 && !isAbout(path, answered)) throw new NoResponse(`the answer ${status} is one to another request`);
+    return { status, headers: received, body: answered };
   };
+}
+
+/** True unless the problem document names another key than the request. */
+function isAbout(path: string, body: unknown): boolean {
+  const { instance = path } = (body ?? {}) as { readonly instance?: unknown };
+  return `${path}/`.startsWith(`${String(instance)}/`);
 }
 
 /** Returns the refusal for a request that was certainly not sent. */
@@ -125,18 +156,18 @@ function leaseCalls(
     async acquire({ kind, key, leaseId, waitMs, ...body }, options) {
       const prefer: Record<string, string> = waitMs === undefined ? {} : { prefer: `wait=${Math.floor(waitMs / 1000)}` };
       const reply = await call("PUT", leasePath({ kind, key, leaseId }), body, options, prefer);
-      return waiting(reply) ?? held(reply, ({ status }) => (status === 201 ? "granted" : "replayed"));
+      return waiting(reply) ?? held(reply, { key, leaseId }, reply.status === 201 ? "granted" : "replayed");
     },
     async renew({ kind, key, leaseId, ...body }, options) {
-      return held(await call("POST", `${leasePath({ kind, key, leaseId })}/renew`, body, options), () => "renewed");
+      return held(await call("POST", `${leasePath({ kind, key, leaseId })}/renew`, body, options), { key, leaseId }, "renewed");
     },
     async check(ref, options) {
       const reply = await call("GET", leasePath(ref), undefined, options);
-      return waiting(reply) ?? held(reply, () => "checked");
+      return waiting(reply) ?? held(reply, ref, "checked");
     },
     async changeMode({ kind, key, leaseId, ...body }, options) {
       const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/mode`, body, options);
-      return held(reply, ({ headers }) => (headers.get("idempotent-replayed") === null ? "changed" : "replayed"));
+      return held(reply, { key, leaseId }, isReplay(reply) ? "replayed" : "changed");
     },
     async waitForCondition({ to, condition, ...ref }, options) {
       const reply = await call("POST", `${leasePath(ref)}/wait`, { condition, ...to }, options);
@@ -144,14 +175,16 @@ function leaseCalls(
     },
     async notify({ kind, key, leaseId, ...body }, options) {
       const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/notify`, body, options);
-      return isSuccess(reply) ? { ok: true, how: "notified", ...(reply.body as Pick<Notifying, "notified">) } : refusal(reply);
+      return told(reply, answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified }));
     },
     async transfer({ to, ...ref }, options) {
-      return held(await call("POST", `${leasePath(ref)}/transfer`, to, options), () => "transferred");
+      const reply = await call("POST", `${leasePath(ref)}/transfer`, to, options);
+      return held(reply, { key: ref.key, leaseId: to.leaseId }, "transferred");
     },
     async release(ref, options) {
       const reply = await call("DELETE", leasePath(ref), undefined, options);
-      return reply.status === 204 ? { ok: true, state: (reply.headers.get("lease-state") ?? "unknown") as LeaseState } : refusal(reply);
+      const state = reply.headers.get("lease-state");
+      return reply.status === 204 ? { ok: true, state: answers.isLeaseState(state) ? state : "unknown" } : refusal(reply);
     },
   };
 }
@@ -160,19 +193,20 @@ function leaseCalls(
 function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "list" | "health"> {
   return {
     async breakHold({ key, ...body }, options) {
-      return told(await call("POST", `${keyPath("locks", key)}/break`, body, options));
+      return told(await call("POST", `${keyPath("locks", key)}/break`, body, options), answers.isBreaking, asTold);
     },
-    async inspect({ key, ...conditions }, options): Promise<Inspected | Refusal> {
+    async inspect({ key, ...conditions }, options) {
       const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
-      const tag = reply.headers.get("etag") ?? "";
-      if (reply.status === 304 && conditions.ifNoneMatch !== undefined) return { ok: true, tag, unchanged: true };
-      return isSuccess(reply) ? { ok: true, tag, inspection: reply.body as Inspection } : refusal(reply);
+      return (
+        unchanged(reply, conditions) ??
+        told(reply, of({ key }, answers.isInspection), (inspection) => ({ ok: true, tag: tagOf(reply), inspection }))
+      );
     },
     async list(query, options) {
-      return told(await call("GET", `/v1/locks${queryText(query)}`, undefined, options));
+      return told(await call("GET", `/v1/locks${queryText(query)}`, undefined, options), answers.isList, asTold);
     },
     async health(query, options) {
-      return told(await call("GET", `/v1/health${queryText(query)}`, undefined, options));
+      return told(await call("GET", `/v1/health${queryText(query)}`, undefined, options), answers.isHealth, asTold);
     },
   };
 }
@@ -180,27 +214,27 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
 /** The calls of runs. */
 function runCalls(call: Call): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
   return {
-    async start({ kind: _runs, key, leaseId, waitMs, ...body }, options): Promise<Started | Replayed | Refusal> {
+    async start({ kind: _runs, key, leaseId, waitMs, ...body }, options) {
       const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
-      return isFinished(reply) ? { ok: true, ...reply.body } : started(reply);
+      if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
+      return told(reply, of({ key, leaseId }, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => {
+        const how = reply.status === 201 ? "granted" : "replayed";
+        return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
+      });
     },
     async complete({ key, leaseId, outcome }, options) {
       const reply = await call("PUT", `${leasePath({ kind: "runs", key, leaseId })}/outcome`, outcome, options);
-      return isSuccess(reply)
-        ? { ok: true, how: reply.headers.get("idempotent-replayed") !== null ? "replayed" : "recorded" }
-        : refusal(reply);
+      return told(reply, answers.isRecorded, () => ({ ok: true, how: isReplay(reply) ? "replayed" : "recorded" }));
     },
-    async run({ key, ifNoneMatch, waitMs }, options): Promise<RunFound | Refusal> {
-      const reply = await call("GET", keyPath("runs", key), undefined, options, preconditions({ ifNoneMatch, waitMs }));
-      const tag = reply.headers.get("etag") ?? "";
-      if (reply.status === 304) return { ok: true, tag, unchanged: true };
-      return isSuccess(reply) ? { ok: true, tag, run: reply.body as RunView } : refusal(reply);
+    async run({ key, ...conditions }, options) {
+      const reply = await call("GET", keyPath("runs", key), undefined, options, preconditions(conditions));
+      return unchanged(reply, conditions) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run }));
     },
     async runs(query, options) {
-      return told(await call("GET", `/v1/runs${queryText(query)}`, undefined, options));
+      return told(await call("GET", `/v1/runs${queryText(query)}`, undefined, options), answers.isRunList, asTold);
     },
     async resetRun({ key, reason }, options) {
-      return told(await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options));
+      return told(await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options), answers.isReset, () => ({ ok: true }));
     },
   };
 }
@@ -210,21 +244,29 @@ function setCalls(call: Call): Pick<ServiceApi, "acquireSet" | "renewSet" | "rel
   return {
     async acquireSet({ leaseId, ...body }, options) {
       const reply = await call("PUT", `/v1/lock-sets/${leaseId}`, body, options);
-      return heldSet(reply, reply.status === 201 ? "granted" : "replayed");
+      return heldSet(reply, { leaseId, keys: body.locks.map(({ key }) => key) }, reply.status === 201 ? "granted" : "replayed");
     },
     async renewSet({ leaseId, ...body }, options) {
-      return heldSet(await call("POST", `/v1/lock-sets/${leaseId}/renew`, body, options), "renewed");
+      return heldSet(await call("POST", `/v1/lock-sets/${leaseId}/renew`, body, options), { leaseId, keys: body.keys }, "renewed");
     },
     async releaseSet({ leaseId, ...body }, options) {
-      return told(await call("POST", `/v1/lock-sets/${leaseId}/release`, body, options));
+      const reply = await call("POST", `/v1/lock-sets/${leaseId}/release`, body, options);
+      return told(
+        reply,
+        ofKeys(body.keys, answers.isSetEnded, ({ states }) => states),
+        asTold,
+      );
     },
-    async renewMany({ leases }, options): Promise<Renewed | Refusal> {
+    async renewMany({ leases }, options) {
       const body = { leases: leases.map(({ key, leaseId, leaseMs }) => ({ key, leaseId, leaseMs })) };
       const reply = await call("POST", "/v1/renewals", body, options);
-      if (!isSuccess(reply)) return refusal(reply);
-      const { results } = reply.body as { readonly results?: readonly { readonly status: number }[] };
-      if (results?.length !== leases.length) throw new NoResponse("the answer is not one per lease");
-      return { ok: true, results: results.map(({ status, ...rest }) => held({ ...reply, status, body: rest }, () => "renewed")) };
+      return told(reply, answers.isRenewals, ({ results }) => ({
+        ok: true,
+        results: leases.map((ref, at) => {
+          const { status, ...one } = results[at] ?? NO_RESULT;
+          return held({ ...reply, status: one.key === ref.key ? status : 0, body: one }, ref, "renewed");
+        }),
+      }));
     },
   };
 }
@@ -251,64 +293,76 @@ function preconditions({ ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: str
   return { ...(ifNoneMatch !== undefined && { "if-none-match": ifNoneMatch }), ...(seconds > 0 && { prefer: `wait=${seconds}` }) };
 }
 
-/** Returns the members of a successful answer. */
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the operation's type names its answer
-function told<Told extends { readonly ok: true }>(reply: Reply): Told | Refusal {
-  return isSuccess(reply) ? ({ ...(reply.body as object), ok: true } as Told) : refusal(reply);
+function isSuccess({ status }: Pick<Reply, "status">): boolean {
+  return status >= 200 && status < 300;
 }
 
-function isSuccess({ status, body }: Reply): boolean {
-  return status >= 200 && status < 300 && typeof body === "object" && body !== null;
+/** True if the service carried the request out before. */
+function isReplay({ headers }: Reply): boolean {
+  return headers.get("idempotent-replayed") !== null;
 }
 
-/** True if the reply is the outcome of a run. */
-function isFinished(reply: Reply): reply is Reply & { readonly body: Omit<Replayed, "ok"> } {
-  if (!isSuccess(reply)) return false;
-  const { state, attempt } = reply.body as { readonly state?: unknown; readonly attempt?: unknown };
-  return (state === "succeeded" || state === "failed") && Number.isSafeInteger(attempt);
+function tagOf({ headers }: Reply): string {
+  return headers.get("etag") ?? "";
 }
 
-/** Returns the started run. @throws NoResponse if the reply is not one. */
-function started(reply: Reply): Started | Refusal {
-  const answer = held(reply, () => (reply.status === 201 ? "granted" : "replayed"));
-  if (!answer.ok) return answer;
-  const { state, attempt, takeover, checkpoint, ...lease } = reply.body as Partial<Omit<Started, "lease">> & LeaseView;
-  if (state !== "running" || attempt === undefined || takeover === undefined)
-    throw new NoResponse(`the answer ${reply.status} is not a run`);
-  return { ok: true, state, how: answer.how as Started["how"], lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
+/** Returns the answer that nothing changed, if the request named a state and this is one. */
+function unchanged(reply: Reply, { ifNoneMatch }: { readonly ifNoneMatch?: string | undefined }) {
+  return reply.status === 304 && ifNoneMatch !== undefined ? ({ ok: true, tag: tagOf(reply), unchanged: true } as const) : undefined;
 }
 
-/** Returns the set. @throws NoResponse if the reply is not one. */
-function heldSet(reply: Reply, how: SetHeld["how"]): SetHeld | Refusal {
+/** Returns the answer in the body of a success. @throws NoResponse if it isn't an answer to this request */
+function told<Body, Told>(reply: Reply, isTold: Check<Body>, answerOf: (body: Body) => Told): Told | Refusal {
   if (!isSuccess(reply)) return refusal(reply);
-  const set = reply.body as Omit<SetHeld, "ok" | "how">;
-  if (![set.remainingMs, set.leaseMs, set.serverTimeMs].every(Number.isSafeInteger))
-    throw new NoResponse(`the answer ${reply.status} is not a set`);
-  return { ok: true, how, ...set };
+  if (!isTold(reply.body)) throw new NoResponse(`the answer ${reply.status} is not one to this request`);
+  return answerOf(reply.body);
 }
 
-/** Returns the lease. @throws NoResponse if the reply lacks the fields that a holder must know. */
-function held(reply: Reply, how: (reply: Reply) => Held["how"]): Held | Refusal {
-  if (!isSuccess(reply)) return refusal(reply);
-  const lease = reply.body as LeaseView;
-  if (![lease.fencingToken, lease.remainingMs, lease.leaseMs, lease.version].every(Number.isSafeInteger)) {
-    throw new NoResponse(`the answer ${reply.status} is not a lease`);
-  }
-  return { ok: true, how: how(reply), lease };
+/** Returns the members of the body as the answer. */
+function asTold<Body extends object>(body: Body): Body & { readonly ok: true } {
+  return { ...body, ok: true };
+}
+
+/** Returns a check that is passed by what is about this key, and this lease if it names one. */
+function of<Body extends Partial<LeaseRef>>(
+  { key, leaseId }: { readonly key: string; readonly leaseId?: string },
+  isTold: Check<Body>,
+): Check<Body> {
+  return (body): body is Body => isTold(body) && body.key === key && (leaseId === undefined || body.leaseId === leaseId);
+}
+
+/** Returns a check that is passed by what has a member for each of these keys. */
+function ofKeys<Body>(keys: readonly string[], isTold: Check<Body>, membersOf: (body: Body) => object): Check<Body> {
+  return (body): body is Body => isTold(body) && keys.every((key) => Object.hasOwn(membersOf(body), key));
+}
+
+/** Returns the set. @throws NoResponse if the reply is not this one. */
+function heldSet(reply: Reply, { leaseId, keys }: SetRef, how: SetHeld["how"]): SetHeld | Refusal {
+  const isThis = ofKeys(keys, answers.isSet, (set) => (set.leaseId === leaseId ? set.fencingTokens : {}));
+  return told(reply, isThis, (set) => ({ ok: true, how, ...set }));
+}
+
+/** Returns the lease. @throws NoResponse if the reply is not this one. */
+function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
+  return told(reply, of<LeaseView>(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
 }
 
 /** Returns the place in the queue; undefined if the reply is not one. */
-function waiting({ status, body }: Reply): Waiting | undefined {
-  if (status !== 202) return undefined;
-  const { position, retryAfterMs, pollWithinMs, condition } = (body ?? {}) as Waiting;
-  if (![position, retryAfterMs, pollWithinMs].every(Number.isSafeInteger)) throw new NoResponse("the answer 202 is not a place");
-  return { ok: true, state: "waiting", position, retryAfterMs, pollWithinMs, ...(condition !== undefined && { condition }) };
+function waiting(reply: Reply): Waiting | Refusal | undefined {
+  if (reply.status !== 202) return undefined;
+  return told(reply, answers.isWaiting, ({ state, position, retryAfterMs, pollWithinMs, condition }) => ({
+    ...{ ok: true, state, position, retryAfterMs, pollWithinMs },
+    ...(condition !== undefined && { condition }),
+  }));
 }
 
-function refusal({ status, body }: Reply): Refusal {
+/** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */
+function refusal({ status, body, headers }: Reply): Refusal {
+  const after = headers.get("retry-after") ?? "";
+  const retryAfterMs = /^\d+$/.test(after) ? 1000 * Number(after) : undefined;
   const refused = status >= 400 ? fromProblem(status, body) : undefined;
-  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`);
-  return refused;
+  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`, { retryAfterMs });
+  return { ...(retryAfterMs !== undefined && { retryAfterMs }), ...refused };
 }
 
 function parse(text: string): unknown {
@@ -323,5 +377,6 @@ function parse(text: string): unknown {
 function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause;
   const inner = cause.cause instanceof Error ? cause.cause : cause;
-  return (inner as NodeJS.ErrnoException).code ?? inner.name;
+  const { code } = inner as NodeJS.ErrnoException;
+  return code ?? SAID.find(([said]) => said.test(inner.message))?.[1] ?? inner.name;
 }

@@ -65,6 +65,8 @@ export function boundsFor(leaseMs: number, budgetMs: number): { readonly attempt
 
 /** The reason of an attempt that its time limit cut off. */
 export const TIMED_OUT = "no answer in time";
+/** The number of times that an attempt goes again at once because its kept connection broke: each time, there is one fewer. */
+const STALE_MAX = 8;
 /** The pauses between attempts: the first, which doubles up to the longest, with full jitter. */
 const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };
 
@@ -89,14 +91,20 @@ export async function retry<A extends { readonly ok: boolean }>(
       return { answer: honest(refuseLocally("unavailable", { detail: TIMED_OUT }), ambiguous), sentAt, ambiguous };
     }
     onSend?.(sentAt);
-    const outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
+    let outcome = await bounded(attempt, Math.min(attemptMs, leftMs), signal, clock);
+    // It may have arrived all the same, so the operation is indefinite from here on.
+    for (let again = 0; again < STALE_MAX && isStale(outcome) && !signal?.aborted; again++) {
+      ambiguous = true;
+      const restMs = budgetMs - elapsedMs(began, instantOf(clock));
+      outcome = await bounded(attempt, Math.min(attemptMs, restMs), signal, clock);
+    }
     if (outcome instanceof NoResponse) ambiguous = true;
     else if (!isAgain(outcome)) {
       gate?.answered();
       return { answer: honest(outcome, ambiguous), sentAt, ambiguous };
     } else if (!outcome.definite) ambiguous = true;
     reason = reasonOf(outcome) ?? reason;
-    const failed = outcome instanceof NoResponse ? refuseLocally("unavailable", { detail: reason ?? outcome.message }) : outcome;
+    const failed = outcome instanceof NoResponse ? unanswered(outcome, reason) : outcome;
     if (!signal?.aborted) {
       gate?.failed();
       onFailedAttempt?.(failed);
@@ -108,6 +116,15 @@ export async function retry<A extends { readonly ok: boolean }>(
     }
     await pause(pauseMs, clock, signal);
   }
+}
+
+function isStale(outcome: unknown): boolean {
+  return outcome instanceof NoResponse && outcome.isStale;
+}
+
+/** Returns the refusal for no response. */
+function unanswered({ message, retryAfterMs }: NoResponse, detail = message): Refusal {
+  return refuseLocally("unavailable", { detail, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 
 /** Returns the reason of a failed attempt; undefined if a time limit cut it off, because an earlier attempt's reason says more. */

@@ -22,6 +22,13 @@ export interface Answer {
 /** Sends one request, and follows no redirect. @throws what the transport throws if there is no whole answer */
 export type Send = (url: string, message: Message, options: CallOptions) => Promise<Answer>;
 
+/** A connection that was kept from an earlier request broke before the answer began. */
+export class StaleConnection extends Error {
+  constructor(override readonly cause: Error) {
+    super(cause.message);
+  }
+}
+
 /** The longest answer, in characters: as long as one of the table may be. The service's are far shorter. */
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 
@@ -48,8 +55,13 @@ function isNode(): boolean {
 
 function byFetch(fetchIt: typeof fetch): Send {
   return async (url, { method, headers, body }, options) => {
-    // Credentials are for this URL only, so a redirect is an error.
-    const response = await fetchIt(url, { method, headers, redirect: "error", body: body ?? null, signal: options.signal ?? null });
+    const response = await fetchIt(url, {
+      ...{ method, headers, body: body ?? null, signal: options.signal ?? null },
+      // Credentials are for this URL only. A redirect is not followed, and is no answer. Cloudflare Workers refuse "error".
+      redirect: "manual",
+      // A waiter that gets an earlier answer never learns of its turn. Workers of before November 2024 have no cache, and refuse the option.
+      ...("cache" in Request.prototype && { cache: "no-store" }),
+    });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
 }
@@ -72,7 +84,8 @@ function byNode(load: LoadModule): Send {
         });
       });
       const abort = (): void => void sent.destroy();
-      sent.on("error", reject);
+      // The other side closes what was idle for long, and the request may have met that on its way.
+      sent.on("error", (cause) => reject(sent.reusedSocket && !stop?.aborted ? new StaleConnection(cause) : cause));
       sent.on("close", () => stop?.removeEventListener("abort", abort));
       stop?.addEventListener("abort", abort, { once: true });
       sent.end(body);

@@ -185,7 +185,23 @@ export interface LockApi {
   health(request: HealthRequest, options?: CallOptions): Promise<Health | Refusal>;
 }
 
+/** The details of an attempt without a response. */
+interface Unanswered extends ErrorOptions {
+  /** The time after which a gateway asks for the next attempt, in ms. */
+  readonly retryAfterMs?: number | undefined;
+  /** True if a connection that was kept from before broke: the other side had closed it, which says nothing about the service. */
+  readonly isStale?: boolean | undefined;
+}
+
 /** No response arrived: the operation may or may not have happened. */
 export class NoResponse extends Error {
   override readonly name = "NoResponse";
+  readonly retryAfterMs: Unanswered["retryAfterMs"];
+  readonly isStale: boolean;
+
+  constructor(message: string, { retryAfterMs, isStale = false, ...options }: Unanswered = {}) {
+    super(message, options);
+    this.retryAfterMs = retryAfterMs;
+    this.isStale = isStale;
+  }
 }

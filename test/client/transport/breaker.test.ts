@@ -48,6 +48,12 @@ describe("the breaker", () => {
       [...TRIPPED, ...times(2, ...PROBED), ["probe"], ["probe-failed"], ...times(2, ...PROBED)],
       "table",
     ],
+    ["two probes were answered, and the third was unclear", [...TRIPPED, ...times(2, ...PROBED), ["probe"], ["probe-unclear"]], "table"],
+    [
+      "one of four probes was unclear, and the others were answered",
+      [...TRIPPED, ...PROBED, ["probe"], ["probe-unclear"], ...times(2, ...PROBED)],
+      "service",
+    ],
     ["the service failed again after its return", [...TRIPPED, ...times(3, ...PROBED), ...times(2, FAILED)], "service"],
     ["and a third time in a row", [...TRIPPED, ...times(3, ...PROBED), ...TRIPPED], "table"],
   ])("if %s", (_what, steps, way) => {
@@ -69,6 +75,11 @@ describe("the breaker", () => {
     const { state: sent, nowMs: sentMs } = played([...TRIPPED, ["probe", REST_MS]]);
     expect(isProbeDue(sent, sentMs + REST_MS)).toBe(false);
     const { state, nowMs } = played([...TRIPPED, ...PROBED]);
+    expect([isProbeDue(state, nowMs + 999), isProbeDue(state, nowMs + 1000)]).toEqual([false, true]);
+  });
+
+  it("sends the next one a second after an unclear answer too", () => {
+    const { state, nowMs } = played([...TRIPPED, ["probe", REST_MS], ["probe-unclear"]]);
     expect([isProbeDue(state, nowMs + 999), isProbeDue(state, nowMs + 1000)]).toEqual([false, true]);
   });
 

@@ -1,13 +1,13 @@
 /**
- * The service dies, or falls silent, under load while its clients hold 200 leases. It is a real process on a real engine, and time is real.
- * The clients go on straight on the table: no lease is lost, no key is held twice, every acquire is answered. Later a new service starts,
- * and the clients return to it by hand.
+ * The service dies, or falls silent, under load while its clients hold 200 leases: of locks, of permits and of sets. It is a real process
+ * on a real engine, and time is real. The clients go on straight on the table: no lease is lost, no key is held twice, no run is done twice,
+ * every acquire and every wait for a condition is answered. Later a new service starts, and the clients return to it by hand.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../../infra/local/engine-client.js";
 import type { ServiceOrder } from "../../chaos/service.js";
-import type { Lease, LockClient } from "../../../lib/index.js";
+import type { Lease, LeaseSet, LockClient } from "../../../lib/index.js";
 import { createLockClient } from "../../../lib/dynamodb.js";
 import type { LockClientEvent } from "../../../lib/index.js";
 import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
@@ -63,50 +63,93 @@ async function deployed(): Promise<Deployment> {
   };
 }
 
-/** Acquires the leases, a few at a time. */
-async function held(clients: readonly LockClient[]): Promise<readonly Lease[]> {
-  const leases: Lease[] = [];
-  while (leases.length < LEASES) {
-    const some = clients.map((locks, index) => locks.acquire(`held:${leases.length + index}`, { leaseMs: LEASE_MS }));
-    leases.push(...(await Promise.all(some)));
-  }
+/** Acquires leases of each kind by turns, a few at a time. */
+async function held(clients: readonly LockClient[]): Promise<readonly (Lease | LeaseSet)[]> {
+  const acquire = (locks: LockClient, index: number): Promise<Lease | LeaseSet> => {
+    const [key, options] = [`held:${index}`, { leaseMs: LEASE_MS }];
+    if (index % 4 === 0) return locks.acquireAll([key, `${key}:too`], options);
+    return locks.acquire(key, index % 4 === 1 ? { ...options, limit: 2, permits: 2 } : options);
+  };
+  const leases: (Lease | LeaseSet)[] = [];
+  while (leases.length < LEASES) leases.push(...(await Promise.all(clients.map((locks, at) => acquire(locks, leases.length + at)))));
   return leases;
 }
 
 const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Work on a few keys that never stops: how many tasks are in each key's section, and what the acquires came to. */
+/** Work on a few keys that never stops: what was done twice at once, and what the acquires came to. */
 interface Load {
   readonly doubles: string[];
   readonly failures: unknown[];
-  done: number;
+  /** The number of tasks done, of each kind. */
+  readonly done: number[];
   stop(): Promise<void>;
 }
 
+/** Starts workers. Every kind of task has as many. */
+// Over 60 lines: the kinds of tasks share what they count.
 function load(clients: readonly LockClient[]): Load {
   const inside = new Map<string, number>();
   let isOver = false;
-  const report: Load = { doubles: [], failures: [], done: 0, stop: async () => ((isOver = true), void (await all)) };
+  const report: Load = { doubles: [], failures: [], done: [], stop: async () => ((isOver = true), void (await all)) };
+  /** Is in the section of `key` for a moment, together with fewer than `most` others. */
+  const enter = async (key: string, most = 1): Promise<void> => {
+    inside.set(key, (inside.get(key) ?? 0) + 1);
+    if (inside.get(key)! > most) report.doubles.push(key);
+    await new Promise((resolve) => setImmediate(resolve));
+    inside.set(key, inside.get(key)! - 1);
+  };
+  const options = { leaseMs: LEASE_MS, waitMs: WAIT_MS };
+  const ran = new Set<string>();
+  const tasks: readonly ((locks: LockClient, turn: number) => Promise<unknown>)[] = [
+    (locks, turn) => locks.withLock(`busy:${turn % KEYS}`, options, () => enter(`busy:${turn % KEYS}`)),
+    (locks, turn) => {
+      const keys = [`busy:${turn % KEYS}`, `busy:${(turn + 1) % KEYS}`];
+      return locks.withLocks(keys, options, () => Promise.all(keys.map((key) => enter(key))));
+    },
+    (locks, turn) =>
+      locks.runOnce(`run:${turn}`, options, async ({ takeover }) => {
+        if (ran.has(`run:${turn}`) && !takeover) report.doubles.push(`run:${turn}`);
+        ran.add(`run:${turn}`);
+        await pass(BREATH_MS);
+      }),
+    (locks) => locks.withLock("permits", { ...options, limit: 2 }, () => enter("permits", 2)),
+    (locks) =>
+      locks.withLock("waited-for", options, async (lease) => {
+        await lease.wait("ready", { waitMs: WAIT_MS });
+        await enter("waited-for");
+      }),
+  ];
   const work = async (index: number): Promise<void> => {
+    const kind = index % tasks.length;
     for (let turn = 0; !isOver; turn++) {
-      const key = `busy:${(index + turn) % KEYS}`;
       try {
-        await clients[index % clients.length]!.withLock(key, { leaseMs: LEASE_MS, waitMs: WAIT_MS }, async () => {
-          const count = (inside.get(key) ?? 0) + 1;
-          inside.set(key, count);
-          if (count > 1) report.doubles.push(key);
-          await new Promise((resolve) => setImmediate(resolve));
-          inside.set(key, count - 1);
-        });
-        report.done++;
+        await tasks[kind]!(clients[index % clients.length]!, turn);
+        report.done[kind] = (report.done[kind] ?? 0) + 1;
         await pass(BREATH_MS);
       } catch (error) {
         report.failures.push(error);
       }
     }
   };
-  const all = Promise.all(Array.from({ length: WORKERS }, (_, index) => work(index)));
+  let working = 0;
+  const worker = async (index: number): Promise<void> => {
+    working++;
+    await work(index);
+    working--;
+  };
+  const all = Promise.all([...Array.from({ length: WORKERS }, (_, index) => worker(index)), notifying()]);
   return report;
+
+  /** Wakes the waiters until all work has ended, so that none is left waiting. */
+  async function notifying(): Promise<void> {
+    while (working > 0) {
+      await clients[0]!
+        .withLock("waited-for", options, (lease) => lease.notify("ready"))
+        .catch((error: unknown) => report.failures.push(error));
+      await pass(BREATH_MS);
+    }
+  }
 }
 
 describe.each([
@@ -122,7 +165,7 @@ describe.each([
     const leases = await held(clients);
     const busy = load(clients);
     await pass(1000);
-    const doneBefore = busy.done;
+    const doneBefore = [...busy.done];
     for (const locks of clients) expect((await locks.health()).failover?.state).toBe("ready");
 
     deployment.process.signal(signal);
@@ -130,14 +173,17 @@ describe.each([
     expect(events.filter(({ type }) => type === "failover")).toHaveLength(clients.length);
     expect(events.filter(({ type }) => type === "lost")).toEqual([]);
     expect(leases.filter((lease) => !lease.isHeld())).toEqual([]);
-    expect(busy.done).toBeGreaterThan(doneBefore);
+    expect(busy.done.map((done, kind) => done > doneBefore[kind]!)).toEqual([true, true, true, true, true]);
 
     await deployment.process.kill();
     await deployment.restart();
     for (const locks of clients) await locks.use("auto");
     expect((await clients[0]!.health()).via).toBe("service");
     const rival = createLockClient({ client, tableName, owner: "rival" });
-    for (const { key } of leases) expect(await rival.tryAcquire(key)).toBeNull();
+    for (const lease of leases) {
+      const [key, options] = "key" in lease ? [lease.key, { limit: lease.permits }] : [lease.keys[0]!, {}];
+      expect(await rival.tryAcquire(key, options)).toBeNull();
+    }
     await pass(LEASE_MS);
     await busy.stop();
     expect([busy.doubles, busy.failures]).toEqual([[], []]);

@@ -3,9 +3,10 @@ import { describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
 import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../../../lib/index.js";
-import type { Via } from "../../../lib/index.js";
+import { LIMITS } from "../../../lib/core/limits.js";
+import type { LockClient, Run, Via } from "../../../lib/index.js";
 import type { TwoWays, TwoWaysOptions } from "./two-ways.js";
-import { memoryStore, twoWays } from "./two-ways.js";
+import { memoryStore, rivalOn, twoWays } from "./two-ways.js";
 import type { Fate } from "../wire.js";
 
 const REST_MS = 60_000;
@@ -99,6 +100,15 @@ describe("a client with via auto", () => {
     expect(switches(made)).toEqual([]);
   });
 
+  it("doesn't count kept connections that the service had closed, and asks it again at once", async () => {
+    const made = await ready();
+    const { clock, locks, service } = made;
+    for (let index = 0; index < 22; index++) service.next("acquire", { lost: "request", stale: true });
+    const leases = await Promise.all(Array.from({ length: 22 }, (_, index) => clock.settle(locks.acquire(`k${index}`))));
+    expect(leases.filter((lease) => !lease.isHeld())).toEqual([]);
+    expect([switches(made), made.table.of("acquire")]).toEqual([[], []]);
+  });
+
   it("repeats an attempt that failed on the other way with the same leaseId, before the breaker trips", async () => {
     const made = await ready();
     const { clock, locks, service, table } = made;
@@ -151,6 +161,16 @@ describe("a client with via auto", () => {
     expect(lease.isHeld()).toBe(true);
   });
 
+  it("doesn't rest again for a probe of a lease that a busy key has forgotten: it asks about a later one", async () => {
+    const made = await failedOver();
+    const { clock, locks, service } = made;
+    made.fail(undefined);
+    await clock.settle(locks.acquire("k", { leaseMs: 6000 }));
+    service.next("check", ...Array.from({ length: 5 }, () => ({ instead: refuse("lease-lost", { reason: "taken" }) })));
+    await clock.advance(1.2 * REST_MS + 30_000);
+    expect([service.of("check").length, switches(made)]).toEqual([8, ["failover", "fallback"]]);
+  });
+
   it("stays on the table while a probe gets no answer, and asks once for each rest", async () => {
     const made = await failedOver();
     const { clock, service } = made;
@@ -175,6 +195,66 @@ describe("a client with via auto", () => {
     await made.clock.advance(10 * MINUTE);
     expect(switches(made)).toEqual(["failover"]);
     expect(lease.isHeld()).toBe(true);
+  });
+});
+
+/** The things that a client can hold, and the way to each. Each tells whether it still does. */
+const HOLDS: readonly [what: string, hold: (locks: LockClient, key: string) => Promise<() => boolean>][] = [
+  ["short runs", (locks, key) => locks.runOnce(key, () => "done").then(() => () => true)],
+  [
+    "a long run",
+    (locks, key) =>
+      new Promise((resolve, reject) => {
+        const work = (run: Run): Promise<never> => new Promise(() => resolve(() => run.isHeld()));
+        locks.runOnce(key, { leaseMs: 6000 }, work).catch(reject);
+      }),
+  ],
+  [
+    "a set",
+    async (locks, key) => {
+      const set = await locks.acquireAll([key, `${key}:2`], { leaseMs: 6000 });
+      return () => set.isHeld();
+    },
+  ],
+  [
+    "a permit of a semaphore",
+    async (locks, key) => {
+      const lease = await locks.acquire(key, { limit: 3, leaseMs: 6000 });
+      return () => lease.isHeld();
+    },
+  ],
+  [
+    "a key after the wait for a condition",
+    async (locks, key) => {
+      const lease = await locks.acquire(key, { leaseMs: 6000 });
+      const waited = lease.wait("ready", { waitMs: MINUTE });
+      await locks.withLock(key, (other) => other.notify("ready"));
+      await waited;
+      return () => lease.isHeld();
+    },
+  ],
+];
+
+describe.each(HOLDS)("a client that holds only %s", (_what, hold) => {
+  it("fails over and returns, and keeps all of it", async () => {
+    const made = twoWays();
+    const { clock, locks, fail } = made;
+    const held: (() => boolean)[] = [];
+    const goOn = async (ms: number): Promise<void> => {
+      for (let passedMs = 0; passedMs < ms; passedMs += 10_000) {
+        held.push(await clock.settle(hold(locks, `k${held.length}`)));
+        await clock.advance(10_000);
+      }
+    };
+    await goOn(20_000);
+    expect((await clock.settle(locks.health())).failover?.state).toBe("ready");
+    fail(SILENT);
+    await goOn(MINUTE);
+    expect(switches(made)).toEqual(["failover"]);
+    fail(undefined);
+    await goOn(2 * MINUTE);
+    expect(switches(made)).toEqual(["failover", "fallback"]);
+    expect(held.filter((isHeld) => !isHeld())).toEqual([]);
   });
 });
 
@@ -216,6 +296,56 @@ describe("failover is refused, and the service alone is used", () => {
   });
 });
 
+describe("a table that never saw the lease", () => {
+  const KEY = "X";
+
+  /** Grants and releases the key there until it has forgotten every id of before. */
+  async function wearOut({ clock, tableStore }: TwoWays): Promise<void> {
+    const stranger = rivalOn(tableStore, clock);
+    for (let ended = 0; ended <= LIMITS.tombstonesMax; ended++) {
+      await clock.advance(10);
+      await clock.settle(stranger.withLock(KEY, () => undefined));
+    }
+  }
+
+  it.each<[answer: string, wear: (made: TwoWays) => Promise<void>]>([
+    ["taken, because the id is below its watermark", wearOut],
+    ["expired, because the id is old", ({ clock }) => clock.advance(LIMITS.leaseIdBehindMs + LIMITS.leaseIdAheadMs + MINUTE)],
+  ])("is not used, although it answers as for a lease that ended: %s", async (_answer, wear) => {
+    const made = twoWays({ via: "service", tableStore: memoryStore });
+    const { clock, locks, tableStore } = made;
+    const lease = await clock.settle(locks.acquire(KEY, { leaseMs: 6000 }));
+    await wear(made);
+    await expect(clock.settle(locks.use("table"))).rejects.toMatchObject({
+      code: "not-configured",
+      message: expect.stringMatching(/^failover: nothing shows that .* use the same table/),
+    });
+    // It would be granted a key there that others hold here.
+    expect(await clock.settle(rivalOn(tableStore, clock).tryAcquire(KEY))).not.toBeNull();
+    expect([lease.isHeld(), (await clock.settle(locks.health())).via]).toEqual([true, "service"]);
+  });
+
+  it("is neither ready nor refused while it answers so, and is asked again with later leases", async () => {
+    const made = twoWays({ tableStore: memoryStore });
+    const { clock, locks } = made;
+    const stateAfter = async (leases: number): Promise<string | undefined> => {
+      for (let turn = 0; turn < leases; turn++) {
+        await clock.settle(locks.acquire(`k${turn}`).then((lease) => lease.release()));
+        await clock.advance(10_000);
+      }
+      return (await clock.settle(locks.health())).failover?.state;
+    };
+    expect(await stateAfter(1)).toBe("pending");
+    made.table.always("check", { instead: refuse("lease-lost", { reason: "taken" }) });
+    expect(await stateAfter(10)).toBe("pending");
+    made.fail(BROKEN);
+    await expect(clock.settle(locks.tryAcquire("k"))).rejects.toMatchObject({ code: "unavailable" });
+    made.fail(undefined);
+    made.table.always("check", undefined);
+    expect(await stateAfter(3)).toBe("refused");
+  });
+});
+
 describe("use()", () => {
   it("switches by hand, and keeps the leases", async () => {
     const made = await ready();
@@ -244,12 +374,16 @@ describe("use()", () => {
     expect(switches(made)).toEqual([]);
   });
 
-  it("asks the service who the caller is before the table is used, also without a lease", async () => {
+  it("leaves a way that was used only with a lease that the other way knows", async () => {
     const { clock, locks, principals } = twoWays({ via: "service" });
     await clock.settle(locks.list());
+    await expect(clock.settle(locks.use("table"))).rejects.toMatchObject({
+      code: "not-configured",
+      message: "failover: nothing shows that the service and this client use the same table; acquire a key, and try again",
+    });
+    const lease = await clock.settle(locks.acquire("k"));
     await clock.settle(locks.use("table"));
-    await clock.settle(locks.acquire("k"));
-    expect(principals).toEqual(["account/role"]);
+    expect([lease.isHeld(), principals, (await clock.settle(locks.health())).via]).toEqual([true, ["account/role"], "table"]);
   });
 
   it("in an outage, can't go to a table on which the caller is unknown", async () => {

@@ -6,8 +6,9 @@ import { createServer as createTcpServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { HttpOptions } from "../../../lib/client/transport/http.js";
 import { httpApi } from "../../../lib/client/transport/http.js";
-import { refuse } from "../../../lib/core/errors.js";
+import { refuse, refuseLocally } from "../../../lib/core/errors.js";
 import type { LockApi } from "../../../lib/core/api/locks.js";
+import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
 import { toProblem } from "../../../lib/wire/problem.js";
 import type { StubServer } from "./stub-server.js";
@@ -118,7 +119,7 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
 
     it.each(ROWS)("%s brings back a refusal as it was made, whatever its status", async (_name, ask) => {
       const refusal = refuse("clock-skew", { retryAfterMs: 700, detail: "Apart" });
-      server.answer({ status: 503, headers: { "content-type": "application/problem+json" }, body: toProblem(refusal, "/v1/locks/x") });
+      server.answer({ status: 503, headers: { "content-type": "application/problem+json" }, body: toProblem(refusal, undefined) });
       expect(await ask(api)).toEqual(refusal);
     });
 
@@ -161,6 +162,26 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
       }
     });
 
+    it("says when to come again, if it does so in seconds", async () => {
+      for (const [after, retryAfterMs] of [
+        ["7", 7000],
+        ["0", 0],
+        ["soon", undefined],
+        ["-1", undefined],
+        ["", undefined],
+      ] as const) {
+        const headers = { "retry-after": after };
+        server.answer({ status: 429, headers });
+        expect(await api.acquire(REF)).toEqual({
+          ...refuseLocally("throttled"),
+          detail: expect.any(String),
+          ...(retryAfterMs !== undefined && { retryAfterMs }),
+        });
+        server.answer({ status: 503, headers });
+        await expect(api.acquire(REF)).rejects.toMatchObject({ name: "NoResponse", retryAfterMs });
+      }
+    });
+
     it.each(["broken", "cut"] as const)("because the connection is %s may have happened", async (status) => {
       server.answer({ status });
       await expect(api.release(REF)).rejects.toThrow(NoResponse);
@@ -171,6 +192,114 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
         server.answer({ status, ...(status !== 204 && { body }) });
         await expect(api.acquire(REF)).rejects.toThrow(NoResponse);
       }
+    });
+  });
+
+  describe("an answer to another request is none:", () => {
+    const OTHER = { ...REF, key: "b", leaseId: "01a2ce8b-d400-7145-b733-952723412671" };
+    const SET = { leaseId: REF.leaseId, fencingTokens: { a: 1, b: 2 }, leaseMs: 1, remainingMs: 1, renewAfterMs: 1, serverTimeMs: 1 };
+    const RUN = { ...LEASE, state: "running", attempt: 1, takeover: false };
+    const VIEW = { key: REF.key, version: 1, state: "running", attempt: 1, fencingToken: 7 };
+    const SEEN = { key: REF.key, version: 1, mode: "exclusive", fencingToken: 7, holders: [], waiters: [] };
+    const set = { leaseId: REF.leaseId, keys: ["a", "b"] };
+    const to = { leaseId: REF.leaseId };
+    const asks: Readonly<Record<string, readonly [ask: (to: ServiceApi) => Promise<unknown>, right: object, wrong: readonly object[]]>> = {
+      acquire: [(of) => of.acquire(REF), LEASE, [{ key: "b" }, { leaseId: OTHER.leaseId }]],
+      renew: [(of) => of.renew(REF), LEASE, [{ key: "b" }, { leaseId: OTHER.leaseId }]],
+      check: [(of) => of.check(REF), LEASE, [{ key: "b" }, { leaseId: OTHER.leaseId }]],
+      changeMode: [(of) => of.changeMode({ ...REF, mode: "shared", fencingToken: 7 }), LEASE, [{ key: "b" }, { leaseId: OTHER.leaseId }]],
+      transfer: [(of) => of.transfer({ ...OTHER, key: REF.key, to }), LEASE, [{ key: "b" }, { leaseId: OTHER.leaseId }]],
+      start: [(of) => of.start(REF), RUN, [{ key: "b" }, { leaseId: OTHER.leaseId }]],
+      inspect: [(of) => of.inspect(REF), SEEN, [{ key: "b" }]],
+      run: [(of) => of.run(REF), VIEW, [{ key: "b" }]],
+      acquireSet: [
+        (of) => of.acquireSet({ leaseId: REF.leaseId, locks: [{ key: "a" }, { key: "b" }] }),
+        SET,
+        [{ leaseId: OTHER.leaseId }, { fencingTokens: { a: 1 } }],
+      ],
+      renewSet: [(of) => of.renewSet(set), SET, [{ leaseId: OTHER.leaseId }, { fencingTokens: { a: 1 } }]],
+      releaseSet: [(of) => of.releaseSet(set), { states: { a: "released", b: "lost" } }, [{ states: { a: "released" } }]],
+      renewMany: [
+        (of) => of.renewMany({ leases: [REF] }),
+        { results: [{ status: 200, ...LEASE }] },
+        [
+          { results: [] },
+          { results: [{ status: 200, ...LEASE, key: "b" }] },
+          { results: [{ status: 200, ...LEASE, leaseId: OTHER.leaseId }] },
+          { results: [{ key: "b", ...toProblem(refuse("lease-lost"), "/v1/locks/b") }] },
+        ],
+      ],
+    };
+
+    it.each(Object.entries(asks))("%s", async (_name, [ask, right, wrong]) => {
+      const service = httpApi({ url: server.url, ...sender });
+      server.answer({ status: 200, body: right });
+      expect(await ask(service)).toMatchObject({ ok: true });
+      for (const other of wrong) {
+        server.answer({ status: 200, body: { ...right, ...other } });
+        await expect(ask(service), JSON.stringify(other)).rejects.toThrow(NoResponse);
+      }
+    });
+
+    it.each(ROWS)("a refusal of another key, for %s", async (_name, ask) => {
+      const body = toProblem(refuse("lease-lost"), `/v1/locks/${REF.key}~`);
+      server.answer({ status: 410, headers: { "content-type": "application/problem+json" }, body });
+      await expect(ask(api)).rejects.toThrow(NoResponse);
+    });
+  });
+
+  describe("an answer without the members of its kind is none:", () => {
+    const service = (): ServiceApi => httpApi({ url: server.url, ...sender });
+    const set = { leaseId: REF.leaseId, keys: ["a"] };
+    it.each<[what: string, ask: (of: ServiceApi) => Promise<unknown>]>([
+      ["inspect", (of) => of.inspect(REF)],
+      ["list", (of) => of.list({})],
+      ["health", (of) => of.health({})],
+      ["breakHold", (of) => of.breakHold({ key: "a", fencingToken: 7, reason: "stuck" })],
+      ["notify", (of) => of.notify({ ...REF, condition: "ready" })],
+      ["runs", (of) => of.runs({})],
+      ["run", (of) => of.run(REF)],
+      ["resetRun", (of) => of.resetRun({ key: "a", reason: "stuck" })],
+      ["complete", (of) => of.complete({ ...REF, outcome: { state: "succeeded" } })],
+      ["releaseSet", (of) => of.releaseSet(set)],
+      ["renewMany", (of) => of.renewMany({ leases: [REF] })],
+    ])("%s", async (_what, ask) => {
+      for (const body of [{}, [], { items: {} }, { results: [null] }, { states: { a: 1 } }, "<html>"]) {
+        server.answer({ status: 200, body });
+        await expect(ask(service()), JSON.stringify(body)).rejects.toThrow(NoResponse);
+      }
+    });
+
+    it("a 304 without a question", async () => {
+      server.answer({ status: 304, headers: { etag: '"7"' } });
+      await expect(service().run(REF)).rejects.toThrow(NoResponse);
+      await expect(service().inspect(REF)).rejects.toThrow(NoResponse);
+      expect(await service().run({ ...REF, ifNoneMatch: '"7"' })).toEqual({ ok: true, tag: '"7"', unchanged: true });
+    });
+
+    it.each([
+      { retryAfterMs: "soon" },
+      { retryAfterMs: -1 },
+      { leaseIdAboveMs: null },
+      { holders: [{}] },
+      { blocking: "a" },
+      { lost: [1] },
+      { reason: 1 },
+    ])("a problem with %j", async (wrong) => {
+      const body = { ...toProblem(refuse("locked"), undefined), ...wrong };
+      server.answer({ status: 423, headers: { "content-type": "application/problem+json" }, body });
+      await expect(service().acquire(REF)).rejects.toThrow(NoResponse);
+    });
+
+    it("a place in the queue with a time that is none", async () => {
+      const place = { state: "waiting", position: 1, retryAfterMs: 1, pollWithinMs: 1 };
+      server.answer({ status: 202, body: { ...place, retryAfterMs: "soon" } });
+      await expect(service().acquire({ ...REF, waitMs: 1000 })).rejects.toThrow(NoResponse);
+    });
+
+    it("an end of a lease in a word that this version doesn't know counts as unknown: the hold may have been lost", async () => {
+      server.answer({ status: 204, headers: { "lease-state": "evicted" } });
+      expect(await service().release(REF)).toEqual({ ok: true, state: "unknown" });
     });
   });
 

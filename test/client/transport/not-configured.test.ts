@@ -1,5 +1,9 @@
 /** A wrong configuration is reported at once with its own code, and no option of a wrapper ignores it. */
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { Server } from "node:https";
+import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createLockClient as createTableClient, InvalidRequestError, LockError, LockUnavailableError } from "../../../lib/dynamodb.js";
@@ -13,16 +17,22 @@ import { startStubServer } from "./stub-server.js";
 import type { FreshTable } from "../../support/engine.js";
 import { freshTable } from "../../support/engine.js";
 import { engineClient } from "../../../infra/local/engine-client.js";
+import { UNTRUSTED_CERTIFICATE, UNTRUSTED_KEY } from "../../support/untrusted-certificate.js";
 
 const CREDENTIALS = { accessKeyId: "local", secretAccessKey: "local" };
 
 let table: FreshTable;
 let stub: StubServer;
+/** A server whose certificate nobody trusts. */
+let untrusted: Server;
 beforeAll(async () => {
   table = await freshTable();
   stub = await startStubServer();
+  untrusted = createServer({ key: UNTRUSTED_KEY, cert: UNTRUSTED_CERTIFICATE }, (_request, response) => response.end("{}"));
+  await once(untrusted.listen(0, "127.0.0.1"), "listening");
 });
 afterAll(async () => {
+  untrusted.close();
   table.client.destroy();
   await stub.close();
 });
@@ -48,6 +58,9 @@ function answering(type: string, message: string): DynamoDBClient {
   stub.answer({ status: 400, body: { __type: `com.amazon.coral.service#${type}`, message } });
   return new DynamoDBClient({ endpoint: stub.url, region: "us-east-1", credentials: CREDENTIALS });
 }
+
+const byFetch: typeof fetch = (...request) => fetch(...request);
+const untrustedUrl = (): string => `https://127.0.0.1:${(untrusted.address() as AddressInfo).port}`;
 
 type Ask = readonly [what: string, ask: (locks: LockClient) => Promise<unknown>];
 
@@ -145,6 +158,28 @@ const WRONG: readonly (readonly [what: string, client: () => Promise<LockClient>
     },
     "The security token included in the request is expired",
   ],
+  ["a token that ends in a newline", async () => createLockClient({ url: stub.url, token: "secret\n" }), '"authorization"'],
+  ["the same by fetch", async () => createLockClient({ url: stub.url, token: async () => "secret\n", fetch: byFetch }), '"authorization"'],
+  ["a header that is no Latin-1", async () => createLockClient({ url: stub.url, headers: { "x-team": "\u03a9" } }), '"x-team"'],
+  ["a header whose name is none", async () => createLockClient({ url: stub.url, headers: { "x team": "shop" } }), '"x team"'],
+  [
+    "a certificate that nobody trusts",
+    async () => createLockClient({ url: untrustedUrl() }),
+    "is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)",
+  ],
+  [
+    "the same by fetch",
+    async () => createLockClient({ url: untrustedUrl(), fetch: byFetch }),
+    "is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)",
+  ],
+  [
+    "the same in a runtime without codes",
+    async () => {
+      const said = "error sending request for url (x): client error (Connect): invalid peer certificate: UnknownIssuer";
+      return createLockClient({ url: stub.url, fetch: () => Promise.reject(new TypeError("fetch failed", { cause: new Error(said) })) });
+    },
+    "is not trusted (CERTIFICATE)",
+  ],
   [
     "a token that the gateway does not take",
     async () => {
@@ -167,6 +202,7 @@ describe.each(WRONG)("%s", (_what, clientOf, said) => {
     expect(error).not.toBeInstanceOf(InvalidRequestError);
     expect(error).toMatchObject({ code: "not-configured", definite: true, retry: "never" });
     expect((error as Error).message).toContain(said);
+    expect((error as Error).message).not.toContain("secret");
   });
 
   it.each(["skip", "proceed"] as const)("is not passed by whenUnavailable: %s", async (whenUnavailable) => {

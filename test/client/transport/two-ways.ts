@@ -27,6 +27,8 @@ export const CALLER = { namespace: "default", principal: "account/role" };
 export interface TwoWays {
   readonly clock: VirtualClock;
   readonly store: LockStore;
+  /** The store of the table's way. */
+  readonly tableStore: LockStore;
   readonly service: Wire;
   /** The wire to the table, under the identity that the client used there. */
   readonly table: Wire;
@@ -99,15 +101,21 @@ export function twoWays(options: TwoWaysOptions = {}): TwoWays {
   });
   const runtime = { clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes) };
   return {
-    ...{ clock, store, service, principals, events },
+    ...{ clock, store, tableStore, service, principals, events },
     get table() {
       if (!table) throw new Error("the table was not used");
       return table;
     },
     locks: createClient({ ...runtime, api, use }, { onEvent: tell }),
-    rival: createClient({ ...runtime, api: serviceOf(store, clock, { ...CALLER, principal: "account/rival" }) }),
+    rival: rivalOn(store, clock),
     fail: (fate) => (Object.keys(service.api) as (keyof ServiceApi)[]).forEach((operation) => service.always(operation, fate)),
   };
+}
+
+/** Returns another caller's client of the records in `store`. */
+export function rivalOn(store: LockStore, clock: VirtualClock): LockClient {
+  const api = serviceOf(store, clock, { ...CALLER, principal: "account/rival" });
+  return createClient({ clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes), api });
 }
 
 /** Returns the operations of one caller. Each reads the clock itself, like a function for every request. */

@@ -2,6 +2,7 @@
 import type { Bug } from "./bug.js";
 
 const FAILOVER = "lib/client/transport/failover.ts";
+const COMPARISON = "lib/client/transport/compare-ways.ts";
 
 /** Mistakes by which a switch of the way loses a lease, or leaves one behind. */
 export const WAY_BUGS: readonly Bug[] = [
@@ -43,10 +44,21 @@ export const WAY_BUGS: readonly Bug[] = [
         "api: this.#deps.onTable(identity), identity }",
         "api: this.#deps.onTable({ ...identity, principal: this.#deps.own.principal }), identity }",
       ],
-      [
-        "this.#isProven = known !== undefined && (await this.#isKnownOn(otherThan(this.#way), known, COMPARED));",
-        "this.#isProven = known !== undefined;",
-      ],
+      ["found = known && (await this.#lookUp(otherThan(this.#way), known, COMPARED));", 'found = known && "known";'],
     ],
+  },
+  {
+    name: "any-ended-lease-proves-the-table",
+    why: "a table counts as the service's if it answers as for a lease that ended: one that never saw the id does that too",
+    file: COMPARISON,
+    breaks: "S1",
+    edits: [['"unknown" : "unclear"', '"unknown" : "known"']],
+  },
+  {
+    name: "run-looked-up-as-a-lock",
+    why: "a run is looked up among the locks of the table, which doesn't know it: a client that only runs never fails over",
+    file: COMPARISON,
+    breaks: "L6",
+    edits: [['operation === "start" ? "runs" : kind', "kind"]],
   },
 ];
