@@ -40,7 +40,8 @@ export interface LockClient extends AsyncDisposable {
    * Runs `work` once per key and stores its return value. Every other call with the key, now or later, gets the same value. A concurrent
    * call waits for the run. If `work` throws an error, the next caller starts again, unless it is a {@link FinalError}.
    * @throws LockTimeoutError if another caller still runs it after `waitMs`; RunFailedError if it failed for good before; LockLostError
-   *   if the run was taken over, so that the outcome of `work` was not recorded; LockError with the code `fingerprint-mismatch`,
+   *   if the run was taken over, so that the outcome of `work` was not recorded; LockUnavailableError if it was not recorded in 10 s (the
+   *   client tries until the lease is over; in an invocation the call waits for that); LockError with the code `fingerprint-mismatch`,
    *   `attempts-exhausted`, `result-omitted`, or, if called within its own work, `self-deadlock`.
    */
   runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;

@@ -4,6 +4,7 @@
  */
 import { InvalidRequestError } from "../client/errors.js";
 import { unquoted } from "../client/events.js";
+import { ENDLESS } from "../client/invocation.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { checkRun } from "../client/run/run-options.js";
@@ -82,12 +83,14 @@ export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<R
   checkIdempotent(options);
   const { locks, caller, required: _required, fingerprint, isRecorded = isFinalStatus, replayHeaders: _headers, ...rest } = options;
   const { waitMs = HTTP_WAIT_MS, ...run } = rest;
+  // In an invocation, a run ends when its outcome is recorded or can't be any more: an answer that invites a retry must not come before.
+  const invocation = locks.forInvocation(ENDLESS);
 
   return async (request, parts, respond) => {
     const asked = () => ({ key: keyFor(callerOf(caller, request), parts), payload: fingerprint ? fingerprint(request) : askedOf(parts) });
     let isMade = false as boolean;
     const answered = await answerOnce<MadeResponse>(
-      { ...run, locks, waitMs, asked, isRecorded: ({ statusCode }) => isRecorded(statusCode) },
+      { ...run, locks: invocation, waitMs, asked, isRecorded: ({ statusCode }) => isRecorded(statusCode) },
       async () => {
         const response = await respond();
         isMade = true;
