@@ -117,12 +117,18 @@ export function hold(response: ServerResponse, replayHeaders?: readonly string[]
   };
 }
 
+/** Statuses whose responses have no body, and so no length. */
+const BODILESS: readonly number[] = [204, 304];
+
 /** Sends `answer` as the response. Headers that other middlewares set, such as CORS, stay. */
 export function sendAnswer(response: ServerResponse, answer: StoredResponse): void {
+  const body = bytesOf(answer);
   response.statusCode = answer.statusCode;
   response.statusMessage = "";
   setHeaders(response, changesFor(answer, response.getHeaders()));
-  response.end(bytesOf(answer));
+  // Node tells no length by itself once the header of one was removed: the end of the connection would be the end of the body.
+  if (!BODILESS.includes(answer.statusCode)) response.setHeader("content-length", body.length);
+  response.end(body);
 }
 
 function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): void {
