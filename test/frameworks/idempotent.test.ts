@@ -218,6 +218,20 @@ describe.each(FRAMEWORKS)("$name", ({ name: framework, serve }) => {
     expect([second.status, ((await second.json()) as { code: string }).code, calls]).toEqual([409, "result-omitted", { report: 1 }]);
   });
 
+  it.each<[what: string, body: string | Uint8Array, isKept: boolean]>([
+    ["195,000 bytes that are no text", new Uint8Array(195_000).fill(0xff), true],
+    ["197,000 bytes that are no text", new Uint8Array(197_000).fill(0xff), false],
+    ["261,000 bytes of plain text", "x".repeat(261_000), true],
+    ["132,000 quotes, which JSON escapes", '"'.repeat(132_000), false],
+  ])("records what fits into 256 KB as JSON: %s", async (_what, body, isKept) => {
+    const { application } = counting({ report: () => ({ headers: { "content-type": "application/octet-stream" }, body }) });
+    const { once } = await served(application);
+    const [first, second] = [await once("report"), await once("report")];
+    expect(Buffer.from(await first.arrayBuffer()).equals(Buffer.from(body))).toBe(true);
+    expect([second.status, isReplayed(second)]).toEqual(isKept ? [200, true] : [409, false]);
+    if (isKept) expect(Buffer.from(await second.arrayBuffer()).equals(Buffer.from(body))).toBe(true);
+  });
+
   it("passes a stream through as it comes, and doesn't repeat its work", async () => {
     const [begun, freed] = [gate(), gate()];
     async function* lines(): AsyncGenerator<string> {
