@@ -41,11 +41,14 @@ export async function once(args: OnceArgs, context: RunContext): Promise<number>
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
   const course: { outcome?: Outcome } = {};
   try {
-    const { value, replayed, attempt } = await locks.runOnce<unknown>(key, optionsOf(args, waiting.signal), async (run) => {
-      waiting.signal.throwIfAborted();
-      tell(`${key}: attempt ${run.attempt}${run.takeover ? ", taken over from one that did not end" : ""}, token ${run.fencingToken}`);
-      return attemptOf(run, args, context, course);
-    });
+    const { value, replayed, attempt } = await locks
+      // In an invocation, a run ends when its outcome is recorded or can't be any more: with this process, its record would end too early.
+      .forInvocation({ getRemainingTimeInMillis: () => Number.POSITIVE_INFINITY })
+      .runOnce<unknown>(key, optionsOf(args, waiting.signal), async (run) => {
+        waiting.signal.throwIfAborted();
+        tell(`${key}: attempt ${run.attempt}${run.takeover ? ", taken over from one that did not end" : ""}, token ${run.fencingToken}`);
+        return attemptOf(run, args, context, course);
+      });
     if (replayed) tell(`${key} was done before, in attempt ${attempt}`);
     return await shown(value, replayed, args, context);
   } catch (error) {

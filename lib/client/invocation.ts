@@ -10,6 +10,9 @@ export interface InvocationContext {
   getRemainingTimeInMillis(): number;
 }
 
+/** An invocation without a time limit: a request to a server, or a handler that runs in a test or a container. */
+export const ENDLESS: InvocationContext = { getRemainingTimeInMillis: () => Number.POSITIVE_INFINITY };
+
 /** @throws InvalidRequestError unless it is a context: without one, nothing would be capped, and the caller would not notice. */
 export function checkContext(context: unknown): void {
   if (typeof (context as Partial<InvocationContext> | undefined)?.getRemainingTimeInMillis !== "function")

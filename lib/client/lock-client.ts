@@ -41,7 +41,8 @@ export interface LockClient extends AsyncDisposable {
    * call waits for the run. If `work` throws an error, the next caller starts again, up to `maxAttempts` (5), unless it is a
    * {@link FinalError}: throw that for an outcome that no retry changes, such as a declined card.
    * @throws LockTimeoutError if another caller still runs it after `waitMs`; RunFailedError if it failed for good before; LockLostError
-   *   if the run was taken over, so that the outcome of `work` was not recorded; LockError with the code `fingerprint-mismatch`,
+   *   if the run was taken over, so that the outcome of `work` was not recorded; LockUnavailableError if it was not recorded in 10 s (the
+   *   client tries until the lease is over; in an invocation the call waits for that); LockError with the code `fingerprint-mismatch`,
    *   `attempts-exhausted`, `result-omitted`, or, if called within its own work, `self-deadlock`.
    */
   runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;

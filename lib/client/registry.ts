@@ -15,7 +15,7 @@ export class Registry {
   readonly #ofKey = new Map<string, number>();
   readonly #acquires = new Map<LazyAbort, Promise<unknown>>();
   readonly #tracked = new Set<Promise<unknown>>();
-  #closed = false;
+  #closedBy: Error | undefined;
 
   /** @param whole the registry of the client of which this one is a view */
   constructor(whole?: Registry) {
@@ -23,7 +23,12 @@ export class Registry {
   }
 
   get isClosed(): boolean {
-    return this.#closed || (this.#whole?.isClosed ?? false);
+    return this.closedBy !== undefined;
+  }
+
+  /** The reason with which it was closed. */
+  get closedBy(): Error | undefined {
+    return this.#closedBy ?? this.#whole?.closedBy;
   }
 
   add(lease: HeldLease): void {
@@ -55,7 +60,7 @@ export class Registry {
     this.#whole?.track(work);
   }
 
-  /** Runs `acquire` with a signal that aborts when the caller's signal does, or when the client is closed. */
+  /** Runs `acquire` with a signal that aborts when the caller's signal does, or when the client is closed. After that, it has aborted. */
   async run<T>(signal: AbortSignal | StopSignal | undefined, acquire: (giveUp: LazyAbort) => Promise<T>): Promise<T> {
     const giveUp = new LazyAbort();
     const forward = (): void => giveUp.abort(signal?.reason);
@@ -63,6 +68,7 @@ export class Registry {
     if (signal instanceof EventTarget) setMaxListeners(0, signal);
     signal?.addEventListener("abort", forward, { once: true });
     if (signal?.aborted) forward();
+    if (this.closedBy) giveUp.abort(this.closedBy);
     const acquired = this.#whole ? this.#whole.run(giveUp, acquire) : acquire(giveUp);
     this.#acquires.set(giveUp, acquired);
     try {
@@ -78,7 +84,7 @@ export class Registry {
    * cleaned up and all tracked work has ended.
    */
   close(reason: Error): { readonly leases: readonly HeldLease[]; readonly cleaned: Promise<unknown> } {
-    this.#closed = true;
+    this.#closedBy = reason;
     for (const controller of this.#acquires.keys()) controller.abort(reason);
     return { leases: [...this.#leases], cleaned: this.#cleaned() };
   }

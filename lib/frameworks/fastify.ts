@@ -1,5 +1,6 @@
 /** Idempotent routes of Fastify 5, and its refusals. Fastify is not imported: a route's handler is wrapped. */
 import type { ServerResponse } from "node:http";
+import { resultBytes } from "../core/request-limits.js";
 import type { IdempotentOptions } from "../web/idempotent.js";
 import { isCovered, serveOnce } from "../web/idempotent.js";
 import { problemOf } from "../web/problem.js";
@@ -40,15 +41,20 @@ export function idempotent<Handler extends FastifyHandler>(options: IdempotentOp
     return new Promise((resolve, reject) => {
       let held: ReturnType<typeof hold> | undefined;
       const settled = serve(request, parts, () => {
-        held = hold(reply.raw, options.replayHeaders);
-        resolve(called(call, reply));
+        const sending = watchSend(reply);
+        held = hold(reply.raw, options.replayHeaders, (bytes, isKnown) => (isKnown || sending.isWhole()) && bytes <= resultBytes);
+        resolve(called(call, reply, sending));
         return held.made;
       });
       settled.then(
         (one) => {
           if (one.how === "made") held?.release();
-          else if (held) held.replace(one.answer);
-          else resolve(payloadOf(one.answer, reply));
+          else {
+            // Hooks see the answer too, and what they do to its body is dropped: they have done it to what was recorded.
+            const answered = held ?? hold(reply.raw, undefined, () => true);
+            if (!held) resolve(payloadOf(one.answer, reply));
+            answered.replace(one.answer);
+          }
         },
         (error: unknown) => reject(error as Error),
       );
@@ -68,30 +74,48 @@ export function lockErrors(error: unknown, _request: unknown, reply: FastifyRepl
 }
 
 /** Calls a handler, and returns its result, which Fastify sends. */
-async function called(call: () => unknown, reply: FastifyReplyLike): Promise<unknown> {
-  const isLeft = leftToLater(reply);
+async function called(call: () => unknown, reply: FastifyReplyLike, sending: Sending): Promise<unknown> {
   const result = call();
   // A handler that returns nothing sends its reply later. A reply resolves when it was sent.
   const value = await ((result === undefined ? reply : result) as Promise<unknown>);
   // Fastify sends nothing to a client that is gone. The response is for the client's next request.
-  if (value === undefined && reply.raw.destroyed && !isLeft()) reply.raw.end();
+  if (value === undefined && reply.raw.destroyed && !sending.isLeft()) reply.raw.end();
   return value;
 }
 
-/** Returns true if the handler calls `send` itself, or waits for its reply: then its result says nothing. */
-function leftToLater(reply: FastifyReplyLike): () => boolean {
+/** How a reply is sent. */
+interface Sending {
+  /** True if the handler calls `send` itself, or waits for its reply: then its result says nothing. */
+  isLeft(): boolean;
+  /** True if the payload is sent, and is no stream; a hook such as a compression may make one of it. */
+  isWhole(): boolean;
+}
+
+/** Watches how `reply` is sent, by the handler or by Fastify. */
+function watchSend(reply: FastifyReplyLike): Sending {
   let isLeft = false;
+  let isWhole = false;
   for (const name of ["send", "then"]) {
     Object.defineProperty(reply, name, {
       configurable: true,
       get() {
         isLeft = true;
         Reflect.deleteProperty(reply, name);
-        return Reflect.get(reply, name) as unknown;
+        if (name === "then") return Reflect.get(reply, name) as unknown;
+        return (payload?: unknown): unknown => {
+          isWhole = !isStream(payload);
+          return reply.send(payload);
+        };
       },
     });
   }
-  return () => isLeft;
+  return { isLeft: () => isLeft, isWhole: () => isWhole };
+}
+
+/** True for a stream of Node or the web, or a response of `fetch`. */
+function isStream(payload: unknown): boolean {
+  const { pipe, getReader } = (payload ?? {}) as { readonly pipe?: unknown; readonly getReader?: unknown };
+  return typeof pipe === "function" || typeof getReader === "function" || payload instanceof Response;
 }
 
 /** Sets status and headers, and returns the payload to send. */

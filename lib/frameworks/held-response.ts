@@ -3,8 +3,9 @@
  * body that is written in parts without a known length is a stream: it is sent as it comes, and can't be replaced.
  */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { resultBytes } from "../core/request-limits.js";
-import type { MadeResponse, StoredResponse } from "../web/response.js";
+import type { MadeResponse, SentHeaders, StoredResponse } from "../web/response.js";
 import { bytesOf, changesFor, madeResponse, TransientResponse } from "../web/response.js";
 
 /** A response that is held back. */
@@ -26,9 +27,14 @@ const CUT_OFF = new TransientResponse(500);
 /** The members of a response that tell or change how far it is. */
 const METHODS = ["writableEnded", "writeHead", "flushHeaders", "write", "end", "destroy"];
 
-/** Holds `response` back. Every framework on node:http sends by these methods. */
+/** Returns true to hold a body that is written in parts. `bytes` is its length, or if that `isKnown` not, what was written of it. */
+export type Holds = (bytes: number, isKnown: boolean) => boolean;
+
+const KNOWN_LENGTH: Holds = (bytes, isKnown) => isKnown && bytes <= resultBytes;
+
+/** Holds `response` back. Every framework on node:http sends by these methods. @param holds @default bodies of a known length */
 // Over 60 lines: the methods share what they hold back.
-export function hold(response: ServerResponse, replayHeaders?: readonly string[]): HeldResponse {
+export function hold(response: ServerResponse, replayHeaders?: readonly string[], holds = KNOWN_LENGTH): HeldResponse {
   const own = METHODS.map((name) => [name, Object.getOwnPropertyDescriptor(response, name)] as const);
   const parts: Buffer[] = [];
   let state: "open" | "ended" | "sending" = "open";
@@ -66,7 +72,7 @@ export function hold(response: ServerResponse, replayHeaders?: readonly string[]
       else response.end(body);
       done?.();
     };
-    settle(madeResponse(statusCode, headers, body, replayHeaders));
+    settle(madeResponse(statusCode, ...decoded(headers, body), replayHeaders));
   }
 
   Object.defineProperty(response, "writableEnded", { configurable: true, get: () => state === "ended" });
@@ -80,19 +86,22 @@ export function hold(response: ServerResponse, replayHeaders?: readonly string[]
       return response;
     },
     flushHeaders(): void {
-      if (state === "ended") return;
+      if (state === "ended" || holds(0, false)) return;
       stream();
       response.flushHeaders();
     },
     write(...args: Args): boolean {
       if (state === "ended") return false;
-      if (Number(response.getHeader("content-length") ?? Infinity) > resultBytes) {
+      const written = bytesIn(args);
+      const length = response.getHeader("content-length");
+      const heldBytes = [...parts, ...written].reduce((bytes, part) => bytes + part.length, 0);
+      if (!holds(length === undefined ? heldBytes : Number(length), length !== undefined)) {
         stream();
         return Reflect.apply(response.write.bind(response), undefined, args) as boolean;
       }
       // The rest may never come, if it is piped to a client that hangs up.
       if (parts.length === 0) response.once("close", () => settle(CUT_OFF));
-      parts.push(...bytesIn(args));
+      parts.push(...written);
       const done = doneOf(args);
       if (done) process.nextTick(done);
       return true;
@@ -117,12 +126,31 @@ export function hold(response: ServerResponse, replayHeaders?: readonly string[]
   };
 }
 
+/** Statuses whose responses have no body, and so no length. */
+const BODILESS: readonly number[] = [204, 304];
+
 /** Sends `answer` as the response. Headers that other middlewares set, such as CORS, stay. */
 export function sendAnswer(response: ServerResponse, answer: StoredResponse): void {
+  const body = bytesOf(answer);
   response.statusCode = answer.statusCode;
   response.statusMessage = "";
   setHeaders(response, changesFor(answer, response.getHeaders()));
-  response.end(bytesOf(answer));
+  // Node tells no length by itself once the header of one was removed: the end of the connection would be the end of the body.
+  if (!BODILESS.includes(answer.statusCode)) response.setHeader("content-length", body.length);
+  response.end(body);
+}
+
+const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, br: brotliDecompressSync, deflate: inflateSync } as const;
+
+/** Returns headers and body without their content encoding, which belongs to one exchange; as they are, if it is another or too large. */
+function decoded(headers: OutgoingHttpHeaders, body: Buffer): readonly [headers: SentHeaders, body: Buffer] {
+  const { "content-encoding": encoding, ...others } = headers;
+  const decode = Object.hasOwn(DECODERS, String(encoding)) ? DECODERS[encoding as keyof typeof DECODERS] : undefined;
+  try {
+    return decode ? [others, decode(body, { maxOutputLength: resultBytes })] : [headers, body];
+  } catch {
+    return [headers, body];
+  }
 }
 
 function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): void {

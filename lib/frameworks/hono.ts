@@ -2,10 +2,12 @@
  * Idempotent routes of Hono 4, and its refusals. The client runs on Node, Deno and Cloudflare Workers (with `nodejs_compat`).
  * Hono is not imported: a middleware is a function.
  */
+import { InvalidRequestError } from "../client/errors.js";
 import { resultBytes } from "../core/request-limits.js";
+import { systemClock } from "../core/time.js";
 import type { IdempotentOptions, RequestParts } from "../web/idempotent.js";
 import { isCovered, serveOnce } from "../web/idempotent.js";
-import { problemOf } from "../web/problem.js";
+import { problemAnswer, problemOf } from "../web/problem.js";
 import type { MadeResponse, StoredResponse } from "../web/response.js";
 import { bytesOf, changesFor, madeResponse, TransientResponse } from "../web/response.js";
 
@@ -19,9 +21,24 @@ export interface HonoContext {
     readonly routePath?: string;
     arrayBuffer(): Promise<ArrayBuffer>;
   };
+  /** True once there is a response. */
+  readonly finalized: boolean;
   get res(): Response;
   set res(response: Response | undefined);
 }
+
+/** Options of idempotent routes of Hono. */
+export interface HonoIdempotentOptions<Context> extends IdempotentOptions<Context> {
+  /**
+   * The largest body that is read, in bytes; a larger one is answered 413. Hono has no body limit of its own, and `bodyLimit` comes too late
+   * behind this. With `fingerprint`, nothing is read. @default 1 048 576
+   */
+  readonly maxBodyBytes?: number;
+}
+
+const MAX_BODY_BYTES = 1024 * 1024;
+/** A response that isn't complete after this is a stream, in ms. A body in memory takes no time at all. */
+const STREAM_MS = 20;
 
 /** A stream that was cut off: its work is not known to be done. */
 const CUT_OFF = new TransientResponse(500);
@@ -29,15 +46,18 @@ const CUT_OFF = new TransientResponse(500);
 /**
  * Returns a middleware for routes that run once per `Idempotency-Key`. Use it after authentication: `app.post("/orders", idempotent({
  * locks, service: "orders", caller: (c: Context) => c.get("user").id }), route)`. The response is sent when it is recorded. A repeated
- * request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request
- * with the same key 422, a request without a key 400, and 503 if the locks can't be reached. If the client hangs up, the route still
- * finishes and is recorded. A stream (`text/event-stream`, or with `Transfer-Encoding`, as `streamSSE` and `streamText` make them) is sent
- * as it comes and not recorded: after it, the key is answered 409 `result-omitted`.
+ * request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request with the same key
+ * 422, a request without a key 400, a body over `maxBodyBytes` 413, and 503 if the locks can't be reached. If the client hangs up, the route
+ * still finishes and is recorded. A stream (`text/event-stream`, with `Transfer-Encoding`, or not complete after 20 ms) is sent as it comes
+ * and not recorded: after it, the key is answered 409 `result-omitted`.
  * @throws InvalidRequestError naming the invalid option
  */
-export function idempotent<Context extends HonoContext = HonoContext>(
-  options: IdempotentOptions<Context>,
-): (c: Context, next: () => Promise<void>) => Promise<void> {
+export function idempotent<Context extends HonoContext = HonoContext>({
+  maxBodyBytes = MAX_BODY_BYTES,
+  ...options
+}: HonoIdempotentOptions<Context>): (c: Context, next: () => Promise<void>) => Promise<void> {
+  if (!Number.isSafeInteger(maxBodyBytes) || maxBodyBytes < 0)
+    throw new InvalidRequestError(`maxBodyBytes: must be a whole number of bytes, 0 or more; it is ${maxBodyBytes}`, "maxBodyBytes");
   const serve = serveOnce(options);
   return async (c, next) => {
     const { pathname, search } = new URL(c.req.url);
@@ -45,16 +65,19 @@ export function idempotent<Context extends HonoContext = HonoContext>(
     const idempotencyKey = c.req.raw.headers.get("idempotency-key") ?? undefined;
     const asked = { method, url: pathname + search, pattern, idempotencyKey };
     if (!isCovered(asked, options)) return next();
-    const body = options.fingerprint ? undefined : await bodyOf(c);
+    const body = options.fingerprint ? undefined : await bodyOf(c, maxBodyBytes);
+    if (body === "too-large") return void replace(c, responseOf(problemAnswer("too-large"), c.res.headers));
     const parts: RequestParts = { ...asked, body: () => body };
     await new Promise<void>((streams, reject) => {
       const served = serve(c, parts, async () => {
         await next();
-        if (!isStream(c.res)) return madeOf(c.res, options.replayHeaders);
-        const [response, made] = watched(c.res);
+        if (!c.finalized) throw new Error("The route returned no response, and called no other that did");
+        const made = isStream(c.res) ? undefined : await madeOf(c.res, options.replayHeaders);
+        if (made) return made;
+        const [response, ended] = watched(c.res);
         replace(c, response);
         streams();
-        return made;
+        return ended;
       });
       served.then((settled) => {
         if (settled.how === "answer") replace(c, responseOf(settled.answer, c.res.headers));
@@ -75,11 +98,36 @@ export function lockProblem(error: unknown): Response | undefined {
 }
 
 /** Returns the body's bytes, and leaves the request to the route: Hono keeps a body that it has read. */
-async function bodyOf({ req }: HonoContext): Promise<Uint8Array | undefined> {
+async function bodyOf({ req }: HonoContext, mostBytes: number): Promise<Uint8Array | "too-large" | undefined> {
   if (req.raw.body === null) return undefined;
-  const bytes = new Uint8Array(await (req.raw.bodyUsed ? req.arrayBuffer() : req.raw.clone().arrayBuffer()));
-  return bytes.length === 0 ? undefined : bytes;
+  if (Number(req.raw.headers.get("content-length") ?? 0) > mostBytes) return "too-large";
+  const body = req.raw.bodyUsed ? new Response(await req.arrayBuffer()).body : req.raw.clone().body;
+  const read = await bytesIn(body, mostBytes);
+  if (read.how !== "whole") return "too-large";
+  return read.bytes.length === 0 ? undefined : read.bytes;
 }
+
+/** The bytes of a body, or why they were not read. */
+type BytesRead = { readonly how: "whole"; readonly bytes: Uint8Array } | { readonly how: "too-large" | "late" };
+
+/** Reads a body up to `mostBytes`, and if given, up to the end of `late`. */
+async function bytesIn(body: ReadableStream<Uint8Array> | null, mostBytes: number, late?: Promise<undefined>): Promise<BytesRead> {
+  const reader = body?.getReader();
+  const chunks: Uint8Array[] = [];
+  for (let length = 0; ;) {
+    const next = await Promise.race([reader?.read() ?? ENDED, ...(late ? [late] : [])]);
+    if (next?.done) return { how: "whole", bytes: Buffer.concat(chunks) };
+    length += next?.value.length ?? 0;
+    if (!next || length > mostBytes) {
+      // A copy of a body is cancelled only when the other copy has ended too.
+      void reader?.cancel().catch(() => undefined);
+      return { how: next ? "too-large" : "late" };
+    }
+    chunks.push(next.value);
+  }
+}
+
+const ENDED = { done: true, value: undefined } as const;
 
 function isStream({ headers }: Response): boolean {
   return headers.has("transfer-encoding") || /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
@@ -95,22 +143,17 @@ function watched(response: Response): readonly [response: Response, made: Promis
   return [new Response(readable, response), made];
 }
 
-/** Returns the response to record. Reads its body up to the size that can be recorded. */
-async function madeOf(response: Response, replayHeaders: readonly string[] | undefined): Promise<MadeResponse> {
+/** Returns the response to record; undefined for a stream. Reads its body up to the size that can be recorded. */
+async function madeOf(response: Response, replayHeaders: readonly string[] | undefined): Promise<MadeResponse | undefined> {
   const headers = Object.fromEntries(response.headers);
   if (Number(headers["content-length"] ?? 0) > resultBytes) return new TransientResponse(response.status);
-  const chunks: Uint8Array[] = [];
-  const reader = response.clone().body?.getReader();
-  for (let length = 0, next = await reader?.read(); next?.value; next = await reader?.read()) {
-    length += next.value.length;
-    if (length > resultBytes) {
-      // It resolves only when the other copy has ended too.
-      void reader?.cancel().catch(() => undefined);
-      return new TransientResponse(response.status);
-    }
-    chunks.push(next.value);
-  }
-  return madeResponse(response.status, headers, Buffer.concat(chunks), replayHeaders);
+  let hurry = (): void => undefined;
+  const late = new Promise<undefined>((resolve) => (hurry = () => resolve(undefined)));
+  const timer = systemClock.after(STREAM_MS, hurry);
+  const read = await bytesIn(response.clone().body, resultBytes, headers["content-length"] === undefined ? late : undefined);
+  timer.cancel();
+  if (read.how === "late") return undefined;
+  return madeResponse(response.status, headers, read.how === "whole" ? read.bytes : undefined, replayHeaders);
 }
 
 function responseOf(answer: StoredResponse, current: Headers): Response {

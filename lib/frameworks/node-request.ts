@@ -18,7 +18,7 @@ export interface NodeRequest {
   readonly body?: unknown;
 }
 
-/** Returns the parts of `request`. A body that nothing has parsed yet is an error: all bodies would be equal. */
+/** Returns the parts of `request`. A body that is not wholly in `request.body` is an error: different bodies would be equal. */
 export function partsOf(request: NodeRequest): RequestParts {
   const { method = "", originalUrl, url = "/", headers } = request;
   return {
@@ -28,8 +28,12 @@ export function partsOf(request: NodeRequest): RequestParts {
     idempotencyKey: headers["idempotency-key"] as string | undefined,
     body() {
       const { body } = request;
+      const type = headers["content-type"];
+      // Parsers of forms with files, such as multer, leave their fields alone in the body.
+      if (type !== undefined && /^multipart\//i.test(type))
+        throw new InvalidRequestError(`body: ${type.split(";", 1)[0]} can have files, which fingerprint must cover`, "body");
       if (body === undefined && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0))
-        throw new InvalidRequestError("body: is not parsed yet; use a body parser before this, or give fingerprint", "body");
+        throw new InvalidRequestError(`body: no parser took ${type ?? "it"}; use one before this, or give fingerprint`, "body");
       return body ?? undefined;
     },
   };

@@ -3,6 +3,7 @@
  * Middy middleware (./middleware.ts).
  */
 import type { InvocationContext } from "../client/invocation.js";
+import { ENDLESS } from "../client/invocation.js";
 import { checkFunction } from "../web/once.js";
 import type { HttpAnswer } from "../web/problem.js";
 import type { AnswerTo } from "./http.js";
@@ -43,9 +44,6 @@ export function handlerOf<Event, Context, Under, Rest extends readonly unknown[]
     return (outcome.how === "answered" ? outcome.response : outcome.answer) as Result | AnswerTo<Event>;
   };
 }
-
-/** An invocation without a time limit: a handler that runs in a test or a container. */
-const ENDLESS: InvocationContext = { getRemainingTimeInMillis: () => Number.POSITIVE_INFINITY };
 
 /** Returns the invocation that a handler's context describes. */
 export function invocationOf(context: unknown): InvocationContext {

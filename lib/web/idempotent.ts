@@ -3,6 +3,7 @@
  * in lib/frameworks read the request and hold its response.
  */
 import { InvalidRequestError } from "../client/errors.js";
+import { ENDLESS } from "../client/invocation.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { checkRun } from "../client/run/run-options.js";
@@ -78,6 +79,8 @@ export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<R
   const keys = requestKeys(options);
   const { locks, service: _service, caller: _caller, required: _required, replayHeaders: _headers, ...rest } = options;
   const { fingerprint, isRecorded = isFinalStatus, waitMs = HTTP_WAIT_MS, ...run } = rest;
+  // In an invocation, a run ends when its outcome is recorded or can't be any more: an answer that invites a retry must not come before.
+  const invocation = locks.forInvocation(ENDLESS);
 
   return async (request, parts, respond) => {
     const { query, ...target } = targetOf(parts);
@@ -87,7 +90,7 @@ export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<R
     });
     let isMade = false as boolean;
     const answered = await answerOnce<MadeResponse>(
-      { ...run, locks, waitMs, asked, isRecorded: ({ statusCode }) => isRecorded(statusCode) },
+      { ...run, locks: invocation, waitMs, asked, isRecorded: ({ statusCode }) => isRecorded(statusCode) },
       async () => {
         const response = await respond();
         isMade = true;

@@ -25,6 +25,8 @@ export const PROBLEMS = {
   "run-in-progress": { status: 409, retry: "later", title: "The request with this Idempotency-Key is still being worked on" },
   "fingerprint-mismatch": { status: 422, retry: "never", title: "This Idempotency-Key was used for another request" },
   "invalid-request": { status: 400, retry: "never", title: "The request can't be told from others" },
+  "too-large": { status: 413, retry: "never", title: "The request body is too large" },
+  "unsupported-media-type": { status: 415, retry: "never", title: "The request body can't be compared with that of another request" },
   "attempts-exhausted": { status: 409, retry: "never", title: "The request with this Idempotency-Key failed as often as it may" },
   "result-omitted": { status: 409, retry: "never", title: "The request was carried out; its answer could not be kept" },
   unavailable: { status: 503, retry: "later", title: "The request could not be protected, and was not carried out" },
@@ -76,7 +78,9 @@ export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"
   // The lease ended before the handler ran: the invocation is nearly over.
   if (error instanceof LockUnavailableError || error instanceof LockLostError) return problemAnswer("unavailable", error);
   if (error instanceof InvalidRequestError) {
-    return ASKED_WRONGLY.includes(error.field) ? problemAnswer("invalid-request", { detail: error.message }) : undefined;
+    const { field, message: detail } = error;
+    if (field === "body") return problemAnswer("unsupported-media-type", { detail });
+    return ASKED_WRONGLY.includes(field) ? problemAnswer("invalid-request", { detail }) : undefined;
   }
   return error instanceof LockError && error.code in PROBLEMS ? problemAnswer(error.code as ProblemCode, error) : undefined;
 }

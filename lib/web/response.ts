@@ -79,7 +79,9 @@ export function bytesOf({ body, isBase64Encoded }: StoredResponse): Buffer {
  */
 export function changesFor({ headers }: StoredResponse, current: SentHeaders): Readonly<Record<string, string | undefined>> {
   const exposed = String(current["access-control-expose-headers"] ?? "");
-  const toExpose = EXPOSED.filter((name) => Object.keys(headers).some((one) => one.toLowerCase() === name.toLowerCase()));
+  const isExposed = new Set(exposed.split(",").map((name) => name.trim().toLowerCase()));
+  const isSent = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  const toExpose = EXPOSED.filter((name) => isSent.has(name.toLowerCase()) && !isExposed.has(name.toLowerCase()));
   return {
     ...Object.fromEntries(CONTENT.map((name) => [name, undefined])),
     ...headers,

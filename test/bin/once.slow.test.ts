@@ -283,7 +283,7 @@ describe("output that is too large to be kept", () => {
 describe("a service that goes away while the command runs", () => {
   it("is told, with the command's status: what came of it is perhaps not recorded", async () => {
     const away = await serve();
-    const running = start(["once", "away", "--", "sh", "-c", "echo runs; read line"], away.env);
+    const running = start(["once", "away", "--lease", "2s", "--", "sh", "-c", "echo runs; read line"], away.env);
     await running.printed(/runs/);
     await away.goAway();
     running.stdin.end("\n");

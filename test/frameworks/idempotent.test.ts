@@ -14,6 +14,8 @@ const MOST_TURNS = 20_000;
 const STEP_MS = 50;
 /** Enough for every retry of a request. */
 const MANY = 500;
+/** The requests with an outcome that a client sends in 12 s without an answer. */
+const TWELVE_SECONDS = 26;
 const KB = 1024;
 
 const servers: AppServer[] = [];
@@ -216,6 +218,20 @@ describe.each(FRAMEWORKS)("$name", ({ name: framework, serve }) => {
     expect([second.status, ((await second.json()) as { code: string }).code, calls]).toEqual([409, "result-omitted", { report: 1 }]);
   });
 
+  it.each<[what: string, body: string | Uint8Array, isKept: boolean]>([
+    ["195,000 bytes that are no text", new Uint8Array(195_000).fill(0xff), true],
+    ["197,000 bytes that are no text", new Uint8Array(197_000).fill(0xff), false],
+    ["261,000 bytes of plain text", "x".repeat(261_000), true],
+    ["132,000 quotes, which JSON escapes", '"'.repeat(132_000), false],
+  ])("records what fits into 256 KB as JSON: %s", async (_what, body, isKept) => {
+    const { application } = counting({ report: () => ({ headers: { "content-type": "application/octet-stream" }, body }) });
+    const { once } = await served(application);
+    const [first, second] = [await once("report"), await once("report")];
+    expect(Buffer.from(await first.arrayBuffer()).equals(Buffer.from(body))).toBe(true);
+    expect([second.status, isReplayed(second)]).toEqual(isKept ? [200, true] : [409, false]);
+    if (isKept) expect(Buffer.from(await second.arrayBuffer()).equals(Buffer.from(body))).toBe(true);
+  });
+
   it("passes a stream through as it comes, and doesn't repeat its work", async () => {
     const [begun, freed] = [gate(), gate()];
     async function* lines(): AsyncGenerator<string> {
@@ -333,6 +349,15 @@ describe.each(FRAMEWORKS)("$name", ({ name: framework, serve }) => {
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   });
 
+  it("answers with the response itself, once it is recorded, after an outage that is shorter than the lease", async () => {
+    const { calls, application } = counting({ order: (call) => ({ status: 201, body: { call } }) });
+    const { locks, once } = await served(application);
+    lose(locks, "complete", TWELVE_SECONDS);
+    const [first, second] = [await once("order"), await once("order")];
+    expect([first.status, await first.json()]).toEqual([201, { call: 1 }]);
+    expect([isReplayed(second), await second.json(), calls]).toEqual([true, { call: 1 }, { order: 1 }]);
+  });
+
   it("answers 503 `not-recorded` in place of a response that could not be recorded, with nothing of it", async () => {
     const { application } = counting({
       order: () => ({ status: 201, headers: { "set-cookie": "session=1", location: "/orders/1" }, body: "made" }),
@@ -359,7 +384,7 @@ async function answered<T>(locks: TestLockClient, asked: Promise<T>): Promise<T>
   return asked;
 }
 
-/** Loses every request of an operation. */
-function lose({ faults }: TestLockClient, operation: Operation): void {
-  for (let fault = 0; fault < MANY; fault++) faults.loseNextRequest(operation);
+/** Loses the next requests of an operation; by default all. */
+function lose({ faults }: TestLockClient, operation: Operation, requests = MANY): void {
+  for (let fault = 0; fault < requests; fault++) faults.loseNextRequest(operation);
 }

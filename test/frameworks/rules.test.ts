@@ -1,11 +1,15 @@
 /** The rules of one framework each, what options are refused, and every framework on the service over HTTP. */
 import "reflect-metadata";
 import type { ServerResponse } from "node:http";
+import { createRequire } from "node:module";
+import { Readable } from "node:stream";
+import { createBrotliCompress, createDeflate, createGzip } from "node:zlib";
 import { Controller, Module, Post, Res, SetMetadata } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
+import { stream } from "hono/streaming";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startGateway } from "../../infra/local/gateway.js";
@@ -18,15 +22,24 @@ import { HoldfastModule, Idempotent, Locked, LOCKS } from "../../lib/nest.js";
 import type { LockClient } from "../../lib/testing.js";
 import { createLockClient as inMemory, currentRun, key } from "../../lib/testing.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { gate } from "../examples/gate.js";
 import type { AppServer } from "../middy/app-server.js";
 import { listening } from "../middy/app-server.js";
 import { FRAMEWORKS } from "./servers.js";
+
+/** Nest's parser of forms with files, which comes without types. */
+const multer = createRequire(import.meta.url)("multer") as {
+  (options: { readonly storage: unknown }): { single(field: string): express.RequestHandler };
+  memoryStorage(): unknown;
+};
+type Uploaded = express.Request & { readonly file: { readonly buffer: Buffer } };
 
 const open: AppServer[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
+const MB = 1024 * 1024;
 const ASKED = { method: "POST", headers: { "idempotency-key": "form-1", "x-user": "ann" } };
 const replayed = ({ headers }: Response): string | null => headers.get("idempotent-replayed");
 
@@ -56,17 +69,41 @@ describe("options", () => {
 });
 
 describe("Express", () => {
-  it("fails if the body isn't parsed yet, because all bodies would be equal; with a fingerprint it needn't be", async () => {
-    const app = express();
-    const route = (_req: unknown, res: express.Response): void => void res.send("made");
+  it("refuses a body that no parser took with 415, because all bodies would be equal; with a fingerprint it serves it", async () => {
+    let calls = 0;
+    const route = (_req: unknown, res: express.Response): void => void res.send(`made ${++calls}`);
+    const app = express().use(express.json());
     app.post("/unparsed", ofExpress({ locks: inMemory(), service: "shop", caller: "none" }), route);
     app.post("/chosen", ofExpress({ locks: inMemory(), service: "shop", caller: "none", fingerprint: () => "form" }), route);
-    app.use(((error: Error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler);
     const server = await listening(app);
     open.push(server);
     const post = (path: string) => fetch(server.url + path, { ...ASKED, body: "text" });
-    expect(await (await post("/unparsed")).text()).toMatch(/^body: is not parsed yet/);
+    const refused = await post("/unparsed");
+    expect([refused.status, calls, await refused.json()]).toMatchObject([
+      ...[415, 0, { code: "unsupported-media-type", detail: expect.stringMatching(/^body: no parser took text\/plain/), retry: "never" }],
+    ]);
     expect([await post("/chosen"), await post("/chosen")].map(replayed)).toEqual([null, "true"]);
+  });
+
+  it("refuses a form with files, of which a parser leaves the fields alone; with a fingerprint that covers them it tells them apart", async () => {
+    const upload = multer({ storage: multer.memoryStorage() }).single("photo");
+    const route = (req: express.Request, res: express.Response): void => void res.send((req as Uploaded).file.buffer.toString());
+    const app = express();
+    app.post("/fields", upload, ofExpress({ locks: inMemory(), service: "shop", caller: "none" }), route);
+    const fingerprint = (req: express.Request): unknown => [req.body, (req as Uploaded).file.buffer.toString("base64")];
+    app.post("/whole", upload, ofExpress({ locks: inMemory(), service: "shop", caller: "none", fingerprint }), route);
+    const server = await listening(app);
+    open.push(server);
+    const post = (path: string, photo: string) => {
+      const form = new FormData();
+      form.set("title", "mine");
+      form.set("photo", new Blob([photo]), "photo.jpg");
+      return fetch(server.url + path, { ...ASKED, body: form });
+    };
+    expect((await post("/fields", "one")).status).toBe(415);
+    expect(await (await post("/whole", "one")).text()).toBe("one");
+    expect(replayed(await post("/whole", "one"))).toBe("true");
+    expect((await post("/whole", "two")).status).toBe(422);
   });
 
   it.each<[what: string, route: (res: ServerResponse) => void, kept: boolean]>([
@@ -131,6 +168,74 @@ describe("Express, in routers and before routes", () => {
 });
 
 describe("Fastify", () => {
+  /** An application whose hooks change each response, and its answers to one request and the same again. */
+  async function twice(change: (app: fastify.FastifyInstance) => void, made: unknown, headers: Readonly<Record<string, string>> = {}) {
+    const app = fastify();
+    let calls = 0;
+    change(app);
+    app.post(
+      "/orders",
+      ofFastify({ locks: inMemory(), service: "shop", caller: "none" }, async (_request, reply: fastify.FastifyReply) => {
+        calls++;
+        return reply.header("etag", '"1"').send(made);
+      }),
+    );
+    const url = await app.listen({ port: 0, host: "127.0.0.1" });
+    open.push({ url, close: () => app.close() });
+    const ask = () => fetch(`${url}/orders`, { ...ASKED, headers: { ...ASKED.headers, ...headers } });
+    const answers = [await ask(), await ask()];
+    return { answers, texts: await Promise.all(answers.map((answer) => answer.text())), calls };
+  }
+
+  it("replays the body as hooks changed it, and no change is made twice; headers that hooks set are on each answer", async () => {
+    let hooks = 0;
+    const { answers, texts, calls } = await twice(
+      (app) => {
+        app.addHook("onSend", async (_request, reply, payload) => {
+          reply.header("x-hook", String(++hooks));
+          return `{"data":${String(payload)}}`;
+        });
+      },
+      { id: 1 },
+    );
+    expect(texts).toEqual(Array(2).fill('{"data":{"id":1}}'));
+    expect(answers.map(({ headers }) => [headers.get("x-hook"), headers.get("etag"), headers.get("content-length")])).toEqual([
+      ["1", '"1"', "17"],
+      ["2", '"1"', "17"],
+    ]);
+    expect([answers.map(replayed), calls]).toEqual([[null, "true"], 1]);
+  });
+
+  /** Compresses each payload as @fastify/compress does: the compressed one is a stream. */
+  const compresses =
+    (encoding: "gzip" | "br" | "deflate") =>
+    (app: fastify.FastifyInstance): void => {
+      const compressor = { gzip: createGzip, br: createBrotliCompress, deflate: createDeflate }[encoding];
+      app.addHook("onSend", async (_request, reply, payload) => {
+        reply.header("content-encoding", encoding).header("vary", "accept-encoding").removeHeader("content-length");
+        const whole = typeof payload === "string" || Buffer.isBuffer(payload) ? Readable.from([payload]) : (payload as Readable);
+        return whole.pipe(compressor());
+      });
+    };
+
+  it.each(["gzip", "br", "deflate"] as const)(
+    "records a response that a hook compresses (%s), and replays it uncompressed",
+    async (encoding) => {
+      const made = { id: 1, text: "x".repeat(50_000) };
+      const { answers, texts, calls } = await twice(compresses(encoding), made);
+      expect(texts).toEqual(Array(2).fill(JSON.stringify(made)));
+      expect(answers.map(({ headers }) => headers.get("content-encoding"))).toEqual([encoding, null]);
+      expect([answers.map(replayed), calls]).toEqual([[null, "true"], 1]);
+    },
+  );
+
+  it("passes a stream that a hook compresses through, and one that would be too large uncompressed", async () => {
+    for (const made of [Readable.from(["one ", "two"]), "x".repeat(300 * 1024)]) {
+      const { answers, texts, calls } = await twice(compresses("gzip"), made);
+      expect([texts[0], answers[1]!.status, calls]).toEqual([typeof made === "string" ? made : "one two", 409, 1]);
+    }
+  });
+
   it("replays the response of a handler that sends its reply later, by either of its ways", async () => {
     const app = fastify();
     const locks = inMemory();
@@ -162,6 +267,51 @@ describe("Fastify", () => {
 });
 
 describe("Hono", () => {
+  it("fails if the route returns nothing, as it does without a key, and records nothing", async () => {
+    let calls = 0;
+    const app = new Hono();
+    const nothing = (() => void calls++) as unknown as () => Response;
+    app.post("/", ofHono({ locks: inMemory(), service: "shop", caller: "none" }), nothing).onError((_error, c) => c.text("broken", 500));
+    const answers = [await app.request("/", ASKED), await app.request("/", ASKED)];
+    expect([answers.map(({ status }) => status), answers.map(replayed), calls]).toEqual([[500, 500], [null, null], 2]);
+  });
+
+  it.each<[what: string, headers: Readonly<Record<string, string>>]>([
+    ["that tells its length", { "content-length": String(100 * MB) }],
+    ["that tells no length", {}],
+  ])("reads no more than it may of a body %s, and answers 413", async (_what, headers) => {
+    let calls = 0;
+    let chunks = 0;
+    const app = new Hono();
+    app.post("/", ofHono({ locks: inMemory(), service: "shop", caller: "none", maxBodyBytes: 2 * MB }), (c) => c.text(String(++calls)));
+    const body = new ReadableStream({
+      pull: (controller) => (chunks++ < 100 ? controller.enqueue(new Uint8Array(MB)) : controller.close()),
+    });
+    const refused = await app.request("/", { ...ASKED, headers: { ...ASKED.headers, ...headers }, body, duplex: "half" } as RequestInit);
+    expect([refused.status, calls, ((await refused.json()) as { code: string }).code]).toEqual([413, 0, "too-large"]);
+    expect(chunks).toBeLessThan(6);
+    expect((await app.request("/", { ...ASKED, body: new Uint8Array(2 * MB) })).status).toBe(200);
+  });
+
+  it("sends a stream that says nothing of being one as it comes, and doesn't repeat its work", async () => {
+    const [freed, app] = [gate(), new Hono()];
+    app.post("/", ofHono({ locks: inMemory(), service: "shop", caller: "none", waitMs: 0 }), (c) =>
+      stream(c, async (out) => {
+        await out.write("one ");
+        await freed.opened;
+        await out.write("two");
+      }),
+    );
+    const first = await app.request("/", ASKED);
+    const reader = first.body!.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader.read()).value).toBe("one ");
+    expect((await app.request("/", ASKED)).status).toBe(409); // still in progress
+    freed.open();
+    expect((await reader.read()).value).toBe("two");
+    expect((await reader.read()).done).toBe(true);
+    await expect.poll(async () => ((await (await app.request("/", ASKED)).json()) as { code: string }).code).toBe("result-omitted");
+  });
+
   it("leaves the body to the route, whatever form it has and whoever read it before", async () => {
     const app = new Hono();
     app.use("/read/*", async (c, next) => {

@@ -112,11 +112,13 @@ export interface LeaseKind {
 }
 
 /** The keep-alive of a lease, as the lease sees it. */
-export interface Keeper {
+export interface Keeper<Kept> {
   /** Called when the deadline has become earlier. */
   deadlineMoved(): void;
   /** Called when the lease has ended, or waits for a condition. */
   end(): void;
   /** Called when the lease holds again after a wait. */
   start(): void;
+  /** Keeps another lease alive, with the same options. */
+  keep(lease: Kept): void;
 }

@@ -50,7 +50,7 @@ export class KeepAlive {
   #beat: Timer | undefined;
   /** The time until the next heartbeat, in ms, and when it was scheduled. */
   #delayMs = 0;
-  #scheduled!: Instant;
+  #scheduled: Instant | undefined;
   #longestHold: Timer | undefined;
   /** The hold that `maxHoldMs` limits, and its beginning. */
   #hold: string | undefined;
@@ -85,8 +85,14 @@ export class KeepAlive {
     this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), endHold, maxHoldMs);
   }
 
+  /** Keeps `lease` alive too, with the same options. */
+  keep(lease: HeldLease): void {
+    new KeepAlive(lease, this.#options, this.#deps);
+  }
+
   /** Cancels everything that is scheduled. */
   end(): void {
+    this.#scheduled = undefined;
     this.#deadline?.cancel();
     this.#beat?.cancel();
     this.#longestHold?.cancel();
@@ -126,8 +132,8 @@ export class KeepAlive {
   /** Sends a heartbeat, and schedules the next. */
   async tick(): Promise<void> {
     const scheduled = this.#scheduled;
+    if (!scheduled || !this.#goesOn()) return;
     const thawed = elapsedMs(scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
-    if (!this.#goesOn()) return;
     const lease = this.#lease;
     const { context, onBeat, onRenewFailed } = this.#deps;
     let failedAttempts = 0;

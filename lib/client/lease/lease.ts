@@ -3,7 +3,7 @@
  * stays false, except that a wait for a condition holds again afterwards. The client stops treating the lease as held, and the signal
  * aborts, before it sends anything that lets another client have the key.
  */
-import type { Held, LeaseState, LeaseView, Recorded, Waiting } from "../../core/commands.js";
+import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
@@ -14,7 +14,6 @@ import type { ConditionDeps, Notify, WaitingLease } from "../acquire/condition.j
 import { checkCondition, checkWait, notifierOf, waitForCondition } from "../acquire/condition.js";
 import type { Meta, Mode } from "../../core/record.js";
 import type { Keeper, Lease, LeaseKind, State, WaitOptions } from "./contract.js";
-import type { OutcomeSaid } from "../../core/api/runs.js";
 import type { Instant } from "../../core/time.js";
 import { backgroundClock } from "../../core/time.js";
 import type { LeaseDeadline } from "./deadline.js";
@@ -48,9 +47,6 @@ export interface LeaseDeps extends AcquireDeps {
 
 /** The budget of a release or transfer; after it, the lease's expiry frees the key. */
 const RELEASE_BUDGET_MS = 5000;
-/** The budget of a completion. It is longer because a completion carries a result. */
-const COMPLETE_BUDGET_MS = 10_000;
-const COMPLETE_ATTEMPT_MS = 3000;
 
 /** Refuses a waiting answer: a granted lease never waits, so a queued lease of the same id is another one. */
 function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
@@ -61,7 +57,7 @@ function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
 export class HeldLease implements Lease, WaitingLease {
   readonly kind: Kind;
   /** Set by the keep-alive of this lease. */
-  keeper: Keeper | undefined;
+  keeper: Keeper<HeldLease> | undefined;
   readonly #deps: LeaseDeps;
   #handoff: Handoff | undefined;
   readonly #lost = new LazyAbort();
@@ -298,13 +294,13 @@ export class HeldLease implements Lease, WaitingLease {
     if (error.reason !== "released") this.#handoff?.over();
   }
 
-  /** Ends the hold of a run with its outcome, even if the lease was lost: the service decides whether the outcome still counts. */
-  async complete(outcome: OutcomeSaid): Promise<Recorded | Refusal> {
+  /** Ends the hold of a run whose work is done. Returns its lease in another object, which is kept alive while the outcome is recorded. */
+  conclude(): HeldLease {
+    const kept = new HeldLease(this.#view, this.#deadline.sentAt, { kind: this.kind }, { ...this.#deps, onEnd: () => undefined });
+    if (this.isHeld()) this.keeper?.keep(kept);
+    else kept.abandon();
     this.#end("released", releasedError(this.key));
-    const bounds = { attemptMs: COMPLETE_ATTEMPT_MS, budgetMs: capBudgetMs(COMPLETE_BUDGET_MS, this.#deps.context) };
-    const completed = retry((attempt) => this.#deps.api.complete({ ...this.#ref, outcome }, attempt), bounds, this.#deps);
-    this.#deps.track(completed);
-    return (await completed).answer;
+    return kept;
   }
 
   async #release(): Promise<LeaseState> {

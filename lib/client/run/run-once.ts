@@ -3,7 +3,7 @@
  *
  * 1. Start, under a new leaseId. The answer is the lease, the outcome of an earlier run, or a run in progress: wait for that one.
  * 2. Run the work while heartbeats keep its lease alive.
- * 3. Record the outcome. Only the lease that still holds the run can do so; a caller whose run was taken over gets an error.
+ * 3. Record the outcome (./record.ts). Only the lease that still holds the run can do so; a caller whose run was taken over gets an error.
  *
  * After a thrown error, the next caller can start at once; a final error is stored and replayed. Completed work is never repeated: a result
  * that can't be stored is left out of the record.
@@ -28,6 +28,7 @@ import type { HeldLease } from "../lease/lease.js";
 import type { WhenUnavailable } from "../options.js";
 import type { RunOptions } from "./run-options.js";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./json-codec.js";
+import { record } from "./record.js";
 import { Wait } from "../acquire/wait.js";
 
 /** One attempt at the work of a key, as its function sees it. */
@@ -103,7 +104,7 @@ async function carriedOut<T>(
   if (answer.state !== "running") return replayed(key, answer, options);
   const lease = await session.adopt({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, { kind: "runs" });
   const { value, outcome, omittedBecause } = await perform(lease, answer, options, work, session);
-  const recorded = await lease.complete(outcome);
+  const recorded = await record(lease, outcome, session);
   if (!recorded.ok) throw notRecorded(recorded, lease, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
   if (omittedBecause === undefined) return { value, replayed: false, attempt: answer.attempt };
   if (options.largeResult !== "omit") throw omittedError(key, answer.attempt, omittedBecause);
@@ -167,7 +168,8 @@ async function perform<T>(
     value = await runHolding(these, () => work(runFor(lease, started)));
   } catch (error) {
     const retryable = !endsIt(error, isFinal);
-    const recorded = await lease.complete({ state: "failed", error: { ...errorToJson(error), ...dataOf(error) }, retryable });
+    const failed = { state: "failed", error: { ...errorToJson(error), ...dataOf(error) }, retryable } as const;
+    const recorded = await record(lease, failed, session);
     if (recorded.ok) throw error;
     if (recorded.code === "lease-lost") throw notRecorded(recorded, lease, "failed, and was taken over", error);
     session.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));

@@ -178,7 +178,7 @@ export async function atMost(mostMs: number, work: Promise<unknown>, clock: Cloc
 }
 
 /** True if the service asks for the same request again, or could not decide at the moment. */
-function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
+export function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
   if (answer.ok) return false;
   const { code, retry } = answer as Refusal;
   return retry === "same" || code === "throttled" || code === "clock-skew";
