@@ -10,7 +10,7 @@ import type { Hold, LockRecord, Payload, Run, Waiter } from "./record.js";
 const encoder = new TextEncoder();
 
 /** The longest primary key, a full set of tombstones, and every attribute that no holder, waiter or run owns. */
-const FIXED_BYTES = 1260;
+const FIXED_BYTES = 1281;
 /** A hold without its owner, scope and meta. */
 const HOLD_BYTES = 142;
 /** The token of a reader or a permit that joined others, which stands apart from its hold. */

@@ -34,6 +34,8 @@ export interface Writes {
    * that was written.
    */
   readonly commute?: <C extends Command>(seen: LockRecord, command: C, reading: ClockReading) => Promise<CommuteResult<C>> | undefined;
+  /** Ends a lease, and leaves the queue to its next poll, whatever else has changed since. So a release loses no more than two races. */
+  readonly end?: <C extends Command>(seen: LockRecord, command: C, reading: ClockReading) => Promise<CommuteResult<C>> | undefined;
 }
 
 /** The outcome of a write that commutes. */
@@ -56,21 +58,24 @@ export async function compareAndSet<C extends Command>(
   seen: LockRecord | undefined,
   command: C,
   clocks: ReadClocks,
-  { replace, touchWaiter, append, commute }: Writes,
+  { replace, touchWaiter, append, commute, end }: Writes,
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<Applied<C>> {
-  // Versions at which the table refused the append, or what commutes. These records are written as a whole.
+  // Versions at which the table refused the append, what commutes, or the mere end. These records are written as a whole.
   const appendsRefused = new Set<number | undefined>();
-  let commutesAbove = 0;
+  let [commutesAbove, endsAbove] = [0, 0];
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
     const reading = clocks();
     const { answer, next, touch, behind, commutes, events } = transition(seen, command, reading, policy);
-    const joined = commutes && seen && seen.version > commutesAbove ? commute?.(seen, command, reading) : undefined;
-    if (joined) {
-      const result = await joined;
+    const ended = attempt > 0 && next && seen && seen.version > endsAbove ? end?.(seen, command, reading) : undefined;
+    const joined = !ended && commutes && seen && seen.version > commutesAbove ? commute?.(seen, command, reading) : undefined;
+    const together = ended ?? joined;
+    if (together) {
+      const result = await together;
       if (result.written) return result.decided;
-      commutesAbove = seen?.version ?? 0;
+      if (ended) endsAbove = seen?.version ?? 0;
+      else commutesAbove = seen?.version ?? 0;
       seen = result.seen;
       continue;
     }

@@ -117,6 +117,10 @@ export function createMemoryStore({
         replace: (next, before) => table.replace(address, next, before),
         touchWaiter: (touch) => table.touchWaiter(address, touch),
         commute: (_seen, asked, reading) => table.commute(address, (present) => transition(present, asked, reading, policy)),
+        end: (_seen, asked, reading) =>
+          asked.type === "release"
+            ? table.commute(address, (present) => ({ ...transition(present, asked, reading, policy), commutes: true }))
+            : undefined,
       };
       return compareAndSet(seen, command, clocks, writes, { policy, clock, random });
     },

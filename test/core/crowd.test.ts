@@ -105,6 +105,7 @@ describe("the arrival of a waiter commutes", () => {
     ["behind readers", readers, {}],
     ["behind another waiter", waitedFor, {}],
     ["behind permits", () => keyOf("A", permits(3)), permits(1)],
+    ["while a part of the permits is offered", offered, permits(1)],
   ] as const)("%s", (_which, make, options) => {
     const key = make();
     expect(key.ask("C", options)).toMatchObject({ state: "waiting" });
@@ -115,7 +116,6 @@ describe("the arrival of a waiter commutes", () => {
     ["behind a writer", () => keyOf("A"), {}],
     ["with a priority: others may come to stand before it", readers, { priority: 1 }],
     ["in a scope, which may come to hold the key", readers, IN_S],
-    ["while a part of the permits is offered", offered, permits(1)],
   ] as const)("control: not %s", (_which, make, options) => {
     const key = make();
     expect(key.ask("C", options)).toMatchObject({ state: "waiting" });
@@ -124,16 +124,56 @@ describe("the arrival of a waiter commutes", () => {
   });
 });
 
+describe("a claim commutes", () => {
+  it.each([
+    ["of permits, while others hold the rest", offered, "D", permits(2)],
+    ["of a reader, once another has claimed", turnOfReaders, "D", READER],
+  ] as const)("%s", (_which, make, letter, options) => {
+    const key = make();
+    expect(key.ask(letter, options)).toMatchObject({ how: "granted" });
+    expect(key.decision?.commutes).toBe(true);
+  });
+
+  it("takes the next token and leaves the floor, whoever claims first", () => {
+    const key = turnOfReaders();
+    const { fencingToken = 0, fenceFloor } = key.record ?? {};
+    expect(key.ask("D", READER)).toMatchObject({ lease: { fencingToken: fencingToken + 1, fenceFloor } });
+  });
+
+  it.each([
+    ["of the first, whose token is the floor", () => turn(READER), "B", READER],
+    ["of an exclusive lease", () => turn({}), "B", {}],
+    ["in a scope, whose leases share their permits", () => offered(IN_S), "D", { ...permits(2), ...IN_S }],
+  ] as const)("control: not one %s", (_which, make, letter, options) => {
+    const key = make();
+    expect(key.ask(letter, options)).toMatchObject({ how: "granted" });
+    expect(key.decision).not.toHaveProperty("commutes");
+  });
+});
+
 describe("a release commutes", () => {
-  it("of a lease that leaves others behind", () => {
-    const key = readers();
+  it.each([
+    ["of a lease that leaves others behind", readers],
+    ["that somebody waits for, who can't hold beside those who stay", waitedFor],
+    ["whose permits somebody waits for", waitedForPermit],
+  ] as const)("%s", (_which, make) => {
+    const key = make();
+    const waiters = key.record?.waiters;
     key.release("A");
     expect(key.decision?.commutes).toBe(true);
+    expect(key.record).toMatchObject({ waiters, offers: [] });
+  });
+
+  it("and the first who waits then takes what came back, at its next poll", () => {
+    const key = waitedForPermit();
+    key.release("A");
+    expect(key.look("D")).toMatchObject({ state: "waiting", retryAfterMs: 0 });
+    expect(key.ask("D", permits(2))).toMatchObject({ how: "granted" });
   });
 
   it.each([
     ["of the last one", () => keyOf("A", READER)],
-    ["that somebody waits for", waitedFor],
+    ["of the last one that somebody waits for", waitedForPermits],
     ["of an expired lease", () => readers().at(LEASE_MS + 1)],
     ["by clocks that disagree", () => readers().at(0, 60_000)],
     ["of a lease without a principal", () => orphan(readers())],
@@ -152,12 +192,37 @@ function waitedForPermits(): QueueKey {
   return key;
 }
 
+/** A key with all three permits held, and a waiter for two. */
+function waitedForPermit(options: object = {}): QueueKey {
+  const key = keyOf("B", permits(1));
+  key.acquire("A", permits(2));
+  key.ask("D", { ...permits(2), ...options });
+  key.ask("E", permits(1));
+  return key;
+}
+
 /** A key with one of three permits held, and the others offered. */
-function offered(): QueueKey {
-  const key = keyOf("A", permits(1));
-  key.acquire("B", permits(2));
-  key.ask("D", permits(2));
-  key.release("B");
+function offered(options: object = {}): QueueKey {
+  const key = waitedForPermit(options);
+  key.release("A");
+  key.ask("E", permits(1));
+  key.release("E");
+  return key;
+}
+
+/** A key that a writer left, and that is offered to B and D. */
+function turn(options: object): QueueKey {
+  const key = keyOf("A");
+  key.ask("B", options);
+  key.ask("D", options);
+  key.release("A");
+  return key.at(1);
+}
+
+/** The same for readers, one of whom has claimed. */
+function turnOfReaders(): QueueKey {
+  const key = turn(READER);
+  key.ask("B", READER);
   return key;
 }
 

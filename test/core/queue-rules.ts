@@ -138,6 +138,8 @@ const nobodyIsLeftOut = (): Watch => (asked) => {
   if (isInQueue(before, asked) && ofItsScope(asked).length > 0) return undefined;
   const isClaim = command.type === "acquire" && has(offersOf(before), command.leaseId);
   const isRepeat = command.type === "acquire" && before?.holds[command.leaseId] !== undefined;
+  // A lease that leaves others leaves the queue to its next poll.
+  if (command.type === "release" && before?.holds[command.leaseId] && holdsOf(after).length + offersOf(after).length > 0) return undefined;
   const wasThere =
     "leaseId" in command &&
     (before?.holds[command.leaseId] !== undefined || has(offersOf(before), command.leaseId) || has(waitersOf(before), command.leaseId));

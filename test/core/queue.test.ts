@@ -178,7 +178,10 @@ describe("who was not seen in time", () => {
     key.acquire("A", { ...permits(1), leaseMs: 100 * LEASE_MS });
     key.acquire("F", permits(2));
     key.ask("B", permits(2));
+    key.ask("C", permits(1));
     key.release("F");
+    key.ask("C", permits(1));
+    key.release("C");
     expect(key.at(WINDOW_MS).acquire("E")).toMatchObject({ code: "limit-mismatch" });
     expect([key.all, key.events]).toEqual(["A1/3", "B skipped"]);
   });

@@ -30,7 +30,9 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
     const locks = createLockClient();
     const pay = locked({ locks, key: () => "ORDER_7", whenHeld: "throw" }, async (): Promise<Reply> => ({ body: "paid" }));
     await locks.acquire("ORDER_7");
-    const server = await serve({ locks, caller: "header", waitMs: 0 }, (name) => (name === "pay" ? pay() : REPLIES[name]!));
+    const server = await serve({ locks, service: "shop", caller: "header", waitMs: 0 }, (name) =>
+      name === "pay" ? pay() : REPLIES[name]!,
+    );
     servers.push(server);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     agents.push(agent);

@@ -342,15 +342,26 @@ const LEAVE: readonly Omit<Example, "write">[] = [
   },
   {
     predicate: "size(qi) = :zero",
-    why: "one that waits has room by now",
+    why: "the others have left, and one has come to wait",
     async play({ here, there }) {
       for (const id of [A, B]) await here.acquire(id, permits(1));
-      await there.queue(C, permits(2));
+      await there.release(B);
+      await there.queue(C, permits(3));
       return here.release(A);
     },
   },
   {
-    predicate: "cv = v",
+    predicate: "size(h) > :one",
+    why: "the others have left, and a reader has come to wait for its turn",
+    async play(stage) {
+      await readers(stage);
+      await stage.there.release(B);
+      await stage.there.queue(C);
+      return stage.here.release(A);
+    },
+  },
+  {
+    predicate: "attribute_exists(jt)",
     why: "the former version granted them, and knew no sums",
     async play({ here, putByFormer }) {
       for (const id of [A, B]) await here.acquire(id, permits(1));
@@ -359,15 +370,14 @@ const LEAVE: readonly Omit<Example, "write">[] = [
     },
   },
   {
-    predicate: "size(h) > :one",
-    why: "the others have left, and the next is the first of its crowd",
+    predicate: "attribute_not_exists(rl)",
+    why: "others of a large crowd ended meanwhile, and were listed",
     async play({ here, there }) {
-      await here.acquire(A, READER);
-      await there.acquire(B, READER);
-      await here.read();
-      await there.release(B);
-      await here.release(A);
-      return there.at(1).acquire(C, READER);
+      const ids = Array.from({ length: 9 }, (_, order) => leaseId(order + 20));
+      for (const id of ids) await there.acquire(id, READER);
+      await there.release(ids[0]!);
+      for (const id of ids.slice(1, 7)) await here.release(id);
+      return here.release(ids[7]!);
     },
   },
   {
@@ -404,6 +414,17 @@ const JOIN: readonly Omit<Example, "write">[] = [
       await here.acquire(A, permits(1));
       await putByFormer(withLease((await there.read())!, C, { permits: 2 }));
       return here.acquire(B, permits(1));
+    },
+  },
+  {
+    predicate: "size(h) > co",
+    why: "the others have left, and it is the first of its crowd",
+    async play(stage) {
+      const { here, there } = stage;
+      await readers(stage);
+      await there.release(B);
+      await here.release(A);
+      return there.at(2).acquire(C, READER);
     },
   },
   {

@@ -6,7 +6,7 @@ import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import { holdBytes, isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
 import type { Checkpoint, Tombstone, Hold, LockRecord, Member, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/port.js";
-import { shortId } from "../../lib/store/dynamo/crowd-item.js";
+import { LISTED_BYTES, shortId } from "../../lib/store/dynamo/crowd-item.js";
 import { fromItem, holdToItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemBytes } from "../support/item-bytes.js";
 import { A, leaseId, START_MS } from "./fixture.js";
@@ -22,7 +22,7 @@ function written(record: LockRecord): number {
   const joined = Object.entries(record.holds).filter(([, { mode }]) => mode === "shared" || record.limit > 1);
   const holds = joined.map(([leaseId, one]) => [leaseId, holdToItem({ ...one, fencingToken: 0 })] as const);
   const tokens = joined.map(([leaseId, { fencingToken }]) => [shortId(leaseId), fencingToken] as const);
-  const sums = { cv: MOST, cp: 999, cb: LIMITS.recordBytes, jt: Object.fromEntries(tokens) };
+  const sums = { cv: MOST, cp: 999, cb: LIMITS.recordBytes, co: LIMITS.leasesMax, jt: Object.fromEntries(tokens), rl: [], rz: MOST };
   const h = { ...(item["h"] as object), ...Object.fromEntries(holds) };
   return itemBytes({ ...itemKey(ADDRESS), ...item, h, ...sums, qb: 1, ol: MOST, ox: MOST });
 }
@@ -193,6 +193,10 @@ describe("the bytes that are counted are the item's to the byte, where everythin
   it.each([["nobody", {}] as const, ...Object.entries(LONGEST)])("%s", (_what, part) => {
     expect(recordBytes({ ...EMPTY, ...part })).toBe(written({ ...EMPTY, ...part }));
   });
+});
+
+it("the bytes of an ended lease that is listed are those of its id in a list", () => {
+  expect(itemBytes({ rl: [A, leaseId(2)] }) - itemBytes({ rl: [A] })).toBe(LISTED_BYTES);
 });
 
 it("the bytes of a hold that can join others include those of its own token", () => {

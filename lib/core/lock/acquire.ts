@@ -184,7 +184,8 @@ function refuseFull({ waiters }: LockRecord, { key }: Acquire): Refusal {
 /** Grants the key to the waiter that it was offered to. The lease begins now, with a new token. */
 function claim(before: LockRecord, offer: Offer, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const record = { ...before, offers: before.offers.filter((other) => other !== offer) };
-  return granted({ record, events: [] }, command, reading, policy);
+  const commutes = isCrowd(before) && command.limit === before.limit && command.scope === undefined;
+  return { ...granted({ record, events: [] }, command, reading, policy), ...(commutes && { commutes }) };
 }
 
 /** Grants a new lease beside the present holders, whether or not some have expired: the result of a fast path that did only that. */

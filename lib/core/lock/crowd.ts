@@ -10,10 +10,10 @@ import type { LockRecord } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { nextToken } from "./grant.js";
 
-/** True if readers alone or permits alone hold the key, and it is offered to nobody. */
-export function isCrowd({ holds, limit, offers, waitSet, run }: LockRecord): boolean {
+/** True if readers alone or permits alone hold the key. It may be offered to others too. */
+export function isCrowd({ holds, limit, waitSet, run }: LockRecord): boolean {
   const [first] = Object.values(holds);
-  if (!first || offers.length > 0 || waitSet || run) return false;
+  if (!first || waitSet || run) return false;
   // Leases that hold a key together have one mode.
   return limit > 1 || first.mode === "shared";
 }

@@ -38,16 +38,8 @@ export function release(record: LockRecord | undefined, command: Release, readin
   const hold = holdOf(before, leaseId);
   if (hold) {
     if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
-    const ending = endingNow(hold, reading);
-    // The tombstone keeps the token of a broken hold, so that the break may be repeated.
-    const ended = endLease(before, leaseId, ending, reading, hold.broken && { fencingToken: hold.fencingToken });
-    const now = advanceIfQueued(ended, reading);
-    const { run, ...rest } = now.record;
-    const unstarted = run && givenUp(run);
-    const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, { ttlAtSec: touchedTtlAtSec(ended, dated, policy) });
-    const answer = { ok: true, state: STATE_OF[ending] } as const;
-    const events = [endedEvent(leaseId, hold, ending, dated), ...now.events];
-    return { answer, next, events, ...(leavesOthers(before, hold, command, reading) && { commutes: true }) };
+    const decision = end(before, hold, command, reading, policy, isOnly(before) ? advanceIfQueued : leftToPolls);
+    return { ...decision, ...(leavesOthers(before, hold, command, reading) && { commutes: true }) };
   }
   const waiter = offerOf(before, leaseId) ?? before.waiters[placeOf(before, leaseId)] ?? memberOf(before, leaseId);
   if (waiter) return leave(before, waiter, command, reading, policy);
@@ -68,6 +60,44 @@ export function release(record: LockRecord | undefined, command: Release, readin
   return { answer, next, events: [{ event: "ended", leaseId, owner: "", principal, reason: ending }] };
 }
 
+/** Ends a live lease, and leaves the queue to its next poll: the result of a write that did only that. */
+export function endOnly(before: LockRecord, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
+  const hold = holdOf(before, command.leaseId);
+  return hold ? end(before, hold, command, reading, policy, leftToPolls) : release(before, command, reading, policy);
+}
+
+function end(
+  before: LockRecord,
+  hold: Hold,
+  { leaseId }: Release,
+  reading: ClockReading,
+  policy: LockPolicy,
+  advance: typeof advanceIfQueued,
+): Decision<Release> {
+  const dated = datedBy(leaseId, reading);
+  const ending = endingNow(hold, reading);
+  // The tombstone keeps the token of a broken hold, so that the break may be repeated.
+  const ended = endLease(before, leaseId, ending, reading, hold.broken && { fencingToken: hold.fencingToken });
+  const now = advance(ended, reading);
+  const { run, ...rest } = now.record;
+  const unstarted = run && givenUp(run);
+  const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, { ttlAtSec: touchedTtlAtSec(ended, dated, policy) });
+  return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, dated), ...now.events] };
+}
+
+/** True if one lease holds the key, and it is offered to nobody. */
+function isOnly({ holds, offers }: LockRecord): boolean {
+  return Object.keys(holds).length + offers.length === 1;
+}
+
+/**
+ * Leaves the queue as it is. The first waiter polls within `pollStepMs`, and takes what there is for it. So those who leave at once need no
+ * order among them.
+ */
+function leftToPolls(record: LockRecord): ReturnType<typeof advanceIfQueued> {
+  return { record, events: [] };
+}
+
 /**
  * Returns the clock interval that a release is written with. If the clocks disagree, it is the earliest time, or the
  * leaseId's own time if that lies inside the interval.
@@ -78,9 +108,9 @@ function datedBy(leaseId: LeaseId, reading: ClockReading): ClockReading {
   return { earliestMs, latestMs: Math.max(earliestMs, Math.min(latestMs, leaseIdTimeMs(leaseId))) };
 }
 
-/** True if a live lease leaves others behind, and nobody waits for its place. */
-function leavesOthers({ holds, waiters, run }: LockRecord, hold: Hold, { principal }: Release, reading: ClockReading): boolean {
-  if (Object.keys(holds).length === 1 || waiters.length > 0 || run || isSkewed(reading)) return false;
+/** True if a live lease leaves others behind. */
+function leavesOthers(before: LockRecord, hold: Hold, { principal }: Release, reading: ClockReading): boolean {
+  if (isOnly(before) || before.run || isSkewed(reading)) return false;
   return hold.principal === principal && !hold.broken && isLive(hold, reading);
 }
 

@@ -24,6 +24,7 @@ import type { TransportOption } from "./choose-transport.js";
 import { callsThrough } from "./choose-transport.js";
 import { RecentRecords } from "./recent-records.js";
 import { append, commuting, fastPath, isPlain } from "./fast-path.js";
+import { endAnyway } from "./ending.js";
 import { touchWaiter } from "./keep-alive.js";
 import type { FastPath, Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
@@ -138,6 +139,10 @@ export function createTableStore({
         const fast = commuting(asked, seen, reading, deps.policy);
         return fast && decidedBy(address, asked, reading, fast);
       },
+      end(seen, asked, reading) {
+        const fast = asked.type === "release" ? endAnyway(asked, reading, deps.policy, seen) : undefined;
+        return fast && decidedBy(address, asked, reading, fast);
+      },
       ...(command.type === "acquire" &&
         isPlain(command) && { append: () => write(address, append(command, clocks(), deps.policy, undefined)) }),
     };
@@ -193,7 +198,7 @@ export function createTableStore({
 
     async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
       const reading = clocks();
-      const recent = recentRecords.of(address);
+      const recent = recentRecords.of(address, command);
       const fast = fastPath(address.kind, command, reading, deps.policy, recent);
       if (!fast) {
         // Only a change may depend on a cached record: it is written only if that version is still current.

@@ -6,14 +6,14 @@
  */
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
-import { CROWDED_BYTES, holdBytes, isLong, waitersBytes } from "../../core/record-bytes.js";
+import { CROWDED_BYTES, isLong, waitersBytes } from "../../core/record-bytes.js";
 import type { Acquire, Command, Complete, Release, Renew, Start } from "../../core/commands.js";
 import { outcomeDigest } from "../../core/run/complete.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { newHold, refuseNewLease } from "../../core/lock/grant.js";
-import { highestLowWatermark, isSkewed } from "../../core/lock/expiry.js";
+import { isSkewed } from "../../core/lock/expiry.js";
 import { isAlone } from "../../core/lock/compatibility.js";
-import { isCrowd, isOpen } from "../../core/lock/crowd.js";
+import { isCrowd } from "../../core/lock/crowd.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
 import { waiterFor } from "../../core/lock/queue.js";
@@ -25,7 +25,8 @@ import type { ClockReading } from "../../core/time.js";
 import type { Item } from "./item.js";
 import type { RecentRecord } from "./recent-records.js";
 import { NOTHING_SEEN } from "./recent-records.js";
-import { shortId, sumsOf } from "./crowd-item.js";
+import { sumsOf } from "./crowd-item.js";
+import { ending, leave, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
 import { checkpointToItem, FORMAT_VERSION, holdToItem, LONG_WAITERS, payloadToItem, runToItem, waiterToItem } from "./item.js";
 import * as is from "./predicates.js";
@@ -51,7 +52,7 @@ export function fastPath(
     case "release":
       // Skewed clocks don't advance the queue, and may leave the ending of the hold unknown.
       if (kind === "runs" || isSkewed(reading)) return undefined;
-      return seen.record && seen.holds > 1 ? fastLeave(command, reading, policy, seen.record) : fastRelease(command, reading, policy);
+      return seen.record && seen.holds > 1 ? leave(command, reading, policy, seen.record) : fastRelease(command, reading, policy);
     case "complete":
       return command.payload && !isStored(command.payload) ? undefined : fastComplete(command, reading, policy);
     // Stryker disable next-line ConditionalExpression: the function returns nothing without it too
@@ -68,13 +69,13 @@ export function commuting(command: Command, record: LockRecord, reading: ClockRe
   }
   if (command.type === "renew") return fastRenewOfLock(command, reading, policy, record, holdOf(record, command.leaseId));
   // Stryker disable next-line ConditionalExpression: no other command commutes
-  return command.type === "release" ? fastLeave(command, reading, policy, record) : undefined;
+  return command.type === "release" ? leave(command, reading, policy, record) : undefined;
 }
 
 function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: RecentRecord): FastPath | undefined {
   const { leaseId, wait } = command;
   if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
-    return isAlone(command) ? fastClaim(command, reading, policy) : undefined;
+    return isAlone(command) ? fastClaim(command, reading, policy) : claimBeside(command, reading, policy, seen.record);
   if (seen.waiting.has(leaseId)) return undefined;
   // An id whose time is out of bounds can't become a new lease. It may hold already, so the record decides.
   if (refuseNewLease(EMPTY_RECORD, leaseId, reading)) return undefined;
@@ -84,6 +85,12 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
   } else if (wait && seen.isInUse && isPlain(command)) return append(command, reading, policy, seen.record);
   // DynamoDB charges a refused write by the item's size too.
   return seen.isLarge ? undefined : fastGrant(command, reading, policy);
+}
+
+/** The key is offered to this id, and others hold it. */
+function claimBeside(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath | undefined {
+  const commutes = seen && transition(seen, command, reading, policy).commutes;
+  return commutes && join(command, seen, reading, policy);
 }
 
 /** The key is free and this id is new to it. */
@@ -134,7 +141,7 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
   const { leaseId, principal, requestHash } = command;
   const hold = newHold(EMPTY_RECORD, command, reading, policy);
   return {
-    condition: [is.OFFERED, is.CLOCK_ABOVE_FENCE, is.TTL_RISES, is.KNOWN_FORMAT].join(" AND "),
+    condition: [is.OFFERED_ALONE, is.CLOCK_ABOVE_FENCE, is.TTL_RISES, is.KNOWN_FORMAT].join(" AND "),
     update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
     names: { "#me": leaseId },
     values: {
@@ -166,7 +173,9 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
     update:
       `SET h = :h, f = :now, ff = :now, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
       `${is.X} = :ttl, fv = :format, q = :none, qi = :none, fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""}` +
-      (crowd ? ", cv = :one + if_not_exists(v, :now), cp = :cp, cb = :cb, jt = :jt REMOVE ug" : " REMOVE cv, cp, cb, jt, ug"),
+      (crowd
+        ? ", cv = :one + if_not_exists(v, :now), cp = :cp, cb = :cb, co = :zero, jt = :jt REMOVE ug"
+        : " REMOVE cv, cp, cb, co, jt, ug"),
     names: members === is.NO_MEMBER ? { "#me": leaseId } : {},
     values: {
       ":h": { [leaseId]: holdToItem(hold) },
@@ -244,38 +253,22 @@ function renewal(
 /** The next version, at which the sums of a crowd are as right as before. */
 const NEXT_VERSION = ["v = v + :one", "cv = if_not_exists(cv, :zero) + :one"];
 
-/** The lease is the caller's and live, and the queue is empty. The other holders stay. */
-function fastLeave(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): Write {
-  const { leaseId } = command;
-  const hold = holdOf(seen, leaseId);
-  const [last] = seen.tombstones.slice(LIMITS.tombstonesMax - 1);
-  const stays = (last?.leaseId ?? "") < seen.lowWatermark;
-  const touched = { ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy) };
-  // Reentrant holds of a scope share their permits. Without right sums, the next to join writes them anew.
-  if (!hold || hold.scope !== undefined || !isOpen(seen)) {
-    const write = ending(command, reading, [is.NOBODY_WAITS, is.TTL_STANDS], [], touched, { stays });
-    return { ...write, update: `${write.update} REMOVE h.#me` };
-  }
-  const { meta: _changing, ...bare } = hold;
-  const sums = ["cp = cp - :permits", "cb = cb - :bytes", "cv = cv + :one"];
-  const values = {
-    ...touched,
-    ":permits": hold.permits,
-    // Its meta may have changed since it was seen. The sum is then too high, until somebody writes the whole record.
-    ":bytes": holdBytes(bare, seen.limit),
-  };
-  const write = ending(command, reading, [is.NOBODY_WAITS, is.TTL_STANDS, is.CROWD, is.OTHERS_STAY], sums, values, { stays });
-  return { ...write, names: { ...write.names, "#in": shortId(leaseId) }, update: `${write.update} REMOVE h.#me, jt.#in` };
-}
-
 /** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
 function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): Write {
   const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now", "ol = if_not_exists(q[0].u, :now) - if_not_exists(q[0].s, :zero)"];
-  const write = ending(command, reading, [is.HANDS_OVER, is.TTL_STANDS], handOver, {
-    ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
-    ":nobody": {},
-    ":now": reading.latestMs,
-  });
+  const write = ending(
+    command,
+    reading,
+    [is.HANDS_OVER, is.TTL_STANDS],
+    handOver,
+    {
+      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+      ":nobody": {},
+      ":now": reading.latestMs,
+      ":zero": 0,
+    },
+    shifted(command, reading, false),
+  );
   return { ...write, update: `${write.update} REMOVE q[0], qi[0], cb` };
 }
 
@@ -296,6 +289,7 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
     [is.NOBODY_WAITS, is.STARTED_LATELY],
     [...said, ...kept],
     {
+      ":zero": 0,
       ":lately": reading.latestMs - policy.retentionMs,
       ":state": state,
       ":me": command.leaseId,
@@ -304,35 +298,8 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
       ...(omitted && { ":true": true }),
       ...(state !== "retry" && { ":now": reading.latestMs }),
     },
-    { outcome: outcomeDigest(command) },
+    shifted(command, reading, false, outcomeDigest(command)),
   );
   const gone = [...(state === "retry" ? [] : ["rn.c"]), ...(payload ? [] : ["rn.o"]), ...(omitted ? [] : ["rn.om"])];
   return { ...write, update: `${write.update} REMOVE ${["h.#me", ...gone].join(", ")}` };
-}
-
-function ending(
-  { leaseId, principal }: Pick<Release, "leaseId" | "principal">,
-  reading: ClockReading,
-  condition: readonly string[],
-  update: readonly string[],
-  values: Write["values"],
-  { outcome, stays = false }: { readonly outcome?: string | undefined; readonly stays?: boolean } = {},
-): Write {
-  const ring = is.addTombstone(leaseId, outcome, stays);
-  const lowWatermark = stays ? is.LOW_WATERMARK_STAYS : is.LOW_WATERMARK_RISES;
-  return {
-    condition: [is.MINE, is.LIVE, is.NOT_BROKEN, lowWatermark, ...condition, is.KNOWN_FORMAT].join(" AND "),
-    update: `SET ${["v = v + :one", ring.update, ...update].join(", ")}`,
-    names: { "#me": leaseId },
-    values: {
-      ":principal": principal,
-      ":earlier": reading.earliestMs,
-      ":zero": 0,
-      ":one": 1,
-      ":format": FORMAT_VERSION,
-      ":reach": highestLowWatermark(reading),
-      ...ring.values,
-      ...values,
-    },
-  };
 }

@@ -7,6 +7,7 @@
  *   v    version                            ff   token of the latest grant that met no other holder
  *   lim  permits                            ug   the reader that waits to upgrade
  *   fl   low watermark                      r0…r7  tombstones, latest first
+ *   rl   leaseIds that were released since  rz   time of the last of these (earliest clock)
  *   x    ttl (s)                            fv   format version
  *   rn   the run
  *
@@ -16,7 +17,8 @@
  *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
  *
  *   cv   the version for which the sums of a crowd of readers or permits are right
- *   cp   their permits                      cb   bytes of the record
+ *   cp   their permits, with those offered  cb   bytes of the record
+ *   co   number of offers
  *   jt   short leaseId → token of a lease that joined. Then the hold's own `t` is lower
  *
  * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
@@ -52,7 +54,7 @@ import { isCrowd } from "../../core/lock/crowd.js";
 import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
 import { NewerFormat } from "../port.js";
-import { shortId, sumsOf } from "./crowd-item.js";
+import { shortId, sumsOf, withListed } from "./crowd-item.js";
 import { TABLE } from "./table.js";
 
 export { itemKey, payloadKey, shardKey, SHARDS } from "./item-key.js";
@@ -101,7 +103,7 @@ export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partiti
 export const TENANCY = "tn";
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
-export const OPTIONAL: readonly string[] = ["cb", "cp", "cv", "cw", "ff", "jt", "ol", "ox", "qb", "rn", "ug"];
+export const OPTIONAL: readonly string[] = ["cb", "co", "cp", "cv", "cw", "ff", "jt", "ol", "ox", "qb", "rl", "rn", "rz", "ug"];
 
 /** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
 export const QUEUE: readonly string[] = ["q", "qi", "cw"];
@@ -251,7 +253,7 @@ export function fromItem(item: Item): LockRecord {
   const handedOverAtMs = Math.max(safeInteger(item["ox"] ?? 0), safeInteger(item["ol"] ?? 0));
   const joined = (item["jt"] ?? {}) as Item;
   const ring = TOMBSTONES.map((name) => (item[name] ?? NO_TOMBSTONE) as Item).filter((entry) => entry["i"] !== "");
-  return {
+  const record: LockRecord = {
     version: safeInteger(item["v"]),
     fencingToken: safeInteger(item["f"] ?? 0),
     fenceFloor: safeInteger(item["ff"] ?? 0),
@@ -269,6 +271,7 @@ export function fromItem(item: Item): LockRecord {
     ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
     ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
   };
+  return withListed(record, (item["rl"] ?? []) as readonly string[], safeInteger(item["rz"] ?? 0));
 }
 
 /** True if an entry of `h` is a hold: an offer has no token yet. */

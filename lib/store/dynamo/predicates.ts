@@ -1,6 +1,6 @@
 /** Named predicates for write conditions, each with the name of the core rule that it mirrors; and the parts of a conditional write. */
 import { tombstoneToItem, NO_TOMBSTONE, TOMBSTONES } from "./item.js";
-import type { Acquire, Decision } from "../../core/commands.js";
+import type { Acquire, Decision, Release } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
 import { TABLE } from "./table.js";
@@ -15,7 +15,7 @@ export interface Write {
 
 /** A write, with its decision where that differs from the core's decision on the previous record. */
 export interface FastPath extends Write {
-  readonly outcome?: (before: LockRecord) => Decision<Acquire>;
+  readonly outcome?: (before: LockRecord) => Decision<Acquire | Release>;
 }
 
 /** The TTL attribute, which garbage collection uses. */
@@ -33,8 +33,8 @@ export const HANDS_OVER = "size(h) = :one AND (size(qi) = :zero OR (lim = :one A
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
 /** `isCrowded`: a full queue fits beside the leases that joined. */
 export const NOT_CROWDED = "NOT (cb > :crowded)";
-/** `isCrowd`: the sums are right for this very version, so readers or permits hold the key, and it is offered to nobody. */
-export const CROWD = "cv = v";
+/** `isCrowd`: the sums are right for this very version, and at least one lease holds the key beside the offers. */
+export const CROWD = "cv = v AND size(h) > co";
 /** `isUpgrading`: no reader waits to become the writer. */
 export const NOT_UPGRADING = "NOT (ug.u > :earlier)";
 /** `isUpgrading`: the reader that asked to become the writer is this one, which held no more when it was seen, and never holds again. */
@@ -53,20 +53,28 @@ export const NOT_HERE = "attribute_not_exists(h.#me)";
 export const LATELY = "f >= :lately";
 /** The contrary: the clock gives the next one. */
 export const LONG_AGO = "f < :lately";
-/** `leavesOthers`: another lease stays. */
-export const OTHERS_STAY = "size(h) > :one";
+/** The sums are there, right or not. */
+export const COUNTED = "attribute_exists(jt)";
+/** `leavesOthers`, `advanceIfQueued`: another lease or offer stays, or nobody waits. */
+export const LEAVES_THE_QUEUE = "(attribute_not_exists(qi) OR size(qi) = :zero OR size(h) > :one)";
 /** `memberOf`: this id doesn't wait for a condition. */
 export const NO_MEMBER = "attribute_not_exists(cw.#me)";
 /** `liveMembers`: nobody waits for a condition. */
 export const NO_MEMBERS = "attribute_not_exists(cw)";
 /** `placeOf`, `offerOf`, `holdOf`, `memberOf`: the record has no entry of this id. */
 export const NEW_HERE = `NOT contains(qi, :me) AND attribute_not_exists(h.#me) AND ${NO_MEMBER}`;
-/** `offerOf`, `refuseAsking`: the key is offered to this id, and to no other. */
-export const OFFERED = "size(h) = :one AND attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
+/** `offerOf`, `refuseAsking`: the key is offered to this id. */
+export const OFFERED = "attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
+/** The same, and nobody else holds it or is offered it. */
+export const OFFERED_ALONE = `size(h) = :one AND ${OFFERED}`;
 /** `nextToken`: the clock alone is above every earlier token. */
 export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
 /** `endingOf`: this id has not ended. */
-export const NEVER_ENDED = `${TOMBSTONES.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND (attribute_not_exists(fl) OR fl < :me)`;
+export const NEVER_ENDED = `${TOMBSTONES.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND NOT contains(rl, :me) AND (attribute_not_exists(fl) OR fl < :me)`;
+/** No lease ended without a tombstone: the latest to end comes first. */
+export const NONE_LISTED = "attribute_not_exists(rl)";
+/** So few are listed that they need not be made into tombstones yet. */
+export const FEW_LISTED = "NOT (size(rl) > :few)";
 /** `holdOf`, with its principal. */
 export const MINE = "h.#me.p = :principal";
 /** `isLive`. */

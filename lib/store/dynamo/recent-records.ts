@@ -3,10 +3,12 @@
  * also be decided on a cached record without a read, since it is written only on the version that was seen. So a
  * contended key causes no refused writes. The cache is bounded, and its entries expire soon.
  */
+import type { Command } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
 import type { Clock } from "../../core/time.js";
 import type { Address } from "../port.js";
+import { LARGE_CROWD } from "./crowd-item.js";
 
 /** A key as it was last seen. */
 export interface RecentRecord {
@@ -25,8 +27,9 @@ export interface RecentRecord {
 /** The entry of a key that is not in the cache. */
 export const NOTHING_SEEN: RecentRecord = { holds: 0, isInUse: false, isLarge: false, offered: new Set(), waiting: new Set() };
 
-/** Lifetime of an entry in ms, and the most keys in the cache. */
+/** Lifetime of an entry in ms; that of a large crowd for one that leaves it, since it is likely to be one still; and the most keys in the cache. */
 const FRESH_MS = 5000;
+const CROWD_MS = 60_000;
 const MOST_KEYS = 256;
 /** Length of the queue from which a read costs less than a refused write. */
 const LARGE_QUEUE = 8;
@@ -40,10 +43,11 @@ export class RecentRecords {
     this.#clock = clock;
   }
 
-  /** Returns the recent record of the key; {@link NOTHING_SEEN} if it is missing or too old. */
-  of(address: Address): RecentRecord {
+  /** Returns the recent record of the key, for this command; {@link NOTHING_SEEN} if it is missing or too old. */
+  of(address: Address, { type }: Pick<Command, "type">): RecentRecord {
     const seen = this.#seen.get(nameOf(address));
-    return seen && this.#clock.monotonicMs() - seen.atMs <= FRESH_MS ? seen.recent : NOTHING_SEEN;
+    const freshMs = type === "release" && seen && seen.recent.holds > LARGE_CROWD ? CROWD_MS : FRESH_MS;
+    return seen && this.#clock.monotonicMs() - seen.atMs <= freshMs ? seen.recent : NOTHING_SEEN;
   }
 
   /** Stores the key's present record, or removes the entry if the key is not in use. */

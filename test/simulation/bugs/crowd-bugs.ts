@@ -18,6 +18,13 @@ export const CROWD_BUGS: readonly Bug[] = [
     edits: [["jt.#in = f + :one, f = f + :one", "jt.#in = f, f = f + :one"]],
   },
   {
+    name: "release-on-the-version",
+    why: "a release that lost races is written on the record's version again, as often as others change it",
+    file: "lib/store/compare-and-set.ts",
+    breaks: "L4",
+    edits: [["attempt > 0 && next && seen && seen.version > endsAbove", "attempt < 0 && next && seen && seen.version > endsAbove"]],
+  },
+  {
     name: "crowd-as-it-was-seen",
     why: "in memory, a change that commutes is decided on the record that was read, and written over what the others wrote since",
     file: "lib/store/memory-store.ts",

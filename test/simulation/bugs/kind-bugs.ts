@@ -28,8 +28,8 @@ export const KIND_BUGS: readonly Bug[] = [
     file: "lib/core/lock/release.ts",
     edits: [
       [
-        "const now = advanceIfQueued(ended, reading);",
-        `const now = advanceIfQueued(hold.scope === undefined ? ended : Object.keys(ended.holds).reduce((rest, level) => endLease(rest, level, ending, reading), ended), reading);`,
+        "const now = advance(ended, reading);",
+        `const now = advance(hold.scope === undefined ? ended : Object.keys(ended.holds).reduce((rest, level) => endLease(rest, level, ending, reading), ended), reading);`,
       ],
     ],
   },

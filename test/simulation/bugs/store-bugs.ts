@@ -78,11 +78,11 @@ export const STORE_BUGS: readonly Bug[] = [
   {
     name: "fast-outcome-after-the-lease",
     why: "the fast outcome of a run is recorded whether or not its lease still lasts",
-    file: FAST_PATH,
+    file: "lib/store/dynamo/ending.ts",
     edits: [
       [
-        "condition: [is.MINE, is.LIVE, is.NOT_BROKEN, lowWatermark, ",
-        'condition: [is.MINE, "NOT (v = :earlier)", is.NOT_BROKEN, lowWatermark, ',
+        "condition: [is.MINE, is.LIVE, is.NOT_BROKEN, ...ended.condition, ",
+        'condition: [is.MINE, "NOT (v = :earlier)", is.NOT_BROKEN, ...ended.condition, ',
       ],
     ],
   },

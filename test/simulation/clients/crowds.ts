@@ -1,8 +1,8 @@
 /**
  * Crowds in a world of their own, beside a history's other clients: readers or permits come to one key at the same moment, each with a store
- * that has seen nothing. They renew, and leave in any order, while a writer tries. Requests and answers are lost, and members die. Every
- * write of the table is judged: who holds together (S11, S12), the order of the tokens (S3), and the token that a lease keeps (S8). Nobody
- * may lose so many races that it gives up (L4).
+ * that has seen nothing. They renew, and leave in any order, while a writer tries or waits. Some wait for permits too. Requests and answers
+ * are lost, and members die. Every write of the table is judged: who holds together (S11, S12), the order of the tokens (S3), and the token
+ * that a lease keeps (S8). Nobody may lose so many races that it gives up, and a release sends at most three writes (L4).
  */
 import type { Acquire, AnswerTo, Command } from "../../../lib/core/commands.js";
 import { leaseIdFrom } from "../../../lib/core/lease-id.js";
@@ -32,6 +32,12 @@ const LEASE_MS = 6000;
 const ROUND_MS = 30_000;
 /** Times that a member sends a request whose answer was lost. */
 const ATTEMPTS = 8;
+/** The longest wait of a member, and the most writes of a release. */
+const WAIT_MS = 4000;
+const WRITES_MAX = 3;
+
+/** Starts the store of a process. It says when it writes more than a keep-alive. */
+type StoreFor = (process: Process, wrote: () => void) => LockStore;
 
 /** Runs the crowds of `seed`, if it has some, and reports what they broke. */
 // Over 60 lines: one model or one server, whose parts share its state.
@@ -71,60 +77,74 @@ export async function checkCrowds(seed: number, bench: Pick<Bench, "coverage" | 
   }
 
   /** A table for the production store, or the memory store. Each member has its own store. */
-  function storesOnTable(): (process: Process) => LockStore {
+  function storesOnTable(): StoreFor {
     const table = new DynamoTable({ tableName: "simulated", ...TABLE }, () => world.nowMs);
     table.onWritten = ({ after }) => judge(fromItem(after));
     const unused = (): never => {
       throw new Error("a crowd neither lists nor takes sets");
     };
-    const calls: TableCalls = {
-      updateItem: (input: UpdateInput) => slowly(() => table.update(input as unknown as Input)),
+    const calls = (wrote: () => void): TableCalls => ({
+      updateItem: (input: UpdateInput) => (wrote(), slowly(() => table.update(input as unknown as Input))),
       getItem: (input) => slowly(() => table.get(input as unknown as Input)),
       query: unused,
       transactWriteItems: unused,
-    };
-    return (process) => createTableStore({ calls, tableName: "simulated", policy: POLICY, clock: process, random: () => random.unit() });
+    });
+    return (process, wrote) =>
+      createTableStore({ calls: calls(wrote), tableName: "simulated", policy: POLICY, clock: process, random: () => random.unit() });
   }
 
-  function storesInMemory(): (process: Process) => LockStore {
+  function storesInMemory(): StoreFor {
     const records = createMemoryTable();
     const told = async <R extends { readonly written: boolean }>(result: R): Promise<R> => {
       const record = result.written ? await records.read(ADDRESS) : undefined;
       if (record) judge(record);
       return result;
     };
-    const table: MemoryTable = {
+    const table = (wrote: () => void): MemoryTable => ({
       ...records,
       read: (address) => slowly(() => records.read(address)),
-      replace: (...change) => slowly(async () => told(await records.replace(...change))),
-      commute: (...change) => slowly(async () => told(await records.commute(...change))),
-    };
-    return (process) => createMemoryStore({ policy: POLICY, table, clock: process, random: () => random.unit() });
+      touchWaiter: (...touch) => slowly(() => records.touchWaiter(...touch)),
+      replace: (...change) => (wrote(), slowly(async () => told(await records.replace(...change)))),
+      commute: (...change) => (wrote(), slowly(async () => told(await records.commute(...change)))),
+    });
+    return (process, wrote) => createMemoryStore({ policy: POLICY, table: table(wrote), clock: process, random: () => random.unit() });
   }
 
   const storeFor = random.chance(0.7) ? storesOnTable() : storesInMemory();
 
   /** A member of a crowd: comes, stays for a while, and leaves or dies. */
-  async function visit(wanted: Pick<Acquire, "mode" | "limit" | "permits">): Promise<void> {
+  async function visit(wanted: Pick<Acquire, "mode" | "limit" | "permits" | "wait">): Promise<void> {
     await world.sleep(random.between(0, 20));
-    const store = storeFor(new Process(world));
+    let writes = 0;
+    const store = storeFor(new Process(world), () => void writes++);
     const leaseId = leaseIdFrom(nowMs(), random.bytes(10));
     const whose = { key: ADDRESS.key, leaseId, principal: "P" } as const;
     /** Sends a command until it is answered. */
     const send = async <C extends Command>(command: C): Promise<AnswerTo<C> | undefined> => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        writes = 0;
         try {
           return (await store.apply(ADDRESS, command, () => ({ earliestMs: nowMs(), latestMs: nowMs() }))).answer;
         } catch (error) {
           if (!(error instanceof StoreUnavailable)) throw error;
           if (error.throttled) bench.fail("L4", `a member of a crowd gave up: ${error.message}`);
+        } finally {
+          if (isHeld && command.type === "release" && writes > WRITES_MAX) bench.fail("L4", `a release of a crowd took ${writes} writes`);
         }
       }
       return undefined;
     };
+    let isHeld = false;
     const asked = { owner: "", leaseMs: LEASE_MS, priority: 0, requestHash: "h" } as const;
-    const answer = await send({ type: "acquire", ...whose, ...asked, ...wanted });
+    const untilMs = world.nowMs + WAIT_MS;
+    let answer = await send({ type: "acquire", ...whose, ...asked, ...wanted });
+    while (answer?.ok && "state" in answer && world.nowMs < untilMs) {
+      await world.sleep(answer.retryAfterMs);
+      answer = await send({ type: "acquire", ...whose, ...asked, ...wanted });
+    }
     if (!answer?.ok) return;
+    isHeld = "lease" in answer;
+    if (!isHeld) return void (await send({ type: "release", ...whose }));
     await world.sleep(random.between(0, LEASE_MS / 2));
     if (random.chance(0.1)) return;
     if (random.chance(0.3)) await send({ type: "renew", ...whose, leaseMs: LEASE_MS });
@@ -140,7 +160,8 @@ export async function checkCrowds(seed: number, bench: Pick<Bench, "coverage" | 
     for (let member = 0; member < members; member++) {
       const isWriter = limit === 1 && random.chance(0.1);
       const permits = limit > 1 && random.chance(0.3) ? 2 : 1;
-      visit({ mode: limit > 1 || isWriter ? "exclusive" : "shared", limit, permits })
+      const waits = random.chance(isWriter ? 0.7 : 0.3);
+      visit({ mode: limit > 1 || isWriter ? "exclusive" : "shared", limit, permits, ...(waits && { wait: true }) })
         .catch((error: unknown) => bench.fail("internal", String(error)))
         .finally(done);
     }

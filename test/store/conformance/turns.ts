@@ -132,7 +132,7 @@ export function ordersTurns(store: () => LockStore): void {
     for (const id of [B, C]) expect(await lock.queue(id, READER)).toMatchObject({ how: "granted" });
   });
 
-  it("offers as many permits as fit, and lets nobody past the first who needs more", async () => {
+  it("offers as many permits as fit, and leaves those that come back while others hold to the first who waits", async () => {
     const lock = new QueueScene(store());
     await lock.acquire(A, permits(3));
     for (const [order, count] of [1, 1, 2, 1].entries()) await lock.queue(leaseId(order + 5), permits(count));
@@ -141,7 +141,8 @@ export function ordersTurns(store: () => LockStore): void {
     for (const id of [leaseId(5), leaseId(6)]) expect(await lock.queue(id, permits(1))).toMatchObject({ how: "granted" });
     expect(await lock.acquire(leaseId(9), permits(1))).toMatchObject({ code: "locked" });
     await lock.release(leaseId(5));
-    expect(await lock.standing()).toEqual({ holds: [leaseId(6)], offers: [leaseId(7)], waiters: [leaseId(8)] });
+    expect(await lock.standing()).toEqual({ holds: [leaseId(6)], offers: [], waiters: [leaseId(7), leaseId(8)] });
+    expect(await lock.look(leaseId(7))).toMatchObject({ state: "waiting", retryAfterMs: 0 });
     expect(leaseIn(await lock.queue(leaseId(7), permits(2))).permits).toBe(2);
   });
 
