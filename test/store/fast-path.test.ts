@@ -261,7 +261,7 @@ a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N.. another waits for a condition
 .....fgh.......pqrstuv.xyzAB.DEFG.....MNOP another waits, and was seen after the clocks were read
 .....fgh.......pqrstuv.xyzAB.DEFG.....MNOP as many wait as may, but one
 .......h.......pqrstuv.xyzAB.DEFG.....MNOP as many wait as may
-......gh.......pqrstuv.xyzAB.DEFG.....MNOP one who waits has a long name
+.......h.......pqrstuv.xyzAB.DEFG.....MNOP one who waits has a long name
 ......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOP as many hold as may, but one
 ......g........pqrst...xyzAB.DEFGHIJKLMNOP as many hold as may
 abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOP another has 2 permits

@@ -21,6 +21,11 @@ export function shardKey(namespace: string, kind: Kind | "payloads", shard: numb
   return `${namespace}/${kind}/${shard}`;
 }
 
+/** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
+export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
+/** Its attribute. The item has no TTL: it lasts as long as the table. */
+export const TENANCY = "tn";
+
 /** Returns the shard of a key: FNV-1a over its characters, which are all ASCII. */
 function shardOf(key: string): number {
   let hash = 0x811c9dc5;

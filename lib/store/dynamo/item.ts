@@ -57,7 +57,7 @@ import { NewerFormat } from "../port.js";
 import { shortId, sumsOf, withListed } from "./crowd-item.js";
 import { TABLE } from "./table.js";
 
-export { itemKey, payloadKey, shardKey, SHARDS } from "./item-key.js";
+export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY } from "./item-key.js";
 
 /** The major version of this layout. A reader refuses a newer one. */
 export const FORMAT_VERSION = 1;
@@ -96,11 +96,6 @@ function withUnknown(part: Item, known: ReadonlySet<string>): { readonly unknown
   const unknown = unknownOf(part, known);
   return unknown ? { unknown } : {};
 }
-
-/** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
-export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
-/** Its attribute. The item has no TTL: it lasts as long as the table. */
-export const TENANCY = "tn";
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
 export const OPTIONAL: readonly string[] = ["cb", "co", "cp", "cv", "cw", "ff", "jt", "ol", "ox", "qb", "rl", "rn", "rz", "ug"];
