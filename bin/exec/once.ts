@@ -84,7 +84,7 @@ async function attemptOf(run: Run, args: OnceArgs, { env, signals, print }: RunC
   };
   const work = { command, killAfterMs, env: { ...env, ...environmentOf(run) }, onOutput };
   const outcome = (course.outcome = await supervise(work, run, signals));
-  if (outcome.cutOff) throw new Failed("cut off: the lease was lost");
+  if (outcome.cutOff) throw new Failed(`cut off: the lease was ${outcome.inTime ? "not renewed" : "lost"}`);
   if (!outcome.started) throw new Failed(outcome.why);
   if (outcome.by) throw new Failed(`ended by ${outcome.by}`);
   if (outcome.status !== 0 && !finalStatuses.includes(outcome.status)) throw new Failed(`exit status ${outcome.status}`);

@@ -78,9 +78,9 @@ function logFor({ command, verbose }: DevArgs, { asJson, print, say }: ProcessCo
 /** Runs the command with the service's URL in its environment, and returns its status. */
 async function runBeside(url: string, command: readonly string[], { env, signals }: ProcessContext): Promise<number> {
   const { HOLDFAST_TABLE: _none, ...others } = env;
-  const never = new AbortController().signal;
+  const held = { signal: new AbortController().signal, remainingMs: () => Number.MAX_SAFE_INTEGER };
   const work = { command, env: { ...others, HOLDFAST_URL: url }, killAfterMs: KILL_AFTER_MS };
-  return statusOf(await supervise(work, { signal: never }, signals));
+  return statusOf(await supervise(work, held, signals));
 }
 
 function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, screen }: ProcessContext): string {

@@ -1,8 +1,11 @@
 /** A command must not outlive its lease: the signals that end it, their times, and the messages. In real time, with leases of seconds. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
+import { startFaultProxy } from "../support/fault-proxy.js";
 import type { Running } from "./holdfast.js";
 import { endAll, isRunning, run, start } from "./holdfast.js";
 import { serve } from "./service.js";
@@ -24,6 +27,10 @@ const LONG = "sleep 60 & echo $! $$; wait";
 const DEAF = `trap '' TERM; ${LONG}`;
 /** Exits by itself on SIGTERM. */
 const TIDY = "trap 'echo tidied; exit 0' TERM; echo 0 $$; while :; do sleep 0.05; done";
+/** Makes a program stand still for 3.5 s when it gets SIGUSR2. It then reads what came meanwhile before its timers run. */
+const STOPPED_BY_USR2 = `--import=data:text/javascript,${encodeURIComponent(
+  'process.once("SIGUSR2", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500))',
+)}`;
 
 const lock = (key: string, script: string, ...how: readonly string[]): Running =>
   start(["lock", key, ...how, "--", "sh", "-c", script], service.env);
@@ -36,6 +43,13 @@ async function pidsOf(running: Running): Promise<readonly number[]> {
 
 const gone = (pids: readonly number[]): Promise<void> =>
   vi.waitFor(async () => expect(await Promise.all(pids.map(isRunning))).toEqual(pids.map(() => false)), 10_000);
+
+/** The process id of the watchdog of a `holdfast`. */
+async function watchdogOf(pid: number): Promise<number> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8")).trim().split(" ");
+  const lines = await Promise.all(children.map((child) => readFile(`/proc/${child}/cmdline`, "utf8")));
+  return Number(children[lines.findIndex((line) => line.includes("guard-main"))]);
+}
 
 async function breakByForce(key: string): Promise<void> {
   const { fencingToken } = await service.locks.inspect(key);
@@ -143,9 +157,43 @@ describe("a lease that is shorter than its command", () => {
 });
 
 describe("a holdfast", () => {
-  it("that was frozen while another took the key ends its command when it goes on", async () => {
+  it.each(["lock", "once"])("that stands still has its command ended before another can begin: %s", async (how) => {
+    const key = `still-${how}`;
+    const script = `trap 'echo 0 $$; exit 0' TERM; ${LONG}`;
+    const running = start([how, key, "--lease", "3s", "--", "sh", "-c", script], service.env);
+    const pids = await pidsOf(running);
+    running.signal("SIGSTOP");
+    const takeOver = how === "lock" ? service.locks.acquire(key) : service.locks.runOnce(key, { waitMs: 30_000 }, () => undefined);
+    await takeOver;
+    expect(await Promise.all(pids.map(isRunning))).toEqual([false, false]);
+    running.signal("SIGCONT");
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({ status: 76, stderr: expect.stringContaining("and the command was ended: ") });
+  });
+
+  it("that stands still after a renewal and goes on doesn't take its command's end for a success", async () => {
+    const proxy = await startFaultProxy(service.url);
+    const options = ["--lease", "6s", "--kill-after", "1500ms", "--", "sh", "-c", TIDY];
+    const running = start(["once", "not-done", ...options], { HOLDFAST_URL: proxy.endpoint, NODE_OPTIONS: STOPPED_BY_USR2 });
+    const renewal = proxy.plan({ kind: "hold-reply", until: Promise.resolve() }, { when: ({ target }) => target === "POST" });
+    await renewal.first;
+    await delay(50); // The lease is renewed, and the watchdog most likely wasn't told yet.
+    running.signal("SIGUSR2");
+    const { status, stdout, stderr } = await running.ended;
+    expect({ status, stdout, stderr }).toEqual({
+      status: 76,
+      stdout: expect.stringContaining("tidied"),
+      stderr: expect.stringContaining("the command was ended while it was still held\n"),
+    });
+    expect(await service.locks.runs.get("not-done")).toMatchObject({ state: "failed", retryable: true });
+    await proxy.close();
+  });
+
+  it("control: if its watchdog stands still too, its command runs beside the next holder until it goes on", async () => {
     const running = lock("frozen", LONG, "--lease", "1s");
     const pids = await pidsOf(running);
+    const watchdog = await watchdogOf(running.pid);
+    process.kill(watchdog, "SIGSTOP");
     running.signal("SIGSTOP");
     await using _theirs = await service.locks.acquire("frozen");
     expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]); // Therefore the token is passed to the command.
