@@ -27,12 +27,12 @@ export interface LockArgs {
 /** Holds the key while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
   const { key, command, killAfterMs, conflictStatus, ...asked } = args;
-  const { locks, signals, env, tell, isWatched } = context;
+  const { locks, signals, env, tell, tellsWaits } = context;
   const waiting = new AbortController();
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
   const course: { outcome?: Outcome } = {};
   const got = new AbortController();
-  if (isWatched && args.waitMs > 0) void tellWaiting(key, context, got.signal);
+  if (tellsWaits && args.waitMs > 0) void tellWaiting(key, context, got.signal);
   try {
     await locks.withLock(key, { ...asked, signal: waiting.signal }, async (lease) => {
       got.abort();

@@ -6,7 +6,7 @@ import { formatDuration } from "../duration.js";
 import type { HoldView } from "../inspect/holds.js";
 import { holdsOf } from "../inspect/holds.js";
 import type { CommandContext } from "../context.js";
-import { plain } from "../plain-text.js";
+import { plain, plainJson } from "../plain-text.js";
 
 /** The hold, the reason, and the time until its end. */
 export interface BreakArgs {
@@ -28,7 +28,7 @@ export async function breakHold({ key, reason, fencingToken, drainMs, asks }: Br
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, ...(drainMs !== undefined && { drainMs }) });
   if (asJson) {
-    await print(`${JSON.stringify({ key, fencingToken: token, ...(hold && { owner: hold.owner }), breakInMs })}\n`);
+    await print(`${plainJson({ key, fencingToken: token, ...(hold && { owner: hold.owner }), breakInMs })}\n`);
     return 0;
   }
   const whose = hold ? described(hold) : `token ${token}`;

@@ -2,10 +2,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
 import type { Running } from "./holdfast.js";
 import { endAll, isRunning, run, start } from "./holdfast.js";
 import { serve } from "./service.js";
@@ -27,10 +25,12 @@ const LONG = "sleep 60 & echo $! $$; wait";
 const DEAF = `trap '' TERM; ${LONG}`;
 /** Exits by itself on SIGTERM. */
 const TIDY = "trap 'echo tidied; exit 0' TERM; echo 0 $$; while :; do sleep 0.05; done";
-/** Makes a program stand still for 3.5 s when it gets SIGUSR2. It then reads what came meanwhile before its timers run. */
-const STOPPED_BY_USR2 = `--import=data:text/javascript,${encodeURIComponent(
-  'process.once("SIGUSR2", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500))',
-)}`;
+/** Makes a program stand still for 3.5 s after each renewal of a run. It then reads what came meanwhile before its timers run. */
+const STANDS_AFTER_RENEWAL = `--import=data:text/javascript,${encodeURIComponent(`
+  import { subscribe } from "node:diagnostics_channel";
+  const stand = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500);
+  subscribe("http.client.response.finish", ({ request }) => request.path.endsWith("/renew") && setTimeout(stand, 5));
+`)}`;
 
 const lock = (key: string, script: string, ...how: readonly string[]): Running =>
   start(["lock", key, ...how, "--", "sh", "-c", script], service.env);
@@ -126,6 +126,22 @@ describe("a service that goes away", () => {
     away.table.client.destroy();
   });
 
+  it("for longer than the lease: a command that had to be killed was over before the lease was, and this is said", async () => {
+    const away = await serve();
+    const running = start(["lock", "killed", "--lease", "6s", "--kill-after", "2s", "--", "sh", "-c", DEAF], away.env);
+    const pids = await pidsOf(running);
+    await away.goAway();
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({
+      status: 76,
+      stderr: expect.stringContaining(
+        "no renewal of the lease was answered, and the command was ended while it was still held\nNobody else",
+      ),
+    });
+    await gone(pids);
+    away.table.client.destroy();
+  });
+
   it("just when the command has ended: its status is the command's, and it is said that the key stays held for a while", async () => {
     const away = await serve();
     const running = start(["lock", "release", "--", "sh", "-c", "echo 0 $$; read line; exit 4"], away.env);
@@ -171,14 +187,10 @@ describe("a holdfast", () => {
     expect({ status, stderr }).toEqual({ status: 76, stderr: expect.stringContaining("and the command was ended: ") });
   });
 
+  // The watchdog wasn't told of the last renewal, and ended the command though the lease goes on.
   it("that stands still after a renewal and goes on doesn't take its command's end for a success", async () => {
-    const proxy = await startFaultProxy(service.url);
     const options = ["--lease", "6s", "--kill-after", "1500ms", "--", "sh", "-c", TIDY];
-    const running = start(["once", "not-done", ...options], { HOLDFAST_URL: proxy.endpoint, NODE_OPTIONS: STOPPED_BY_USR2 });
-    const renewal = proxy.plan({ kind: "hold-reply", until: Promise.resolve() }, { when: ({ target }) => target === "POST" });
-    await renewal.first;
-    await delay(50); // The lease is renewed, and the watchdog most likely wasn't told yet.
-    running.signal("SIGUSR2");
+    const running = start(["once", "not-done", ...options], { ...service.env, NODE_OPTIONS: STANDS_AFTER_RENEWAL });
     const { status, stdout, stderr } = await running.ended;
     expect({ status, stdout, stderr }).toEqual({
       status: 76,
@@ -186,7 +198,6 @@ describe("a holdfast", () => {
       stderr: expect.stringContaining("the command was ended while it was still held\n"),
     });
     expect(await service.locks.runs.get("not-done")).toMatchObject({ state: "failed", retryable: true });
-    await proxy.close();
   });
 
   it("control: if its watchdog stands still too, its command runs beside the next holder until it goes on", async () => {

@@ -46,7 +46,11 @@ const ROOMS: readonly Room[] = [
   },
   { of: "lambda/", files: ["lib/service/", "lib/wire/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   // What runs and what builds the service on localhost has the console too, and so does the tour.
-  { of: /^infra\/local\/(start|live-console)\.ts$/, files: ["infra/", "lambda/", "lib/", "bin/console/"], packages: [ANYTHING] },
+  {
+    of: /^infra\/local\/(start|live-console)\.ts$/,
+    files: ["infra/", "lambda/", "lib/", "bin/console/", "bin/plain-text.ts"],
+    packages: [ANYTHING],
+  },
   { of: "infra/build.ts", files: ["infra/", "bin/console/"], packages: [ANYTHING] },
   { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
   {
