@@ -28,8 +28,8 @@ export interface CommandContext extends ProcessContext {
 export interface RunContext extends CommandContext {
   /** The owner label of its leases and waits. */
   readonly owner: string;
-  /** True if stderr is a terminal. */
-  readonly isWatched: boolean;
+  /** True to say for whom a command waits: stderr is a terminal, or `--verbose` is given. */
+  readonly tellsWaits: boolean;
   /** Prints a line to stderr with `--verbose`. */
   readonly tell: (line: string) => void;
 }

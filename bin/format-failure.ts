@@ -10,7 +10,7 @@ import { AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
 import type { ExitName } from "./exit-codes.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
-import { plain } from "./plain-text.js";
+import { plain, plainJson } from "./plain-text.js";
 import { DEV_PORT } from "./serve/commands.js";
 
 /** A failure as reported to the user. */
@@ -106,7 +106,7 @@ export function failureOf(error: unknown, mode: CommandMode, where?: Where, comm
 
 /** Formats the failure as lines of text, or as one line of JSON. */
 export function formatFailure({ status, code, message, next, definite }: Failure, asJson: boolean): string {
-  if (asJson) return JSON.stringify({ error: { status, code, message, definite, ...(next !== "" && { next }) } });
+  if (asJson) return plainJson({ error: { status, code, message, definite, ...(next !== "" && { next }) } });
   return [`holdfast: ${plain(message)}`, ...(next === "" ? [] : [plain(next)])].join("\n");
 }
 

@@ -70,8 +70,8 @@ export async function main(argv: readonly string[], host: CliProcess = process):
         else if (type === "release-failed" && !lost.has(fencingToken)) say(`${key} is free only when its lease is over: ${why}`);
       });
       // For a pipe, isTTY is undefined, whatever its type says.
-      const isWatched = (process.stderr.isTTY as boolean | undefined) === true;
-      return { ...contextWith(locks, options), tell, owner, isWatched } satisfies RunContext;
+      const tellsWaits = verbose || (process.stderr.isTTY as boolean | undefined) === true;
+      return { ...contextWith(locks, options), tell, owner, tellsWaits } satisfies RunContext;
     },
   };
 

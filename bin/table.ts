@@ -1,7 +1,7 @@
 /** Formats rows as text in columns. If the screen is too narrow, some columns are shortened; on a pipe none are. */
 import type { Screen } from "./terminal.js";
 import { plain } from "./plain-text.js";
-import { cutEnd, widthOf } from "./terminal.js";
+import { cutEnd, endOf, startOf, widthOf } from "./terminal.js";
 
 /** A column of a table of `T`. */
 export interface Column<T> {
@@ -46,8 +46,8 @@ function padded<T>(cell: string, width: number, column: Column<T> | undefined): 
   return column?.align === "right" ? space + text : text + space;
 }
 
-/** Returns a key in at most `columns`: its beginning and its end, because keys can differ in either. Keys are ASCII. */
+/** Returns a key in at most `columns`: its beginning and its end, because keys can differ in either. */
 export function cutKey(key: string, columns: number): string {
-  const head = Math.ceil((columns - 1) / 2);
-  return `${key.slice(0, head)}…${key.slice(key.length - (columns - 1 - head))}`;
+  const head = startOf(key, Math.ceil((columns - 1) / 2));
+  return `${head}…${endOf(key, columns - 1 - widthOf(head))}`;
 }

@@ -26,6 +26,27 @@ export function widthOf(text: string): number {
 
 const ELLIPSIS = "…";
 
+/** Returns as much of the beginning of `text` as fits into `columns`. */
+export function startOf(text: string, columns: number): string {
+  return fitting(charactersOf(text), columns).join("");
+}
+
+/** Returns as much of the end of `text` as fits into `columns`. */
+export function endOf(text: string, columns: number): string {
+  return fitting(charactersOf(text).toReversed(), columns).toReversed().join("");
+}
+
+/** Returns the characters as people count them: an accent belongs to its letter. */
+function charactersOf(text: string): readonly string[] {
+  return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+}
+
+function fitting(characters: readonly string[], columns: number): readonly string[] {
+  let left = columns;
+  const end = characters.findIndex((character) => (left -= widthOf(character)) < 0);
+  return end < 0 ? characters : characters.slice(0, end);
+}
+
 /** Returns `text` in at most `columns`: its beginning and an ellipsis. */
 export function cutEnd(text: string, columns: number): string {
   const { index, ellipsed } = stringWidth(text, { limit: columns, ellipsis: ELLIPSIS, ellipsisWidth: 1 });

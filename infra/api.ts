@@ -10,6 +10,7 @@ import { HttpApi, HttpMethod, HttpNoneAuthorizer, HttpStage, LogGroupLogDestinat
 import { HttpIamAuthorizer, HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
 import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
 import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
@@ -40,6 +41,8 @@ export interface ApiOptions {
   readonly throttle: Required<ThrottleSettings>;
   readonly acquireThrottle: Required<ThrottleSettings>;
   readonly domain: DomainMappingOptions | undefined;
+  /** The key that encrypts the access log, if it is a customer's. */
+  readonly logKey: IKey | undefined;
   readonly logRetention: RetentionDays;
 }
 
@@ -128,8 +131,12 @@ function authorizerFor(jwt: JwtOptions | undefined): IHttpRouteAuthorizer {
 }
 
 function createStage(scope: Construct, httpApi: HttpApi, options: ApiOptions): HttpStage {
-  const { page, throttle, acquireThrottle, domain, logRetention } = options;
-  const log = new LogGroup(scope, "AccessLog", { retention: logRetention, removalPolicy: RemovalPolicy.RETAIN });
+  const { page, throttle, acquireThrottle, domain, logKey, logRetention } = options;
+  const log = new LogGroup(scope, "AccessLog", {
+    retention: logRetention,
+    removalPolicy: RemovalPolicy.RETAIN,
+    ...(logKey && { encryptionKey: logKey }),
+  });
   const stage = new HttpStage(scope, "Stage", {
     httpApi,
     autoDeploy: true,

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
+import { Annotations, Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
 import type { IRole } from "aws-cdk-lib/aws-iam";
 import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
@@ -35,6 +35,8 @@ export type Functions = Readonly<Record<Duty, LambdaFunction>>;
 export interface FunctionOptions {
   readonly table: LockTable;
   readonly encryptionKey: IKey | undefined;
+  /** The key that encrypts the log, if it is a customer's. */
+  readonly logKey: IKey | undefined;
   readonly logRetention: RetentionDays;
   readonly memorySizeMb: number;
   readonly tracing: boolean;
@@ -67,7 +69,11 @@ export const KEY_ACTIONS = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "km
 /** Creates the functions, their roles, and their common log, so that a single query finds a key's history. */
 export function createFunctions(scope: Construct, options: FunctionOptions): { functions: Functions; log: LogGroup } {
   // The log is the record of all holders, so it outlives the stack too.
-  const log = new LogGroup(scope, "Log", { retention: options.logRetention, removalPolicy: RemovalPolicy.RETAIN });
+  const log = new LogGroup(scope, "Log", {
+    retention: options.logRetention,
+    removalPolicy: RemovalPolicy.RETAIN,
+    ...(options.logKey && { encryptionKey: options.logKey }),
+  });
   const code = codeIn("function");
   const create = (duty: Duty): LambdaFunction => {
     const { id, description } = DUTIES[duty];
@@ -150,6 +156,25 @@ export function keyStatement(scope: Construct, key: IKey): PolicyStatement {
     resources: [key.keyArn],
     conditions: { StringEquals: { "kms:ViaService": `dynamodb.${Stack.of(scope).region}.${Stack.of(scope).urlSuffix}` } },
   });
+}
+
+/**
+ * Lets CloudWatch Logs use `key` for the log groups of this account and Region. The groups themselves can't be named: they depend on the key.
+ * A key of another app is left as it is, with a warning: its owner must do so.
+ */
+export function letLogsUse(scope: Construct, key: IKey): void {
+  const { partition, region, account } = Stack.of(scope);
+  const { statementAdded } = key.addToResourcePolicy(
+    new PolicyStatement({
+      principals: [new ServicePrincipal(`logs.${region}.amazonaws.com`)],
+      actions: ["kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+      resources: ["*"],
+      conditions: { ArnLike: { "kms:EncryptionContext:aws:logs:arn": `arn:${partition}:logs:${region}:${account}:log-group:*` } },
+    }),
+  );
+  if (statementAdded) return;
+  const message = "encryptionKey: the policy of this key must let CloudWatch Logs use it, or the stack can't make its logs";
+  Annotations.of(scope).addWarningV2("holdfast:encryptionKey", message);
 }
 
 /** Returns the bundle in this directory next to this file. @throws Error if it has not been built. */

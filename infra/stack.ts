@@ -1,8 +1,8 @@
 /** The stack: one lock service and its outputs. It is thin, so that the construct also works in your own stack. */
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import type { LockServiceProps } from "./lock-service.js";
 import { LockService } from "./lock-service.js";
+import type { LockServiceProps } from "./props.js";
 
 /** The lock service of one stage. */
 export class HoldfastStack extends Stack {

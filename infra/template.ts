@@ -9,8 +9,8 @@ import { App, CfnParameter } from "aws-cdk-lib";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { ADMIN_SCOPE } from "./api.js";
 import { bundleFunction, FUNCTION_DIRECTORY } from "./bundle.js";
-import type { LockServiceProps } from "./lock-service.js";
 import { serviceName } from "./lock-service.js";
+import type { LockServiceProps } from "./props.js";
 import { HoldfastStack } from "./stack.js";
 import { zipOf } from "./zip.js";
 

@@ -5,6 +5,7 @@
  * 012-a-tenant-is-an-account-a-role-or-a-claim.md).
  */
 import type { HttpEvent } from "./http.js";
+import type { Tenancy } from "./tenancy.js";
 import type { Caller } from "../lib/service/caller.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 
@@ -15,12 +16,6 @@ interface Authorizer {
   readonly iam?: { readonly accountId?: string; readonly userId?: string };
   readonly jwt?: { readonly claims?: Readonly<Record<string, unknown>> };
 }
-
-/**
- * The grouping of callers into tenants, each with its own namespace: all callers of an account (with JSON Web Tokens: of an issuer), of a
- * role or user (a subject), or with the same value in a token claim.
- */
-export type Tenancy = "account" | "role" | { readonly claim: string };
 
 /** Returns the authenticated caller; undefined if no authorizer vouches for one, or its token lacks the claim. */
 export function callerOf({ requestContext }: HttpEvent, tenancy?: Tenancy): Caller | undefined {

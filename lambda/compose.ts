@@ -12,9 +12,10 @@ import { environmentSettings } from "../lib/store/dynamo/environment-settings.js
 import { lazyCalls } from "../lib/store/dynamo/lazy-calls.js";
 import type { LockStore } from "../lib/store/port.js";
 import type { HandlerDeps } from "./handler.js";
-import type { Tenancy } from "./caller.js";
 import { createHandler } from "./handler.js";
 import { printed, printedCount } from "./printed.js";
+import type { Tenancy } from "./tenancy.js";
+import { tenancyFrom } from "./tenancy.js";
 
 /** The parts of a function that are not the handler's. */
 interface Parts {
@@ -87,10 +88,7 @@ function callsOf(env: Environment, client: DynamoDBClient | undefined): TableCal
 export function tenancyOf(env: Environment): Tenancy | undefined {
   const value = env["HOLDFAST_TENANT"];
   if (value === undefined || value === "") return undefined;
-  if (value === "account" || value === "role") return value;
-  const claim = /^claim:(.+)$/s.exec(value)?.[1];
-  if (claim === undefined) throw new Error(`HOLDFAST_TENANT: ${JSON.stringify(value)} is not account, role or claim:NAME`);
-  return { claim };
+  return tenancyFrom("HOLDFAST_TENANT", value);
 }
 
 /** Returns the key prefixes that `env` gives separate metrics. */

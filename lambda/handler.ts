@@ -6,7 +6,7 @@ import { refuse } from "../lib/core/errors.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
 import type { ServiceDeps } from "../lib/service/request.js";
 import { lockService } from "../lib/service/service.js";
-import type { Tenancy } from "./caller.js";
+import type { Tenancy } from "./tenancy.js";
 import { callerOf } from "./caller.js";
 import { problem } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";

@@ -8,13 +8,15 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import { SIGNAL_BASE } from "../exit-codes.js";
+import type { Ending } from "./guard.js";
+import type { Watchdog } from "./watchdog.js";
 import { startWatchdog } from "./watchdog.js";
 
 /** The command and its environment. */
 export interface ChildArgs {
   readonly command: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** The time between SIGTERM and SIGKILL if this process is killed, in ms. */
+  /** The time between SIGTERM and SIGKILL, in ms. */
   readonly killAfterMs: number;
   /**
    * Receives the command's output; the next chunk is read when it has settled. If absent, the command prints directly, without buffering.
@@ -35,14 +37,36 @@ export class Child {
   readonly ended: Promise<Ended>;
   readonly #process: ChildProcess;
   readonly #ownSession: boolean;
+  readonly #killAfterMs: number;
+  readonly #watchdog: Watchdog;
 
-  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs) {
+  /** Starts the command. Its watchdog ends it as `ending` says, unless {@link endsIn} says otherwise before. */
+  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs, ending: Ending) {
     this.#ownSession = process.platform !== "win32" && ![0, 1, 2].some((descriptor) => isatty(descriptor));
+    this.#killAfterMs = killAfterMs;
     const stdio = ["inherit", onOutput ? "pipe" : "inherit", "inherit"] as const;
-    const watchdog = startWatchdog(killAfterMs);
+    this.#watchdog = startWatchdog(killAfterMs);
+    this.endsIn(ending);
     this.#process = spawn(file, args, { env, stdio: [...stdio], detached: this.#ownSession });
-    if (this.#process.pid !== undefined) watchdog.watch(this.#target(this.#process.pid));
-    this.ended = this.#end(file, onOutput).finally(() => watchdog.dismiss());
+    if (this.#process.pid !== undefined) this.#watchdog.watch(this.#target(this.#process.pid));
+    this.ended = this.#end(file, onOutput);
+  }
+
+  /** Tells the watchdog when to end the command. */
+  endsIn(ending: Ending): void {
+    this.#watchdog.tell(ending);
+  }
+
+  /** Ends the watchdog. Returns true if it asked the command to end. */
+  dismissWatchdog(): Promise<boolean> {
+    return this.#watchdog.dismiss();
+  }
+
+  /** Asks the command to end. The watchdog kills it later if this process doesn't. */
+  terminate(): void {
+    this.signal("SIGTERM");
+    this.signal("SIGCONT"); // A stopped process would not handle SIGTERM.
+    this.endsIn({ termInMs: null, killInMs: this.#killAfterMs });
   }
 
   /** Sends a signal to the command and all processes that it started; does nothing after its end. */

@@ -33,11 +33,8 @@ const DEFAULT_WAIT = "30s";
 const DEFAULT_KEEP = "1d";
 /** The default share of its lease that a command has to end. */
 const ENDING_PART = 1 / 6;
-/**
- * The longest default time to end, in ms. It is shorter for a run: its command is asked to end when the lease is over, before another
- * caller can take over.
- */
-const LONGEST_ENDING_MS = { lock: 5000, once: 1000 };
+/** The longest default time to end, in ms. */
+const LONGEST_ENDING_MS = 5000;
 
 const LOCK_EXAMPLE = `
 Example: one at a time across all machines; later callers wait up to a minute.
@@ -55,7 +52,7 @@ HOLDFAST_TAKEOVER (true or false) and HOLDFAST_FENCING_TOKEN in its environment.
 
 /** Adds the commands `lock` and `once`. */
 export function addRunCommands(program: Command, host: CliHost): void {
-  withCommon(program.command("lock"), "lock")
+  withCommon(program.command("lock"))
     .summary("run a command while the key is held")
     .description("Run a command while a key is held, and end with its status.")
     .option("-s, --shared", "share the key with other --shared holders; exclude writers")
@@ -65,7 +62,7 @@ export function addRunCommands(program: Command, host: CliHost): void {
     .addHelpText("after", LOCK_EXAMPLE)
     .action(async (key: string, words: readonly string[], options: LockOptions) => {
       const command = commandAfterDashes("lock", key, host.argv, words);
-      const args = { ...commonOf("lock", key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
+      const args = { ...commonOf(key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
       const { limit, permits, priority } = options;
       if (permits !== undefined && permits > 1 && limit === undefined) {
         throw new CliError("usage", "--permits: needs --limit, how many permits there are", {
@@ -78,7 +75,7 @@ export function addRunCommands(program: Command, host: CliHost): void {
       host.ends(await lock(asked, context));
     });
 
-  withCommon(program.command("once"), "once")
+  withCommon(program.command("once"))
     .summary("run a command once per key")
     .description("Run a command once per key. Later callers get its output and its status.")
     .addOption(
@@ -98,14 +95,14 @@ export function addRunCommands(program: Command, host: CliHost): void {
     .action(async (key: string, words: readonly string[], options: OnceOptions) => {
       const command = commandAfterDashes("once", key, host.argv, words);
       const { keep: keepResultMs, maxAttempts, fingerprint, final: finalStatuses = [], largeOutput } = options;
-      const args = { ...commonOf("once", key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
+      const args = { ...commonOf(key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
       const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
       const { once } = await import("./once.js");
       host.ends(await once({ ...args, ...given({ fingerprint }) }, context));
     });
 }
 
-function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Command {
+function withCommon(command: Command): Command {
   const said = new Set<string>();
   for (const name of ["wait", "no-wait"]) {
     // To the parser these are one option, of which the last counts.
@@ -129,7 +126,7 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
     .option("--owner <text>", "a label for people (default: user@host:pid)")
     .option(
       "-k, --kill-after <duration>",
-      `from SIGTERM to SIGKILL when the lease is lost (default: a sixth of it, at most ${LONGEST_ENDING_MS[name] / 1000}s)`,
+      `from SIGTERM to SIGKILL when the lease is lost (default: a sixth of it, at most ${LONGEST_ENDING_MS / 1000}s)`,
       duration,
     )
     .addOption(
@@ -141,9 +138,9 @@ function withCommon(command: Command, name: keyof typeof LONGEST_ENDING_MS): Com
 }
 
 /** Returns the common arguments of both commands. @throws CliError if options contradict each other */
-function commonOf(name: keyof typeof LONGEST_ENDING_MS, key: string, command: readonly string[], options: RunOptions) {
+function commonOf(key: string, command: readonly string[], options: RunOptions) {
   const { lease: leaseMs, wait, killAfter, conflictExitCode: conflictStatus } = options;
-  const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS[name], Math.floor(leaseMs * ENDING_PART));
+  const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS, Math.floor(leaseMs * ENDING_PART));
   if (killAfterMs > leaseMs / 2) {
     throw new CliError("usage", "--kill-after: must be at most half of --lease", {
       next: "The command is asked to end that long before the lease is over; before that there must be time to renew it.",

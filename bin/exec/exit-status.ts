@@ -8,10 +8,10 @@ export function statusOf(outcome: Outcome): number {
   return outcome.status;
 }
 
-/** Returns the error for a lost lease. `why` is the SDK's message; without it, the command was ended before the lease was lost. */
-export function lostUnder(key: string, outcome: Outcome, why: string | undefined): CliError {
+/** Returns the error for a lost lease. `why` is its reason; it doesn't count for a command that was ended while the lease was still held. */
+export function lostUnder(key: string, outcome: Outcome, why: string): CliError {
   const how = outcome.cutOff ? "the command was ended" : `the command had ended${outcome.started ? ` with ${outcome.status}` : ""}`;
-  if (why === undefined) {
+  if (outcome.cutOff && outcome.inTime) {
     return new CliError("lost", `${key}: no renewal of the lease was answered, and ${how} while it was still held`, {
       next: "Nobody else held the key meanwhile. What the command left undone is its own affair.",
     });

@@ -24,30 +24,22 @@ export interface LockArgs {
   readonly conflictStatus: number;
 }
 
-/** The progress of the command. */
-interface Course {
-  outcome?: Outcome;
-  /** True if it ended while the key was still held. */
-  inTime?: boolean;
-}
-
 /** Holds the key while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
   const { key, command, killAfterMs, conflictStatus, ...asked } = args;
-  const { locks, signals, env, tell, isWatched } = context;
+  const { locks, signals, env, tell, tellsWaits } = context;
   const waiting = new AbortController();
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
-  const course: Course = {};
+  const course: { outcome?: Outcome } = {};
   const got = new AbortController();
-  if (isWatched && args.waitMs > 0) void tellWaiting(key, context, got.signal);
+  if (tellsWaits && args.waitMs > 0) void tellWaiting(key, context, got.signal);
   try {
     await locks.withLock(key, { ...asked, signal: waiting.signal }, async (lease) => {
       got.abort();
       waiting.signal.throwIfAborted();
       tell(`${key} is held under token ${lease.fencingToken}`);
       const work = { command, killAfterMs, env: { ...env, ...environmentOf(lease) } };
-      course.outcome = await supervise(work, { signal: lease.signal, remainingMs: () => lease.remainingMs() }, signals);
-      course.inTime = lease.isHeld();
+      course.outcome = await supervise(work, lease, signals);
     });
   } catch (error) {
     const { outcome } = course;
@@ -57,9 +49,9 @@ export async function lock(args: LockArgs, context: RunContext): Promise<number>
   } finally {
     got.abort();
   }
-  const { outcome, inTime = false } = course;
+  const { outcome } = course;
   if (!outcome) throw new CliError("internal", `${key}: the command did not run`);
-  if (outcome.cutOff) throw lostUnder(key, outcome, inTime ? undefined : "it ran out");
+  if (outcome.cutOff) throw lostUnder(key, outcome, "it ran out");
   return statusOf(outcome);
 }
 

@@ -7,6 +7,7 @@ import { lostUnder, statusOf } from "./exit-status.js";
 import type { Kept } from "./kept-output.js";
 import { Output, replayOf } from "./kept-output.js";
 import type { RunContext } from "../context.js";
+import { plainLines } from "../plain-text.js";
 import type { Outcome } from "./supervise.js";
 import { supervise } from "./supervise.js";
 
@@ -87,7 +88,7 @@ async function attemptOf(run: Run, args: OnceArgs, { env, signals, print }: RunC
   };
   const work = { command, killAfterMs, env: { ...env, ...environmentOf(run) }, onOutput };
   const outcome = (course.outcome = await supervise(work, run, signals));
-  if (outcome.cutOff) throw new Failed("cut off: the lease was lost");
+  if (outcome.cutOff) throw new Failed(`cut off: the lease was ${outcome.inTime ? "not renewed" : "lost"}`);
   if (!outcome.started) throw new Failed(outcome.why);
   if (outcome.by) throw new Failed(`ended by ${outcome.by}`);
   if (outcome.status !== 0 && !finalStatuses.includes(outcome.status)) throw new Failed(`exit status ${outcome.status}`);
@@ -105,10 +106,16 @@ function environmentOf({ idempotencyKey, attempt, takeover, fencingToken }: Run)
 }
 
 /** Returns the status; prints the stored output of an earlier run. */
-async function shown(value: unknown, replayed: boolean, { key, largeOutput }: OnceArgs, { print, say }: RunContext): Promise<number> {
+async function shown(
+  value: unknown,
+  replayed: boolean,
+  { key, largeOutput }: OnceArgs,
+  { print, say, screen }: RunContext,
+): Promise<number> {
   const replay = replayOf(value);
   if (!("omittedBytes" in replay)) {
-    if (replayed) await print(replay.stdout);
+    // It may be from anybody: what a terminal must not obey is left out there, and nothing is changed elsewhere.
+    if (replayed) await print(screen.columns === undefined ? replay.stdout : plainLines(replay.stdout.toString("utf8")));
     return replay.exitCode;
   }
   const what = `what the command printed was not kept: ${replay.omittedBytes} bytes are too many`;

@@ -6,30 +6,46 @@
  *    that time, it gets SIGKILL, with all processes that it started.
  * 3. The result is its outcome, with a flag if it was cut off.
  *
- * So a command ends before its lease expires, as long as this process runs and its clock advances. The command can still overlap with the
- * next holder if it is frozen together with this process, or if an operator ends the lease by force; fencing tokens protect against that.
+ * So a command ends before its lease expires. If this process is killed or stands still, its watchdog ends the command by the same rule
+ * (watchdog.ts). The command can still overlap with the next holder if it is frozen together with this process and its watchdog, or if an
+ * operator ends the lease by force; fencing tokens protect against that.
  */
 import type { Ended, ChildArgs } from "./child.js";
 import { Child } from "./child.js";
+import type { Ending } from "./guard.js";
 import type { Signals } from "./signals.js";
 
 /** The part of a lease on which a command depends. */
 export interface Hold {
   /** Aborts when the lease is lost. */
   readonly signal: AbortSignal;
-  /** Returns the time for which it is still held without a renewal, in ms. If absent, that is unknown, and only the signal counts. */
-  readonly remainingMs?: () => number;
+  /** Returns the time for which it is still held without a renewal, in ms. */
+  remainingMs(): number;
 }
 
-/** The outcome, and true if the command was cut off because of the lease. */
-export type Outcome = Ended & { readonly cutOff: boolean };
+/** The outcome of a command. */
+export type Outcome = Ended & {
+  /** True if the command was asked to end because of the lease. */
+  readonly cutOff: boolean;
+  /** True if the lease was still held when the command had ended. */
+  readonly inTime: boolean;
+};
 
 /** The longest timer, in ms: timers don't run while the machine is frozen. */
 const LONGEST_NAP_MS = 500;
+/**
+ * This process is ahead of its watchdog by this part of the time between SIGTERM and SIGKILL, and at most by this many ms. So only one of
+ * them asks the command to end, and a command that had to be killed is known to have ended while the lease was still held.
+ */
+const AHEAD_PART = 1 / 20;
+const LONGEST_AHEAD_MS = 100;
 
 /** Runs the command to its end. */
 export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): Promise<Outcome> {
-  const child = new Child(args);
+  const { killAfterMs } = args;
+  const aheadMs = Math.min(killAfterMs * AHEAD_PART, LONGEST_AHEAD_MS);
+  const endingAfter = (remainingMs: number): Ending => ({ termInMs: remainingMs - killAfterMs, killInMs: remainingMs });
+  const child = new Child(args, endingAfter(hold.remainingMs()));
   const cutting = new AbortController();
   let timer: NodeJS.Timeout | undefined;
 
@@ -37,27 +53,29 @@ export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): 
     if (cutting.signal.aborted) return;
     cutting.abort();
     clearTimeout(timer);
-    child.signal("SIGTERM");
-    child.signal("SIGCONT"); // A stopped process would not handle SIGTERM.
-    timer = setTimeout(() => child.signal("SIGKILL"), args.killAfterMs);
+    child.terminate();
+    timer = setTimeout(() => child.signal("SIGKILL"), killAfterMs);
   };
-  const look = (remainingMs: () => number): void => {
-    const leftMs = remainingMs() - args.killAfterMs;
-    if (leftMs <= 0) cut();
-    else timer = setTimeout(() => look(remainingMs), Math.min(Math.ceil(leftMs), LONGEST_NAP_MS));
+  const look = (): void => {
+    const remainingMs = hold.remainingMs();
+    const leftMs = remainingMs - killAfterMs - aheadMs;
+    if (leftMs <= 0) return cut();
+    child.endsIn(endingAfter(remainingMs));
+    timer = setTimeout(look, Math.min(Math.ceil(leftMs), LONGEST_NAP_MS));
   };
 
   signals.handTo((name) => child.handOn(name));
   hold.signal.addEventListener("abort", cut, { once: true });
-  if (hold.signal.aborted) cut();
-  else if (hold.remainingMs) look(hold.remainingMs);
+  look();
   try {
     const ended = await child.ended;
-    const cutOff = cutting.signal.aborted;
+    const inTime = hold.remainingMs() > 0;
+    const cutOff = (await child.dismissWatchdog()) || cutting.signal.aborted;
     if (cutOff) child.signal("SIGKILL"); // Processes that it started and left behind must end too.
-    return { ...ended, cutOff };
+    return { ...ended, cutOff, inTime };
   } finally {
     clearTimeout(timer);
     hold.signal.removeEventListener("abort", cut);
+    await child.dismissWatchdog();
   }
 }

@@ -1,38 +1,59 @@
 /**
- * Ends a command when its lock holder, this process, is killed in a way that it can't handle. A shell runs beside the command and waits for
- * the end of its input, which comes when this process is gone for any reason.
+ * Ends a command when its lock holder, this process, is killed or stands still. A process beside the command (guard-main.ts) is told at
+ * every look for how long the lease is held. It ends the command when that time is over, and when this process is gone for any reason.
  */
+import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
+import type { Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import type { Ending, Message } from "./guard.js";
 
-/**
- * The shell's script. The first line names a process, or a group as a negative number; `$1` is the time between SIGTERM and SIGKILL, in
- * seconds.
- */
-const SCRIPT = 'read -r target || exit 0; read -r end_of_holder; kill -s TERM -- "$target"; sleep "$1"; kill -s KILL -- "$target"';
-
-/** A watchdog that is ready. */
+/** A watchdog. */
 export interface Watchdog {
   /**
-   * Watches `target`, a process, or a group as a negative number: ends it if this process ends. Call it immediately after starting the
-   * target, because nothing would end the target in between.
+   * Watches `target`, a process, or a group as a negative number. Call it immediately after starting the target, because nothing would end
+   * the target in between.
    */
   watch(target: number): void;
-  /** Stops watching. */
-  dismiss(): void;
+  /** Tells when the target is to end, if nothing else is told before. */
+  tell(ending: Ending): void;
+  /** Stops watching. Returns true if it asked the target to end. */
+  dismiss(): Promise<boolean>;
 }
 
-/** Starts a watchdog before the process that it watches, so that the process never runs without one. */
+const PROGRAM = fileURLToPath(new URL("./guard-main.js", import.meta.url));
+
+/**
+ * Starts a watchdog before the process that it watches, so that the process never runs without one.
+ * @param killAfterMs the time between SIGTERM and SIGKILL once this process is gone, in ms
+ */
 export function startWatchdog(killAfterMs: number): Watchdog {
-  if (process.platform === "win32") return { watch: () => undefined, dismiss: () => undefined };
-  const shell = spawn("sh", ["-c", SCRIPT, "holdfast-guard", String(killAfterMs / 1000)], {
+  if (process.platform === "win32") return { watch: () => undefined, tell: () => undefined, dismiss: () => Promise.resolve(false) };
+  const guard = spawn(process.execPath, [PROGRAM, String(killAfterMs)], {
     detached: true, // A signal to this process's group, such as Ctrl-C, must not reach it.
-    stdio: ["pipe", "ignore", "ignore"],
+    stdio: ["pipe", "pipe", "ignore"],
+    env: { ...process.env, NODE_OPTIONS: "" }, // Options such as --inspect are meant for this process.
   });
-  shell.on("error", () => undefined); // Without a shell there is no watchdog.
-  shell.stdin.on("error", () => undefined);
-  shell.unref();
+  let hasTermed = false;
+  guard.on("error", () => undefined); // Without a process there is no watchdog.
+  guard.stdin.on("error", () => undefined);
+  guard.stdout.on("data", () => (hasTermed = true));
+  const closed = new Promise<void>((resolve) => void guard.on("close", resolve));
+  hold(guard, "unref");
+  const send = (message: Message): void => void guard.stdin.write(`${JSON.stringify(message)}\n`);
   return {
-    watch: (target) => void shell.stdin.write(`${target}\n`),
-    dismiss: () => void shell.kill("SIGKILL"),
+    watch: (target) => send({ target }),
+    tell: (ending) => send({ ...ending, sentWallMs: Date.now() }),
+    async dismiss() {
+      hold(guard, "ref");
+      guard.kill("SIGKILL");
+      await closed;
+      return hasTermed;
+    },
   };
+}
+
+/** Makes this process stay alive for the watchdog, or not. */
+function hold(guard: ChildProcess, how: "ref" | "unref"): void {
+  for (const part of [guard, guard.stdin, guard.stdout] as readonly (ChildProcess | Socket | null)[]) part?.[how]();
 }

@@ -3,6 +3,7 @@ import type { Inspection } from "../../lib/index.js";
 import { holdsOf, keyColumns } from "./holds.js";
 import { firstOf } from "./pages.js";
 import type { CommandContext } from "../context.js";
+import { plainJson } from "../plain-text.js";
 import { tableOf } from "../table.js";
 
 /** The prefix and owner of the keys, and the largest number of them. */
@@ -25,7 +26,7 @@ export async function ls({ prefix, owner, max }: LsArgs, { locks, screen, asJson
     return listed;
   });
   if (asJson) {
-    await print(`${JSON.stringify({ ...(namespace !== undefined && { namespace }), items, more })}\n`);
+    await print(`${plainJson({ ...(namespace !== undefined && { namespace }), items, more })}\n`);
     return 0;
   }
   if (namespace !== undefined && namespace !== DEFAULT_NAMESPACE) say(`namespace ${namespace}`);

@@ -4,6 +4,7 @@ import { withParts } from "./holds.js";
 import { firstOf } from "./pages.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
+import { plainJson } from "../plain-text.js";
 import type { Column } from "../table.js";
 import { cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
@@ -28,7 +29,7 @@ export async function runs({ prefix, state, max }: RunsArgs, { locks, screen, as
   const query = { prefix, ...(state !== undefined && { state }) };
   const { items, more } = await firstOf<RunInspection>(max, (page) => locks.runs.list({ ...query, ...page }));
   if (asJson) {
-    await print(`${JSON.stringify({ items: items.map(jsonOf), more })}\n`);
+    await print(`${plainJson({ items: items.map(jsonOf), more })}\n`);
     return 0;
   }
   if (items.length === 0) say(`there are no such runs`);

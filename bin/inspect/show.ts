@@ -7,7 +7,7 @@ import { jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
 import type { Column } from "../table.js";
 import { tableOf } from "../table.js";
-import { plain } from "../plain-text.js";
+import { plain, plainJson } from "../plain-text.js";
 import { cutEnd } from "../terminal.js";
 
 type Waiter = Inspection["waiters"][number];
@@ -24,7 +24,7 @@ const WAITER_COLUMNS: readonly Column<Waiter>[] = [
 export async function show(key: string, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const inspection = await locks.inspect(key);
   if (asJson) {
-    await print(`${JSON.stringify(inspection)}\n`);
+    await print(`${plainJson(inspection)}\n`);
     return 0;
   }
   const { waiters, fencingToken } = inspection;
@@ -44,7 +44,7 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
 export async function showRun(key: string, { locks, asJson, print }: CommandContext): Promise<number> {
   const run = await locks.runs.get(key);
   if (run === null) throw new CliError("notFound", `${key} never ran, or it is forgotten`);
-  await print(asJson ? `${JSON.stringify(jsonOf(run))}\n` : `${linesOf(run).map(plain).join("\n")}\n`);
+  await print(asJson ? `${plainJson(jsonOf(run))}\n` : `${linesOf(run).map(plain).join("\n")}\n`);
   return 0;
 }
 

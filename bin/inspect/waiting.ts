@@ -1,4 +1,4 @@
-/** Prints the holder of a key, for a user at a terminal, while a command waits for it. */
+/** Prints the holder of a key while a command waits for it. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { LockClient } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";

@@ -14,7 +14,7 @@ import { firstOf } from "./pages.js";
 import type { CommandContext } from "../context.js";
 import { tableOf } from "../table.js";
 import type { Screen } from "../terminal.js";
-import { plain } from "../plain-text.js";
+import { plain, plainJson } from "../plain-text.js";
 import { AlternateScreen } from "./alternate-screen.js";
 
 /** The prefix of the keys, the poll interval in ms, and the largest number of keys. */
@@ -100,7 +100,7 @@ export function changesBetween(before: readonly HoldView[], after: readonly Hold
 }
 
 function lineOf({ event, hold }: Change, at: Date, asJson: boolean): string {
-  if (asJson) return JSON.stringify({ at: at.toISOString(), event, ...hold });
+  if (asJson) return plainJson({ at: at.toISOString(), event, ...hold });
   const { key, owner, fencingToken, remainingMs } = hold;
   const more = event === "held" ? `, ${kindOf(hold)}, ${formatDuration(remainingMs)} left` : "";
   return plain(`${at.toISOString()} ${event.padEnd(5)} ${key} ${owner || "-"} (token ${fencingToken}${more})`);

@@ -6,7 +6,7 @@ import { formatDuration } from "../duration.js";
 import type { HoldView } from "../inspect/holds.js";
 import { holdsOf } from "../inspect/holds.js";
 import type { CommandContext } from "../context.js";
-import { plain } from "../plain-text.js";
+import { plain, plainJson } from "../plain-text.js";
 
 /** The hold, the reason, and the time until its end. */
 export interface BreakArgs {
@@ -14,11 +14,17 @@ export interface BreakArgs {
   readonly reason: string;
   /** The token of the hold. Absent: the only hold of the key. */
   readonly fencingToken?: number;
-  /** Ends the hold within this time by force, even if its lease is longer, in ms. Absent: it ends with its lease. */
+  /**
+   * Ends the hold within this time by force, even if its lease is longer, in ms. The holder's work may run on beyond it. Absent: the hold
+   * ends with its lease, and the work before it.
+   */
   readonly drainMs?: number;
   /** True to ask for confirmation first, on a terminal. */
   readonly asks: boolean;
 }
+
+/** A holder asks the service only at its heartbeats, so the work can outlast a hold that ends before its lease. */
+const FORCED = "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work can run on until then";
 
 /** Ends the hold, or schedules its end. @throws CliError if there is no hold, there are several, or the user declines */
 export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakArgs, context: CommandContext): Promise<number> {
@@ -28,12 +34,13 @@ export async function breakHold({ key, reason, fencingToken, drainMs, asks }: Br
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, ...(drainMs !== undefined && { drainMs }) });
   if (asJson) {
-    await print(`${JSON.stringify({ key, fencingToken: token, ...(hold && { owner: hold.owner }), breakInMs })}\n`);
+    await print(`${plainJson({ key, fencingToken: token, ...(hold && { owner: hold.owner }), breakInMs })}\n`);
     return 0;
   }
   const whose = hold ? described(hold) : `token ${token}`;
   const until = breakInMs > 0 ? `can't be renewed and ends in ${formatDuration(Math.max(1000, breakInMs))} at the latest` : "is over now";
-  await print(plain(`${key}: the hold of ${whose} ${until}`) + "\n");
+  const isForced = drainMs !== undefined && !(hold && drainMs >= hold.remainingMs);
+  await print(plain(`${key}: the hold of ${whose} ${until}${isForced ? FORCED : ""}`) + "\n");
   return 0;
 }
 

@@ -14,6 +14,7 @@ import type { ProcessContext } from "../context.js";
 import { statusOf } from "../exec/exit-status.js";
 import { supervise } from "../exec/supervise.js";
 import { SIGNAL_BASE } from "../exit-codes.js";
+import { plainJson } from "../plain-text.js";
 import { logText } from "./log-text.js";
 import { plant, readSeed } from "./seed.js";
 
@@ -74,15 +75,15 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
 /** Returns what receives the log's lines. The output of a command stays the command's. */
 function logFor({ command, verbose }: DevArgs, { asJson, print, say }: ProcessContext): (line: LogLine) => void {
   if (command.length > 0) return verbose ? (line) => say(logText(line)) : () => undefined;
-  return (line) => void print(`${asJson ? JSON.stringify(line) : logText(line)}\n`);
+  return (line) => void print(`${asJson ? plainJson(line) : logText(line)}\n`);
 }
 
 /** Runs the command with the service's URL in its environment, and returns its status. */
 async function runBeside(url: string, command: readonly string[], { env, signals }: ProcessContext): Promise<number> {
   const { HOLDFAST_TABLE: _none, ...others } = env;
-  const never = new AbortController().signal;
+  const held = { signal: new AbortController().signal, remainingMs: () => Number.MAX_SAFE_INTEGER };
   const work = { command, env: { ...others, HOLDFAST_URL: url }, killAfterMs: KILL_AFTER_MS };
-  return statusOf(await supervise(work, { signal: never }, signals));
+  return statusOf(await supervise(work, held, signals));
 }
 
 function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, screen }: ProcessContext): string {

@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { consoleOf, CONSOLE_PATH } from "../../bin/console/server.js";
+import { plainJson } from "../../bin/plain-text.js";
 import { compose, metricPrefixesOf, policyOf, tenancyOf } from "../../lambda/compose.js";
 import { printed } from "../../lambda/printed.js";
 import { createLockClient } from "../../lib/index.js";
@@ -89,7 +90,7 @@ function keptBy(lines: RecentLines, env: NodeJS.ProcessEnv): Log {
   const prefixes = metricPrefixesOf(env);
   return (line) => {
     lines.add(line);
-    process.stdout.write(`${JSON.stringify(printed(line, prefixes))}\n`);
+    process.stdout.write(`${plainJson(printed(line, prefixes))}\n`);
   };
 }
 

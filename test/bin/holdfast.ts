@@ -59,7 +59,8 @@ function build(): Built {
   copyFileSync(join(ROOT, "package.json"), join(directory, "package.json"));
   const { metafile } = buildSync({
     metafile: true,
-    entryPoints: [join(ROOT, "bin/holdfast.ts")],
+    entryPoints: [join(ROOT, "bin/holdfast.ts"), join(ROOT, "bin/exec/guard-main.ts")],
+    entryNames: "[name]",
     outdir: directory,
     bundle: true,
     splitting: true, // Keeps lazily loaded code lazy.

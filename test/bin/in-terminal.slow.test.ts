@@ -2,7 +2,8 @@
 import { spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createLockClient } from "../../lib/index.js";
+import { createLockClient, key as keyOf } from "../../lib/index.js";
+import { widthOf } from "../../bin/terminal.js";
 import { endAll, run } from "./holdfast.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
@@ -75,6 +76,15 @@ describe("a table on a screen", () => {
     expect((await run(["ls", "REPORT_"], service.env)).stdout).toContain(`${key}  ${"o".repeat(50)}@build-7  exclusive`);
   });
 
+  it("is no wider if keys and owners have wide characters", async () => {
+    const wide = keyOf("REPORT", "会計部".repeat(5));
+    await using _lease = await service.locks.acquire(wide, { owner: "会計部".repeat(20), leaseMs: LONG_MS });
+    const lines = await linesOf(["ls", wide], 80);
+    expect(lines).toHaveLength(2);
+    expect(lines[1]).toMatch(/^REPORT_\S+…会計部\) /u);
+    expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(80);
+  });
+
   it("counts what a character takes, not how many there are", async () => {
     await using _one = await service.locks.acquire("wide:1", { owner: "会計部会計部会計部", leaseMs: LONG_MS });
     await using _two = await service.locks.acquire("wide:2", { owner: "me", leaseMs: LONG_MS });
@@ -91,6 +101,17 @@ describe("colours", () => {
     expect(await shown({ NO_COLOR: "1" })).not.toContain(ESCAPE);
     expect(await shown({ TERM: "dumb" })).not.toContain(ESCAPE);
     expect((await run(["show", "any"], service.env)).stdout).not.toContain(ESCAPE);
+  });
+});
+
+describe("what once kept", () => {
+  const PRINTED = `first\t${ESCAPE}]0;title\u0007${ESCAPE}[2Jsecond\u009B31m\n`;
+
+  it("is plain text on a terminal, whatever it was, and the same bytes on a pipe", async () => {
+    await service.locks.runOnce("replayed", () => ({ exitCode: 0, stdout: PRINTED }));
+    const { shown } = await inTerminal(["once", "replayed", "--", "false"], service.env).ended;
+    expect(shown).toBe("first\t\uFFFD]0;title\uFFFD\uFFFD[2Jsecond\uFFFD31m\r\n");
+    expect((await run(["once", "replayed", "--", "false"], service.env)).stdout).toBe(PRINTED);
   });
 });
 
@@ -147,9 +168,11 @@ describe("a wait in a terminal", () => {
     expect(shown).toContain("got it");
   });
 
-  it("says nothing on a pipe", async () => {
+  it("says on a pipe only what was asked for: nothing, and with -v the same", async () => {
     await using _theirs = await service.locks.acquire("in-use", { owner: "alice" });
-    const { stderr } = await run(["lock", "in-use", "--wait", "2s", "--", "true"], service.env);
-    expect(stderr).not.toContain("waiting for");
+    const wait = (...how: readonly string[]) => run(["lock", "in-use", "--wait", "2s", ...how, "--", "true"], service.env);
+    const [silent, verbose] = await Promise.all([wait(), wait("-v")]);
+    expect(silent.stderr).not.toContain("waiting for");
+    expect(verbose.stderr).toMatch(/^holdfast: waiting for in-use: held by alice for \d+s, you are \w+\n/);
   });
 });

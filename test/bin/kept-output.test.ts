@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { KEPT_BYTES, Output, replayOf } from "../../bin/exec/kept-output.js";
 import { firstOf } from "../../bin/inspect/pages.js";
 import { cutKey } from "../../bin/table.js";
+import { widthOf } from "../../bin/terminal.js";
 
 function kept(chunks: readonly Uint8Array[], exitCode: number) {
   const output = new Output();
@@ -77,6 +78,15 @@ describe("a list in pages", () => {
 });
 
 describe("a key that is cut", () => {
+  it("takes no more columns than it may, whatever its parts are made of", () => {
+    const parts = fc.array(fc.constantFrom("会", "計", "🎉", "é", "e\u0301", "👨‍👩‍👧", "x", "~", "ﾊ", "한"), { minLength: 20 });
+    fc.assert(
+      fc.property(parts, fc.integer({ min: 5, max: 19 }), (characters, columns) => {
+        expect(widthOf(cutKey(characters.join(""), columns))).toBeLessThanOrEqual(columns);
+      }),
+    );
+  });
+
   it("is as long as it may be, with the beginning and the end that it has", () => {
     const anyKey = fc.stringMatching(/^[\w.:~-]{30,200}$/);
     fc.assert(

@@ -1,6 +1,7 @@
 /** A command must not outlive its lease: the signals that end it, their times, and the messages. In real time, with leases of seconds. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { Running } from "./holdfast.js";
@@ -24,6 +25,12 @@ const LONG = "sleep 60 & echo $! $$; wait";
 const DEAF = `trap '' TERM; ${LONG}`;
 /** Exits by itself on SIGTERM. */
 const TIDY = "trap 'echo tidied; exit 0' TERM; echo 0 $$; while :; do sleep 0.05; done";
+/** Makes a program stand still for 3.5 s after each renewal of a run. It then reads what came meanwhile before its timers run. */
+const STANDS_AFTER_RENEWAL = `--import=data:text/javascript,${encodeURIComponent(`
+  import { subscribe } from "node:diagnostics_channel";
+  const stand = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500);
+  subscribe("http.client.response.finish", ({ request }) => request.path.endsWith("/renew") && setTimeout(stand, 5));
+`)}`;
 
 const lock = (key: string, script: string, ...how: readonly string[]): Running =>
   start(["lock", key, ...how, "--", "sh", "-c", script], service.env);
@@ -36,6 +43,13 @@ async function pidsOf(running: Running): Promise<readonly number[]> {
 
 const gone = (pids: readonly number[]): Promise<void> =>
   vi.waitFor(async () => expect(await Promise.all(pids.map(isRunning))).toEqual(pids.map(() => false)), 10_000);
+
+/** The process id of the watchdog of a `holdfast`. */
+async function watchdogOf(pid: number): Promise<number> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8")).trim().split(" ");
+  const lines = await Promise.all(children.map((child) => readFile(`/proc/${child}/cmdline`, "utf8")));
+  return Number(children[lines.findIndex((line) => line.includes("guard-main"))]);
+}
 
 async function breakByForce(key: string): Promise<void> {
   const { fencingToken } = await service.locks.inspect(key);
@@ -112,6 +126,22 @@ describe("a service that goes away", () => {
     away.table.client.destroy();
   });
 
+  it("for longer than the lease: a command that had to be killed was over before the lease was, and this is said", async () => {
+    const away = await serve();
+    const running = start(["lock", "killed", "--lease", "6s", "--kill-after", "2s", "--", "sh", "-c", DEAF], away.env);
+    const pids = await pidsOf(running);
+    await away.goAway();
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({
+      status: 76,
+      stderr: expect.stringContaining(
+        "no renewal of the lease was answered, and the command was ended while it was still held\nNobody else",
+      ),
+    });
+    await gone(pids);
+    away.table.client.destroy();
+  });
+
   it("just when the command has ended: its status is the command's, and it is said that the key stays held for a while", async () => {
     const away = await serve();
     const running = start(["lock", "release", "--", "sh", "-c", "echo 0 $$; read line; exit 4"], away.env);
@@ -143,9 +173,38 @@ describe("a lease that is shorter than its command", () => {
 });
 
 describe("a holdfast", () => {
-  it("that was frozen while another took the key ends its command when it goes on", async () => {
+  it.each(["lock", "once"])("that stands still has its command ended before another can begin: %s", async (how) => {
+    const key = `still-${how}`;
+    const script = `trap 'echo 0 $$; exit 0' TERM; ${LONG}`;
+    const running = start([how, key, "--lease", "3s", "--", "sh", "-c", script], service.env);
+    const pids = await pidsOf(running);
+    running.signal("SIGSTOP");
+    const takeOver = how === "lock" ? service.locks.acquire(key) : service.locks.runOnce(key, { waitMs: 30_000 }, () => undefined);
+    await takeOver;
+    expect(await Promise.all(pids.map(isRunning))).toEqual([false, false]);
+    running.signal("SIGCONT");
+    const { status, stderr } = await running.ended;
+    expect({ status, stderr }).toEqual({ status: 76, stderr: expect.stringContaining("and the command was ended: ") });
+  });
+
+  // The watchdog wasn't told of the last renewal, and ended the command though the lease goes on.
+  it("that stands still after a renewal and goes on doesn't take its command's end for a success", async () => {
+    const options = ["--lease", "6s", "--kill-after", "1500ms", "--", "sh", "-c", TIDY];
+    const running = start(["once", "not-done", ...options], { ...service.env, NODE_OPTIONS: STANDS_AFTER_RENEWAL });
+    const { status, stdout, stderr } = await running.ended;
+    expect({ status, stdout, stderr }).toEqual({
+      status: 76,
+      stdout: expect.stringContaining("tidied"),
+      stderr: expect.stringContaining("the command was ended while it was still held\n"),
+    });
+    expect(await service.locks.runs.get("not-done")).toMatchObject({ state: "failed", retryable: true });
+  });
+
+  it("control: if its watchdog stands still too, its command runs beside the next holder until it goes on", async () => {
     const running = lock("frozen", LONG, "--lease", "1s");
     const pids = await pidsOf(running);
+    const watchdog = await watchdogOf(running.pid);
+    process.kill(watchdog, "SIGSTOP");
     running.signal("SIGSTOP");
     await using _theirs = await service.locks.acquire("frozen");
     expect(await Promise.all(pids.map(isRunning))).toEqual([true, true]); // Therefore the token is passed to the command.

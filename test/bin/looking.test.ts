@@ -53,6 +53,22 @@ describe("ls", () => {
     expect(words((await holdfast("ls", "ls:", "--owner", "me")).stdout)).toHaveLength(2);
   });
 
+  it("and the other commands print an owner as JSON without what a terminal obeys", async () => {
+    const owner = "a\u009B31m\u007F\u2028b";
+    await using lease = await service.locks.acquire("hostile", { owner, leaseMs: LONG_MS });
+    const token = String(lease.fencingToken);
+    for (const args of [
+      ["ls", "hostile"],
+      ["show", "hostile"],
+      ["break", "hostile", "--reason", "a test"],
+      ["break", "hostile", "--reason", owner, "--token", `${token}1`],
+    ]) {
+      const { stdout, stderr } = await holdfast("--json", ...args);
+      expect(stdout + stderr).not.toMatch(/[\u007F-\u009F\u2028\u2029]/);
+    }
+    expect(await json("show", "hostile")).toMatchObject({ holders: [{ owner }] });
+  });
+
   it("says how many wait, and which parts an encoded key is made from", async () => {
     const name = key("stripe", "evt_1");
     await using _held = await service.locks.acquire(name, { leaseMs: LONG_MS });

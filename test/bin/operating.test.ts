@@ -41,9 +41,24 @@ describe("break", () => {
 
   it("ends it by force within the time to drain", async () => {
     const lease = await service.locks.acquire("drain", { owner: "me", leaseMs: LONG_MS });
-    expect((await holdfast("break", "drain", "--reason", "stuck", "--drain", "0s")).stdout).toMatch(/ is over now\n$/);
+    expect((await holdfast("break", "drain", "--reason", "stuck", "--drain", "0s")).stdout).toMatch(
+      / is over now; its holder learns of it /,
+    );
     expect((await service.locks.inspect("drain")).holders).toEqual([]);
     await expect(lease.renew()).rejects.toMatchObject({ reason: "broken" });
+  });
+
+  it("says of a hold that ends before its lease that the work can run on, and of no other", async () => {
+    const said = async (key: string, ...how: readonly string[]): Promise<string> => {
+      const { fencingToken } = await service.locks.acquire(key, { leaseMs: LONG_MS });
+      const named = how.includes("--token") ? [String(fencingToken)] : [];
+      return (await holdfast("break", key, "--reason", "stuck", ...how, ...named)).stdout;
+    };
+    const runsOn =
+      "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work can run on until then\n";
+    expect(await said("drain-2s", "--drain", "2s")).toMatch(new RegExp(`ends in [12]s at the latest${runsOn}$`));
+    expect(await said("drain-named", "--drain", "2s", "--token")).toContain(runsOn);
+    for (const how of [[], ["--drain", "1h"]]) expect(await said(`drained-${how.length}`, ...how)).toMatch(/ at the latest\n$/);
   });
 
   it("ends the hold that its token names, and no other", async () => {

@@ -12,7 +12,7 @@ import { describe, expect, it } from "vitest";
 import { ADMIN_SCOPE } from "../../infra/api.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
-import type { Tenancy } from "../../lambda/caller.js";
+import type { Tenancy } from "../../lambda/tenancy.js";
 import { callerOf } from "../../lambda/caller.js";
 import { DUTIES, ROUTES } from "../../lambda/routes.js";
 import { newApp } from "../infra/synthesize.js";
@@ -77,7 +77,7 @@ function tenantsTable(): string {
 describe("the tables", () => {
   it("are the construct's options, and the namespaces that callers have", async () => {
     const parts = {
-      props: optionsTable("infra/lock-service.ts", "LockServiceProps"),
+      props: optionsTable("infra/props.ts", "LockServiceProps"),
       jwt: optionsTable("infra/api.ts", "JwtOptions"),
       tenants: tenantsTable(),
     };
@@ -86,7 +86,7 @@ describe("the tables", () => {
   });
 
   it("have every option, each with a default and a sentence", () => {
-    const props = membersOf("infra/lock-service.ts", "LockServiceProps");
+    const props = membersOf("infra/props.ts", "LockServiceProps");
     expect(props.length).toBeGreaterThan(8);
     for (const { name, optional, text, fallback } of props) {
       expect([name, optional]).toEqual([name, true]);

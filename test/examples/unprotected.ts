@@ -13,6 +13,7 @@ export function unprotected(): LockClient {
         checkpoint: undefined,
         fencingToken: ++fencingToken,
         signal: new AbortController().signal,
+        remainingMs: () => 0,
         isHeld: () => true,
         assertHeld: () => undefined,
         saveCheckpoint: () => Promise.resolve(),

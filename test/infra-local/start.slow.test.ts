@@ -8,6 +8,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { createLockClient } from "../../lib/index.js";
 import { afterEach, describe, expect, inject, it } from "vitest";
 
 const START = fileURLToPath(new URL("../../infra/local/start.ts", import.meta.url));
@@ -67,6 +68,20 @@ describe("npm start", () => {
     );
     expect((await fetch(`${url}/v1/health?deep=1`)).status).toBe(200);
     expect((await fetch(`${url}/v1/nothing`)).headers.get("content-type")).toBe("application/problem+json");
+  });
+
+  it("logs an owner without what a terminal obeys", async () => {
+    const child = start({ PORT: "0", HOLDFAST_ENGINE: "memory" });
+    const [, url = ""] = / serves (\S+)$/m.exec(await greeting(child)) ?? [];
+    const owner = "a\u009B31m\u007F\u2028b";
+    await using _lease = await createLockClient({ url }).acquire("logged", { owner });
+    for await (const chunk of child.stdout) {
+      const line = String(chunk).trim();
+      if (!line.startsWith("{")) continue;
+      expect(line).toContain(String.raw`a\u009b31m\u007f\u2028b`);
+      expect(JSON.parse(line)).toMatchObject({ event: "granted", owner });
+      break;
+    }
   });
 
   it.runIf(HAS_CURL)("prints three curl lines that work as they are", async () => {

@@ -5,7 +5,7 @@ import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { describe, expect, it } from "vitest";
 import type { Duty } from "../../lambda/routes.js";
 import { DUTIES } from "../../lambda/routes.js";
-import type { LockServiceProps } from "../../infra/lock-service.js";
+import type { LockServiceProps } from "../../infra/props.js";
 import { compose } from "../../lambda/compose.js";
 import type { Environment } from "../../lambda/compose.js";
 import { LIMITS } from "../../lib/core/limits.js";

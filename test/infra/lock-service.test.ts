@@ -1,10 +1,12 @@
 /** The construct's options: the tables that are suitable for locks, and the separation of two services. */
 import { App, NestedStack, Stack } from "aws-cdk-lib";
-import { Template } from "aws-cdk-lib/assertions";
+import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { AttributeType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
+import { Key } from "aws-cdk-lib/aws-kms";
 import { Construct } from "constructs";
 import { describe, expect, it } from "vitest";
+import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
 import type { Statement } from "./resources.js";
@@ -118,6 +120,69 @@ describe("a table of one's own with a customer's key", () => {
   });
 });
 
+describe("a customer's key that is given", () => {
+  const logKeys = (template: Template): unknown[] =>
+    all(template, "AWS::Logs::LogGroup").map(([, { Properties }]) => Properties["KmsKeyId"]);
+
+  it("encrypts both logs too, and lets CloudWatch Logs use it", () => {
+    const template = synthesizeOwn((stack) => ({ encryptionKey: new Key(stack, "Key") }));
+    const [id, { Properties }] = only(template, "AWS::KMS::Key");
+    const keyArn = { "Fn::GetAtt": [id, "Arn"] };
+    expect(logKeys(template)).toEqual([keyArn, keyArn]);
+    expect(JSON.stringify(Properties["KeyPolicy"])).toMatch(/"Service":"logs\..*amazonaws\.com"|"logs\."/);
+    expect(JSON.stringify(Properties["KeyPolicy"])).toContain("kms:EncryptionContext:aws:logs:arn");
+  });
+
+  it("and that is another app's is named in a warning: its policy can't be changed here", () => {
+    const stack = new Stack(newApp(), "shop");
+    const encryptionKey = Key.fromKeyArn(stack, "Key", "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab");
+    new LockService(stack, "Locks", { encryptionKey });
+    expect(warningsOf(stack)).toEqual([expect.stringMatching(/^encryptionKey: the policy of this key must let CloudWatch Logs use it/)]);
+  });
+
+  it("control: without one the logs have AWS's own key", () => {
+    expect(logKeys(synthesizeOwn(() => ({})))).toEqual([undefined, undefined]);
+  });
+});
+
+/** The warnings of a stack, without the ids that the CDK puts behind them. */
+const warningsOf = (stack: Stack): readonly string[] =>
+  Annotations.fromStack(stack)
+    .findWarning("*", Match.anyValue())
+    .map(({ entry }) => (entry.data as string).replace(/ \[ack: .*\]$/, ""));
+
+describe("a prefix without a separator at its end", () => {
+  it("is warned of: it covers other keys too", () => {
+    const stack = new Stack(newApp(), "shop");
+    const service = new LockService(stack, "Locks", { metricPrefixes: ["REFUND"] });
+    service.grantClient(new Role(stack, "Task", { assumedBy: new AccountRootPrincipal() }), { prefix: "ORDER" });
+    expect(warningsOf(stack)).toEqual([
+      'metricPrefixes: "REFUND" also covers keys such as "REFUNDS_1" and "REFUND2_1": end it with a separator, as in "REFUND_"',
+      'prefix: "ORDER" also covers keys such as "ORDERS_1" and "ORDER2_1": end it with a separator, as in "ORDER_"',
+    ]);
+  });
+
+  it.each(["ORDER_", "order:", "shop.", "a-", "b~"])("control: %s is not", (prefix) => {
+    const stack = new Stack(newApp(), "shop");
+    const service = new LockService(stack, "Locks", { metricPrefixes: [prefix] });
+    service.grantClient(new Role(stack, "Task", { assumedBy: new AccountRootPrincipal() }), { prefix });
+    expect(warningsOf(stack)).toEqual([]);
+  });
+});
+
+describe("another construct id", () => {
+  it("makes another table, and leaves the former one behind", () => {
+    const tableIn = (id: string) => {
+      const stack = new Stack(newApp(), "shop");
+      new LockService(stack, id);
+      return only(Template.fromStack(stack), "AWS::DynamoDB::Table");
+    };
+    const [before, after] = [tableIn("Locks"), tableIn("OrderLocks")];
+    expect(before[0]).not.toBe(after[0]);
+    expect(before[1]).toMatchObject({ DeletionPolicy: "Retain", Properties: { DeletionProtectionEnabled: true } });
+  });
+});
+
 describe("two services", () => {
   it("of two stages never share a table, a function, a log or a metric", () => {
     const app = newApp();
@@ -163,12 +228,34 @@ describe("two services", () => {
   });
 });
 
+/** Options as a program without types gives them. */
+const untyped = (props: object): LockServiceProps => props;
+
 describe("options that make no sense", () => {
   it.each([
     [{ metricPrefixes: Array.from({ length: 11 }, (_, index) => `P${index}_`) }, "metricPrefixes: at most 10"],
     [{ metricPrefixes: ["a,b"] }, 'metricPrefixes: "a,b" is how no key begins'],
     [{ tenant: "claim:t" as const }, "tenant: a claim is in a token"],
-    [{ tenant: "claim:" as const, jwt: JWT }, 'tenant: "claim:" names no claim'],
+    [{ tenant: "claim:" as const, jwt: JWT }, 'tenant: "claim:" is not account, role or claim:NAME'],
+    [{ tenant: "claim:sub" as const, jwt: JWT }, 'tenant: "claim:sub" names one user: that is "role"'],
+    [{ tenant: "claim:iss" as const, jwt: JWT }, 'tenant: "claim:iss" names the issuer of a token: that is "account"'],
+    [{ tenant: "claim:aud" as const, jwt: JWT }, 'tenant: "claim:aud" names the service that a token is for'],
+    [{ tenant: "claim:jti" as const, jwt: JWT }, 'tenant: "claim:jti" differs from token to token'],
+    [untyped({ tenant: "team" }), 'tenant: "team" is not account, role or claim:NAME'],
+    [untyped({ throttle: -1 }), "throttle: -1 given; it must be an object of rateLimit, burstLimit"],
+    [untyped({ throttle: 100 }), "throttle: 100 given; it must be an object of rateLimit, burstLimit"],
+    [{ throttle: { rateLimit: -1, burstLimit: 10 } }, "throttle.rateLimit: -1 given; it must be an integer of at least 1"],
+    [untyped({ acquireThrottle: { rateLimit: 10 } }), "acquireThrottle.burstLimit: undefined given; it must be an integer of at least 1"],
+    [
+      untyped({ acquireThrottle: { rateLimit: 1, burst: 1 } }),
+      "burst: is not an option of acquireThrottle; these are: rateLimit, burstLimit",
+    ],
+    [untyped({ reservedConcurrency: 50 }), "reservedConcurrency: 50 given; it must be an object of acquire, hold, admin"],
+    [untyped({ reservedConcurrency: { holders: 5 } }), "holders: is not an option of reservedConcurrency; these are: acquire, hold, admin"],
+    [{ reservedConcurrency: { hold: 0 } }, "reservedConcurrency.hold: 0 given; it must be an integer of at least 1"],
+    [untyped({ memorySize: 1024 }), "memorySize: is not an option of LockService; these are: table, "],
+    [{ memorySizeMb: 64 }, "memorySizeMb: 64 given; it must be an integer from 128 to 10240"],
+    [untyped({ jwt: { ...JWT, scope: ["locks"] } }), "scope: is not an option of jwt; these are: issuer, audience, scopes, adminScopes"],
     [{ jwt: { ...JWT, adminScopes: [] } }, "jwt.adminScopes: [] given; it must name at least one"],
     [{ jwt: { ...JWT, adminScopes: [""] } }, 'jwt.adminScopes: [""] given; it must name at least one'],
     [{ jwt: { ...JWT, scopes: [] } }, "jwt.scopes: [] given; it must name at least one"],

@@ -9,7 +9,7 @@ import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, onTestFinished } from "vitest";
 import { getCurrentTest } from "vitest/suite";
 import { bundleFunction } from "../../infra/bundle.js";
-import type { LockServiceProps } from "../../infra/lock-service.js";
+import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
 

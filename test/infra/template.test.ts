@@ -2,7 +2,7 @@
 import { Template } from "aws-cdk-lib/assertions";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { describe, expect, it } from "vitest";
-import type { LockServiceProps } from "../../infra/lock-service.js";
+import type { LockServiceProps } from "../../infra/props.js";
 import { serviceName } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
 import type { PlainTemplate } from "../../infra/template.js";
@@ -108,6 +108,16 @@ describe("the page about it", () => {
   it("names outputs that the template has", () => {
     expect(Object.keys(template.Outputs)).toEqual(expect.arrayContaining(["Url", "ApiArn"]));
     expect(page.deadLinks).toEqual([]);
+  });
+
+  it("grants the function of the SAM example what that policy grants, and no break, list or reset", () => {
+    const [json = ""] = page.blocks("json");
+    const { Statement } = JSON.parse(json) as { readonly Statement: readonly [{ readonly Resource: readonly string[] }] };
+    const sam = page.blocks("yaml").find((block) => block.includes("AWS::Serverless::Function")) ?? "";
+    const [, granted = ""] = /"(\$\{Api\}[^"]*)"/.exec(sam) ?? [];
+    const api = /^.*\/\$default/.exec(Statement[0].Resource[0] ?? "")?.[0] ?? "";
+    expect(granted.replaceAll("${Api}", () => api).split(",")).toEqual(Statement[0].Resource);
+    expect(sam).not.toMatch(/Resource: !GetAtt .*ApiArn/);
   });
 
   it("has a policy that allows a client's calls for its keys, and no others", () => {

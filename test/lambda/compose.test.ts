@@ -51,6 +51,14 @@ describe("a function", () => {
     if (starts) expect(start()).toBeTypeOf("function");
     else expect(start).toThrow(`HOLDFAST_TENANT: "${HOLDFAST_TENANT}" is not account, role or claim:NAME`);
   });
+
+  it.each(["iss", "sub", "aud", "exp", "nbf", "iat", "jti"])(
+    "whose tenants are by the claim %s, which names none, doesn't start",
+    (claim) => {
+      const start = () => compose({ HOLDFAST_TABLE: "locks", HOLDFAST_TENANT: `claim:${claim}` });
+      expect(start).toThrow(new RegExp(`^HOLDFAST_TENANT: "claim:${claim}" .*; a claim must name a tenant, such as claim:team$`));
+    },
+  );
 });
 
 describe("refusals", () => {

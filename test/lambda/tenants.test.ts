@@ -1,7 +1,7 @@
 /** The namespace of a caller: per account, role or claim, as the deployment configures it. Two tenants never share a namespace. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Tenancy } from "../../lambda/caller.js";
+import type { Tenancy } from "../../lambda/tenancy.js";
 import { callerOf } from "../../lambda/caller.js";
 import { NAMESPACE } from "../../lib/service/caller.js";
 import { shardKey } from "../../lib/store/dynamo/item.js";

@@ -47,6 +47,8 @@ export interface Run {
   readonly fencingToken: number;
   /** Aborts when the lease is lost: another caller can run the work from then on. */
   readonly signal: AbortSignal;
+  /** The time for which the lease may still be treated as held without a renewal, in ms; 0 if it is not held. */
+  remainingMs(): number;
   /** True if the lease is held, computed at each call. */
   isHeld(): boolean;
   /** Call it before each side effect. @throws LockLostError if the lease is not held. */
@@ -202,6 +204,7 @@ function runFor(lease: HeldLease, { attempt, takeover, checkpoint }: Started): R
       return lease.fencingToken;
     },
     signal: lease.signal,
+    remainingMs: () => lease.remainingMs(),
     isHeld: () => lease.isHeld(),
     assertHeld: () => lease.assertHeld(),
     async saveCheckpoint(value) {

@@ -1,0 +1,146 @@
+/** The options of a lock service, and their check when it is synthesized: each error names the option, its rule and what was given. */
+import { Token } from "aws-cdk-lib";
+import type { DomainMappingOptions, ThrottleSettings } from "aws-cdk-lib/aws-apigatewayv2";
+import type { IKey } from "aws-cdk-lib/aws-kms";
+import type { RetentionDays } from "aws-cdk-lib/aws-logs";
+import type { ITopic } from "aws-cdk-lib/aws-sns";
+import type { Duty } from "../lambda/routes.js";
+import { tenancyFrom } from "../lambda/tenancy.js";
+import { isServerWait, SERVER_WAIT_RULE } from "../lib/core/limits.js";
+import type { JwtOptions } from "./api.js";
+import type { LockTable } from "./table.js";
+
+/** Options of a lock service. All are optional. */
+export interface LockServiceProps {
+  /**
+   * An existing table: keys `p` and `k`, both strings, TTL attribute `x`, one Region, no index.
+   * @default a new table, on demand, with point-in-time recovery and deletion protection, that outlives the stack
+   */
+  readonly table?: LockTable;
+  /**
+   * The customer's key that encrypts the table and both logs. Its policy must let CloudWatch Logs use it, which is added to a key of this
+   * app. @default the known key of `table` for the table, and AWS's own for the logs
+   */
+  readonly encryptionKey?: IKey;
+  /** Makes callers send JSON Web Tokens instead of signing with IAM. @default IAM */
+  readonly jwt?: JwtOptions;
+  /**
+   * Tenants, each with its own namespace: the callers of an AWS account (an issuer), of a role or user (a subject), or with the same value
+   * in a token claim (`claim:NAME`). The table records whether it has tenants, and refuses a service with another setting
+   * (decision 004). @default none: all callers share one namespace
+   */
+  readonly tenant?: "account" | "role" | `claim:${string}`;
+  /** The rate limit of each route that doesn't acquire, in requests per second. @default 2 000, bursts of 1 000 */
+  readonly throttle?: Required<ThrottleSettings>;
+  /** The rate limit of each route that acquires, in requests per second. @default 1 000, bursts of 500 */
+  readonly acquireThrottle?: Required<ThrottleSettings>;
+  /**
+   * True to serve the console at `/console`. Its files are open and hold no data; the page asks for a token, and the same authorizer checks
+   * it on each look and change (decision 029). It needs `jwt`: a browser can't sign with IAM. @default false
+   */
+  readonly console?: boolean;
+  /** Your own domain for the API. @default the API's own address */
+  readonly domain?: DomainMappingOptions;
+  /**
+   * The reserved concurrency of each function, which is also its maximum. Reserving it for `hold` protects holders from a crowd of waiters.
+   * @default none: a new account has 10 for all its functions, and AWS refuses to reserve any of them
+   */
+  readonly reservedConcurrency?: Readonly<Partial<Record<Duty, number>>>;
+  /**
+   * The longest time for which the function `acquire` holds a waiting request (`Prefer: wait`), in ms, from 0 to 5 000. The request
+   * occupies an execution meanwhile. With 0 it is answered at once with a retry time, which the SDK handles.
+   * @default 0, because heartbeats need the same executions; 5 000 if `reservedConcurrency` separates them, by `hold` or `acquire`
+   */
+  readonly serverWaitMs?: number;
+  /** The memory of each function, in MB, which also determines its share of a CPU (docs/operating.md has what was measured). @default 512 */
+  readonly memorySizeMb?: number;
+  /** The topic that the alarms notify. @default none: the alarms only change their state */
+  readonly alarmTopic?: ITopic;
+  /** The retention of the logs: the history of holders, and the access log. @default 3 months */
+  readonly logRetention?: RetentionDays;
+  /** Separate metrics for keys that begin with one of these prefixes, such as `"ORDER_"`; at most ten. @default none */
+  readonly metricPrefixes?: readonly string[];
+  /** True to trace the functions with X-Ray, which is charged for each trace. @default false */
+  readonly tracing?: boolean;
+}
+
+const METRIC_PREFIXES_MAX = 10;
+const METRIC_PREFIX = /^[A-Za-z0-9._:~-]{1,50}$/;
+/** Lambda's limits, in MB. */
+const MEMORY_MB = { min: 128, max: 10_240 };
+
+const KNOWN: Readonly<Record<keyof Required<LockServiceProps>, true>> = {
+  table: true,
+  encryptionKey: true,
+  jwt: true,
+  tenant: true,
+  throttle: true,
+  acquireThrottle: true,
+  console: true,
+  domain: true,
+  reservedConcurrency: true,
+  serverWaitMs: true,
+  memorySizeMb: true,
+  alarmTopic: true,
+  logRetention: true,
+  metricPrefixes: true,
+  tracing: true,
+};
+
+/** @throws Error naming the option that is unknown, or its value that breaks a rule. */
+export function checkProps(props: LockServiceProps): void {
+  const { table, encryptionKey, tenant, jwt, console: hasConsole, serverWaitMs, metricPrefixes = [], domain } = props;
+  checkNames("LockService", props, Object.keys(KNOWN));
+  checkNumbers(props);
+  if (hasConsole && !jwt) throw new Error("console: a browser can't sign with IAM, so it needs jwt; without it, `holdfast ui` signs");
+  if (hasConsole && domain?.mappingKey !== undefined) {
+    throw new Error("console: its page is at /console of the host, so the domain must have no mappingKey");
+  }
+  if (serverWaitMs !== undefined && !isServerWait(serverWaitMs))
+    throw new Error(`serverWaitMs: ${serverWaitMs} given; ${SERVER_WAIT_RULE}`);
+  if (tenant !== undefined && typeof tenancyFrom("tenant", tenant) === "object" && !jwt)
+    throw new Error("tenant: a claim is in a token, so it needs jwt");
+  for (const name of ["audience", "scopes", "adminScopes"] as const) {
+    if (jwt?.[name]?.some((entry) => entry !== "") === false) {
+      throw new Error(
+        `jwt.${name}: ${JSON.stringify(jwt[name])} given; it must name at least one, since an empty list asks for nothing of a token`,
+      );
+    }
+  }
+  if (metricPrefixes.length > METRIC_PREFIXES_MAX) {
+    throw new Error(`metricPrefixes: at most ${METRIC_PREFIXES_MAX}, since each makes metrics of its own`);
+  }
+  for (const prefix of metricPrefixes) {
+    if (!METRIC_PREFIX.test(prefix)) throw new Error(`metricPrefixes: ${JSON.stringify(prefix)} is how no key begins`);
+  }
+  if (table && encryptionKey && table.encryptionKey && table.encryptionKey.keyArn !== encryptionKey.keyArn) {
+    throw new Error("encryptionKey: the table is encrypted with another key");
+  }
+}
+
+function checkNumbers({ throttle, acquireThrottle, reservedConcurrency, memorySizeMb, jwt }: LockServiceProps): void {
+  for (const [name, rates] of Object.entries({ throttle, acquireThrottle })) {
+    if (rates === undefined) continue;
+    checkNames(name, rates, ["rateLimit", "burstLimit"]);
+    for (const rate of ["rateLimit", "burstLimit"] as const) checkNumber(`${name}.${rate}`, rates[rate]);
+  }
+  if (reservedConcurrency !== undefined) checkNames("reservedConcurrency", reservedConcurrency, ["acquire", "hold", "admin"]);
+  for (const [duty, reserved] of Object.entries(reservedConcurrency ?? {})) checkNumber(`reservedConcurrency.${duty}`, reserved);
+  if (memorySizeMb !== undefined) checkNumber("memorySizeMb", memorySizeMb, MEMORY_MB);
+  if (jwt !== undefined) checkNames("jwt", jwt, ["issuer", "audience", "scopes", "adminScopes"]);
+}
+
+/** A caller without types can give anything. */
+function checkNumber(name: string, value: unknown, { min, max }: { readonly min: number; readonly max?: number } = { min: 1 }): void {
+  if (Token.isUnresolved(value)) return; // A parameter of the template.
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= (max ?? Infinity)) return;
+  const rule = max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw new Error(`${name}: ${JSON.stringify(value)} given; it must be an integer ${rule}`);
+}
+
+function checkNames(what: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== "object" || options === null)
+    throw new Error(`${what}: ${JSON.stringify(options)} given; it must be an object of ${known.join(", ")}`);
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`${unknown}: is not an option of ${what}; these are: ${known.join(", ")}`);
+}
