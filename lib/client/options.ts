@@ -14,7 +14,7 @@ export interface LeaseOptions {
   readonly leaseMs?: number;
   /** A label for people who inspect the key. @default the client's `owner` */
   readonly owner?: string;
-  /** A JSON object of at most 1 KB, stored with the lease. */
+  /** A JSON object of at most 1 KB, stored with the lease. Whatever is not JSON is stored as `JSON.stringify` writes it. */
   readonly meta?: Meta;
   /** `false`: a fixed lease without heartbeats, which ends after `leaseMs`. @default true */
   readonly heartbeat?: boolean;
@@ -189,7 +189,7 @@ export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priorit
   checkMs("maxHoldMs", maxHoldMs, 1, Number.MAX_SAFE_INTEGER);
   if (heartbeat !== undefined && typeof heartbeat !== "boolean") throw refused("heartbeat", heartbeat, "it must be true or false");
   checkOwner(owner);
-  if (meta !== undefined) checkMeta(meta);
+  metaOf(meta);
 }
 
 /** @throws InvalidRequestError if an invalid owner is given. */
@@ -197,8 +197,12 @@ export function checkOwner(owner: unknown): void {
   if (owner !== undefined) checkText("owner", owner, 0, LIMITS.ownerChars);
 }
 
-/** @throws InvalidRequestError unless it serializes to a small JSON object. */
-function checkMeta(meta: unknown): void {
+/**
+ * Returns a given meta as JSON carries it, such as text for a Date: every request, comparison and answer has this one.
+ * @throws InvalidRequestError unless it serializes to a small JSON object.
+ */
+export function metaOf(meta: unknown): Meta | undefined {
+  if (meta === undefined) return undefined;
   const rule = `meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
   let json = "";
   try {
@@ -208,6 +212,7 @@ function checkMeta(meta: unknown): void {
     throw new InvalidRequestError(`${rule}: ${error instanceof Error ? error.message : String(error)}`, "meta");
   }
   if (!json.startsWith("{") || new TextEncoder().encode(json).length > LIMITS.metaBytes) throw new InvalidRequestError(rule, "meta");
+  return JSON.parse(json) as Meta;
 }
 
 /** @throws InvalidRequestError if mode, limit and permits are invalid or don't fit together. */

@@ -23,7 +23,7 @@ import type { LeaseKind } from "./lease/lease.js";
 import { HeldLease } from "./lease/lease.js";
 import { tellQuietly } from "./tell.js";
 import type { LeaseOptions, WhenUnavailable } from "./options.js";
-import { checkKey, checkOneOf } from "./options.js";
+import { checkKey, checkOneOf, metaOf } from "./options.js";
 import type { Registry } from "./registry.js";
 
 /** The budget of an operation other than an acquire. Each attempt gets half of it. */
@@ -94,7 +94,8 @@ export class Session {
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
   acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): AcquireParams {
     if (this.registry.isClosed) throw closedError();
-    const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta, mode, limit, permits, priority } = options;
+    const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", mode, limit, permits, priority } = options;
+    const meta = metaOf(options.meta);
     return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, priority, scope: this.scope };
   }
 

@@ -28,7 +28,7 @@ import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
-import { checkLease, checkMs, checkNames } from "../options.js";
+import { checkLease, checkMs, checkNames, metaOf } from "../options.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { untilUpgraded } from "./upgrade.js";
 
@@ -145,7 +145,7 @@ export class HeldLease implements Lease, WaitingLease {
     checkNames("renew", options, ["leaseMs", "meta"]);
     checkLease(options);
     this.assertHeld();
-    const request = { ...this.#ref, leaseMs: options.leaseMs ?? this.leaseMs, meta: options.meta };
+    const request = { ...this.#ref, leaseMs: options.leaseMs ?? this.leaseMs, meta: metaOf(options.meta) };
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
   }
 
