@@ -11,8 +11,10 @@ import type { Replayed, RunFound, ServiceApi, Started } from "../../core/api/run
 import type { Renewed, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
+import type { Sockets } from "./held-requests.js";
+import { withinShare } from "./held-requests.js";
 import type { Answer } from "./send.js";
-import { senderBy } from "./send.js";
+import { senderBy, socketsTo } from "./send.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export type Sign = (request: {
@@ -63,7 +65,7 @@ type Call = (
 /** Returns the operations of the service at `options.url`. */
 export function httpApi(options: HttpOptions): ServiceApi {
   const call = callerOf(options);
-  return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call), ...setCalls(call) };
+  return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call, () => socketsTo(options.url, options.fetch)), ...setCalls(call) };
 }
 
 function callerOf(options: HttpOptions): Call {
@@ -178,10 +180,12 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
 }
 
 /** The calls of runs. */
-function runCalls(call: Call): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
+function runCalls(call: Call, sockets: () => Sockets): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
   return {
-    async start({ kind: _runs, key, leaseId, waitMs, ...body }, options): Promise<Started | Replayed | Refusal> {
-      const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
+    async start({ kind: _runs, key, leaseId, waitMs: wanted = 0, ...body }, options): Promise<Started | Replayed | Refusal> {
+      const reply = await withinShare(sockets(), wanted, (waitMs) =>
+        call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs })),
+      );
       return isFinished(reply) ? { ok: true, ...reply.body } : started(reply);
     },
     async complete({ key, leaseId, outcome }, options) {
