@@ -14,7 +14,7 @@ import { systemRuntime, secureRandom } from "./client/runtime.js";
 import { tellQuietly } from "./client/tell.js";
 import { checkVia, failover } from "./client/transport/failover.js";
 import type { HttpOptions } from "./client/transport/http.js";
-import { httpApi } from "./client/transport/http.js";
+import { callersOf, httpApi } from "./client/transport/http.js";
 import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
@@ -117,7 +117,8 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
       return lockService({ store, log: options.log ?? NO_LOG, clock: systemClock, exposeCause: true }, caller, clocks);
     },
   });
-  return createClient({ ...systemRuntime(api), use, ...(via !== "service" && { transport: "dynamodb" as const }) }, options);
+  const callers = service && callersOf(options);
+  return createClient({ ...systemRuntime(api), callers, use, ...(via !== "service" && { transport: "dynamodb" as const }) }, options);
 }
 
 /** Returns the operations over HTTP; undefined without a URL. @throws InvalidRequestError if `via` needs one, or it is invalid */

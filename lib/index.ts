@@ -8,7 +8,7 @@ import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
 import type { HttpOptions } from "./client/transport/http.js";
-import { httpApi } from "./client/transport/http.js";
+import { callersOf, httpApi } from "./client/transport/http.js";
 import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
 
@@ -63,5 +63,6 @@ export function createLockClient(options: HttpClientOptions = {}): LockClient {
   checkType("url", options.url, "string");
   const url = givenOrSet("url", options.url, "HOLDFAST_URL");
   checkHttp(options, url);
-  return createClient(systemRuntime(httpApi({ ...options, url })), options);
+  const http = { ...options, url };
+  return createClient({ ...systemRuntime(httpApi(http)), callers: callersOf(http) }, options);
 }

@@ -10,6 +10,7 @@ import { NoResponse } from "../../core/api/locks.js";
 import type { Replayed, RunFound, ServiceApi, Started } from "../../core/api/runs.js";
 import type { Renewed, SetHeld } from "../../core/api/sets.js";
 import type { Inspection, RunView } from "../../core/lock/views.js";
+import type { Callers } from "../lease/renewal-batcher.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
 import type { Sockets } from "./held-requests.js";
 import { withinShare } from "./held-requests.js";
@@ -17,12 +18,19 @@ import type { Answer } from "./send.js";
 import { senderBy, socketsTo } from "./send.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
-export type Sign = (request: {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}) => Promise<Readonly<Record<string, string>>>;
+export interface Sign {
+  (request: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: string;
+  }): Promise<Readonly<Record<string, string>>>;
+  /**
+   * True if it signs as the same caller from every call chain, as those of `holdfast/sigv4` do. Heartbeats of several leases then share a
+   * request; otherwise each is signed by itself, in the async context of its acquire. @default false
+   */
+  readonly oneCaller?: boolean;
+}
 
 /** The service's URL and the credentials and headers for its requests. */
 export interface HttpOptions {
@@ -30,7 +38,10 @@ export interface HttpOptions {
   readonly url: string;
   /** Signs each request; see `holdfast/sigv4`. */
   readonly sign?: Sign | undefined;
-  /** A bearer token, or a function that returns a current one. */
+  /**
+   * A bearer token, or a function that returns a current one. A heartbeat calls it in the async context of its lease's acquire, and shares a
+   * request with those of the same token only.
+   */
   readonly token?: string | (() => string | Promise<string>) | undefined;
   /** Headers for every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -66,6 +77,12 @@ type Call = (
 export function httpApi(options: HttpOptions): ServiceApi {
   const call = callerOf(options);
   return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call, () => socketsTo(options.url, options.fetch)), ...setCalls(call) };
+}
+
+/** Returns what tells the callers of a client with these options apart; undefined if all its requests are of one caller. */
+export function callersOf({ sign, token }: Pick<HttpOptions, "sign" | "token">): Callers | undefined {
+  if (sign && sign.oneCaller !== true) return () => Symbol("unknown");
+  return typeof token === "function" ? token : undefined;
 }
 
 function callerOf(options: HttpOptions): Call {
