@@ -10,7 +10,6 @@
  */
 import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
-import { digestOf } from "../../core/canonical.js";
 import type { Refusal } from "../../core/errors.js";
 import * as DEFAULTS from "../../core/request-defaults.js";
 import * as LIMITS from "../../core/request-limits.js";
@@ -27,6 +26,7 @@ import { capWaitMs } from "../invocation.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { WhenUnavailable } from "../options.js";
 import type { RunOptions } from "./run-options.js";
+import { fingerprintOf } from "./fingerprint.js";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./json-codec.js";
 import { Wait } from "../acquire/wait.js";
 
@@ -116,7 +116,8 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
   const { clock, random } = deps;
   const { leaseMs, owner, signal } = { ...session.acquireParams(key, options), signal: options.signal };
   const { payload, keepResultMs, maxAttempts } = options;
-  const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint: fingerprintOf(payload) };
+  const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload, clock);
+  const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
   const totalMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
   const what = `run ${key}`;
   const wait = new Wait(totalMs, deps);
@@ -247,16 +248,6 @@ function checkpointOf(value: unknown): unknown {
     return json;
   } catch (error) {
     throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "checkpoint") : error;
-  }
-}
-
-/** Returns the SHA-256 of the payload's canonical JSON. */
-function fingerprintOf(payload: unknown): string | undefined {
-  if (payload === undefined) return undefined;
-  try {
-    return digestOf(toJson(payload, "payload"));
-  } catch (error) {
-    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "payload") : error;
   }
 }
 

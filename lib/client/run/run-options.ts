@@ -6,7 +6,8 @@ import { checkMs, checkOneOf, checkWaiting, checkWhole, refused, WHEN_UNAVAILABL
 /** Options of a run. */
 export interface RunOptions {
   /**
-   * The payload of the run, as JSON. The same key with another payload is refused with `fingerprint-mismatch`. Only its SHA-256 is sent.
+   * The payload of the run, as JSON, at the time of the call. The same key with another payload is refused with `fingerprint-mismatch`. Only
+   * its SHA-256 is sent.
    * @default none: any payload matches
    */
   readonly payload?: unknown;
