@@ -9,7 +9,7 @@ export interface LeaseOptions {
   /**
    * The lease's length in ms: the time for which the key stays held if this process dies. Heartbeats renew a lease of any length; the
    * length does not limit the work.
-   * @default 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
+   * @default the client's `leaseMs`, else 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
    */
   readonly leaseMs?: number;
   /** A label for people who inspect the key. @default the client's `owner` */
@@ -41,7 +41,7 @@ export interface AcquireOptions extends LeaseOptions {
   /**
    * The time to wait for the key, in ms; 0 asks once. It also limits the wait during an outage. Below 500, the first response still has 500
    * ms.
-   * @default 30 000; in Lambda at most the remaining time − 1 s
+   * @default the client's `waitMs`, else 45 000; in Lambda at most the remaining time − 1 s
    */
   readonly waitMs?: number;
   /** Cancels the wait with an AbortError; nothing stays held. */

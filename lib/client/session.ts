@@ -16,7 +16,7 @@ import { retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
-import { capBudgetMs, capLeaseMs } from "./invocation.js";
+import { capBudgetMs, capLeaseMs, capWaitMs } from "./invocation.js";
 import type { KeepAliveDeps } from "./lease/keep-alive.js";
 import { KeepAlive } from "./lease/keep-alive.js";
 import type { LeaseKind } from "./lease/lease.js";
@@ -31,6 +31,9 @@ export const CALL_BUDGET_MS = 10_000;
 
 /** The time for which the holders are reused that were read for a wait that timed out. */
 const SEEN_LASTS_MS = 1000;
+
+/** The default wait of a client whose default lease is long, in leases. */
+const WAITED_LEASES = DEFAULTS.waitMs / DEFAULTS.leaseMs;
 
 /** The reasons for which this side ends a lease on purpose. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
@@ -94,9 +97,26 @@ export class Session {
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
   acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): AcquireParams {
     if (this.registry.isClosed) throw closedError();
-    const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", mode, limit, permits, priority } = options;
+    const {
+      leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs,
+      owner = this.options.owner ?? "",
+      mode,
+      limit,
+      permits,
+      priority,
+    } = options;
     const meta = metaOf(options.meta);
     return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, priority, scope: this.scope };
+  }
+
+  /**
+   * Returns the time to wait, within the invocation's. By default it outlasts a holder of the client's default length that crashed: half of a
+   * long lease is more than its margin and a poll.
+   */
+  waitMsOf({ waitMs }: { readonly waitMs?: number | undefined }): number {
+    const { options } = this;
+    const byDefault = options.waitMs ?? Math.max(DEFAULTS.waitMs, Math.ceil((options.leaseMs ?? 0) * WAITED_LEASES));
+    return capWaitMs(waitMs ?? byDefault, this.context);
   }
 
   /** Turns the reply into a live lease. A lease that can't be kept is released, and no caller ever gets it. */

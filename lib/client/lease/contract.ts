@@ -14,7 +14,7 @@ export type State = "held" | "unknown" | "waiting" | "lost" | "released";
 
 /** Options of a wait for a condition. */
 export interface WaitOptions {
-  /** The time to wait for a notify, in ms. @default 30 000 */
+  /** The time to wait for a notify, in ms. @default 45 000 */
   readonly waitMs?: number;
   /**
    * The time to take the key back after the notify or the timeout, in ms. When it is over, nothing is held, and a notify has gone to the
@@ -66,7 +66,7 @@ export interface Lease extends AsyncDisposable {
   renew(options?: { readonly leaseMs?: number; readonly meta?: Meta }): Promise<void>;
   /**
    * Turns a shared lease into an exclusive one as soon as it is the only reader, with a new token.
-   * @throws LockTimeoutError if other readers still hold the key after `waitMs` (default 30 s; 0 asks once); LockError `upgrade-conflict`
+   * @throws LockTimeoutError if other readers still hold the key after `waitMs` (default 45 s; 0 asks once); LockError `upgrade-conflict`
    *   if another reader asked first: release this lease, or both wait for ever; LockLostError.
    */
   upgrade(options?: { readonly waitMs?: number }): Promise<void>;

@@ -14,7 +14,7 @@ export interface RunOptions {
   /**
    * The lease's length in ms. If this process dies, another caller takes the run over after this and the takeover margin. Heartbeats renew
    * the lease; its length does not limit the work.
-   * @default 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
+   * @default the client's `leaseMs`, else 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
    */
   readonly leaseMs?: number;
   /** The time for which the outcome is stored and replayed, in ms, or `"forever"`. @default 86 400 000 (1 min – 365 d) */
@@ -25,7 +25,8 @@ export interface RunOptions {
    */
   readonly maxAttempts?: number;
   /**
-   * The time to wait for the outcome of a concurrent run, in ms; 0 asks once. @default 30 000; in Lambda at most the remaining time − 1 s
+   * The time to wait for the outcome of a concurrent run, in ms; 0 asks once.
+   * @default the client's `waitMs`, else 45 000; in Lambda at most the remaining time − 1 s
    */
   readonly waitMs?: number;
   /** Cancels the wait with an AbortError; nothing stays started. It does not stop work that has begun. */
