@@ -218,7 +218,12 @@ export class Session {
       acquired = await acquire();
     } catch (error) {
       const isSkipped = when === "skip";
-      if ((!isSkipped && when !== "proceed") || !(error instanceof LockUnavailableError)) throw error;
+      const isOutage = error instanceof LockUnavailableError;
+      if (!isOutage || (!isSkipped && when !== "proceed")) {
+        // A caller that gave up was not refused.
+        if (error instanceof LockError) this.tell({ type: isOutage ? "unavailable" : "refused", key, error });
+        throw error;
+      }
       this.tell({ type: isSkipped ? "skipped" : "proceeded", key, error });
       return (isSkipped ? undefined : alone(undefined as never)) as T;
     }

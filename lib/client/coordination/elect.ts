@@ -67,6 +67,8 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       if (!goesOn()) return undefined;
       // A lease lost before it reached this code, for example because the process froze, counts as not granted.
       if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
+      // Once for each outage.
+      if (failedAttempts === 0) session.tell({ type: "unavailable", key, error });
       await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);
     }
   }

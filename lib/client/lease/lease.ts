@@ -67,7 +67,8 @@ export class HeldLease implements Lease, WaitingLease {
   readonly #lost = new LazyAbort();
   #view: LeaseView;
   #deadline: LeaseDeadline;
-  #ambiguous = false;
+  /** The last renewal without an answer, since the service last said held. */
+  #failure: Error | undefined;
   /** The number of checkpoints saved. */
   #saved = 0;
   #over: "lost" | "released" | undefined;
@@ -122,7 +123,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   get state(): State {
-    if (this.isHeld()) return this.#ambiguous ? "unknown" : "held";
+    if (this.isHeld()) return this.#failure ? "unknown" : "held";
     return this.#over ?? (this.isWaiting ? "waiting" : "lost");
   }
 
@@ -133,7 +134,7 @@ export class HeldLease implements Lease, WaitingLease {
   isHeld(): boolean {
     if (this.#over || this.isWaiting) return false;
     if (deadlineLeftMs(this.#deadline, this.#deps.clock) > 0) return true;
-    this.lose(new LockLostError(`${this.key}: not renewed in time`, "deadline"));
+    this.lose(new LockLostError(`${this.key}: not renewed in time`, "deadline", this.#failure));
     return false;
   }
 
@@ -244,7 +245,7 @@ export class HeldLease implements Lease, WaitingLease {
     if (granted) {
       this.#view = granted.answer.lease;
       this.#deadline = deadlineFrom(this.#view, granted.sentAt);
-      this.#ambiguous = false;
+      this.#failure = undefined;
     }
     this.keeper?.start();
   }
@@ -327,7 +328,7 @@ export class HeldLease implements Lease, WaitingLease {
     { gate, onFailedAttempt: tell }: Pick<RetryBounds, "gate" | "onFailedAttempt"> = {},
   ): Promise<void> {
     const onFailedAttempt = (refusal: Refusal): void => {
-      this.#ambiguous = true;
+      this.#failure = errorOf(refusal, `renew ${this.key}`);
       tell?.(refusal);
     };
     const bounds = { ...this.#bounds(this.remainingMs()), signal: this.#lost, gate, onFailedAttempt };
@@ -336,10 +337,10 @@ export class HeldLease implements Lease, WaitingLease {
     // An answer about the hold before a wait.
     if (leaseId !== this.leaseId || this.isWaiting) return void this.assertHeld();
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
-    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
-    this.#ambiguous = true;
+    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key, this.#failure) as LockLostError);
+    const failure = (this.#failure = errorOf(answer, `renew ${this.key}`));
     this.assertHeld();
-    throw errorOf(answer, `renew ${this.key}`);
+    throw failure;
   }
 
   /**
@@ -348,7 +349,7 @@ export class HeldLease implements Lease, WaitingLease {
    */
   #heard(view: LeaseView, sentAt: Instant): void {
     this.assertHeld();
-    this.#ambiguous = false;
+    this.#failure = undefined;
     const deadline = deadlineFrom(view, sentAt);
     if (deadline.version < this.#deadline.version) return;
     const isEarlier = deadlineLeftMs(deadline, this.#deps.clock) < deadlineLeftMs(this.#deadline, this.#deps.clock);
