@@ -52,7 +52,9 @@ export { key } from "./core/key.js";
 export type { Inspection, RunView } from "./core/lock/views.js";
 
 /** Options of a client over HTTP. `url` defaults to the environment variable `HOLDFAST_URL`. */
-export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;
+export interface HttpClientOptions extends ClientOptions, Omit<HttpOptions, "url"> {
+  readonly url?: string | undefined;
+}
 
 /**
  * Creates a client of the service at `url`. The client sends nothing until it is asked for a lock.

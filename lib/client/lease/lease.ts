@@ -142,7 +142,7 @@ export class HeldLease implements Lease, WaitingLease {
     if (!this.isHeld()) throw this.#lossError();
   }
 
-  async renew(options: { readonly leaseMs?: number; readonly meta?: Meta } = {}): Promise<void> {
+  async renew(options: { readonly leaseMs?: number | undefined; readonly meta?: Meta | undefined } = {}): Promise<void> {
     checkNames("renew", options, ["leaseMs", "meta"]);
     checkLease(options);
     this.assertHeld();
@@ -157,7 +157,7 @@ export class HeldLease implements Lease, WaitingLease {
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
   }
 
-  async upgrade(options: { readonly waitMs?: number } = {}): Promise<void> {
+  async upgrade(options: { readonly waitMs?: number | undefined } = {}): Promise<void> {
     await untilUpgraded(this, options, this.#lost, (bounds) => this.#changeMode("exclusive", bounds), this.#deps);
   }
 
@@ -254,7 +254,7 @@ export class HeldLease implements Lease, WaitingLease {
     this.#end(error.reason === "released" ? "released" : "lost", error);
   }
 
-  async detach(options: { readonly leaseMs?: number } = {}): Promise<string> {
+  async detach(options: { readonly leaseMs?: number | undefined } = {}): Promise<string> {
     checkNames("detach", options, ["leaseMs"]);
     checkMs("leaseMs", options.leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
     this.assertHeld();
