@@ -8,7 +8,7 @@ import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
 import type { HttpOptions } from "./client/transport/http.js";
-import { httpApi } from "./client/transport/http.js";
+import { callersOf, httpApi } from "./client/transport/http.js";
 import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
 
@@ -52,7 +52,9 @@ export { key } from "./client/key.js";
 export type { Inspection, RunView } from "./core/lock/views.js";
 
 /** Options of a client over HTTP. `url` defaults to the environment variable `HOLDFAST_URL`. */
-export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;
+export interface HttpClientOptions extends ClientOptions, Omit<HttpOptions, "url"> {
+  readonly url?: string | undefined;
+}
 
 /**
  * Creates a client of the service at `url`. The client sends nothing until it is asked for a lock.
@@ -63,5 +65,6 @@ export function createLockClient(options: HttpClientOptions = {}): LockClient {
   checkType("url", options.url, "string");
   const url = givenOrSet("url", options.url, "HOLDFAST_URL");
   checkHttp(options, url);
-  return createClient(systemRuntime(httpApi({ ...options, url })), options);
+  const http = { ...options, url };
+  return createClient({ ...systemRuntime(httpApi(http)), callers: callersOf(http) }, options);
 }

@@ -16,9 +16,12 @@ export interface Credentials {
 /** The API's region and the caller's credentials. */
 export interface SigV4Options {
   /** @default AWS_REGION or AWS_DEFAULT_REGION, else the region in an `execute-api` host name */
-  readonly region?: string;
-  /** @default the AWS SDK's chain: environment, profile, container, instance; refreshed when they expire */
-  readonly credentials?: Credentials | (() => Promise<Credentials>);
+  readonly region?: string | undefined;
+  /**
+   * The credentials of one caller, whatever the call chain: heartbeats of several leases share a request.
+   * @default the AWS SDK's chain: environment, profile, container, instance; refreshed when they expire
+   */
+  readonly credentials?: (Credentials | (() => Promise<Credentials>)) | undefined;
 }
 
 const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/;
@@ -29,7 +32,7 @@ const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
  * @throws LockError `not-configured` at the first request if no region or no credentials can be found.
  */
 export function sigv4({ region, credentials = defaultProvider() }: SigV4Options = {}): Sign {
-  return async ({ method, url, headers, body }) => {
+  const sign: Sign = async ({ method, url, headers, body }) => {
     const { hostname, host, pathname, searchParams, protocol, port } = new URL(url);
     const where = region ?? fromEnvironment("AWS_REGION") ?? fromEnvironment("AWS_DEFAULT_REGION") ?? EXECUTE_API_HOST.exec(hostname)?.[1];
     if (where === undefined) throw notConfigured("sigv4: no region; give one or set AWS_REGION");
@@ -51,6 +54,7 @@ export function sigv4({ region, credentials = defaultProvider() }: SigV4Options 
     const { host: _host, ...toSend } = signed.headers;
     return toSend;
   };
+  return Object.assign(sign, { oneCaller: true });
 }
 
 /** The names of the AWS SDK's errors when no provider has credentials. */

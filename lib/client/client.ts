@@ -37,11 +37,11 @@ interface SharedDeps extends Omit<AcquireDeps, "track"> {
 
 /** Creates a client that calls `deps.api`. */
 export function createClient(deps: OuterDeps, options: ClientOptions = {}): LockClient {
-  const { api, clock, random } = deps;
+  const { api, clock, random, callers } = deps;
   const alarms = new Alarms(clock);
   const shared = {
     alarms,
-    renewalBatcher: new RenewalBatcher(api, clock, alarms),
+    renewalBatcher: new RenewalBatcher(api, clock, alarms, callers),
     gate: new RetryGate(clock, random),
     waitEstimator: new WaitEstimator(),
     localQueues: new LocalQueues(),

@@ -144,10 +144,10 @@ export class RunFailedError extends LockError {
 
 const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "newer-format", "internal"]);
 
-/** Returns the error for a refusal. */
-export function errorOf(refusal: Refusal, what: string): LockError {
+/** Returns the error for a refusal. @param cause what led to the loss, of a lease that is lost */
+export function errorOf(refusal: Refusal, what: string, cause?: unknown): LockError {
   const message = `${what}: ${refusal.detail}`;
   if (refusal.code === "invalid-request") return new InvalidRequestError(message, refusal.field);
-  if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken");
+  if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken", cause);
   return UNAVAILABLE.has(refusal.code) ? new LockUnavailableError(message, refusal) : new LockError(message, refusal);
 }

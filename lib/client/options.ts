@@ -9,31 +9,31 @@ export interface LeaseOptions {
   /**
    * The lease's length in ms: the time for which the key stays held if this process dies. Heartbeats renew a lease of any length; the
    * length does not limit the work.
-   * @default 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
+   * @default the client's `leaseMs`, else 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** A label for people who inspect the key. @default the client's `owner` */
-  readonly owner?: string;
-  /** A JSON object of at most 1 KB, stored with the lease. */
-  readonly meta?: Meta;
+  readonly owner?: string | undefined;
+  /** A JSON object of at most 1 KB, stored with the lease. Whatever is not JSON is stored as `JSON.stringify` writes it. */
+  readonly meta?: Meta | undefined;
   /** `false`: a fixed lease without heartbeats, which ends after `leaseMs`. @default true */
-  readonly heartbeat?: boolean;
+  readonly heartbeat?: boolean | undefined;
   /**
    * `"shared"`: shares the key with other shared holders and excludes exclusive ones. A read-write lock is one key used in both modes.
    * @default "exclusive"
    */
-  readonly mode?: Mode;
+  readonly mode?: Mode | undefined;
   /**
    * The number of permits of the key that can be held at once: a semaphore. All users of the key must give the same number. @default 1, a
    * mutex
    */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** The number of permits that this lease takes, at most `limit`. @default 1 */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
   /** The priority in the key's queue, from 0 to 9. Higher priorities go first; equal ones are served in order of arrival. @default 0 */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** Ends a forgotten hold this long after its grant, in ms: the signal aborts and the key is released. No limit by default. */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 }
 
 /** Options of an acquire that waits. */
@@ -41,11 +41,11 @@ export interface AcquireOptions extends LeaseOptions {
   /**
    * The time to wait for the key, in ms; 0 asks once. It also limits the wait during an outage. Below 500, the first response still has 500
    * ms.
-   * @default 30 000; in Lambda at most the remaining time − 1 s
+   * @default the client's `waitMs`, else 45 000; in Lambda at most the remaining time − 1 s
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Cancels the wait with an AbortError; nothing stays held. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The behaviour of a wrapper whose locks can't be reached. */
@@ -67,7 +67,7 @@ const SET_OPTIONS = ["leaseMs", "owner", "meta", "heartbeat", "maxHoldMs", "wait
 const ACQUIRE_OPTIONS = [...LEASE_OPTIONS, "waitMs", "signal"];
 
 /** @throws InvalidRequestError naming the invalid option of an acquire that asks once. */
-export function checkTryAcquire(options: LeaseOptions & { readonly signal?: AbortSignal }): void {
+export function checkTryAcquire(options: LeaseOptions & { readonly signal?: AbortSignal | undefined }): void {
   checkNames("tryAcquire", options, [...LEASE_OPTIONS, "signal"]);
   checkLease(options);
   checkSignal(options.signal);
@@ -189,7 +189,7 @@ export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priorit
   checkMs("maxHoldMs", maxHoldMs, 1, Number.MAX_SAFE_INTEGER);
   if (heartbeat !== undefined && typeof heartbeat !== "boolean") throw refused("heartbeat", heartbeat, "it must be true or false");
   checkOwner(owner);
-  if (meta !== undefined) checkMeta(meta);
+  metaOf(meta);
 }
 
 /** @throws InvalidRequestError if an invalid owner is given. */
@@ -197,8 +197,12 @@ export function checkOwner(owner: unknown): void {
   if (owner !== undefined) checkText("owner", owner, 0, LIMITS.ownerChars);
 }
 
-/** @throws InvalidRequestError unless it serializes to a small JSON object. */
-function checkMeta(meta: unknown): void {
+/**
+ * Returns a given meta as JSON carries it, such as text for a Date: every request, comparison and answer has this one.
+ * @throws InvalidRequestError unless it serializes to a small JSON object.
+ */
+export function metaOf(meta: unknown): Meta | undefined {
+  if (meta === undefined) return undefined;
   const rule = `meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
   let json = "";
   try {
@@ -208,6 +212,7 @@ function checkMeta(meta: unknown): void {
     throw new InvalidRequestError(`${rule}: ${error instanceof Error ? error.message : String(error)}`, "meta");
   }
   if (!json.startsWith("{") || new TextEncoder().encode(json).length > LIMITS.metaBytes) throw new InvalidRequestError(rule, "meta");
+  return JSON.parse(json) as Meta;
 }
 
 /** @throws InvalidRequestError if mode, limit and permits are invalid or don't fit together. */

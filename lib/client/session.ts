@@ -16,14 +16,14 @@ import { retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
-import { capBudgetMs, capLeaseMs } from "./invocation.js";
+import { capBudgetMs, capLeaseMs, capWaitMs } from "./invocation.js";
 import type { KeepAliveDeps } from "./lease/keep-alive.js";
 import { KeepAlive } from "./lease/keep-alive.js";
 import type { LeaseKind } from "./lease/lease.js";
 import { HeldLease } from "./lease/lease.js";
 import { tellQuietly } from "./tell.js";
 import type { LeaseOptions, WhenUnavailable } from "./options.js";
-import { checkKey, checkOneOf } from "./options.js";
+import { checkKey, checkOneOf, metaOf } from "./options.js";
 import type { Registry } from "./registry.js";
 
 /** The budget of an operation other than an acquire. Each attempt gets half of it. */
@@ -31,6 +31,9 @@ export const CALL_BUDGET_MS = 10_000;
 
 /** The time for which the holders are reused that were read for a wait that timed out. */
 const SEEN_LASTS_MS = 1000;
+
+/** The default wait of a client whose default lease is long, in leases. */
+const WAITED_LEASES = DEFAULTS.waitMs / DEFAULTS.leaseMs;
 
 /** The reasons for which this side ends a lease on purpose. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
@@ -94,8 +97,26 @@ export class Session {
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
   acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): AcquireParams {
     if (this.registry.isClosed) throw closedError();
-    const { leaseMs = DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta, mode, limit, permits, priority } = options;
+    const {
+      leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs,
+      owner = this.options.owner ?? "",
+      mode,
+      limit,
+      permits,
+      priority,
+    } = options;
+    const meta = metaOf(options.meta);
     return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, priority, scope: this.scope };
+  }
+
+  /**
+   * Returns the time to wait, within the invocation's. By default it outlasts a holder of the client's default length that crashed: half of a
+   * long lease is more than its margin and a poll.
+   */
+  waitMsOf({ waitMs }: { readonly waitMs?: number | undefined }): number {
+    const { options } = this;
+    const byDefault = options.waitMs ?? Math.max(DEFAULTS.waitMs, Math.ceil((options.leaseMs ?? 0) * WAITED_LEASES));
+    return capWaitMs(waitMs ?? byDefault, this.context);
   }
 
   /** Turns the reply into a live lease. A lease that can't be kept is released, and no caller ever gets it. */
@@ -197,7 +218,12 @@ export class Session {
       acquired = await acquire();
     } catch (error) {
       const isSkipped = when === "skip";
-      if ((!isSkipped && when !== "proceed") || !(error instanceof LockUnavailableError)) throw error;
+      const isOutage = error instanceof LockUnavailableError;
+      if (!isOutage || (!isSkipped && when !== "proceed")) {
+        // A caller that gave up was not refused.
+        if (error instanceof LockError) this.tell({ type: isOutage ? "unavailable" : "refused", key, error });
+        throw error;
+      }
       this.tell({ type: isSkipped ? "skipped" : "proceeded", key, error });
       return (isSkipped ? undefined : alone(undefined as never)) as T;
     }

@@ -18,6 +18,10 @@ export function assertLimits(
 ): void {
   const relations: readonly (readonly [rule: string, holds: boolean])[] = [
     ["the default lease is within its bounds", DEFAULTS.leaseMs >= LIMITS.leaseMinMs && DEFAULTS.leaseMs <= LIMITS.leaseMaxMs],
+    [
+      "the default wait outlasts a holder that crashed: its lease, the margin, and two visits of the waiter",
+      DEFAULTS.waitMs >= DEFAULTS.leaseMs + limits.takeoverMarginMs(DEFAULTS.leaseMs, DEFAULTS.clockErrorMs) + 2 * LIMITS.pollMaxMs,
+    ],
     ["a client treats the shortest lease as held for most of it", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
     [
       "a hold that is all that a key has fits beside a full queue",

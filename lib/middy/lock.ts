@@ -32,7 +32,7 @@ export interface LockHandlerOptions<Event, Context> extends Omit<
    */
   readonly key: (event: Event, context: Context) => string | readonly string[];
   /**
-   * The time to wait for the key, in ms; 0 asks once. @default 5 000 for a request over HTTP, else 30 000; at most the remaining time − 1 s
+   * The time to wait for the key, in ms; 0 asks once. @default 5 000 for a request over HTTP, else the client's default; at most the remaining time − 1 s
    */
   readonly waitMs?: number;
   /**

@@ -1,6 +1,7 @@
 /** The metrics of a client. Durations are in seconds, and one metric has both successes and failures: the latter have `error.type`. */
 import type { Attributes, Counter, Histogram, Meter, UpDownCounter } from "@opentelemetry/api";
-import { LockError } from "../client/errors.js";
+import { ERRORS } from "../core/errors.js";
+import { LockError, LockLostError } from "../client/errors.js";
 
 /** The metrics. */
 export interface Instruments {
@@ -33,10 +34,35 @@ export function instrumentsOf(meter: Meter): Instruments {
   };
 }
 
-/** Returns the error's type: the code of one of this package's, else its name. Never its message, which can quote a key. */
+/** The value of an attribute for everything that is not in its list: each value is a time series. */
+const OTHER = "_OTHER";
+
+/** The codes of this package's errors. One from the wire can be any text. */
+const CODES: ReadonlySet<string> = new Set([
+  ...Object.keys(ERRORS),
+  ...["closed", "result-omitted", "run-failed", "self-deadlock", "wait-timeout"],
+]);
+/** The names of other errors that are told: those of the language, of the platform, and `FinalError`. An application's can be any text. */
+const NAMES: ReadonlySet<string> = new Set([
+  ...["Error", "AggregateError", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"],
+  ...["AbortError", "TimeoutError", "FinalError"],
+]);
+
+/** Returns the error's type: the code of one of this package's, else its name if that is a usual one. Never its message, which can quote a key. */
 export function errorType(error: unknown): string {
-  if (error instanceof LockError) return error.code;
-  return error instanceof Error && error.name !== "" ? error.name : "_OTHER";
+  const [type, known] = error instanceof LockError ? [error.code, CODES] : [(error as Partial<Error> | undefined)?.name, NAMES];
+  return type !== undefined && known.has(type) ? type : OTHER;
+}
+
+const REASONS: Readonly<Record<LockLostError["reason"], true>> = {
+  ...{ expired: true, taken: true, broken: true, released: true, transferred: true, never: true },
+  ...{ deadline: true, "max-hold": true, "invocation-ends": true, closed: true },
+};
+
+/** Returns the reason for which a hold ended, from its signal's. */
+export function endReason(error: unknown): string {
+  if (!(error instanceof LockLostError)) return errorType(error);
+  return Object.hasOwn(REASONS, error.reason) ? error.reason : OTHER;
 }
 
 /** Returns the attributes of a failure. */

@@ -6,12 +6,13 @@ import type { Attributes, Context, MeterProvider, Span, Tracer, TracerProvider }
 import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 import { VERSION } from "../core/version.js";
 import type { Clock } from "../core/time.js";
-import { LockLostError, LockTimeoutError } from "../client/errors.js";
+import type { LockLostError } from "../client/errors.js";
+import { LockTimeoutError } from "../client/errors.js";
 import { checkType } from "../client/client-options.js";
 import type { SetKey } from "../client/lease/lease-set.js";
 import { checkNames } from "../client/options.js";
 import type { Instruments } from "./instruments.js";
-import { errorType, failure, instrumentsOf } from "./instruments.js";
+import { endReason, failure, instrumentsOf } from "./instruments.js";
 
 /** Options of {@link traced}. */
 export interface TracedOptions {
@@ -230,7 +231,7 @@ export class Telemetry {
   #untilEnd({ signal }: Held, span: Span, attributes: Attributes, onEnd: (lost: Attributes) => void): void {
     this.#holds.set(signal, { span, attributes });
     const ended = (): void => {
-      const reason = signal.reason instanceof LockLostError ? signal.reason.reason : errorType(signal.reason);
+      const reason = endReason(signal.reason);
       if (ENDED_ITSELF.has(reason)) return onEnd({});
       const lost = { "holdfast.lost.reason": reason };
       this.#instruments.lostLocks.add(1, { ...attributes, ...lost });

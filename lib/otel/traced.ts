@@ -18,14 +18,29 @@ import { Telemetry } from "./telemetry.js";
 type Untraced = "use" | "runs" | "inspect" | "watch" | "list" | "forceRelease" | "health" | "close" | typeof Symbol.asyncDispose;
 type Traced = Omit<LockClient, Untraced>;
 
+/** Marks a traced client, and whatever is spread from one. */
+const TRACED = Symbol("traced");
+
+/** The telemetry of each client that is traced: it has one, however often it is wrapped. */
+const telemetries = new WeakMap<Session, Telemetry>();
+
 /**
  * Returns the client with spans and metrics. It takes, holds and frees what `client` does, so close either. `withLock`, `withLocks`,
- * `runOnce` and `elect` run their work below a span of the hold; a lease of `acquire` has a span that lasts until it ends.
+ * `runOnce` and `elect` run their work below a span of the hold; a lease of `acquire` has a span that lasts until it ends. A traced client is
+ * returned as it is; the options of a client's first call count.
  * @throws InvalidRequestError if `client` is not one of this package, or an option does not exist
  */
 export function traced<Client extends LockClient>(client: Client, options: TracedOptions = {}): Client {
   const session = sessionOf(client);
-  return { ...client, ...tracedCalls(client, new Telemetry(options, session.deps.transport ?? "http", session.deps.clock)) };
+  if (TRACED in client) return client;
+  const { transport = "http", clock } = session.deps;
+  const telemetry = telemetries.get(session) ?? new Telemetry(options, transport, clock);
+  telemetries.set(session, telemetry);
+  return tracedBy(telemetry, client);
+}
+
+function tracedBy<Client extends LockClient>(telemetry: Telemetry, client: Client): Client {
+  return { ...client, ...tracedCalls(client, telemetry), [TRACED]: true };
 }
 
 function sessionOf(client: LockClient): Session {
@@ -37,7 +52,7 @@ function sessionOf(client: LockClient): Session {
 function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
   const session = sessionOf(client);
   session.onBeat = ({ signal }, beat) => telemetry.beat(signal, beat);
-  const view = (of: LockClient): LockClient => ({ ...of, ...tracedCalls(of, telemetry) });
+  const view = (of: LockClient): LockClient => tracedBy(telemetry, of);
   const locks = lockCalls(client, session, telemetry);
   return {
     ...locks,

@@ -21,7 +21,7 @@ describe("forInvocation", () => {
 
   it.each([
     [10_000, undefined, 9000],
-    [60_000, undefined, 30_000],
+    [60_000, undefined, 45_000],
     [10_000, 4000, 4000],
     [800, 5000, 0],
     [800, undefined, 0],

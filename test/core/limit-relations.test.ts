@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { bundleFunction } from "../../infra/bundle.js";
 import { assertLimits } from "../../lib/core/limit-relations.js";
-import { DEFAULTS, isServerWait, LIMITS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
+import { DEFAULTS, isServerWait, LIMITS, RETENTION_MIN_MS, takeoverMarginMs } from "../../lib/core/limits.js";
 
 describe("the relations between limits", () => {
   it("hold", () => {
@@ -16,11 +16,13 @@ describe("the relations between limits", () => {
   const { clockErrorMs, clockGuardMs } = DEFAULTS;
   const fullBytes = LIMITS.queueBytes + LIMITS.smallRecordBytes + 2 * (3 * LIMITS.ownerChars + LIMITS.metaBytes);
   const reachMs = RETENTION_MIN_MS - LIMITS.leaseIdAheadMs - LIMITS.leaseIdBehindMs - clockGuardMs;
+  const outlastsMs = DEFAULTS.leaseMs + takeoverMarginMs(DEFAULTS.leaseMs) + 2 * pollMaxMs;
   type Changed = Partial<Record<keyof typeof LIMITS | keyof typeof DEFAULTS, number>>;
 
   it.each<[rule: string, justHolds: Changed, isBroken: Changed]>([
-    ["the default lease is within its bounds", { leaseMs: leaseMaxMs }, { leaseMs: leaseMaxMs + 1 }],
+    ["the default lease is within its bounds", { leaseMs: leaseMaxMs, waitMs: 2 * leaseMaxMs }, { leaseMs: leaseMaxMs + 1 }],
     ["the default lease is within its bounds", { leaseMs: leaseMinMs }, { leaseMs: leaseMinMs - 1 }],
+    ["the default wait outlasts a holder that crashed", { waitMs: outlastsMs }, { waitMs: outlastsMs - 1 }],
     ["a client treats the shortest lease as held for most of it", { leaseMinMs: 101 }, { leaseMinMs: 100 }],
     ["a hold that is all that a key has fits beside a full queue", { recordBytes: fullBytes }, { recordBytes: fullBytes - 1 }],
     ["an item outlives every late duplicate of its ids", { leaseIdReachMs: reachMs }, { leaseIdReachMs: reachMs + 1 }],

@@ -150,8 +150,9 @@ describe("what the page on idempotency says of", () => {
     await clock.advance(1);
     const next = createLockClient({ clock, store });
     const freeMs = DEFAULTS.leaseMs + takeoverMarginMs(DEFAULTS.leaseMs);
-    await expect(clock.settle(next.runOnce("run", () => "now"))).rejects.toMatchObject({ code: "wait-timeout" });
-    await clock.advance(freeMs - DEFAULTS.waitMs);
+    const tooShortMs = DEFAULTS.leaseMs;
+    await expect(clock.settle(next.runOnce("run", { waitMs: tooShortMs }, () => "now"))).rejects.toMatchObject({ code: "wait-timeout" });
+    await clock.advance(freeMs - tooShortMs);
     expect(await next.runOnce("run", ({ takeover }) => takeover)).toMatchObject({ value: true, attempt: 2 });
   });
 });

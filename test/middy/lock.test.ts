@@ -67,7 +67,7 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
     });
 
     it.each([
-      [60_000, undefined, isHttp ? 5_000 : 30_000],
+      [60_000, undefined, isHttp ? 5_000 : 45_000],
       [60_000, 800, 800],
       [4_000, 20_000, 3_000],
       [900, undefined, 0],

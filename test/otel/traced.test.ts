@@ -1,7 +1,8 @@
 /** Spans and metrics of a traced client: their tree, names, outcomes and times, on a clock that the test turns. */
 import { SpanStatusCode } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FinalError, LockLostError, locked } from "../../lib/index.js";
+import { FinalError, LockError, LockLostError, locked } from "../../lib/index.js";
+import { endReason, errorType } from "../../lib/otel/instruments.js";
 import type { TracedOptions } from "../../lib/otel.js";
 import { traced } from "../../lib/otel.js";
 import type { LockClientEvent, TestLockClient } from "../../lib/testing.js";
@@ -75,6 +76,21 @@ describe("the spans of a lock", () => {
     const [lock] = exported.of("holdfast.lock");
     expect(lock).toMatchObject({ status: { code: SpanStatusCode.ERROR }, attributes: { "error.type": "RangeError" }, events: [] });
     expect(exported.of("holdfast.acquire")[0]!.status.code).toBe(SpanStatusCode.UNSET);
+  });
+
+  it("have one type for all errors with names of their own, and for codes that no version knows: each is a series", async () => {
+    const { locks } = clients();
+    const named = (name: string): Error => Object.assign(new Error("declined"), { name });
+    const thrown = [named("Declined 1231"), named("Declined 1232"), named("")];
+    for (const error of thrown) await errorOf(locks.withLock(KEY, () => Promise.reject(error)));
+    for (const [index, error] of thrown.entries()) await errorOf(locks.runOnce(`run:${index}`, () => Promise.reject(error)));
+    const types = exported.spans.flatMap(({ attributes }) => attributes["error.type"] ?? []);
+    expect(types).toEqual(Array.from({ length: 2 * thrown.length }, () => "_OTHER"));
+    const unknown = new LockError("?", { code: "code-1231", definite: true, retry: "never" });
+    expect(["text", undefined, null, {}, unknown].map(errorType)).toEqual(["_OTHER", "_OTHER", "_OTHER", "_OTHER", "_OTHER"]);
+    expect([new FinalError("x"), new TypeError("x")].map(errorType)).toEqual(["FinalError", "TypeError"]);
+    expect(endReason(new LockLostError("x", "reason-1231" as never))).toBe("_OTHER");
+    expect((await exported.points("holdfast.run.duration")).length).toBe(1);
   });
 
   it("tell that a key was held: of a try as an outcome, of a wait as an error", async () => {
@@ -347,5 +363,29 @@ describe("beside what else uses the client", () => {
     const proceeds = locked({ locks, key: () => KEY, waitMs: 0, whenUnavailable: "proceed" }, async () => "done");
     expect(await clock.settle(proceeds())).toBe("done");
     expect(told).toMatchObject([{ type: "proceeded", key: `shop:${KEY}` }]);
+  });
+});
+
+describe("a client that is wrapped twice", () => {
+  it("has one span of each acquire and each hold, whichever of the two is used", async () => {
+    const { locks, plain } = clients();
+    const { tracerProvider, meterProvider } = exported;
+    const again = traced(locks, { tracerProvider, meterProvider });
+    const beside = traced(plain, { tracerProvider, meterProvider });
+    for (const one of [again, traced(again.scope("a-scope-that-nobody-guesses")), beside])
+      await one.withLock(KEY, () => exported.below("work", async () => 1));
+    const paths = ["holdfast.acquire", "holdfast.lock", "holdfast.lock > work"];
+    expect(exported.paths).toEqual(paths.flatMap((path) => [path, path, path]));
+    expect(await exported.points("holdfast.hold.duration")).toMatchObject([{ count: 3 }]);
+  });
+
+  it("has the heartbeats of both", async () => {
+    const { locks, plain, clock } = clients();
+    const { tracerProvider, meterProvider } = exported;
+    const [first, second] = [locks, traced(plain, { tracerProvider, meterProvider })];
+    const leases = [await first.acquire("a"), await second.acquire("b")];
+    await clock.advance(10 * SECOND_MS);
+    expect((await exported.points("holdfast.renew.duration")).reduce((sum, { count = 0 }) => sum + count, 0)).toBe(2);
+    for (const lease of leases) await clock.settle(lease.release());
   });
 });

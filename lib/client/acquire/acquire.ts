@@ -20,7 +20,7 @@ import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
 import { atMost, retry } from "../transport/retry.js";
 import { errorOf, LockError } from "../errors.js";
 import type { Alarms } from "../lease/alarms.js";
-import type { RenewalBatcher } from "../lease/renewal-batcher.js";
+import type { Callers, RenewalBatcher } from "../lease/renewal-batcher.js";
 import type { InvocationContext } from "../invocation.js";
 import { capBudgetMs } from "../invocation.js";
 import type { LeaseIds } from "./lease-ids.js";
@@ -35,6 +35,8 @@ export interface AcquireDeps extends Runtime {
   /** The way to the service, for telemetry. @default HTTP */
   readonly transport?: "dynamodb" | "memory";
   readonly waitEstimator: WaitEstimator;
+  /** Tells the callers of the client apart, if it has several. */
+  readonly callers?: Callers | undefined;
   /** Sends heartbeats together where that is possible. */
   readonly renewalBatcher?: RenewalBatcher | undefined;
   /** The alarms of the client's leases. */

@@ -13,7 +13,7 @@
  * a few steps in a crowd of any size. A crowd whose time is over is settled in batches, between which the process's other work continues.
  */
 import { canonicalJson } from "../../core/canonical.js";
-import type { Held, LeaseView } from "../../core/commands.js";
+import type { Held } from "../../core/commands.js";
 import { refuseLocally } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import type { LeaseRef } from "../../core/api/locks.js";
@@ -101,8 +101,19 @@ interface LocalWaiter {
 const orderOf = ({ order }: LocalWaiter): number => order;
 const dueMsOf = ({ dueMs }: LocalWaiter): number => dueMs;
 
-/** True if the lease fits the caller: with its owner and meta, and at least as long as requested. */
-function suits({ leaseMs, owner, meta = {} }: LeaseView, params: AcquireParams): boolean {
+/** A grant, and the parameters of the caller for whom it was asked or renewed last; none after a transfer, which keeps the former meta. */
+interface Granted {
+  readonly answered: Answered<Held>;
+  readonly askedFor?: AcquireParams | undefined;
+}
+
+/**
+ * True if the grant fits the caller: it was asked for this caller, whatever the service said back, or it has the caller's owner and meta and
+ * at least the requested length.
+ */
+function suits({ answered, askedFor }: Granted, params: AcquireParams): boolean {
+  if (askedFor === params) return true;
+  const { leaseMs, owner, meta = {} } = answered.answer.lease;
   return owner === params.owner && leaseMs >= params.leaseMs && canonicalJson(meta) === canonicalJson(params.meta ?? {});
 }
 
@@ -114,15 +125,15 @@ async function fitted(
   { answer: { lease } }: Answered<Held>,
   { params, deps }: LocalWaiter,
   signal: LazyAbort | undefined,
-): Promise<Answered<Held> | undefined> {
+): Promise<Granted | undefined> {
   const { key, leaseId } = lease;
   const { leaseMs, owner, meta = {} } = params;
   const bounds = { ...boundsFor(leaseMs, capBudgetMs(Math.min(lease.leaseMs, HANDOFF_BUDGET_MS), deps.context)), signal };
-  const { answer, ...when } =
-    lease.owner === owner
-      ? await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps)
-      : await transferHold({ key, leaseId }, { leaseMs, owner }, bounds, deps);
-  return answer.ok ? { answer, ...when } : undefined;
+  const isRenewal = lease.owner === owner;
+  const { answer, ...when } = isRenewal
+    ? await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps)
+    : await transferHold({ key, leaseId }, { leaseMs, owner }, bounds, deps);
+  return answer.ok ? { answered: { answer, ...when }, askedFor: isRenewal ? params : undefined } : undefined;
 }
 
 /** The request for the key on behalf of the queue. */
@@ -223,7 +234,11 @@ class LocalQueue {
     this.#localHandoffs = 0;
     const ended = untilGranted({ ...params, signal: giveUp }, news, deps)
       .then(
-        async (answered) => void (await this.#give(answered, deps, giveUp)),
+        async (answered) => {
+          // It was answered: if the grant is spoilt, waits that are over end before the key is asked for again.
+          this.#news = undefined;
+          await this.#give({ answered, askedFor: params }, deps, giveUp);
+        },
         (error: unknown) => {
           // Callers that joined while the last waiter left get a new request.
           if (!giveUp.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
@@ -247,10 +262,11 @@ class LocalQueue {
    * Gives the lease to the first waiter, renewed first if it doesn't fit that caller. Returns false if all have left, or if the renewal
    * fails or is given up: then the lease is cancelled, and no caller ever held it.
    */
-  async #give(answered: Answered<Held>, deps: AcquireDeps, giveUp?: LazyAbort): Promise<boolean> {
+  async #give(granted: Granted, deps: AcquireDeps, giveUp?: LazyAbort): Promise<boolean> {
     for (let changes = 0; ; changes++) {
       const { first } = this.#standing;
-      if (first && suits(answered.answer.lease, first.params)) {
+      const { answered } = granted;
+      if (first && suits(granted, first.params)) {
         this.#remove(first);
         this.#isHeld = true;
         this.#news = undefined;
@@ -262,7 +278,7 @@ class LocalQueue {
         await cancel(answered.answer.lease, deps);
         return false;
       }
-      answered = next;
+      granted = next;
     }
   }
 
@@ -284,7 +300,7 @@ class LocalQueue {
     let isGiven = false;
     try {
       const { answer, ...when } = await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps);
-      isGiven = answer.ok && (await this.#give({ answer, ...when }, deps));
+      isGiven = answer.ok && (await this.#give({ answered: { answer, ...when } }, deps));
     } finally {
       // Also if the transport throws: no caller here has the key, so the queue must ask for it.
       if (!isGiven) this.freed();

@@ -1,7 +1,6 @@
 /** The calls for a single key: ask once, wait, run work under the lease, or attach a detached lease. */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
-import * as DEFAULTS from "../../core/request-defaults.js";
 import { instantOf } from "../../core/time.js";
 import { errorOf } from "../errors.js";
 import { capWaitMs, firstAnswerMs } from "../invocation.js";
@@ -10,7 +9,7 @@ import { fromHandle } from "../lease/detached-lease.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { LockClient, Work } from "../lock-client.js";
 import type { AcquireOptions, WhenUnavailable } from "../options.js";
-import { checkAcquire, checkLease, checkNames, checkTryAcquire, checkWork, WHEN_UNAVAILABLE } from "../options.js";
+import { checkAcquire, checkLease, checkNames, checkTryAcquire, checkWork, WHEN_UNAVAILABLE, withDefaults } from "../options.js";
 import type { Session } from "../session.js";
 import { CALL_BUDGET_MS } from "../session.js";
 import type { Answered } from "../transport/retry.js";
@@ -32,7 +31,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
     const key = session.keyOf(name);
     if (scope === undefined) refuseOwn({ ...options, key }, deps.api);
     const params = session.acquireParams(key, options);
-    const waitMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
+    const waitMs = session.waitMsOf(options);
     return registry.run(options.signal, async (signal) => {
       const began = instantOf(deps.clock);
       const { answered, handoff } = await localQueues
@@ -94,7 +93,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
       const { key, leaseId, leaseMs } = fromHandle(handle);
       checkNames("attach", options, ["leaseMs", "owner", "heartbeat", "maxHoldMs"]);
       checkLease(options);
-      const params = session.acquireParams(key, { leaseMs, ...options });
+      const params = session.acquireParams(key, withDefaults({ leaseMs }, options));
       return registry.run(undefined, async (signal) =>
         session.adopt(await takeOver(session, { key, leaseId, leaseMs }, { ...params, signal }), options),
       );

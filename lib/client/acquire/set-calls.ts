@@ -1,6 +1,4 @@
 /** The calls for several keys at once. */
-import * as DEFAULTS from "../../core/request-defaults.js";
-import { capWaitMs } from "../invocation.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { LeaseSet, SetKey } from "../lease/lease-set.js";
 import { leaseSetOf } from "../lease/lease-set.js";
@@ -15,10 +13,10 @@ import { setParams, trySet, untilSet } from "./sets.js";
 
 /** Returns the calls of `session` for several keys at once. */
 export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
-  const { deps, context, scope } = session;
+  const { deps, scope } = session;
 
   const obtain = (params: SetParams, options: SetOptions): Promise<HeldLease> =>
-    untilSet(session, params, capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), options);
+    untilSet(session, params, session.waitMsOf(options), options);
 
   function paramsOf(names: readonly SetKey[], options: SetOptions): SetParams {
     const params = setParams(session, names, options);

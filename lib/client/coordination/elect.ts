@@ -23,7 +23,7 @@ import { runUnderLease } from "../wrap/run-under-lease.js";
 /** Options of an election. */
 export interface ElectOptions extends Pick<LeaseOptions, "leaseMs" | "owner" | "meta"> {
   /** Ends the election: the leader's lease signal aborts, and candidates stop. @default never */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The work of a leader. It should end when its lease's signal aborts. */
@@ -67,6 +67,8 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       if (!goesOn()) return undefined;
       // A lease lost before it reached this code, for example because the process froze, counts as not granted.
       if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
+      // Once for each outage.
+      if (failedAttempts === 0) session.tell({ type: "unavailable", key, error });
       await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);
     }
   }

@@ -14,15 +14,15 @@ export type State = "held" | "unknown" | "waiting" | "lost" | "released";
 
 /** Options of a wait for a condition. */
 export interface WaitOptions {
-  /** The time to wait for a notify, in ms. @default 30 000 */
-  readonly waitMs?: number;
+  /** The time to wait for a notify, in ms. @default 45 000 */
+  readonly waitMs?: number | undefined;
   /**
    * The time to take the key back after the notify or the timeout, in ms. When it is over, nothing is held, and a notify has gone to the
    * next waiter. An invocation's remaining time shortens it. @default 300 000
    */
-  readonly takeBackMs?: number;
+  readonly takeBackMs?: number | undefined;
   /** Gives up the wait and the lease: nothing is held then. If the notify came first, the wait ends as notified. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -63,13 +63,13 @@ export interface Lease extends AsyncDisposable {
    * Extends the lease now; never shortens it. Heartbeats do this automatically.
    * @throws LockLostError if the lease has ended; LockUnavailableError if there was no response before the deadline.
    */
-  renew(options?: { readonly leaseMs?: number; readonly meta?: Meta }): Promise<void>;
+  renew(options?: { readonly leaseMs?: number | undefined; readonly meta?: Meta | undefined }): Promise<void>;
   /**
    * Turns a shared lease into an exclusive one as soon as it is the only reader, with a new token.
-   * @throws LockTimeoutError if other readers still hold the key after `waitMs` (default 30 s; 0 asks once); LockError `upgrade-conflict`
+   * @throws LockTimeoutError if other readers still hold the key after `waitMs` (default 45 s; 0 asks once); LockError `upgrade-conflict`
    *   if another reader asked first: release this lease, or both wait for ever; LockLostError.
    */
-  upgrade(options?: { readonly waitMs?: number }): Promise<void>;
+  upgrade(options?: { readonly waitMs?: number | undefined }): Promise<void>;
   /**
    * Turns an exclusive lease into a shared one, with a new token, and lets other readers in. @throws LockLostError if the lease has ended.
    */
@@ -102,7 +102,7 @@ export interface Lease extends AsyncDisposable {
    * Transfers the hold to the process that attaches with the returned handle within `leaseMs`; this side stops. The handle is a secret and
    * works once. @default leaseMs: the lease's own
    */
-  detach(options?: { readonly leaseMs?: number }): Promise<string>;
+  detach(options?: { readonly leaseMs?: number | undefined }): Promise<string>;
 }
 
 /** The kind of a lease, and its handoff to the next waiter of this process, if any. */

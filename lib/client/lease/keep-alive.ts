@@ -6,8 +6,10 @@
  * 3. renew.
  *
  * Ticks never overlap and end with the lease. A separate alarm at the deadline makes the signal abort on time even while a renewal hangs.
- * All leases of a client share one timer, which doesn't keep the process alive.
+ * All leases of a client share one timer, which doesn't keep the process alive. What is done for a lease is done in the async context of its
+ * acquire, whoever set the timer: a token can depend on it.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Refusal } from "../../core/errors.js";
 import type { Instant, Timer } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
@@ -39,13 +41,15 @@ const LOOK_MS = 1000;
 const THAW_INTERVALS = 2;
 
 // One function each for all leases: a closure of every lease would take more memory than its alarm.
-const deadlineMoved = (keepAlive: KeepAlive): void => keepAlive.deadlineMoved();
-const tick = (keepAlive: KeepAlive): void => void keepAlive.tick();
+const deadlineMoved = (keepAlive: KeepAlive): void => keepAlive.within(() => keepAlive.deadlineMoved());
+const tick = (keepAlive: KeepAlive): void => keepAlive.within(() => void keepAlive.tick());
 
 /** Keeps one lease alive, from its construction until the lease ends. */
 export class KeepAlive {
   readonly #lease: HeldLease;
   readonly #deps: KeepAliveDeps;
+  /** Calls a function in the async context of the acquire. */
+  readonly within = AsyncLocalStorage.snapshot();
   #deadline: Timer | undefined;
   #beat: Timer | undefined;
   /** The time until the next heartbeat, in ms, and when it was scheduled. */
@@ -81,7 +85,8 @@ export class KeepAlive {
     // After a wait that was refused, the same hold goes on.
     if (this.#hold !== lease.leaseId) this.#began = now;
     this.#hold = lease.leaseId;
-    const endHold = (ms: number): void => this.#endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold"));
+    const endHold = (ms: number): void =>
+      this.within(() => this.#endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold")));
     this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), endHold, maxHoldMs);
   }
 

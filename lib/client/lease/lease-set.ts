@@ -13,7 +13,7 @@ import type { AcquireSetRequest, SetHeld } from "../../core/api/sets.js";
 import type { HeldLease, State } from "./lease.js";
 
 /** A key of a set; plain text means exclusive mode. */
-export type SetKey = string | { readonly key: string; readonly mode?: Mode };
+export type SetKey = string | { readonly key: string; readonly mode?: Mode | undefined };
 
 /** A hold on many keys. Release it, or let `await using` do so, which throws LockLostError unless all keys were held to the end. */
 export interface LeaseSet extends AsyncDisposable {
@@ -31,7 +31,7 @@ export interface LeaseSet extends AsyncDisposable {
   /** @throws LockLostError if one of the keys is not held. */
   assertHeld(): void;
   /** Extends every lease now; never shortens one. @throws LockLostError if one of them has ended. */
-  renew(options?: { readonly leaseMs?: number }): Promise<void>;
+  renew(options?: { readonly leaseMs?: number | undefined }): Promise<void>;
   /** Frees every key. Returns how each hold ended. Safe to repeat. */
   release(): Promise<Readonly<Record<string, LeaseState>>>;
 }

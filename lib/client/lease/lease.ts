@@ -27,7 +27,7 @@ import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
-import { checkLease, checkMs, checkNames } from "../options.js";
+import { checkLease, checkMs, checkNames, metaOf } from "../options.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { untilUpgraded } from "./upgrade.js";
 
@@ -63,7 +63,8 @@ export class HeldLease implements Lease, WaitingLease {
   readonly #lost = new LazyAbort();
   #view: LeaseView;
   #deadline: LeaseDeadline;
-  #ambiguous = false;
+  /** The last renewal without an answer, since the service last said held. */
+  #failure: Error | undefined;
   /** The number of checkpoints saved. */
   #saved = 0;
   #over: "lost" | "released" | undefined;
@@ -118,7 +119,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   get state(): State {
-    if (this.isHeld()) return this.#ambiguous ? "unknown" : "held";
+    if (this.isHeld()) return this.#failure ? "unknown" : "held";
     return this.#over ?? (this.isWaiting ? "waiting" : "lost");
   }
 
@@ -129,7 +130,7 @@ export class HeldLease implements Lease, WaitingLease {
   isHeld(): boolean {
     if (this.#over || this.isWaiting) return false;
     if (deadlineLeftMs(this.#deadline, this.#deps.clock) > 0) return true;
-    this.lose(new LockLostError(`${this.key}: not renewed in time`, "deadline"));
+    this.lose(new LockLostError(`${this.key}: not renewed in time`, "deadline", this.#failure));
     return false;
   }
 
@@ -137,11 +138,11 @@ export class HeldLease implements Lease, WaitingLease {
     if (!this.isHeld()) throw this.#lossError();
   }
 
-  async renew(options: { readonly leaseMs?: number; readonly meta?: Meta } = {}): Promise<void> {
+  async renew(options: { readonly leaseMs?: number | undefined; readonly meta?: Meta | undefined } = {}): Promise<void> {
     checkNames("renew", options, ["leaseMs", "meta"]);
     checkLease(options);
     this.assertHeld();
-    const request = { ...this.#ref, leaseMs: options.leaseMs ?? this.leaseMs, meta: options.meta };
+    const request = { ...this.#ref, leaseMs: options.leaseMs ?? this.leaseMs, meta: metaOf(options.meta) };
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
   }
 
@@ -152,7 +153,7 @@ export class HeldLease implements Lease, WaitingLease {
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
   }
 
-  async upgrade(options: { readonly waitMs?: number } = {}): Promise<void> {
+  async upgrade(options: { readonly waitMs?: number | undefined } = {}): Promise<void> {
     await untilUpgraded(this, options, this.#lost, (bounds) => this.#changeMode("exclusive", bounds), this.#deps);
   }
 
@@ -240,7 +241,7 @@ export class HeldLease implements Lease, WaitingLease {
     if (granted) {
       this.#view = granted.answer.lease;
       this.#deadline = deadlineFrom(this.#view, granted.sentAt);
-      this.#ambiguous = false;
+      this.#failure = undefined;
     }
     this.keeper?.start();
   }
@@ -249,7 +250,7 @@ export class HeldLease implements Lease, WaitingLease {
     this.#end(error.reason === "released" ? "released" : "lost", error);
   }
 
-  async detach(options: { readonly leaseMs?: number } = {}): Promise<string> {
+  async detach(options: { readonly leaseMs?: number | undefined } = {}): Promise<string> {
     checkNames("detach", options, ["leaseMs"]);
     checkMs("leaseMs", options.leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
     this.assertHeld();
@@ -323,7 +324,7 @@ export class HeldLease implements Lease, WaitingLease {
     { gate, onFailedAttempt: tell }: Pick<RetryBounds, "gate" | "onFailedAttempt"> = {},
   ): Promise<void> {
     const onFailedAttempt = (refusal: Refusal): void => {
-      this.#ambiguous = true;
+      this.#failure = errorOf(refusal, `renew ${this.key}`);
       tell?.(refusal);
     };
     const bounds = { ...this.#bounds(this.remainingMs()), signal: this.#lost, gate, onFailedAttempt };
@@ -332,10 +333,10 @@ export class HeldLease implements Lease, WaitingLease {
     // An answer about the hold before a wait.
     if (leaseId !== this.leaseId || this.isWaiting) return void this.assertHeld();
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
-    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key) as LockLostError);
-    this.#ambiguous = true;
+    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key, this.#failure) as LockLostError);
+    const failure = (this.#failure = errorOf(answer, `renew ${this.key}`));
     this.assertHeld();
-    throw errorOf(answer, `renew ${this.key}`);
+    throw failure;
   }
 
   /**
@@ -344,7 +345,7 @@ export class HeldLease implements Lease, WaitingLease {
    */
   #heard(view: LeaseView, sentAt: Instant): void {
     this.assertHeld();
-    this.#ambiguous = false;
+    this.#failure = undefined;
     const deadline = deadlineFrom(view, sentAt);
     if (deadline.version < this.#deadline.version) return;
     const isEarlier = deadlineLeftMs(deadline, this.#deps.clock) < deadlineLeftMs(this.#deadline, this.#deps.clock);

@@ -1,7 +1,8 @@
 /**
  * Sends the heartbeats of a process that are due at about the same time as one request. A single lease beats as if there were no batcher.
- * Each renewal in a batch is a separate attempt with its own answer. A caller that may only use keys of a prefix may not send keys in a
- * body, which its policy can't inspect; its heartbeats are sent one by one.
+ * Each renewal in a batch is a separate attempt with its own answer. A batch is of one caller: where credentials depend on the call chain,
+ * as a tenant's token does, those of different callers go apart. A caller that may only use keys of a prefix may not send keys in a body,
+ * which its policy can't inspect; its heartbeats are sent one by one.
  */
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
@@ -41,20 +42,27 @@ interface Gathered {
   readonly reject: (error: unknown) => void;
 }
 
+/** Returns what tells the caller of this call chain from others, or a promise of it. */
+export type Callers = () => unknown;
+
 /** The heartbeats of one client. */
 export class RenewalBatcher {
   readonly #api: ServiceApi;
   readonly #clock: Clock;
   readonly #alarms: Alarms;
+  readonly #callers: Callers | undefined;
   readonly #due = new Heap<Due>(({ earliestMs }) => earliestMs);
-  #gathered: Gathered[] = [];
+  /** By caller. */
+  readonly #gathered = new Map<unknown, Gathered[]>();
   /** True until the service refuses a batch of this caller. */
   #mayGather = true;
 
-  constructor(api: ServiceApi, clock: Clock, alarms: Alarms) {
+  /** @param callers tells callers apart; undefined if the client has only one */
+  constructor(api: ServiceApi, clock: Clock, alarms: Alarms, callers?: Callers) {
     this.#api = api;
     this.#clock = clock;
     this.#alarms = alarms;
+    this.#callers = callers;
   }
 
   /** Runs `beat` with `argument` in `delayMs`, or a little earlier together with another heartbeat. */
@@ -66,11 +74,15 @@ export class RenewalBatcher {
     return due;
   }
 
-  /** Sends a renewal together with all others requested in the same microtask turn. */
-  renew(request: RenewRequest, options: CallOptions = {}): Promise<Held | Refusal> {
+  /** Sends a renewal together with all others that the same caller requests in the same microtask turn. */
+  async renew(request: RenewRequest, options: CallOptions = {}): Promise<Held | Refusal> {
+    const caller = this.#callers && (await callerNow(this.#callers));
     return new Promise((resolve, reject) => {
-      if (this.#gathered.length === 0) queueMicrotask(() => this.#send());
-      this.#gathered.push({ request, options, resolve, reject });
+      const gathered = this.#gathered.get(caller) ?? [];
+      // In the async context of the first, which is one of this caller.
+      if (gathered.length === 0) queueMicrotask(() => this.#send(caller));
+      gathered.push({ request, options, resolve, reject });
+      this.#gathered.set(caller, gathered);
     });
   }
 
@@ -85,11 +97,14 @@ export class RenewalBatcher {
     for (const { beat, argument } of together) beat(argument);
   };
 
-  #send(): void {
-    const group = this.#gathered.splice(0, this.#mayGather ? LIMITS.renewalsMax : 1);
-    if (group.length > 1) this.#sendTogether(group);
-    else group.forEach((one) => this.#sendAlone(one));
-    if (this.#gathered.length > 0) this.#send();
+  #send(caller: unknown): void {
+    const gathered = this.#gathered.get(caller) ?? [];
+    this.#gathered.delete(caller);
+    while (gathered.length > 0) {
+      const group = gathered.splice(0, this.#mayGather ? LIMITS.renewalsMax : 1);
+      if (group.length > 1) this.#sendTogether(group);
+      else group.forEach((one) => this.#sendAlone(one));
+    }
   }
 
   #sendAlone({ request, options, resolve, reject }: Gathered): void {
@@ -110,6 +125,15 @@ export class RenewalBatcher {
       },
       (error: unknown) => group.forEach(({ reject }) => reject(error)),
     );
+  }
+}
+
+/** Returns the present caller. One whose credentials can't be had is like no other: its own request says why. */
+async function callerNow(callers: Callers): Promise<unknown> {
+  try {
+    return await callers();
+  } catch {
+    return Symbol("unknown");
   }
 }
 

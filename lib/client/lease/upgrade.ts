@@ -19,7 +19,7 @@ const UPGRADE_POLL_MS = 200;
  */
 export async function untilUpgraded(
   lease: Pick<Lease, "key" | "assertHeld"> & { readonly leaseMs: number },
-  options: { readonly waitMs?: number },
+  options: { readonly waitMs?: number | undefined },
   ending: StopSignal,
   ask: (bounds: RetryBounds) => Promise<Refusal | undefined>,
   deps: AcquireDeps,

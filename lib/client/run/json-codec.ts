@@ -53,11 +53,14 @@ function objectToJson(value: object, path: string, depth: number): unknown {
   const { toJSON } = value as { readonly toJSON?: unknown };
   if (typeof toJSON === "function") return jsonOf(toJSON.call(value), path, depth - 1);
   if (!isPlain(value)) throw unkeepable(value, path);
-  const members = Object.entries(value).flatMap(([name, member]) => {
-    const json = jsonOf(member, `${path}.${name}`, depth - 1);
-    return json === undefined ? [] : [[name, json] as const];
-  });
-  const json = Object.fromEntries(members);
+  const json: Record<string, unknown> = {};
+  // No list of entries: a payload can have a million members.
+  for (const name of Object.keys(value)) {
+    const member = jsonOf((value as Readonly<Record<string, unknown>>)[name], `${path}.${name}`, depth - 1);
+    if (member === undefined) continue;
+    if (name === "__proto__") Object.defineProperty(json, name, { value: member, enumerable: true });
+    else json[name] = member;
+  }
   return Object.hasOwn(json, TAG) ? tagged("object", json) : json;
 }
 

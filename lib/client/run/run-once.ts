@@ -10,9 +10,7 @@
  */
 import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
-import { digestOf } from "../../core/canonical.js";
 import type { Refusal } from "../../core/errors.js";
-import * as DEFAULTS from "../../core/request-defaults.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { OutcomeSaid, Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
@@ -23,10 +21,10 @@ import type { Stoppable } from "../transport/lazy-abort.js";
 import { runHolding, refuseOwn } from "../wrap/reentrancy-guard.js";
 import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError } from "../errors.js";
 import type { Session } from "../session.js";
-import { capWaitMs } from "../invocation.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { WhenUnavailable } from "../options.js";
 import type { RunOptions } from "./run-options.js";
+import { fingerprintOf } from "./fingerprint.js";
 import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./json-codec.js";
 import { record } from "./record.js";
 import { Wait } from "../acquire/wait.js";
@@ -115,14 +113,14 @@ async function carriedOut<T>(
 
 /** Starts the run, or waits for the outcome of a concurrent one. */
 async function begin(session: Session, key: string, options: Stoppable<RunOptions>): Promise<Answered<Started | Replayed>> {
-  const { deps, context } = session;
+  const { deps } = session;
   const { clock, random } = deps;
   const { leaseMs, owner, signal } = { ...session.acquireParams(key, options), signal: options.signal };
   const { payload, keepResultMs, maxAttempts } = options;
-  const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint: fingerprintOf(payload) };
-  const totalMs = capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context);
+  const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload, clock);
+  const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
   const what = `run ${key}`;
-  const wait = new Wait(totalMs, deps);
+  const wait = new Wait(session.waitMsOf(options), deps);
   for (let polls = 0; ; polls++) {
     const asked = instantOf(clock);
     const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
@@ -252,16 +250,6 @@ function checkpointOf(value: unknown): unknown {
     return json;
   } catch (error) {
     throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "checkpoint") : error;
-  }
-}
-
-/** Returns the SHA-256 of the payload's canonical JSON. */
-function fingerprintOf(payload: unknown): string | undefined {
-  if (payload === undefined) return undefined;
-  try {
-    return digestOf(toJson(payload, "payload"));
-  } catch (error) {
-    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "payload") : error;
   }
 }
 

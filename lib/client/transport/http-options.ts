@@ -7,7 +7,7 @@ import type { HttpOptions } from "./http.js";
 export const HTTP_OPTIONS = ["url", "sign", "token", "headers", "fetch"];
 
 /** @throws InvalidRequestError naming the option that has a wrong type, or `url` unless it is a URL of http or https without a password. */
-export function checkHttp(options: Partial<HttpOptions>, url: string): void {
+export function checkHttp(options: Omit<HttpOptions, "url">, url: string): void {
   checkType("sign", options.sign, "function");
   checkType("token", options.token, "string", "function");
   checkType("headers", options.headers, "object");

@@ -11,17 +11,27 @@ import type { ServiceApi, Started } from "../../core/api/runs.js";
 import type { SetHeld, SetRef } from "../../core/api/sets.js";
 import type { Check } from "../../wire/answers.js";
 import * as answers from "../../wire/answers.js";
+import type { Callers } from "../lease/renewal-batcher.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
+import type { Sockets } from "./held-requests.js";
+import { withinShare } from "./held-requests.js";
 import type { Answer } from "./send.js";
-import { senderBy, StaleConnection } from "./send.js";
+import { senderBy, socketsTo, StaleConnection } from "./send.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
-export type Sign = (request: {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}) => Promise<Readonly<Record<string, string>>>;
+export interface Sign {
+  (request: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: string;
+  }): Promise<Readonly<Record<string, string>>>;
+  /**
+   * True if it signs as the same caller from every call chain, as those of `holdfast/sigv4` do. Heartbeats of several leases then share a
+   * request; otherwise each is signed by itself, in the async context of its acquire. @default false
+   */
+  readonly oneCaller?: boolean;
+}
 
 /** The service's URL and the credentials and headers for its requests. */
 export interface HttpOptions {
@@ -29,7 +39,10 @@ export interface HttpOptions {
   readonly url: string;
   /** Signs each request; see `holdfast/sigv4`. */
   readonly sign?: Sign | undefined;
-  /** A bearer token, or a function that returns a current one. */
+  /**
+   * A bearer token, or a function that returns a current one. A heartbeat calls it in the async context of its lease's acquire, and shares a
+   * request with those of the same token only.
+   */
   readonly token?: string | (() => string | Promise<string>) | undefined;
   /** Headers for every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -79,7 +92,13 @@ type Call = (
 /** Returns the operations of the service at `options.url`. */
 export function httpApi(options: HttpOptions): ServiceApi {
   const call = callerOf(options);
-  return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call), ...setCalls(call) };
+  return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call, () => socketsTo(options.url, options.fetch)), ...setCalls(call) };
+}
+
+/** Returns what tells the callers of a client with these options apart; undefined if all its requests are of one caller. */
+export function callersOf({ sign, token }: Pick<HttpOptions, "sign" | "token">): Callers | undefined {
+  if (sign && sign.oneCaller !== true) return () => Symbol("unknown");
+  return typeof token === "function" ? token : undefined;
 }
 
 function callerOf(options: HttpOptions): Call {
@@ -212,10 +231,12 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
 }
 
 /** The calls of runs. */
-function runCalls(call: Call): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
+function runCalls(call: Call, sockets: () => Sockets): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
   return {
-    async start({ kind: _runs, key, leaseId, waitMs, ...body }, options) {
-      const reply = await call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs }));
+    async start({ kind: _runs, key, leaseId, waitMs: wanted = 0, ...body }, options) {
+      const reply = await withinShare(sockets(), wanted, (waitMs) =>
+        call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs })),
+      );
       if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
       return told(reply, of({ key, leaseId }, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => {
         const how = reply.status === 201 ? "granted" : "replayed";

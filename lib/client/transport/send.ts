@@ -3,6 +3,7 @@
  * (docs/performance.md), else by `fetch`.
  */
 import type { CallOptions } from "../../core/api/locks.js";
+import type { Sockets } from "./held-requests.js";
 import { stopSignalOf } from "./lazy-abort.js";
 
 /** A request. */
@@ -40,11 +41,26 @@ const nativeFetch = globalThis.fetch;
 /** Returns what sends requests. @param given a `fetch` that sends them in any case */
 export function senderBy(given: typeof fetch | undefined): Send {
   if (given) return byFetch(given);
-  const load = isNode()
-    ? (globalThis as { readonly process?: { readonly getBuiltinModule?: LoadModule } }).process?.getBuiltinModule
-    : undefined;
+  const load = nodeModules();
   const native = load ? byNode(load) : byFetch(nativeFetch);
   return (...request) => (globalThis.fetch === nativeFetch ? native : byFetch(globalThis.fetch))(...request);
+}
+
+/** The fewest requests to one host at once that a runtime with `fetch` allows. A `fetch` doesn't say how many it has. */
+const FETCH_SOCKETS = 6;
+
+/** Returns the sockets that carry the requests of {@link senderBy} to `url` now. */
+export function socketsTo(url: string, given: typeof fetch | undefined): Sockets {
+  const load = given || globalThis.fetch !== nativeFetch ? undefined : nodeModules();
+  if (!load) return { of: given ?? globalThis.fetch, most: FETCH_SOCKETS };
+  const { globalAgent } = /^https:/i.test(url) ? load("node:https") : load("node:http");
+  return { of: globalAgent, most: globalAgent.maxSockets };
+}
+
+/** Returns what loads Node's own modules; undefined outside Node. */
+function nodeModules(): LoadModule | undefined {
+  if (!isNode()) return undefined;
+  return (globalThis as { readonly process?: { readonly getBuiltinModule?: LoadModule } }).process?.getBuiltinModule;
 }
 
 /** True in Node. Other runtimes have modules of the same names that differ. Node 20 has no `navigator`. */

@@ -1,0 +1,83 @@
+/** The fingerprint of a payload: the same in every version, and taken without stopping the process. */
+import { createHash } from "node:crypto";
+import { assert, jsonValue, property } from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fingerprintOf } from "../../../lib/client/run/fingerprint.js";
+import { canonicalJson, canonicalPieces } from "../../../lib/core/canonical.js";
+import { systemClock } from "../../../lib/core/time.js";
+import { createHarness } from "../harness.js";
+
+const MB = 1024 * 1024;
+
+/** A clock whose pauses end in the next turn of the event loop, which it counts. */
+function turning() {
+  let turns = 0;
+  const after = (_delayMs: number, task: () => void) => {
+    turns++;
+    const next = setImmediate(task);
+    return { cancel: () => clearImmediate(next) };
+  };
+  return { clock: { ...systemClock, after }, turns: () => turns };
+}
+
+/** Orders with lines, of `bytes` as JSON. */
+function orders(bytes: number): readonly object[] {
+  const order = (id: number) => ({
+    id,
+    buyer: `buyer ${id}`,
+    10: "ten",
+    9: "nine",
+    lines: [{ sku: `sku-${id}`, at: new Date(id), count: 2 }],
+  });
+  return Array.from({ length: Math.ceil(bytes / JSON.stringify(order(12_345)).length) }, (_, id) => order(id));
+}
+
+describe("a fingerprint", () => {
+  it("is the one that earlier versions stored", async () => {
+    const payload = { b: [1, "two", null], a: { 10: true, 9: false, at: new Date(0) } };
+    expect(await fingerprintOf(payload, systemClock)).toBe("F6LGN5f_nRBSFnY6g1d514iFNXJEzeFFPSslbdZqItA");
+  });
+
+  it("is taken of the canonical JSON, whatever its size and shape", async () => {
+    assert(property(jsonValue(), (value) => [...canonicalPieces(value)].join("") === canonicalJson(value)));
+    for (const large of [orders(MB), { orders: { 2: orders(MB), 1: [], z: {}, a: "x".repeat(MB) } }, [[[orders(MB)]], orders(MB)]]) {
+      const json: unknown = JSON.parse(JSON.stringify(large));
+      const pieces = [...canonicalPieces(json)];
+      expect(pieces.length).toBeGreaterThan(100);
+      expect(createHash("sha256").update(pieces.join("")).digest("hex")).toBe(
+        createHash("sha256").update(canonicalJson(json)).digest("hex"),
+      );
+    }
+  });
+
+  it("of 6 MB leaves the event loop to others 20 times, and one of a usual size never", async () => {
+    const { clock, turns } = turning();
+    await fingerprintOf(orders(6 * MB), clock);
+    expect(turns()).toBeGreaterThanOrEqual(20);
+    const before = turns();
+    await fingerprintOf(orders(MB / 8), clock);
+    expect(turns()).toBe(before);
+  });
+
+  it("is of the payload at the time of the call", async () => {
+    const { clock } = turning();
+    const payload = { orders: orders(MB), note: "before" };
+    const before = await fingerprintOf(payload, clock);
+    const during = fingerprintOf(payload, clock);
+    payload.note = "after";
+    expect(await during).toBe(before);
+    expect(await fingerprintOf(payload, clock)).not.toBe(before);
+  });
+});
+
+describe("a run with a large payload", () => {
+  it("is refused with another payload, and replayed with the same", async () => {
+    const { locks, clock } = createHarness();
+    const payload = orders(MB);
+    expect(await clock.settle(locks.runOnce("k", { payload }, () => 1))).toMatchObject({ value: 1, replayed: false });
+    expect(await clock.settle(locks.runOnce("k", { payload: orders(MB) }, () => 2))).toMatchObject({ value: 1, replayed: true });
+    await expect(clock.settle(locks.runOnce("k", { payload: payload.slice(1) }, () => 3))).rejects.toMatchObject({
+      code: "fingerprint-mismatch",
+    });
+  });
+});
