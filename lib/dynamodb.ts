@@ -13,7 +13,7 @@ import { InvalidRequestError } from "./client/errors.js";
 import { systemRuntime, secureRandom } from "./client/runtime.js";
 import { tellQuietly } from "./client/tell.js";
 import { checkVia, failover } from "./client/transport/failover.js";
-import type { HttpOptions } from "./client/transport/http.js";
+import type { HttpOptions } from "./client/transport/http-options.js";
 import { callersOf, httpApi } from "./client/transport/http.js";
 import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";

@@ -4,7 +4,7 @@ import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { fromEnvironment } from "./client/environment.js";
 import { LockError } from "./client/errors.js";
-import type { Sign } from "./client/transport/http.js";
+import type { Sign } from "./client/transport/http-options.js";
 
 /** AWS credentials, as returned by every credential provider of the AWS SDK. */
 export interface Credentials {

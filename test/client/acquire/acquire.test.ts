@@ -166,15 +166,18 @@ describe("acquire", () => {
     expect(lease.isHeld()).toBe(true);
   });
 
-  it.each(["contended", "throttled", "clock-skew", "unavailable", "internal"] as const)("sends the same request again after %s", async (code) => {
-    const { clock, locks, wire } = createHarness();
-    wire.next("acquire", { instead: refuse(code, { retryAfterMs: 300 }) });
-    const lease = await clock.settle(locks.acquire(KEY));
-    expect(lease.isHeld()).toBe(true);
-    const [first, second] = wire.of("acquire");
-    expect(second?.request.leaseId).toBe(first?.request.leaseId);
-    expect(second!.atMs - first!.atMs).toBeGreaterThanOrEqual(300);
-  });
+  it.each(["contended", "throttled", "clock-skew", "unavailable", "internal"] as const)(
+    "sends the same request again after %s",
+    async (code) => {
+      const { clock, locks, wire } = createHarness();
+      wire.next("acquire", { instead: refuse(code, { retryAfterMs: 300 }) });
+      const lease = await clock.settle(locks.acquire(KEY));
+      expect(lease.isHeld()).toBe(true);
+      const [first, second] = wire.of("acquire");
+      expect(second?.request.leaseId).toBe(first?.request.leaseId);
+      expect(second!.atMs - first!.atMs).toBeGreaterThanOrEqual(300);
+    },
+  );
 
   it.each(["forbidden", "newer-format", "too-large"] as const)(
     "gives up at once after %s, with the service's word for it",

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer as createTcpServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { HttpOptions } from "../../../lib/client/transport/http.js";
+import type { HttpOptions } from "../../../lib/client/transport/http-options.js";
 import { httpApi } from "../../../lib/client/transport/http.js";
 import { refuse, refuseLocally } from "../../../lib/core/errors.js";
 import type { LockApi } from "../../../lib/core/api/locks.js";

@@ -70,12 +70,15 @@ describe.each(WRAPPERS)("%s, when its locks can't be reached", (_name, wrapper, 
     expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: "LockUnavailableError", code: "unavailable" }), [], []]);
   });
 
-  it.each<When>(["throw", "skip", "proceed"])("%s: a key that others keep changing is no outage, and the work is not done", async (when) => {
-    const harness = createHarness({ prefix: "shop:" });
-    for (const operation of GRANTING) harness.wire.always(operation, { instead: refuse("contended", { retryAfterMs: 500 }) });
-    const { outcome, seen, told } = await tried(when, harness);
-    expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: "LockTimeoutError" }), [], []]);
-  });
+  it.each<When>(["throw", "skip", "proceed"])(
+    "%s: a key that others keep changing is no outage, and the work is not done",
+    async (when) => {
+      const harness = createHarness({ prefix: "shop:" });
+      for (const operation of GRANTING) harness.wire.always(operation, { instead: refuse("contended", { retryAfterMs: 500 }) });
+      const { outcome, seen, told } = await tried(when, harness);
+      expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: "LockTimeoutError" }), [], []]);
+    },
+  );
 
   it("skip: the work is not done, the result is undefined, and the listener is told", async () => {
     const { outcome, seen, told } = await tried("skip");
