@@ -68,7 +68,12 @@ const ROOMS = [
   { files: ["infra/app.ts", "infra/local/start.ts"], may: ["time", "env", "console", "purity"] },
   { files: ["test/**"], may: ["time", "random", "env", "purity"] },
   {
-    files: ["test/support/globals.ts", "test/tidy/left-behind.test.ts", "test/frameworks/idempotent.test.ts"],
+    files: [
+      "test/support/globals.ts",
+      "test/tidy/left-behind.test.ts",
+      "test/frameworks/idempotent.test.ts",
+      "test/infra/lock-service.test.ts",
+    ],
     may: ["time", "random", "env", "console", "purity"],
   },
   { files: ["test/lambda/compose.test.ts"], may: ["time", "console", "purity"] },

@@ -5,7 +5,7 @@ import { AttributeType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Construct } from "constructs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
@@ -145,11 +145,13 @@ describe("a customer's key that is given", () => {
   });
 });
 
-/** The warnings of a stack, without the ids that the CDK puts behind them. */
-const warningsOf = (stack: Stack): readonly string[] =>
-  Annotations.fromStack(stack)
-    .findWarning("*", Match.anyValue())
-    .map(({ entry }) => (entry.data as string).replace(/ \[ack: .*\]$/, ""));
+/** The warnings of a stack, without the ids that the CDK puts behind them. The CDK prints them too. */
+function warningsOf(stack: Stack): readonly string[] {
+  const printing = vi.spyOn(console, "error").mockReturnValue();
+  const found = Annotations.fromStack(stack).findWarning("*", Match.anyValue());
+  printing.mockRestore();
+  return found.map(({ entry }) => (entry.data as string).replace(/ \[ack: .*\]$/, ""));
+}
 
 describe("a prefix without a separator at its end", () => {
   it("is warned of: it covers other keys too", () => {

@@ -200,8 +200,8 @@ describe("junk over HTTP", { timeout: LONG_MS }, () => {
       expect(reply.status).toBeLessThan(500);
       const encodedPath = path.split("?", 1)[0] ?? "";
       const route = matchRoute(sent.method, encodedPath);
-      // The gateway itself refuses paths that can't be decoded, before the service.
-      if (route) checkReply(route.routeKey, reply, `${decodeURIComponent(encodedPath)} ${path} ${body ?? ""}`);
+      // The gateway itself refuses paths that can't be decoded or begin with two slashes, before the service.
+      if (route && !path.startsWith("//")) checkReply(route.routeKey, reply, `${decodeURIComponent(encodedPath)} ${path} ${body ?? ""}`);
     });
     await fc.assert(property, { numRuns: REQUESTS });
     // So many requests reach all parts of the service, and not only the first check.

@@ -181,7 +181,7 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
       else if (isHttp) expect(problemOf(outcome)).toMatchObject({ statusCode: 503, code: "unavailable", definite: true });
       else if (whenUnavailable === "skip") expect(outcome).toBeUndefined();
       else expect(outcome).toMatchObject({ name: "LockUnavailableError" });
-      const told = { throw: [], skip: isHttp ? [] : ["skipped"], proceed: ["proceeded"] }[whenUnavailable];
+      const told = { throw: ["unavailable"], skip: [isHttp ? "unavailable" : "skipped"], proceed: ["proceeded"] }[whenUnavailable];
       expect(events.map(({ type }) => type)).toEqual(told);
     });
   });

@@ -21,7 +21,7 @@ describe("options that are undefined", () => {
     const gate = createGate();
     const working = rival.runOnce("message_m1", () => gate.pass());
     await gate.reached;
-    const handler = sqsHandler({ locks, waitMs: undefined } as unknown as SqsHandlerOptions<SqsMessage>, () =>
+    const handler = sqsHandler({ locks, waitMs: undefined }, () =>
       expect.unreachable("another runs it"),
     );
     const began = clock.monotonicMs();

@@ -4,9 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { canonicalPieces } from "../../core/canonical.js";
-import type { Clock } from "../../core/time.js";
+import { nextTurn } from "../../core/time.js";
 import { InvalidRequestError } from "../errors.js";
-import { pause } from "../transport/retry.js";
 import { toJson, UnkeepableError } from "./json-codec.js";
 
 /** The length of a portion, in characters, which takes some milliseconds. */
@@ -15,7 +14,7 @@ const PORTION_CHARS = 256 * 1024;
 /**
  * Returns the fingerprint of the payload as it is at the time of the call. @throws InvalidRequestError naming what JSON can't represent
  */
-export async function fingerprintOf(payload: unknown, clock: Clock): Promise<string> {
+export async function fingerprintOf(payload: unknown, turn = nextTurn): Promise<string> {
   const json = copyOf(payload);
   const hash = createHash("sha256");
   let portion = "";
@@ -24,7 +23,7 @@ export async function fingerprintOf(payload: unknown, clock: Clock): Promise<str
     if (portion.length < PORTION_CHARS) continue;
     hash.update(portion);
     portion = "";
-    await pause(0, clock);
+    await turn();
   }
   return hash.update(portion).digest("base64url");
 }

@@ -4,20 +4,19 @@ import { assert, jsonValue, property } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fingerprintOf } from "../../../lib/client/run/fingerprint.js";
 import { canonicalJson, canonicalPieces } from "../../../lib/core/canonical.js";
-import { systemClock } from "../../../lib/core/time.js";
+import { nextTurn } from "../../../lib/core/time.js";
 import { createHarness } from "../harness.js";
 
 const MB = 1024 * 1024;
 
-/** A clock whose pauses end in the next turn of the event loop, which it counts. */
-function turning() {
+/** Turns of the event loop, which it counts. */
+function counting() {
   let turns = 0;
-  const after = (_delayMs: number, task: () => void) => {
+  const turn = (): Promise<void> => {
     turns++;
-    const next = setImmediate(task);
-    return { cancel: () => clearImmediate(next) };
+    return nextTurn();
   };
-  return { clock: { ...systemClock, after }, turns: () => turns };
+  return { turn, turns: () => turns };
 }
 
 /** Orders with lines, of `bytes` as JSON. */
@@ -35,7 +34,7 @@ function orders(bytes: number): readonly object[] {
 describe("a fingerprint", () => {
   it("is the one that earlier versions stored", async () => {
     const payload = { b: [1, "two", null], a: { 10: true, 9: false, at: new Date(0) } };
-    expect(await fingerprintOf(payload, systemClock)).toBe("F6LGN5f_nRBSFnY6g1d514iFNXJEzeFFPSslbdZqItA");
+    expect(await fingerprintOf(payload)).toBe("F6LGN5f_nRBSFnY6g1d514iFNXJEzeFFPSslbdZqItA");
   });
 
   it("is taken of the canonical JSON, whatever its size and shape", async () => {
@@ -51,22 +50,21 @@ describe("a fingerprint", () => {
   });
 
   it("of 6 MB leaves the event loop to others 20 times, and one of a usual size never", async () => {
-    const { clock, turns } = turning();
-    await fingerprintOf(orders(6 * MB), clock);
+    const { turn, turns } = counting();
+    await fingerprintOf(orders(6 * MB), turn);
     expect(turns()).toBeGreaterThanOrEqual(20);
     const before = turns();
-    await fingerprintOf(orders(MB / 8), clock);
+    await fingerprintOf(orders(MB / 8), turn);
     expect(turns()).toBe(before);
   });
 
   it("is of the payload at the time of the call", async () => {
-    const { clock } = turning();
     const payload = { orders: orders(MB), note: "before" };
-    const before = await fingerprintOf(payload, clock);
-    const during = fingerprintOf(payload, clock);
+    const before = await fingerprintOf(payload);
+    const during = fingerprintOf(payload);
     payload.note = "after";
     expect(await during).toBe(before);
-    expect(await fingerprintOf(payload, clock)).not.toBe(before);
+    expect(await fingerprintOf(payload)).not.toBe(before);
   });
 });
 
