@@ -33,7 +33,8 @@ import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks
 import { NewerFormat } from "../port.js";
 import { mergeShards } from "./shards.js";
 import { TABLE } from "./table.js";
-import { isWriteConflict, storeUnavailable } from "./unavailable.js";
+import type { TablePlace } from "./unavailable.js";
+import { isWriteConflict, tableUnavailable } from "./unavailable.js";
 
 /** Attempts at one write that met another one on the same item. The SDK does not retry these, and pauses are made here. */
 const CONFLICT_ATTEMPTS = 5;
@@ -50,7 +51,7 @@ export function createDynamoStore({
   readonly transport?: TransportOption | undefined;
   readonly tableName: string;
 }): LockStore {
-  return createTableStore({ calls: callsThrough(client, transport), ...deps });
+  return createTableStore({ calls: callsThrough(client, transport), region: async () => client.config.region(), ...deps });
 }
 
 /** A store on the table `tableName`, with the operations themselves. */
@@ -58,9 +59,11 @@ export function createDynamoStore({
 export function createTableStore({
   calls,
   tableName,
+  region,
   ...deps
-}: CompareAndSetDeps & { readonly calls: TableCalls; readonly tableName: string }): LockStore {
+}: CompareAndSetDeps & TablePlace & { readonly calls: TableCalls }): LockStore {
   const table = { TableName: tableName };
+  const unavailable = (error: unknown) => tableUnavailable(error, { tableName, region });
   const recentRecords = new RecentRecords(deps.clock);
   let tenancy: Promise<TableTenancy> | undefined;
 
@@ -86,7 +89,7 @@ export function createTableStore({
       } catch (error) {
         if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         if (error instanceof NewerFormat) throw error;
-        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await unavailable(error);
         await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
       }
     }
@@ -118,7 +121,7 @@ export function createTableStore({
         );
         if (refused.length > 0) return new Map(refused);
         const isConflict = reasons.some(({ Code }) => Code === "TransactionConflict");
-        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw await unavailable(error);
         await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
       }
     }
@@ -174,7 +177,7 @@ export function createTableStore({
       });
       return mine;
     } catch (error) {
-      if (!isConditionFailed(error)) throw storeUnavailable(error);
+      if (!isConditionFailed(error)) throw await unavailable(error);
       return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another client recorded it first.
     }
   }
@@ -238,7 +241,7 @@ export function createTableStore({
         recentRecords.note(address, record);
         return record;
       } catch (error) {
-        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+        throw error instanceof NewerFormat ? error : await unavailable(error);
       }
     },
 
@@ -255,7 +258,7 @@ export function createTableStore({
       try {
         await calls.updateItem(input);
       } catch (error) {
-        if (!isConditionFailed(error)) throw storeUnavailable(error);
+        if (!isConditionFailed(error)) throw await unavailable(error);
       }
     },
 
@@ -264,7 +267,7 @@ export function createTableStore({
         const { Item } = await calls.getItem({ ...table, Key: payloadKey(address, digest), ConsistentRead: true });
         return Item?.["t"] as string | undefined;
       } catch (error) {
-        throw storeUnavailable(error);
+        throw await unavailable(error);
       }
     },
 
@@ -273,7 +276,7 @@ export function createTableStore({
         const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => queryShard(shard, query)));
         return mergeShards(shards, query.max);
       } catch (error) {
-        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+        throw error instanceof NewerFormat ? error : await unavailable(error);
       }
     },
   };
