@@ -40,6 +40,8 @@ export interface HttpOptions {
 }
 
 interface Reply extends Omit<Answer, "text"> {
+  /** What a caller should look at if a gateway refused the request. */
+  readonly askAbout?: string;
   readonly body: unknown;
 }
 
@@ -70,6 +72,8 @@ function callerOf(options: HttpOptions): Call {
   const { sign, token } = options;
   const send = senderBy(options.fetch);
   const base = options.url.replace(/\/+$/, "");
+  const isSigned = sign !== undefined || token !== undefined;
+  const askAbout = `is ${base.replace(/[?#].*/, "")} the API's URL, with its stage${isSigned ? "" : ", and does it need the option `sign`"}?`;
   /** The number of attempts without a listener, as long as there was never an answer. */
   let atNobody = 0;
 
@@ -98,7 +102,7 @@ function callerOf(options: HttpOptions): Call {
       const { status, headers: received, text: said } = await send(url, { method, headers, body: text }, callOptions);
       atNobody = Number.NEGATIVE_INFINITY;
       const isService = (status >= 200 && status < 300) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
-      return { status, headers: received, body: parse(isService ? said : withoutCredentials(said, headers)) };
+      return { status, headers: received, askAbout, body: parse(isService ? said : withoutCredentials(said, headers)) };
     } catch (cause) {
       if (NOBODY_THERE.includes(describe(cause))) return nobody(describe(cause));
       throw new NoResponse(`${method} ${base}: no answer (${describe(cause)})`, { cause });
@@ -305,8 +309,8 @@ function waiting({ status, body }: Reply): Waiting | undefined {
   return { ok: true, state: "waiting", position, retryAfterMs, pollWithinMs, ...(condition !== undefined && { condition }) };
 }
 
-function refusal({ status, body }: Reply): Refusal {
-  const refused = status >= 400 ? fromProblem(status, body) : undefined;
+function refusal({ status, body, askAbout }: Reply): Refusal {
+  const refused = status >= 400 ? fromProblem(status, body, askAbout) : undefined;
   if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`);
   return refused;
 }
