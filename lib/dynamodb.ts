@@ -13,7 +13,7 @@ import { InvalidRequestError } from "./client/errors.js";
 import { systemRuntime, secureRandom } from "./client/runtime.js";
 import { tellQuietly } from "./client/tell.js";
 import { checkVia, failover } from "./client/transport/failover.js";
-import type { HttpOptions } from "./client/transport/http.js";
+import type { HttpSettings } from "./client/transport/http-options.js";
 import { httpApi } from "./client/transport/http.js";
 import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
@@ -42,34 +42,34 @@ export { transportOf } from "./store/dynamo/choose-transport.js";
  * Options of a client directly on the table. `tableName` defaults to the environment variable `HOLDFAST_TABLE`. Those of the client over
  * HTTP are for `via`.
  */
-export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Partial<HttpOptions> {
-  readonly tableName?: string;
+export interface DynamoClientOptions extends ClientOptions, PolicyOptions, HttpSettings {
+  readonly tableName?: string | undefined;
   /**
    * The way of requests: `"table"` goes straight to it; `"service"` goes over HTTP to `url`, as the client of `holdfast` does; `"auto"` goes
    * over HTTP, and straight to the table while the service can't be reached. Both ways use the same leases, under the principal that the
    * service gives this caller. `use()` changes it, and `health()` shows it.
    * @default "table"
    */
-  readonly via?: Via;
+  readonly via?: Via | undefined;
   /** The service's URL. With `via: "table"`, give it for a later `use("service")`. @default HOLDFAST_URL, unless `via` is `"table"` */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /**
    * The tenant's namespace, for a table that has tenants. Clients of different namespaces never contend. On a table without tenants, all
    * callers share the namespace `"default"`, and any other namespace is refused.
    * @default HOLDFAST_NAMESPACE, else "default"; the service's for this caller if it was asked first
    */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** The DynamoDB client. @default a client for the environment's region and credentials, with bounded attempts */
-  readonly client?: DynamoDBClient;
+  readonly client?: DynamoDBClient | undefined;
   /**
    * The transport of requests to the table. `"auto"` uses the built-in one, which takes the client's credentials, region, endpoint,
    * connections, time-outs and retries, and a third of the SDK's CPU. If the client carries more than that, such as middleware that
    * traces, requests go through the client. `"sdk"` always uses the client. `transportOf(client)` returns the choice and its reason.
    * @default HOLDFAST_TRANSPORT, else "auto"
    */
-  readonly transport?: TransportOption;
+  readonly transport?: TransportOption | undefined;
   /** Receives one line for each change of a key's holders and for each refusal. @default no log */
-  readonly log?: Log;
+  readonly log?: Log | undefined;
 }
 
 const OPTIONS = ["tableName", "namespace", "client", "transport", "log", "clockErrorMs", "retentionMs", "via", ...HTTP_OPTIONS];

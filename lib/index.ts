@@ -7,7 +7,7 @@ import { checkClient, checkType } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
-import type { HttpOptions } from "./client/transport/http.js";
+import type { HttpSettings } from "./client/transport/http-options.js";
 import { httpApi } from "./client/transport/http.js";
 import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
@@ -52,7 +52,7 @@ export { key } from "./client/key.js";
 export type { Inspection, RunView } from "./core/lock/views.js";
 
 /** Options of a client over HTTP. `url` defaults to the environment variable `HOLDFAST_URL`. */
-export type HttpClientOptions = ClientOptions & Partial<HttpOptions>;
+export type HttpClientOptions = ClientOptions & HttpSettings;
 
 /**
  * Creates a client of the service at `url`. The client sends nothing until it is asked for a lock.

@@ -16,9 +16,9 @@ export interface Credentials {
 /** The API's region and the caller's credentials. */
 export interface SigV4Options {
   /** @default AWS_REGION or AWS_DEFAULT_REGION, else the region in an `execute-api` host name */
-  readonly region?: string;
+  readonly region?: string | undefined;
   /** @default the AWS SDK's chain: environment, profile, container, instance; refreshed when they expire */
-  readonly credentials?: Credentials | (() => Promise<Credentials>);
+  readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
 }
 
 const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/;

@@ -26,10 +26,10 @@ export { VirtualClock } from "./testing/virtual-clock.js";
 
 /** Options of a client in memory. Clients with the same `store` and `clock` contend with each other. */
 export interface TestClientOptions extends ClientOptions {
-  readonly clock?: VirtualClock;
-  readonly store?: LockStore;
-  readonly principal?: string;
-  readonly log?: Log;
+  readonly clock?: VirtualClock | undefined;
+  readonly store?: LockStore | undefined;
+  readonly principal?: string | undefined;
+  readonly log?: Log | undefined;
 }
 
 /** A client with the clock, faults and store that a test controls. */

@@ -42,13 +42,13 @@ export interface BatchResponse {
 /** Options for processing a batch. */
 export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload"> {
   /** The idempotency key of a message. @default `key("message", messageId)` */
-  readonly keyFor?: (record: R) => string;
+  readonly keyFor?: ((record: R) => string) | undefined;
   /** The payload of a message's run, in case two messages can have the same key. @default none: any payload matches */
-  readonly payloadFor?: (record: R) => unknown;
+  readonly payloadFor?: ((record: R) => unknown) | undefined;
   /** True to process the messages one by one and stop after a failure: for a FIFO queue. @default false */
-  readonly inOrder?: boolean;
+  readonly inOrder?: boolean | undefined;
   /** Called for every message that will be delivered again, with the reason. Errors of the listener are ignored. */
-  readonly onFailure?: (record: R, error: unknown) => void;
+  readonly onFailure?: ((record: R, error: unknown) => void) | undefined;
 }
 
 /** The number of messages of a batch that are processed concurrently. */

@@ -19,7 +19,7 @@ export interface LockClient extends AsyncDisposable {
    * Asks for the key at once. Returns the lease, or null if the key is held.
    * @throws LockUnavailableError if there was no response for 3 s
    */
-  tryAcquire(key: string, options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
+  tryAcquire(key: string, options?: LeaseOptions & { readonly signal?: AbortSignal | undefined }): Promise<Lease | null>;
   /**
    * Waits for the key.
    * @throws LockTimeoutError if the key is still held after `waitMs`; LockUnavailableError if there was no response; AbortError if
@@ -108,10 +108,10 @@ export interface LockClient extends AsyncDisposable {
   elect(key: string, options: ElectOptions, lead: Lead): Promise<void>;
   /** Lists held keys in order, one page at a time. */
   list(options?: {
-    readonly prefix?: string;
-    readonly owner?: string;
-    readonly max?: number;
-    readonly cursor?: string;
+    readonly prefix?: string | undefined;
+    readonly owner?: string | undefined;
+    readonly max?: number | undefined;
+    readonly cursor?: string | undefined;
   }): Promise<Omit<Listed, "ok">>;
   /** Ends the hold with this token. It can't be renewed any more; if `drainMs` is less than its remaining time, it ends by force. */
   forceRelease(
@@ -151,7 +151,7 @@ interface Proceeding {
 export interface LockHandle {
   readonly key: string;
   /** Asks once. Returns the lease, or null. */
-  tryAcquire(options?: LeaseOptions & { readonly signal?: AbortSignal }): Promise<Lease | null>;
+  tryAcquire(options?: LeaseOptions & { readonly signal?: AbortSignal | undefined }): Promise<Lease | null>;
   /** Waits for the lease. @throws LockTimeoutError after `waitMs`. */
   acquire(options?: AcquireOptions): Promise<Lease>;
   /** Acquires, runs `work` and releases. @throws LockLostError if the lease was lost meanwhile. */

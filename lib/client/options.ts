@@ -11,29 +11,29 @@ export interface LeaseOptions {
    * length does not limit the work.
    * @default 30 000 (1 000 – 86 400 000); in Lambda at most the remaining time + 2 s
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** A label for people who inspect the key. @default the client's `owner` */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** A JSON object of at most 1 KB, stored with the lease. */
-  readonly meta?: Meta;
+  readonly meta?: Meta | undefined;
   /** `false`: a fixed lease without heartbeats, which ends after `leaseMs`. @default true */
-  readonly heartbeat?: boolean;
+  readonly heartbeat?: boolean | undefined;
   /**
    * `"shared"`: shares the key with other shared holders and excludes exclusive ones. A read-write lock is one key used in both modes.
    * @default "exclusive"
    */
-  readonly mode?: Mode;
+  readonly mode?: Mode | undefined;
   /**
    * The number of permits of the key that can be held at once: a semaphore. All users of the key must give the same number. @default 1, a
    * mutex
    */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** The number of permits that this lease takes, at most `limit`. @default 1 */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
   /** The priority in the key's queue, from 0 to 9. Higher priorities go first; equal ones are served in order of arrival. @default 0 */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** Ends a forgotten hold this long after its grant, in ms: the signal aborts and the key is released. No limit by default. */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 }
 
 /** Options of an acquire that waits. */
@@ -43,9 +43,9 @@ export interface AcquireOptions extends LeaseOptions {
    * ms.
    * @default 30 000; in Lambda at most the remaining time − 1 s
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Cancels the wait with an AbortError; nothing stays held. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The behaviour of a wrapper whose locks can't be reached. */
@@ -67,7 +67,7 @@ const SET_OPTIONS = ["leaseMs", "owner", "meta", "heartbeat", "maxHoldMs", "wait
 const ACQUIRE_OPTIONS = [...LEASE_OPTIONS, "waitMs", "signal"];
 
 /** @throws InvalidRequestError naming the invalid option of an acquire that asks once. */
-export function checkTryAcquire(options: LeaseOptions & { readonly signal?: AbortSignal }): void {
+export function checkTryAcquire(options: LeaseOptions & { readonly signal?: AbortSignal | undefined }): void {
   checkNames("tryAcquire", options, [...LEASE_OPTIONS, "signal"]);
   checkLease(options);
   checkSignal(options.signal);

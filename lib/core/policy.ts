@@ -8,9 +8,9 @@ assertLimits();
 /** The options of a deployment. */
 export interface PolicyOptions {
   /** E, in ms: at least one of the two server clocks is this close to true time. @default 500 */
-  readonly clockErrorMs?: number;
+  readonly clockErrorMs?: number | undefined;
   /** The shortest time between an item's last use and its garbage collection, in ms; at least an hour. @default 86 400 000 */
-  readonly retentionMs?: number;
+  readonly retentionMs?: number | undefined;
 }
 
 /**

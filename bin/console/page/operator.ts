@@ -50,8 +50,8 @@ export function operatorWith({ token, onUnaccepted }: Credentials): Operator {
   };
 }
 
-function queryText(query: Readonly<Record<string, string | number>>): string {
-  const given = Object.entries(query).map(([name, value]) => [name, String(value)] as [string, string]);
+function queryText(query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   return `?${new URLSearchParams(given).toString()}`;
 }
 

@@ -23,7 +23,7 @@ import { runUnderLease } from "../wrap/run-under-lease.js";
 /** Options of an election. */
 export interface ElectOptions extends Pick<LeaseOptions, "leaseMs" | "owner" | "meta"> {
   /** Ends the election: the leader's lease signal aborts, and candidates stop. @default never */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The work of a leader. It should end when its lease's signal aborts. */

@@ -13,9 +13,9 @@ import { checkMs, checkNames, checkSignal } from "../options.js";
 /** Options of a watch. */
 export interface WatchOptions {
   /** The pause between two polls, in ms. @default 1000 (100 – 3 600 000) */
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
   /** Ends the watch. @default never: it ends with the loop that reads it, and with the client */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const INTERVAL_MS = 1000;

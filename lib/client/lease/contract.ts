@@ -15,14 +15,14 @@ export type State = "held" | "unknown" | "waiting" | "lost" | "released";
 /** Options of a wait for a condition. */
 export interface WaitOptions {
   /** The time to wait for a notify, in ms. @default 30 000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /**
    * The time to take the key back after the notify or the timeout, in ms. When it is over, nothing is held, and a notify has gone to the
    * next waiter. An invocation's remaining time shortens it. @default 300 000
    */
-  readonly takeBackMs?: number;
+  readonly takeBackMs?: number | undefined;
   /** Gives up the wait and the lease: nothing is held then. If the notify came first, the wait ends as notified. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

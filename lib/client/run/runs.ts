@@ -19,10 +19,10 @@ export interface Runs {
    * last.
    */
   list(options?: {
-    readonly prefix?: string;
-    readonly state?: RunView["state"];
-    readonly max?: number;
-    readonly cursor?: string;
+    readonly prefix?: string | undefined;
+    readonly state?: RunView["state"] | undefined;
+    readonly max?: number | undefined;
+    readonly cursor?: string | undefined;
   }): Promise<{ readonly items: readonly RunInspection[]; readonly cursor?: string }>;
   /**
    * Forgets a run that is over or was abandoned: the next start is a first attempt. The reason is logged.

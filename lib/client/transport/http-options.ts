@@ -3,11 +3,14 @@ import { checkType } from "../client-options.js";
 import { InvalidRequestError } from "../errors.js";
 import type { HttpOptions } from "./http.js";
 
+/** The options of a client, each of which may be left out or undefined. */
+export type HttpSettings = { readonly [Name in keyof HttpOptions]?: HttpOptions[Name] | undefined };
+
 /** The names of the options. */
 export const HTTP_OPTIONS = ["url", "sign", "token", "headers", "fetch"];
 
 /** @throws InvalidRequestError naming the option that has a wrong type, or `url` unless it is a URL of http or https without a password. */
-export function checkHttp(options: Partial<HttpOptions>, url: string): void {
+export function checkHttp(options: HttpSettings, url: string): void {
   checkType("sign", options.sign, "function");
   checkType("token", options.token, "string", "function");
   checkType("headers", options.headers, "object");

@@ -18,7 +18,7 @@ export interface LockedOptions<This, Args extends readonly unknown[]> extends Ac
    * The behaviour if the key is held: `"wait"` waits (up to `waitMs`, then LockTimeoutError), `"skip"` skips the call, which then returns
    * undefined, and `"throw"` throws LockTimeoutError at once. @default "wait"
    */
-  readonly whenHeld?: "wait" | "skip" | "throw";
+  readonly whenHeld?: "wait" | "skip" | "throw" | undefined;
 }
 
 /** With these options a call can skip the function and return undefined. */

@@ -12,7 +12,7 @@ export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit
   /** Makes the idempotency key from the arguments. */
   readonly key: (this: This, ...args: Args) => string;
   /** Makes the payload of the run from the arguments. The same key with another payload is refused. @default none: any payload matches */
-  readonly payload?: (this: This, ...args: Args) => unknown;
+  readonly payload?: ((this: This, ...args: Args) => unknown) | undefined;
 }
 
 const current = /* @__PURE__ */ sharedStorage<Run>("holdfast.run/1");

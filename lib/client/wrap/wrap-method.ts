@@ -27,7 +27,7 @@ export type SkippingDecorator<Args extends readonly unknown[]> = <This, All exte
 /** The client that a wrapper uses. */
 export interface Through<This> {
   /** The client, or a function that gets it from `this`. @default the property `locks` of `this` */
-  readonly locks?: LockClient | ((self: This) => LockClient);
+  readonly locks?: LockClient | ((self: This) => LockClient) | undefined;
 }
 
 /** One call of a wrapped function. */
