@@ -40,7 +40,7 @@ export interface HttpOptions {
 }
 
 interface Reply extends Omit<Answer, "text"> {
-  /** What a caller should look at if a gateway refused the request. */
+  /** A question about the options, for an answer of a gateway that they may have caused. */
   readonly askAbout?: string;
   readonly body: unknown;
 }
