@@ -27,9 +27,9 @@ export interface JwtOptions {
   /** The accepted values of the token's `aud` (or `client_id`). */
   readonly audience: readonly string[];
   /** The accepted scopes on every route except the admin routes; a token needs one of them. @default none is required */
-  readonly scopes?: readonly string[];
+  readonly scopes?: readonly string[] | undefined;
   /** The accepted scopes for break, list and reset; a token needs one of them. @default ["locks:admin"] */
-  readonly adminScopes?: readonly string[];
+  readonly adminScopes?: readonly string[] | undefined;
 }
 
 /** The options of the API. */

@@ -105,7 +105,7 @@ export class LockService extends Construct {
    * That excludes sets, whose keys are in the body, which IAM does not inspect (the SDK then sends each heartbeat separately).
    * @throws Error if the service uses tokens, or the prefix is invalid for keys.
    */
-  grantClient(client: Client, { prefix }: { readonly prefix?: string } = {}): Grant {
+  grantClient(client: Client, { prefix }: { readonly prefix?: string | undefined } = {}): Grant {
     return this.#grantCalls(client, ["acquire", "hold"], prefix);
   }
 
@@ -120,7 +120,7 @@ export class LockService extends Construct {
    * given. For other tenants it must be given.
    * @throws Error if the namespace is invalid here.
    */
-  grantDirect(client: Client, options: { readonly namespace?: string } = {}): Grant {
+  grantDirect(client: Client, options: { readonly namespace?: string | undefined } = {}): Grant {
     const namespace = this.#namespaceOf(options);
     const [items, tenancy] = tableRights(this.table, namespace);
     client.addEnvironment?.("HOLDFAST_TABLE", this.table.tableName);
@@ -129,7 +129,7 @@ export class LockService extends Construct {
     return Grant.addToPrincipal({ grantee: client, ...items }).combine(Grant.addToPrincipal({ grantee: client, ...tenancy }));
   }
 
-  #namespaceOf({ namespace }: { readonly namespace?: string }): string {
+  #namespaceOf({ namespace }: { readonly namespace?: string | undefined }): string {
     const { tenant, jwt } = this.#props;
     if (tenant === undefined) {
       if (namespace === undefined || namespace === SHARED_NAMESPACE) return SHARED_NAMESPACE;

@@ -16,52 +16,52 @@ export interface LockServiceProps {
    * An existing table: keys `p` and `k`, both strings, TTL attribute `x`, one Region, no index.
    * @default a new table, on demand, with point-in-time recovery and deletion protection, that outlives the stack
    */
-  readonly table?: LockTable;
+  readonly table?: LockTable | undefined;
   /**
    * The customer's key that encrypts the table and both logs. Its policy must let CloudWatch Logs use it, which is added to a key of this
    * app. @default the known key of `table` for the table, and AWS's own for the logs
    */
-  readonly encryptionKey?: IKey;
+  readonly encryptionKey?: IKey | undefined;
   /** Makes callers send JSON Web Tokens instead of signing with IAM. @default IAM */
-  readonly jwt?: JwtOptions;
+  readonly jwt?: JwtOptions | undefined;
   /**
    * Tenants, each with its own namespace: the callers of an AWS account (an issuer), of a role or user (a subject), or with the same value
    * in a token claim (`claim:NAME`). The table records whether it has tenants, and refuses a service with another setting
    * (decision 004). @default none: all callers share one namespace
    */
-  readonly tenant?: "account" | "role" | `claim:${string}`;
+  readonly tenant?: "account" | "role" | `claim:${string}` | undefined;
   /** The rate limit of each route that doesn't acquire, in requests per second. @default 2 000, bursts of 1 000 */
-  readonly throttle?: Required<ThrottleSettings>;
+  readonly throttle?: Required<ThrottleSettings> | undefined;
   /** The rate limit of each route that acquires, in requests per second. @default 1 000, bursts of 500 */
-  readonly acquireThrottle?: Required<ThrottleSettings>;
+  readonly acquireThrottle?: Required<ThrottleSettings> | undefined;
   /**
    * True to serve the console at `/console`. Its files are open and hold no data; the page asks for a token, and the same authorizer checks
    * it on each look and change (decision 029). It needs `jwt`: a browser can't sign with IAM. @default false
    */
-  readonly console?: boolean;
+  readonly console?: boolean | undefined;
   /** Your own domain for the API. @default the API's own address */
-  readonly domain?: DomainMappingOptions;
+  readonly domain?: DomainMappingOptions | undefined;
   /**
    * The reserved concurrency of each function, which is also its maximum. Reserving it for `hold` protects holders from a crowd of waiters.
    * @default none: a new account has 10 for all its functions, and AWS refuses to reserve any of them
    */
-  readonly reservedConcurrency?: Readonly<Partial<Record<Duty, number>>>;
+  readonly reservedConcurrency?: Readonly<Partial<Record<Duty, number>>> | undefined;
   /**
    * The longest time for which the function `acquire` holds a waiting request (`Prefer: wait`), in ms, from 0 to 5 000. The request
    * occupies an execution meanwhile. With 0 it is answered at once with a retry time, which the SDK handles.
    * @default 0, because heartbeats need the same executions; 5 000 if `reservedConcurrency` separates them, by `hold` or `acquire`
    */
-  readonly serverWaitMs?: number;
+  readonly serverWaitMs?: number | undefined;
   /** The memory of each function, in MB, which also determines its share of a CPU (docs/operating.md has what was measured). @default 512 */
-  readonly memorySizeMb?: number;
+  readonly memorySizeMb?: number | undefined;
   /** The topic that the alarms notify. @default none: the alarms only change their state */
-  readonly alarmTopic?: ITopic;
+  readonly alarmTopic?: ITopic | undefined;
   /** The retention of the logs: the history of holders, and the access log. @default 3 months */
-  readonly logRetention?: RetentionDays;
+  readonly logRetention?: RetentionDays | undefined;
   /** Separate metrics for keys that begin with one of these prefixes, such as `"ORDER_"`; at most ten. @default none */
-  readonly metricPrefixes?: readonly string[];
+  readonly metricPrefixes?: readonly string[] | undefined;
   /** True to trace the functions with X-Ray, which is charged for each trace. @default false */
-  readonly tracing?: boolean;
+  readonly tracing?: boolean | undefined;
 }
 
 const METRIC_PREFIXES_MAX = 10;

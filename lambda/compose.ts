@@ -53,6 +53,7 @@ export function compose(
     createTableStore({
       calls: callsOf(env, client),
       tableName: required(env, "HOLDFAST_TABLE"),
+      region: async () => env["AWS_REGION"],
       policy,
       clock: systemClock,
       random: Math.random,

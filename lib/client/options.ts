@@ -206,13 +206,19 @@ export function metaOf(meta: unknown): Meta | undefined {
   const rule = `meta: must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
   let json = "";
   try {
-    json += JSON.stringify(meta);
+    json += JSON.stringify(meta, refuseCode);
   } catch (error) {
     // For example a bigint, a cycle, or a toJSON method that throws.
     throw new InvalidRequestError(`${rule}: ${error instanceof Error ? error.message : String(error)}`, "meta");
   }
   if (!json.startsWith("{") || new TextEncoder().encode(json).length > LIMITS.metaBytes) throw new InvalidRequestError(rule, "meta");
   return JSON.parse(json) as Meta;
+}
+
+/** JSON leaves these out without a word. */
+function refuseCode(name: string, value: unknown): unknown {
+  if (typeof value === "function" || typeof value === "symbol") throw new Error(`${JSON.stringify(name)} is a ${typeof value}`);
+  return value;
 }
 
 /** @throws InvalidRequestError if mode, limit and permits are invalid or don't fit together. */

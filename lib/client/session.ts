@@ -131,6 +131,7 @@ export class Session {
     new KeepAlive(lease, options, deps);
     if (this.registry.isClosed || !lease.isHeld()) await this.released(lease);
     if (this.registry.isClosed) throw closedError();
+    if (isWithoutTime(lease)) throw withoutTimeError(lease.key);
     lease.assertHeld();
     this.registry.add(lease);
     this.emit("acquired", lease);
@@ -241,6 +242,16 @@ export class Session {
     const wasReleased = reason instanceof LockLostError && GIVEN_UP.has(reason.reason);
     this.emit(wasReleased ? "released" : "lost", lease, wasReleased ? undefined : reason);
   }
+}
+
+/** True if the invocation ended the lease, which nobody had yet. */
+function isWithoutTime({ signal: { reason } }: HeldLease): boolean {
+  return reason instanceof LockLostError && reason.reason === "invocation-ends";
+}
+
+function withoutTimeError(key: string): LockError {
+  const what = `${key}: nothing is held, because the Lambda invocation has no time left for it`;
+  return new LockError(what, { code: "invocation-ends", definite: true, retry: "later" });
 }
 
 /** Returns the error of a closed client. */

@@ -33,7 +33,7 @@ export interface HonoIdempotentOptions<Context> extends IdempotentOptions<Contex
    * The largest body that is read, in bytes; a larger one is answered 413. Hono has no body limit of its own, and `bodyLimit` comes too late
    * behind this. With `fingerprint`, nothing is read. @default 1 048 576
    */
-  readonly maxBodyBytes?: number;
+  readonly maxBodyBytes?: number | undefined;
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;

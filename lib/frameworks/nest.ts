@@ -62,8 +62,8 @@ export interface NestProvider {
 
 /** Options that a factory makes of injected values. */
 export interface NestAsyncOptions<Request> {
-  readonly imports?: any[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- Nest's modules
-  readonly inject?: any[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- Nest's tokens
+  readonly imports?: any[] | undefined; // eslint-disable-line @typescript-eslint/no-explicit-any -- Nest's modules
+  readonly inject?: any[] | undefined; // eslint-disable-line @typescript-eslint/no-explicit-any -- Nest's tokens
   readonly useFactory: (...args: any[]) => IdempotentOptions<Request> | Promise<IdempotentOptions<Request>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- what is injected
 }
 

@@ -31,38 +31,38 @@ export interface IdempotencyOptions<Event, Context>
    * @default the `Idempotency-Key` header of a request; a request without it is answered 400. GET, HEAD and OPTIONS need none, and are
    *   handled without a run
    */
-  readonly key?: (event: Event, context: Context) => string;
+  readonly key?: ((event: Event, context: Context) => string) | undefined;
   /**
    * The payload of the run, as JSON. The same key with another payload is refused, over HTTP with 422. There, method and path are always
    * compared as well.
    * @default for a request over HTTP: query and body (the body as parsed JSON), or everything but headers and context if the event doesn't
    *   have its method where the gateways put it; for other events: none, so any payload matches
    */
-  readonly payload?: (event: Event, context: Context) => unknown;
+  readonly payload?: ((event: Event, context: Context) => unknown) | undefined;
   /**
    * Decides which responses are final and replayed. After any other response, the same key runs the handler again. So a handler answers an
    * outcome such as a declined card with a status of its own, 402; for events that are no requests it throws a `FinalError`.
    * @default those below 500 and those without a status, except 401, 403, 408, 409, 423, 425 and 429, which say nothing about the work
    *   itself
    */
-  readonly isRecorded?: (response: unknown) => boolean;
+  readonly isRecorded?: ((response: unknown) => boolean) | undefined;
   /**
    * The time to wait for the response of a concurrent run of the same key, in ms; 0 asks once. @default 5 000 for a request over HTTP, else
    * 30 000; at most the remaining time − 1 s
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /**
    * The largest number of times that the handler is started for a key; 0: no limit, because over HTTP the caller decides on retries.
    * @default 0
    */
-  readonly maxAttempts?: number;
+  readonly maxAttempts?: number | undefined;
   /**
    * The behaviour if no run can be started because the locks can't be reached: `"throw"` throws LockUnavailableError (503 with Retry-After
    * over HTTP), `"skip"` returns undefined (over HTTP it acts as `"throw"`), and `"proceed"` runs the handler without a run: perhaps a second
    * time, and nothing is recorded. The client's `onEvent` reports the latter two.
    * @default "throw"
    */
-  readonly whenUnavailable?: "throw" | "skip" | "proceed";
+  readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
 }
 
 /**

@@ -34,20 +34,20 @@ export interface LockHandlerOptions<Event, Context> extends Omit<
   /**
    * The time to wait for the key, in ms; 0 asks once. @default 5 000 for a request over HTTP, else the client's default; at most the remaining time − 1 s
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /**
    * The behaviour if the key is still held after `waitMs`: `"wait"` throws LockTimeoutError, so that the trigger tries again; `"throw"`
    * does so without a wait; `"skip"` ends the invocation successfully and returns undefined, for schedules. A request over HTTP (an event
    * with a method, or with headers) is answered 423 with Retry-After in each case.
    * @default "wait"
    */
-  readonly whenHeld?: "wait" | "skip" | "throw";
+  readonly whenHeld?: "wait" | "skip" | "throw" | undefined;
   /**
    * The behaviour if the locks can't be reached: `"throw"` throws LockUnavailableError (503 with Retry-After over HTTP), `"skip"` returns
    * undefined (over HTTP it acts as `"throw"`), and `"proceed"` runs without the lock. The client's `onEvent` reports the latter two.
    * @default "throw"
    */
-  readonly whenUnavailable?: "throw" | "skip" | "proceed";
+  readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
 }
 
 /** With these options a call can skip the handler and return undefined. */

@@ -22,28 +22,28 @@ export interface IdempotentOptions<Request>
   /** The client, created once. */
   readonly locks: LockClient;
   /** True to answer a request without an `Idempotency-Key` with 400; false to serve it without a run. @default true */
-  readonly required?: boolean;
+  readonly required?: boolean | undefined;
   /**
    * Makes the content that must be equal when a request is repeated, as JSON, besides its method and path; the same key with other content
    * is answered 422.
    * @default query and parsed body; never headers
    */
-  readonly fingerprint?: (request: Request) => unknown;
+  readonly fingerprint?: ((request: Request) => unknown) | undefined;
   /**
    * Decides by its status which response is recorded and replayed. After any other response, the same key runs the route again. So a route
    * answers an outcome such as a declined card with a status of its own, 402; as an error, or a 500, the card is charged again.
    * @default those below 500, except 401, 403, 408, 409, 423, 425 and 429, which say nothing about the work itself
    */
-  readonly isRecorded?: (status: number) => boolean;
+  readonly isRecorded?: ((status: number) => boolean) | undefined;
   /**
    * Response headers to record and replay, besides `content-type`, `location`, `content-location`, `etag`, `last-modified`, `link` and
    * `cache-control`. Cookies, dates, CORS, rate limits and traces belong to one response and are refused. @default none
    */
-  readonly replayHeaders?: readonly string[];
+  readonly replayHeaders?: readonly string[] | undefined;
   /** The time to wait for the response of a concurrent request with the same key, in ms; then 409. 0 asks once. @default 5 000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** The largest number of times that the route is started for a key; 0: no limit. @default 0 */
-  readonly maxAttempts?: number;
+  readonly maxAttempts?: number | undefined;
 }
 
 /** The parts of a request that its key and its fingerprint are made of. */
@@ -66,7 +66,10 @@ export type Settled = { readonly how: "made" } | { readonly how: "answer"; reado
 export type Serve<Request> = (request: Request, parts: RequestParts, respond: () => Promise<MadeResponse>) => Promise<Settled>;
 
 /** True if a request runs under its key: it is not safe, and it has a key or needs one. */
-export function isCovered({ method, idempotencyKey }: Omit<RequestParts, "body">, { required = true }: { required?: boolean }): boolean {
+export function isCovered(
+  { method, idempotencyKey }: Omit<RequestParts, "body">,
+  { required = true }: { required?: boolean | undefined },
+): boolean {
   return !isSafe(method) && (required || idempotencyKey !== undefined);
 }
 

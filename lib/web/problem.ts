@@ -75,8 +75,9 @@ const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
  */
 export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"): HttpAnswer | undefined {
   if (error instanceof LockTimeoutError || (error instanceof LockError && error.code === "contended")) return problemAnswer(held, error);
-  // The lease ended before the handler ran: the invocation is nearly over.
+  // Nothing is held for the handler: the process froze, or the invocation is nearly over.
   if (error instanceof LockUnavailableError || error instanceof LockLostError) return problemAnswer("unavailable", error);
+  if (error instanceof LockError && error.code === "invocation-ends") return problemAnswer("unavailable", error);
   if (error instanceof InvalidRequestError) {
     const { field, message: detail } = error;
     if (field === "body") return problemAnswer("unsupported-media-type", { detail });

@@ -31,15 +31,16 @@ export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: R
  * Returns the refusal in an error response. An unknown code still carries its own `definite` and `retry`. A gateway's
  * own errors have no problem body. 401, 403, 404, 413 and 429 came before the service, so they are definite. Anything
  * else may have happened, and the result is undefined. The gateway's own message goes into the detail.
+ * @param askAbout a question about the client's options, for the errors that these can cause
  */
-export function fromProblem(status: number, body: unknown): Refusal | undefined {
+export function fromProblem(status: number, body: unknown, askAbout?: string): Refusal | undefined {
   if (isProblem(body)) {
     const { type: _type, title: _title, status: _status, instance: _instance, ...refusal } = body as ProblemBody;
     return { ...refusal, ok: false } as Refusal;
   }
   const said = saidBy(body);
   const code = CREDENTIALS.test(said) && status === 403 ? "not-configured" : GATEWAY_ERRORS[status];
-  const detail = `The gateway answered ${status} before the service was reached${said && `: ${said}`}`;
+  const detail = `The gateway answered ${status} before the service was reached${said && `: ${said}`}${askAbout !== undefined && MISDIRECTED.includes(status) ? ` (${askAbout})` : ""}`;
   return code && refuseLocally(code, { detail, ...(code === "not-found" && { field: "url" }) });
 }
 
@@ -50,6 +51,9 @@ const GATEWAY_ERRORS: Readonly<Record<number, LocalCode>> = {
   413: "too-large",
   429: "throttled",
 };
+
+/** A wrong URL and a missing signature get these. */
+const MISDIRECTED: readonly number[] = [403, 404];
 
 /** AWS gateways use these words for a request that they can't authenticate. A caller without the right gets "Forbidden". */
 const CREDENTIALS = /security token|authentication token|signature|credential|expired/i;

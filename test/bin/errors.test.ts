@@ -243,7 +243,7 @@ describe("a gateway that answers in place of the service", () => {
       404,
       ["ls"],
       78,
-      /^holdfast: ls: The gateway answered 404 before the service was reached: No such thing\nIs http:\S+ the URL of the API\? Its path is the stage, or empty\.\n$/,
+      /^holdfast: ls: The gateway answered 404 before the service was reached: No such thing \(is http.*\)\nIs http:\S+ the URL of the API\? Its path is the stage, or empty\.\n$/,
     ],
     [404, ["lock", "k", "--", "echo", "ran"], 78, /\nThe command was not run\. Is http:\S+ the URL of the API\?/],
     [404, ["show", "k"], 78, /\nIs http:\S+ the URL/],

@@ -57,7 +57,7 @@ describe("the client's leaseMs", () => {
     const { locks, wire, clock } = createHarness({ leaseMs: 6000 });
     const lease = await locks.acquire("a");
     await locks.acquire("b", { leaseMs: 3000 });
-    await locks.acquire("c", { leaseMs: undefined } as object);
+    await locks.acquire("c", { leaseMs: undefined });
     await locks.acquireAll(["d"]);
     await locks.runOnce("e", () => 1);
     const end = new AbortController();
@@ -70,7 +70,7 @@ describe("the client's leaseMs", () => {
   it("doesn't shorten a lease that is attached: that has the length that it was detached with", async () => {
     const { locks, rival, clock } = createHarness({ leaseMs: 6000 });
     const handle = await clock.settle((await rival.acquire("k", { leaseMs: 20_000 })).detach());
-    const lease = await clock.settle(locks.attach(handle, { leaseMs: undefined } as object));
+    const lease = await clock.settle(locks.attach(handle, { leaseMs: undefined }));
     expect(lease.remainingMs()).toBeGreaterThan(19_000);
   });
 

@@ -80,6 +80,8 @@ describe("an acquire", () => {
     [{ mode: "x".repeat(1000) }, `mode: "${"x".repeat(80)}…" given; it must be "exclusive" or "shared"`],
     [{ heartbeat: [] }, "heartbeat: a list given; it must be true or false"],
     [{ signal: () => 1 }, "signal: a function given; it must be an AbortSignal"],
+    [{ meta: { job: { done: () => 1 } } }, 'meta: must be an object of at most 1024 bytes as JSON: "done" is a function'],
+    [{ meta: { kind: Symbol("job") } }, 'meta: must be an object of at most 1024 bytes as JSON: "kind" is a symbol'],
     [{ meta: { amount: 1n } }, "meta: must be an object of at most 1024 bytes as JSON: Do not know how to serialize a BigInt"],
   ])("repeats what was given, and says the rule: %o", async (options, message) => {
     const { locks } = createHarness();

@@ -48,6 +48,10 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
 /** The same for the codes that only the client uses. */
 const CLIENT_ADVICE: Readonly<Record<string, readonly [sentence: string, advice: string]>> = {
   closed: ["The client was closed before or during the call", "Close a client when nothing uses it any more"],
+  "invocation-ends": [
+    "The Lambda invocation has no time left to hold the key",
+    "Nothing is held: let a later invocation do it. A longer time limit of the function, or a shorter `waitMs`, leaves time for the work",
+  ],
   "result-omitted": [
     "The run succeeded, and its result could not be stored",
     'Don\'t repeat the work: it is done. Return less than 256 KB of JSON, or set `largeResult: "omit"`',

@@ -23,7 +23,14 @@ describe("the page of errors", () => {
   it("explains every code, of the service and of the client", () => {
     const codes = [...Object.keys(ERRORS), ...clientCodes().map(({ code }) => code)];
     expect(codes.filter((code) => !readPage(PATH).includes(`| \`${code}\``))).toEqual([]);
-    expect(clientCodes().map(({ code }) => code)).toEqual(["closed", "result-omitted", "run-failed", "self-deadlock", "wait-timeout"]);
+    expect(clientCodes().map(({ code }) => code)).toEqual([
+      "closed",
+      "invocation-ends",
+      "result-omitted",
+      "run-failed",
+      "self-deadlock",
+      "wait-timeout",
+    ]);
   });
 
   it("control: another status, word or missing row is another page", async () => {

@@ -38,12 +38,12 @@ function inCell(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, " ").replaceAll(/(?<!\\)\|/g, "\\|");
 }
 
-/** Pages that `npm run docs:reference` writes; git ignores them, so they may be missing. */
+/** Pages that `npm run docs:reference` writes. */
 export const REFERENCE = ["docs/sdk.md", "docs/http-api.md"] as const;
 
-/** True if a page may link to `path`: a file of the repository, or a page of the generated reference. */
+/** True if a page may link to `path`: a file of the repository. */
 export function mayLinkTo(path: string): boolean {
-  return REFERENCE.some((page) => page === path) || existsSync(join(ROOT, path));
+  return existsSync(join(ROOT, path));
 }
 
 /** The links of the page at `path` that lead to no file of the repository. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import type { HttpService } from "../support/http-service.js";
 import { serve } from "../support/http-service.js";
-import { deadLinks } from "./generated.js";
+import { deadLinks, readPage } from "./generated.js";
 import { EXAMPLES } from "./http-examples.js";
 import { httpPage, httpRoutes } from "./http-reference.js";
 
@@ -24,6 +24,10 @@ describe("the reference of the HTTP API", () => {
         .map(({ line }) => line)
         .toSorted(),
     );
+  });
+
+  it("is committed as the code makes it; npm run docs:reference writes it", () => {
+    expect(readPage("docs/http-api.md") === PAGE).toBe(true);
   });
 
   it("has links that lead somewhere, within the page too", () => {

@@ -70,7 +70,10 @@ function breakerTable(): string {
         "is a failure",
         "silence until an attempt's time limit, a broken connection, and answers of 5xx that mean an outage: `unavailable`, `internal`, a gateway's own",
       ],
-      ["is none", "every 4xx, `throttled`, `clock-skew`, `newer-format`, `not-configured`, a caller that gives up, a kept connection that was closed meanwhile"],
+      [
+        "is none",
+        "every 4xx, `throttled`, `clock-skew`, `newer-format`, `not-configured`, a caller that gives up, a kept connection that was closed meanwhile",
+      ],
       ["stays on the table", `${rest} at least, by chance, so that not all clients return at once`],
       [
         "returns to the service",

@@ -1,7 +1,7 @@
 /** The reference of the SDK, which `npm run docs:reference` writes: it names every export of every entry of package.json. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { entries } from "../tidy/public-surface.js";
-import { deadLinks } from "./generated.js";
+import { deadLinks, readPage } from "./generated.js";
 import { GROUPS, sdkNames, sdkPage } from "./sdk-reference.js";
 
 /** The compiler reads all sources: that takes its time on a loaded machine. */
@@ -25,6 +25,10 @@ describe("the reference of the SDK", () => {
   it("groups no name that is not exported", () => {
     const grouped = Object.values(GROUPS).flat();
     expect(grouped.filter((name) => !sdkNames().includes(name))).toEqual([]);
+  });
+
+  it("is committed as the code makes it; npm run docs:reference writes it", () => {
+    expect(readPage("docs/sdk.md") === page).toBe(true);
   });
 
   it("has links that lead somewhere", () => {

@@ -154,7 +154,7 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
       const { clock, rival, handler } = deployed(async () => expect.unreachable("the invocation ends"));
       const outcome = await clock.settle(thrownBy(handler(event, invocation(clock, leftMs))));
       if (isHttp) expect(problemOf(outcome)).toMatchObject({ statusCode: 503, code: "unavailable", definite: true });
-      else expect(outcome).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
+      else expect(outcome).toMatchObject({ name: "LockError", code: "invocation-ends" });
       expect(await rival.tryAcquire(KEY)).not.toBeNull();
     });
 

@@ -20,6 +20,8 @@ import type { Answer } from "./send.js";
 import { senderBy, socketsTo, StaleConnection } from "./send.js";
 
 interface Reply extends Omit<Answer, "text"> {
+  /** A question about the options, for an answer of a gateway that they may have caused. */
+  readonly askAbout?: string;
   readonly body: unknown;
 }
 
@@ -71,6 +73,8 @@ function callerOf(options: HttpOptions): Call {
   const { sign, token } = options;
   const send = senderBy(options.fetch);
   const base = options.url.replace(/\/+$/, "");
+  const isSigned = sign !== undefined || token !== undefined;
+  const askAbout = `is ${base.replace(/[?#].*/, "")} the API's URL, with its stage${isSigned ? "" : ", and does it need the option `sign`"}?`;
   /** The number of attempts without a listener, as long as there was never an answer. */
   let atNobody = 0;
 
@@ -112,7 +116,7 @@ function callerOf(options: HttpOptions): Call {
     const isService = isSuccess(answer) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
     const answered = parse(isService ? said : withoutCredentials(said, headers));
     if (status >= 400 && !isAbout(path, answered)) throw new NoResponse(`the answer ${status} is one to another request`);
-    return { status, headers: received, body: answered };
+    return { status, headers: received, askAbout, body: answered };
   };
 }
 
@@ -344,10 +348,10 @@ function waiting(reply: Reply): Waiting | Refusal | undefined {
 }
 
 /** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */
-function refusal({ status, body, headers }: Reply): Refusal {
+function refusal({ status, body, headers, askAbout }: Reply): Refusal {
   const after = headers.get("retry-after") ?? "";
   const retryAfterMs = /^\d+$/.test(after) ? 1000 * Number(after) : undefined;
-  const refused = status >= 400 ? fromProblem(status, body) : undefined;
+  const refused = status >= 400 ? fromProblem(status, body, askAbout) : undefined;
   if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`, { retryAfterMs });
   return { ...(retryAfterMs !== undefined && { retryAfterMs }), ...refused };
 }

@@ -34,7 +34,8 @@ import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks
 import { NewerFormat } from "../port.js";
 import { mergeShards } from "./shards.js";
 import { TABLE } from "./table.js";
-import { isWriteConflict, storeUnavailable } from "./unavailable.js";
+import type { TablePlace } from "./unavailable.js";
+import { isWriteConflict, tableUnavailable } from "./unavailable.js";
 
 /** Attempts at one write that met another one on the same item. The SDK does not retry these, and pauses are made here. */
 const CONFLICT_ATTEMPTS = 5;
@@ -51,7 +52,7 @@ export function createDynamoStore({
   readonly transport?: TransportOption | undefined;
   readonly tableName: string;
 }): LockStore {
-  return createTableStore({ calls: callsThrough(client, transport), ...deps });
+  return createTableStore({ calls: callsThrough(client, transport), region: async () => client.config.region(), ...deps });
 }
 
 /** A store on the table `tableName`, with the operations themselves. */
@@ -59,9 +60,11 @@ export function createDynamoStore({
 export function createTableStore({
   calls,
   tableName,
+  region,
   ...deps
-}: CompareAndSetDeps & { readonly calls: TableCalls; readonly tableName: string }): LockStore {
+}: CompareAndSetDeps & TablePlace & { readonly calls: TableCalls }): LockStore {
   const table = { TableName: tableName };
+  const unavailable = (error: unknown) => tableUnavailable(error, { tableName, region });
   const recentRecords = new RecentRecords(deps.clock);
   let tenancy: Promise<TableTenancy> | undefined;
 
@@ -87,7 +90,7 @@ export function createTableStore({
       } catch (error) {
         if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         if (error instanceof NewerFormat) throw error;
-        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await unavailable(error);
         await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
       }
     }
@@ -119,7 +122,7 @@ export function createTableStore({
         );
         if (refused.length > 0) return new Map(refused);
         const isConflict = reasons.some(({ Code }) => Code === "TransactionConflict");
-        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw storeUnavailable(error);
+        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw await unavailable(error);
         await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
       }
     }
@@ -179,7 +182,7 @@ export function createTableStore({
       });
       return mine;
     } catch (error) {
-      if (!isConditionFailed(error)) throw storeUnavailable(error);
+      if (!isConditionFailed(error)) throw await unavailable(error);
       return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another client recorded it first.
     }
   }
@@ -243,7 +246,7 @@ export function createTableStore({
         recentRecords.note(address, record);
         return record;
       } catch (error) {
-        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+        throw error instanceof NewerFormat ? error : await unavailable(error);
       }
     },
 
@@ -260,7 +263,7 @@ export function createTableStore({
       try {
         await calls.updateItem(input);
       } catch (error) {
-        if (!isConditionFailed(error)) throw storeUnavailable(error);
+        if (!isConditionFailed(error)) throw await unavailable(error);
       }
     },
 
@@ -269,7 +272,7 @@ export function createTableStore({
         const { Item } = await calls.getItem({ ...table, Key: payloadKey(address, digest), ConsistentRead: true });
         return Item?.["t"] as string | undefined;
       } catch (error) {
-        throw storeUnavailable(error);
+        throw await unavailable(error);
       }
     },
 
@@ -278,7 +281,7 @@ export function createTableStore({
         const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => queryShard(shard, query)));
         return mergeShards(shards, query.max);
       } catch (error) {
-        throw error instanceof NewerFormat ? error : storeUnavailable(error);
+        throw error instanceof NewerFormat ? error : await unavailable(error);
       }
     },
   };

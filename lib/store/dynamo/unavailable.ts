@@ -1,11 +1,14 @@
 /** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
 import { KeyContended, StoreNotConfigured, StoreUnavailable } from "../port.js";
+import { TABLE } from "./table.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
 const CONFLICTS: ReadonlySet<string> = new Set(["TransactionConflictException", "ReplicatedWriteConflictException"]);
+/** The table does not exist. */
+const NO_TABLE = "ResourceNotFoundException";
 /** The table does not exist, or AWS rejects the credentials or denies them access. */
 const NOT_CONFIGURED: ReadonlySet<string> = new Set([
-  "ResourceNotFoundException",
+  NO_TABLE,
   "AccessDeniedException",
   "UnrecognizedClientException",
   "ExpiredTokenException",
@@ -38,6 +41,28 @@ interface SdkError {
 export function isWriteConflict(error: unknown): boolean {
   const { name = "", CancellationReasons = [] } = error as SdkError;
   return CONFLICTS.has(name) || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
+}
+
+/** The table of a store, and its Region as far as known. */
+export interface TablePlace {
+  readonly tableName: string;
+  readonly region?: (() => Promise<string | undefined>) | undefined;
+}
+
+/** Says which table lacks what, where the engine names neither. */
+async function whatIsMissing({ tableName, region }: TablePlace, hasOtherKeys: boolean): Promise<string> {
+  if (hasOtherKeys)
+    return ` (the table ${tableName} must have the partition key "${TABLE.partitionKey}" and the sort key "${TABLE.sortKey}", both strings)`;
+  const found = await region?.().catch(() => undefined);
+  return ` (there is no table ${tableName} in ${found ?? "the Region"} of these credentials' account)`;
+}
+
+/** Converts `error` as {@link storeUnavailable} does, and names the table if it is missing or has other keys. */
+export async function tableUnavailable(error: unknown, place: TablePlace): Promise<StoreUnavailable> {
+  const told = storeUnavailable(error);
+  const hasOtherKeys = OTHER_KEYS.test(told.message);
+  if (!(told instanceof StoreNotConfigured) || (!hasOtherKeys && (error as SdkError).name !== NO_TABLE)) return told;
+  return new StoreNotConfigured(told.message + (await whatIsMissing(place, hasOtherKeys)), told.definite, false, { cause: error });
 }
 
 /** Converts `error` to the store's own: definite only if the SDK sent the request at most once and it was refused. */

@@ -31,7 +31,7 @@ describe("a run in an invocation", () => {
     const { clock, locks, rival } = createHarness();
     const view = locks.forInvocation(invocation(clock, leftMs));
     const error = await clock.settle(thrownBy(view.runOnce(KEY, () => expect.unreachable("the invocation ends"))));
-    expect(error).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
+    expect(error).toMatchObject({ name: "LockError", code: "invocation-ends" });
     expect(await rival.runs.get(KEY)).toBeNull();
     expect(await rival.runOnce(KEY, { waitMs: 0 }, ({ attempt, takeover }) => ({ attempt, takeover }))).toMatchObject({
       value: { attempt: 1, takeover: false },

@@ -16,6 +16,7 @@ import type { StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
 import type { FreshTable } from "../../support/engine.js";
 import { freshTable } from "../../support/engine.js";
+import { thrownBy } from "../../support/run-gate.js";
 import { engineClient } from "../../../infra/local/engine-client.js";
 import { UNTRUSTED_CERTIFICATE, UNTRUSTED_KEY } from "../../support/untrusted-certificate.js";
 
@@ -241,4 +242,18 @@ it("is not an outage of the service either: its callers hear the code, and not w
   await gateway.close();
   expect(error).toMatchObject({ code: "not-configured", definite: true, retry: "never" });
   expect((error as Error).message).not.toContain("ResourceNotFoundException");
+});
+
+describe("a gateway that refuses a request before the service", () => {
+  it.each([403, 404])("with %d: the error names the URL, and asks for `sign` where there is none", async (status) => {
+    const url = `${stub.url}/prod`;
+    stub.answer({ status, body: { message: "Not here" } });
+    const said = (options: object) => thrownBy(createLockClient({ url, ...options }).tryAcquire("ORDER_1"));
+    const unsigned = `Not here (is ${url} the API's URL, with its stage, and does it need the option \`sign\`?)`;
+    expect(await said({})).toMatchObject({ message: expect.stringContaining(unsigned) as string });
+    const signed = `Not here (is ${url} the API's URL, with its stage?)`;
+    expect(await said({ token: "secret-token" })).toMatchObject({ message: expect.stringContaining(signed) as string });
+    // A query may have a secret.
+    expect(await said({ url: `${url}?code=secret` })).toMatchObject({ message: expect.not.stringContaining("secret") as string });
+  });
 });

@@ -1,6 +1,7 @@
 /** Directly on the table, the caller owns the table and sees its errors; over HTTP they stay in the log. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand } from "@aws-sdk/client-dynamodb";
 import { systemClock } from "../../../lib/core/time.js";
 import { createPolicy } from "../../../lib/core/policy.js";
 import type { LockClient } from "../../../lib/dynamodb.js";
@@ -34,6 +35,23 @@ it.each<[what: string, ask: (locks: LockClient) => Promise<unknown>]>([
   );
   expect(error).toMatchObject({ code: "not-configured" });
   expect((error as Error).message).toContain(SAID);
+  expect((error as Error).message).toContain(`(there is no table ${NO_TABLE} in ${await client.config.region()} of`);
+});
+
+it("a table with other keys is named, with the keys that it needs", async () => {
+  const TableName = "other-keys";
+  await client.send(
+    new CreateTableCommand({
+      TableName,
+      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
+      BillingMode: "PAY_PER_REQUEST",
+    }),
+  );
+  await expect(createLockClient({ tableName: TableName, client }).tryAcquire("ORDER_1")).rejects.toMatchObject({
+    code: "not-configured",
+    message: expect.stringContaining('(the table other-keys must have the partition key "p" and the sort key "k", both strings)') as string,
+  });
 });
 
 it("control: a service does not say it to its callers, and logs it", async () => {
