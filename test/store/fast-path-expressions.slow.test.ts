@@ -10,7 +10,7 @@ import { COMMON, differencesFor, pathOf, take } from "./fast-path-cases.js";
 
 /** Changes that no key shows, each with the reason. */
 const EQUIVALENT: readonly (readonly [expression: RegExp, mutant: RegExp, why: string])[] = [
-  [/^cv = v AND size\(qi\)/, /^attribute_not_exists\(cw.#me\) → true$/, "a key with a wait set has no sums"],
+  [/^cv = v AND size\(h\) > co AND size\(qi\)/, /^attribute_not_exists\(cw.#me\) → true$/, "a key with a wait set has no sums"],
   [/rn = :run/, /^ug is not removed$/, "a run has no readers"],
   [/^SET h.#me.e = (?!.* x = :ttl)/, /cv/, "a run has no readers and no permits, and its renewal is written as that of a lock"],
 ];

@@ -10,7 +10,7 @@ import type { Stored, WireItem } from "./stored.js";
 
 /** Attributes that no answer depends on, each with the reason. */
 const UNREAD: Readonly<Record<string, string>> = {
-  cv: "It says of which version the sums of a crowd are. Without it, who comes to a crowd reads first.",
+  co: "It tells the offers of a crowd from its leases. Without it, who comes to a crowd reads first.",
   fv: "Without it, an item has the first format.",
   "h.ID.pr": "It orders offers that are made together, and each of them is claimed by its own id.",
   "q.m": "It lets a release offer the key to all readers at once. Without it, each is let in when it polls.",

@@ -56,7 +56,7 @@ export const LONG_AGO = "f < :lately";
 /** The sums are there, right or not. */
 export const COUNTED = "attribute_exists(jt)";
 /** `leavesOthers`, `advanceIfQueued`: another lease or offer stays, or nobody waits. */
-export const LEAVES_THE_QUEUE = "(attribute_not_exists(qi) OR size(qi) = :zero OR size(h) > :one)";
+export const LEAVES_THE_QUEUE = "(size(qi) = :zero OR size(h) > :one)";
 /** `memberOf`: this id doesn't wait for a condition. */
 export const NO_MEMBER = "attribute_not_exists(cw.#me)";
 /** `liveMembers`: nobody waits for a condition. */
