@@ -151,3 +151,36 @@ describe("CONTRIBUTING's map of the tree", () => {
     expect(first.filter((directory) => !named.includes(directory))).toEqual([]);
   });
 });
+
+describe("the menu of the site, which is the README's list of pages", () => {
+  const list = README.split("## Where to read on")[1] ?? "";
+  const linksIn = (text: string, folder: string): readonly (readonly [string, string])[] =>
+    [...text.matchAll(/\[([^\]]+)\]\(([^)]+\.md)\)/g)].map(([, title = "", path = ""]) => [title, join(folder, path)]);
+  const links = [...linksIn(list, ""), ...linksIn(docsPage("recipes"), "docs")];
+  /** `npm run docs:reference` makes these. */
+  const pages = links.filter(([, path]) => !["docs/sdk.md", "docs/http-api.md", "CONTRIBUTING.md"].includes(path));
+
+  it("has the six sections", () => {
+    const sections = [...list.matchAll(/^- \*\*([^*]+)\*\*/gm)].map(([, section]) => section);
+    expect(sections).toEqual(["Quick start", "Recipes", "Guides", "Reference", "Operate", "How it works"]);
+  });
+
+  it.each(pages)("%s is the title of %s, or the part before its colon", (title, path) => {
+    const [, heading = ""] = /^# (.*)$/m.exec(read(path)) ?? [];
+    expect([heading, heading.split(":")[0]]).toContain(title);
+  });
+
+  it("has all pages of docs, and all recipes", () => {
+    const there = allFiles().flatMap(({ path }) => (/^docs\/(?:recipes\/)?[\w-]+\.md$/.test(path) ? [path] : []));
+    const inMenu = links.map(([, path]) => path);
+    expect(there.filter((path) => !inMenu.includes(path))).toEqual([]);
+  });
+});
+
+describe("the first page of the site", () => {
+  it("shows the programs and commands of the README", () => {
+    const blocks = [...read("docs/site/home.md").matchAll(/^```\w+\n[\s\S]*?^```$/gm)].map(String);
+    expect(blocks).toHaveLength(3);
+    expect(blocks.filter((block) => !README.includes(block))).toEqual([]);
+  });
+});
