@@ -25,7 +25,7 @@ export const PROBLEMS = {
   "run-in-progress": { status: 409, retry: "later", title: "The request with this Idempotency-Key is still being worked on" },
   "fingerprint-mismatch": { status: 422, retry: "never", title: "This Idempotency-Key was used for another request" },
   "invalid-request": { status: 400, retry: "never", title: "The request can't be told from others" },
-  "attempts-exhausted": { status: 409, retry: "never", title: "The request with this Idempotency-Key failed as often as it may" },
+  "attempts-exhausted": { status: 409, retry: "never", title: "The request with this Idempotency-Key has used up its attempts" },
   "result-omitted": { status: 409, retry: "never", title: "The request was carried out; its answer could not be kept" },
   unavailable: { status: 503, retry: "later", title: "The request could not be protected, and was not carried out" },
   "not-recorded": { status: 503, retry: "later", title: "The request was carried out, perhaps without being remembered" },
