@@ -71,7 +71,7 @@ describe("the figures of the first pages", () => {
 
 describe("what the README says before all else", () => {
   const [top = ""] = README.split("\n## ");
-  /** What GitHub and npm show of it without scrolling. */
+  /** The size of a page that is read, and not skimmed. */
   const MAX_BYTES = 9 * 1024;
 
   it.each(["**Status: preview.**", "Not yet run on AWS, not yet on npm."])("is, once: %s", (sentence) => {

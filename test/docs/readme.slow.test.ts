@@ -32,7 +32,7 @@ const ENTRIES = {
 const OVER_HTTP = docsPage("over-http");
 const TITLE = /^# (.*)$/m.exec(README)?.[1] ?? "";
 const TITLE_OF = (page: string): string => /^# (.*)$/m.exec(page)?.[1] ?? "";
-/** What the README's first lines call: the lock is held meanwhile, and the refund is counted by its output. */
+/** The functions that the first lines call. The first shows that the lock is held meanwhile, the second prints each refund. */
 const FIRST_CALLS = `
 async function ship(order: number, signal: AbortSignal): Promise<void> {
   const { holders } = await locks.inspect(key("ORDER", order));
