@@ -27,7 +27,7 @@ export const PROBLEMS = {
   "invalid-request": { status: 400, retry: "never", title: "The request can't be told from others" },
   "too-large": { status: 413, retry: "never", title: "The request body is too large" },
   "unsupported-media-type": { status: 415, retry: "never", title: "The request body can't be compared with that of another request" },
-  "attempts-exhausted": { status: 409, retry: "never", title: "The request with this Idempotency-Key failed as often as it may" },
+  "attempts-exhausted": { status: 409, retry: "never", title: "The request with this Idempotency-Key has used up its attempts" },
   "result-omitted": { status: 409, retry: "never", title: "The request was carried out; its answer could not be kept" },
   unavailable: { status: 503, retry: "later", title: "The request could not be protected, and was not carried out" },
   "not-recorded": { status: 503, retry: "later", title: "The request was carried out, perhaps without being remembered" },

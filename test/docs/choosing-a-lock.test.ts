@@ -65,7 +65,7 @@ describe("the page's code", () => {
 
 describe("the page's figures", () => {
   it.each([
-    ["a heartbeat's interval", `1 more for each heartbeat (every ${renewAfterMs(DEFAULTS.leaseMs) / 1000} s;`],
+    ["a heartbeat's interval", `one write per heartbeat (every ${renewAfterMs(DEFAULTS.leaseMs) / 1000} s;`],
     ["how many readers there may be", `more than ${LIMITS.leasesMax} readers at once`],
     ["how many permits", `over ${LIMITS.leasesMax} at once`],
     ["how many keys a set may have", `a set of up to ${LIMITS.setKeys} keys`],
@@ -116,7 +116,7 @@ describe("what each kind costs, as the page says it", () => {
 
   it("1 to acquire, 1 to release; 1 for each heartbeat, and for each time that somebody asks in vain", async () => {
     expect(TEXT).toContain("| 1 to acquire, 1 to release |");
-    expect(TEXT).toContain("and 1 for each attempt without waiting that is refused");
+    expect(TEXT).toContain("and one per refused `tryAcquire`");
     let lease: Lease | undefined;
     expect(await cost(async () => (lease = await locks.acquire("mutex")))).toEqual([1, 0]);
     expect(await cost(() => lease!.renew({ leaseMs: 2 * DEFAULTS.leaseMs }))).toEqual([1, 0]);

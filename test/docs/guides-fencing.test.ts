@@ -120,7 +120,7 @@ describe.runIf(endpoint !== "")("the page's S3, by the conditions that S3 has", 
 
 describe("what the page says of tokens", () => {
   it("they need 64 bits, and are compared with those of the same key", async () => {
-    expect(GUIDE.text).toContain("keep them in 64 bits");
+    expect(GUIDE.text).toContain("store them as 64-bit integers");
     const { fencingToken } = await createLockClient().acquire("key");
     expect(fencingToken).toBeGreaterThan(2 ** 32);
     expect(Number.isSafeInteger(fencingToken)).toBe(true);

@@ -1,4 +1,7 @@
-/** "Start here", followed step by step: `holdfast dev`, `npm start`, their output and the program behave as the page says. */
+/**
+ * "Start here", followed step by step, and what "Over HTTP" says of `npm start`: the commands, their output and the program behave as the
+ * pages say.
+ */
 import { execFile, spawnSync } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,6 +19,7 @@ const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--vers
 const PATIENCE_MS = 120_000;
 const MINUTE_MS = 60_000;
 const GUIDE = guide("start-here");
+const OVER_HTTP = guide("over-http");
 const REQUEST = GUIDE.blocks("sh").at(-1)?.trim() ?? "";
 
 let dev: Running;
@@ -77,17 +81,17 @@ describe("start here", () => {
       expect(released).toMatch(/^lease-state: released\r$/im);
     }
     expect(first).toContain(`"leaseMs":${2 * MINUTE_MS},`);
-    expect(GUIDE.text).toContain("acquire `ORDER_1231` for 2 minutes");
+    expect(OVER_HTTP.text).toContain("acquire `ORDER_1231` for 2 minutes");
     const late = await paste(acquire);
     expect(late).toMatch(/^HTTP\/1\.1 410/);
     expect(late).toContain('"code":"lease-over"');
-    expect(GUIDE.text).toContain("Paste the first again now: `410`, `lease-over`.");
+    expect(OVER_HTTP.text).toContain("Paste the first again now: `410`, `lease-over`.");
   });
 
   it.runIf(HAS_CURL)("prints a line of JSON for each of them, and none for who looks", async () => {
     const events = (): readonly unknown[] => service.lines().map((line) => (JSON.parse(line) as { readonly event: unknown }).event);
     await expect.poll(events).toEqual(["granted", "replayed", "ended", "ended", "refused"]);
-    expect(GUIDE.text).toContain("a line of JSON for each acquire, release and refusal");
+    expect(OVER_HTTP.text).toContain("a line of JSON for each acquire, release and refusal");
   });
 
   it("the program prints what stands beside it", { timeout: PATIENCE_MS }, async () => {

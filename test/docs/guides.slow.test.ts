@@ -11,7 +11,17 @@ import { compile, guide, pasted, printed, workshop } from "./snippets.js";
 /** Starting a compiler or a program is slow on a loaded machine. */
 const PATIENCE_MS = 180_000;
 
-const NAMES = ["start-here", "choosing-keys", "waiting", "fencing-tokens", "heartbeats-and-lambda", "idempotency", "telemetry", "testing"];
+const NAMES = [
+  "start-here",
+  "lease-lost",
+  "choosing-keys",
+  "waiting",
+  "fencing-tokens",
+  "heartbeats-and-lambda",
+  "idempotency",
+  "telemetry",
+  "testing",
+];
 const RECIPES = readdirSync(join(ROOT, "docs/recipes")).map((file) => `recipes/${file.replace(/\.md$/, "")}`);
 const GUIDES = [...NAMES, ...RECIPES].map(guide);
 /** The page on testing quotes parts of an example. The other pages are programs. */

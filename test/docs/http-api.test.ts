@@ -55,7 +55,7 @@ describe.skipIf(!HAS_CURL)("the page's examples", () => {
     const [setUp = ""] = [...PAGE.matchAll(/```sh\n(URL=[\s\S]*?)```/g)].map(([, text = ""]) => text);
     const lines = Object.values(EXAMPLES).map(({ line }) => line.replace("curl -i", "curl -s -o /dev/null -w '%{http_code}\\n'"));
     // The service's clock is stopped at its own time, and leaseIds need that time.
-    const atServiceTime = setUp.replace("http://127.0.0.1:8787", service.url).replace("Date.now()", `(${service.clock.wallMs()})`);
+    const atServiceTime = setUp.replace("http://127.0.0.1:4653", service.url).replace("Date.now()", `(${service.clock.wallMs()})`);
     const script = [atServiceTime, ...lines].join("\n");
     const { stdout } = await run("bash", ["-c", `set -euo pipefail\n${script}`]);
     expect(stdout.trim().split("\n").map(Number)).toEqual(Object.values(EXAMPLES).map(({ status }) => status));

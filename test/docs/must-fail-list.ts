@@ -56,7 +56,7 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ].join("\n"),
     "the mistakes": table(
       ["of", "mistake", "what it is"],
-      kinds.flatMap(([of, bugs]) => bugs.map(({ name, why }) => [of, `\`${name}\``, why])),
+      kinds.flatMap(([of, bugs]) => bugs.map(({ name, why }) => [of, `\`${name}\``, why.replaceAll(/__\w+__/g, "`$&`")])),
     ),
   };
 }

@@ -24,7 +24,7 @@ describe.runIf(HAS_CURL)("the runbook's commands", () => {
     await locks.acquire("ORDER_1231", { owner: "checkout-7", heartbeat: false, leaseMs: 600_000 });
     const end = "\n---end of the line---\n";
     const script = lines.map((line) =>
-      line.startsWith("ask ") ? `${line} -w '\\n%{http_code}'\nprintf '%s' '${end}'` : line.replace("http://127.0.0.1:8787", service.url),
+      line.startsWith("ask ") ? `${line} -w '\\n%{http_code}'\nprintf '%s' '${end}'` : line.replace("http://127.0.0.1:4653", service.url),
     );
     const options = { env: plainEnvironment({}) };
     const { stdout } = await promisify(execFile)("bash", ["-c", ["set -euo pipefail", ...script].join("\n")], options);

@@ -1,6 +1,6 @@
 /**
- * The README's commands and snippets give the results that it claims. `npm start` runs once, exactly as written there,
- * and every snippet then runs against it verbatim.
+ * The commands and snippets of the README, and of the pages that it leads to first, give the results that they claim. `npm start` runs
+ * once, exactly as written there, and every snippet then runs against it verbatim.
  */
 import { GetCommand } from "@aws-sdk/lib-dynamodb";
 import { execFile, spawnSync } from "node:child_process";
@@ -16,12 +16,12 @@ import { createLockClient } from "../../lib/index.js";
 import { ROOT } from "../tidy/tree.js";
 import type { NpmStart } from "./npm-start.js";
 import { npmStart, plainEnvironment } from "./npm-start.js";
-import { blockUnder, README } from "./readme.js";
+import { blocksUnder, blockUnder, docsPage, README } from "./readme.js";
 
 const run = promisify(execFile);
 const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
-const README_URL = "http://127.0.0.1:8787";
-const RUN_IT = `export HOLDFAST_URL=${README_URL}\nnpx tsx first.mts`;
+const HAS_PYTHON = spawnSync("python3", ["--version"]).status === 0;
+const PAGE_URL = "http://127.0.0.1:4653";
 const KEY = "ORDER_1231";
 /** The README's imports, and the sources that are published under these names. */
 const ENTRIES = {
@@ -29,13 +29,27 @@ const ENTRIES = {
   '"holdfast/dynamodb"': join(ROOT, "lib/dynamodb.js"),
   '"holdfast/cdk"': join(ROOT, "infra/index.js"),
 };
-const RUNS = "Once per key: a run";
+const OVER_HTTP = docsPage("over-http");
+const TITLE = /^# (.*)$/m.exec(README)?.[1] ?? "";
+const TITLE_OF = (page: string): string => /^# (.*)$/m.exec(page)?.[1] ?? "";
+/** The functions that the first lines call. The first shows that the lock is held meanwhile, the second prints each refund. */
+const FIRST_CALLS = `
+async function ship(order: number, signal: AbortSignal): Promise<void> {
+  const { holders } = await locks.inspect(key("ORDER", order));
+  console.log("shipped by", holders.length, signal.aborted);
+}
+async function refund(order: number): Promise<string> {
+  console.log("refunds", order);
+  return "refunded";
+}
+console.log(value);
+`;
 const SNIPPETS = {
-  http: "With the SDK, over HTTP",
-  table: "With the SDK, straight on the table",
-  run: RUNS,
-  locked: "A function or method under its lock",
-  cdk: "Into your account",
+  first: blockUnder(TITLE, "ts") + FIRST_CALLS,
+  handler: blockUnder("Use it", "ts"),
+  table: blockUnder(TITLE_OF(docsPage("on-the-table")), "ts", docsPage("on-the-table")),
+  locked: blockUnder(TITLE_OF(docsPage("decorators")), "ts", docsPage("decorators")),
+  cdk: blockUnder("Into your account", "ts"),
 };
 /** Starting a compiler is slow on a loaded machine. */
 const COMPILER_MS = 120_000;
@@ -49,7 +63,11 @@ beforeAll(async () => {
   const cache = join(ROOT, "node_modules/.cache");
   await mkdir(cache, { recursive: true });
   directory = await mkdtemp(join(cache, "readme-"));
-  for (const [name, heading] of Object.entries(SNIPPETS)) await writeFile(join(directory, `${name}.mts`), snippet(heading));
+  for (const [name, text] of Object.entries(SNIPPETS)) await writeFile(join(directory, `${name}.mts`), linked(text));
+  await writeFile(
+    join(directory, "invoked.mts"),
+    'import { handler } from "./handler.mjs";\nconsole.log(await handler({ order: 1231 }, { getRemainingTimeInMillis: () => 20_000 }));\n',
+  );
   const files = Object.keys(SNIPPETS).map((name) => `${name}.mts`);
   await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ extends: join(ROOT, "tsconfig.json"), files, include: [] }));
 });
@@ -59,13 +77,13 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-function snippet(heading: string): string {
-  const names = Object.entries(ENTRIES);
-  return names.reduce((text, [name, file]) => text.replaceAll(`from ${name}`, `from ${JSON.stringify(file)}`), blockUnder(heading, "ts"));
+/** The program, importing the sources of what is published. */
+function linked(program: string): string {
+  return Object.entries(ENTRIES).reduce((text, [name, file]) => text.replaceAll(`from ${name}`, `from ${JSON.stringify(file)}`), program);
 }
 
 /** Runs a snippet to its end. Rejects unless it succeeds. */
-async function runSnippet(name: keyof typeof SNIPPETS, env: Readonly<Record<string, string>> = { HOLDFAST_URL: service.url }) {
+async function runSnippet(name: keyof typeof SNIPPETS | "invoked", env: Readonly<Record<string, string>> = { HOLDFAST_URL: service.url }) {
   const file = join(directory, `${name}.mts`);
   return run(process.execPath, ["--import", "tsx", file], { cwd: ROOT, env: plainEnvironment(env) });
 }
@@ -94,13 +112,13 @@ describe("the README's npm start", () => {
 
 /** Runs the shell lines under this heading twice, and returns the output of each curl: the comments say what a repeated line does. */
 function curlsUnder(heading: string, before: readonly string[] = []) {
-  const lines = [...before, ...blockUnder(heading, "sh").split("\n")];
+  const lines = [...before, ...blockUnder(heading, "sh", OVER_HTTP).split("\n")];
   const curls = lines.flatMap((line, at) => (line.startsWith("curl ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
   const printed: string[] = [];
   const play = async (): Promise<void> => {
     if (!HAS_CURL) return;
     const twice = lines.flatMap((line) => (line.startsWith("curl ") ? [line, line] : [line]));
-    const all = await bash(twice.map((line) => line.replace(README_URL, service.url)));
+    const all = await bash(twice.map((line) => line.replace(PAGE_URL, service.url)));
     printed.push(...all.filter((_, at) => twice[at]?.startsWith("curl ")));
   };
   return { lines, curls, printed, play };
@@ -112,11 +130,11 @@ function expectAsSaid(comment: string, at: number, printed: readonly string[]): 
   expect([statusOf(printed[2 * at]), statusOf(printed[2 * at + 1])], printed.join("\n")).toEqual([first, again]);
 }
 
-describe("the README's run with curl", () => {
-  const variables = blockUnder("With curl", "sh")
+describe("a run with curl", () => {
+  const variables = blockUnder("A lock with curl", "sh", OVER_HTTP)
     .split("\n")
     .filter((line) => /^[A-Z]+=/.test(line));
-  const { curls, printed, play } = curlsUnder(RUNS, variables);
+  const { curls, printed, play } = curlsUnder("A run with curl", variables);
   beforeAll(play);
 
   it.runIf(HAS_CURL).each(curls.map((curl, at) => ({ ...curl, at })))("answers as said above it: $comment", ({ comment, at }) =>
@@ -124,8 +142,8 @@ describe("the README's run with curl", () => {
   );
 });
 
-describe("the README's first lease with curl", () => {
-  const { curls, printed, play } = curlsUnder("With curl");
+describe("a lock with curl", () => {
+  const { curls, printed, play } = curlsUnder("A lock with curl");
   beforeAll(play);
 
   it.runIf(HAS_CURL).each(curls.map((curl, at) => ({ ...curl, at })))("answers as said above it: $comment", ({ comment, at }) =>
@@ -147,29 +165,28 @@ describe("the README's first lease with curl", () => {
 });
 
 describe("the README's snippets", () => {
-  it("are run as it says, once and early", () => {
-    expect(blockUnder("With the SDK, over HTTP", "sh")).toBe(RUN_IT);
-    const programs = Object.values(SNIPPETS).map((heading) => blockUnder(heading, "ts"));
+  it("name no server of their own", () => {
+    const programs = [...blocksUnder(TITLE, "ts"), ...Object.values(SNIPPETS)];
     expect(programs.filter((program) => program.includes("127.0.0.1"))).toEqual([]);
-    expect(README.indexOf(RUN_IT)).toBeLessThan(README.indexOf(programs[0]!));
   });
 
   it("have the types that they use", { timeout: COMPILER_MS }, async () => {
     await expect(run("npx", ["tsc", "--noEmit", "-p", directory], { cwd: ROOT })).resolves.toMatchObject({ stdout: "" });
   });
 
-  it("hold a lease over HTTP while they run, and no longer", async () => {
-    const { stdout, stderr } = await runSnippet("http");
+  it("of the first screen hold the lock while they run, and no longer, and run once", async () => {
+    const first = await runSnippet("first");
+    expect([first.stderr, first.stdout]).toEqual(["", "shipped by 1 false\nrefunds 12\nrefunded\n"]);
+    expect(await createLockClient({ url: service.url }).inspect(KEY)).toMatchObject({ holders: [] });
+    expect((await runSnippet("first")).stdout).toBe("shipped by 1 false\nrefunded\n");
+  });
+
+  it("of a Lambda handler work under the lock, and hold nothing afterwards", async () => {
+    const { stdout, stderr } = await runSnippet("invoked");
     expect(stderr).toBe("");
     const [, token] = /^paid under token (\d+)\n$/.exec(stdout) ?? [];
     const locks = createLockClient({ url: service.url });
     expect(await locks.inspect(KEY)).toMatchObject({ holders: [], fencingToken: Number(token) });
-  });
-
-  it("run once, and are told the same the next time", async () => {
-    const first = await runSnippet("run");
-    expect([first.stderr, first.stdout]).toEqual(["", "refunded in attempt 1 false\n"]);
-    expect((await runSnippet("run")).stdout).toBe("refunded in attempt 1 true\n");
   });
 
   it("decorate methods", async () => {
@@ -178,7 +195,7 @@ describe("the README's snippets", () => {
   });
 
   it("decorate methods through esbuild with the target that is named; control: not without one", { timeout: COMPILER_MS }, async () => {
-    const [, version = ""] = /esbuild needs `--target=(\w+)`/.exec(README) ?? [];
+    const [, version = ""] = /esbuild needs `--target=(\w+)`/.exec(docsPage("decorators")) ?? [];
     const built = async (name: string, options: BuildOptions): Promise<{ readonly stdout: string }> => {
       const outfile = join(directory, `${name}.mjs`);
       const entryPoints = [join(directory, "locked.mts")];
@@ -205,6 +222,16 @@ describe("the README's snippets", () => {
     const { Item } = await client.send(new GetCommand({ TableName: "orders", Key: { id: "1231" }, ConsistentRead: true }));
     expect(Item).toEqual({ id: "1231", status: "PAID", fencingToken });
     client.destroy();
+  });
+});
+
+describe("the program in Python", () => {
+  it.runIf(HAS_PYTHON)("prints what stands below it, and holds nothing afterwards", async () => {
+    const heading = "In Python, in 20 lines";
+    const env = plainEnvironment({ HOLDFAST_URL: service.url });
+    const { stdout } = await run("python3", ["-c", blockUnder(heading, "python", OVER_HTTP)], { env });
+    expect(stdout.trim()).toBe(blockUnder(heading, "text", OVER_HTTP));
+    expect(await createLockClient({ url: service.url }).inspect(KEY)).toMatchObject({ holders: [] });
   });
 });
 

@@ -1,4 +1,4 @@
-/** The README for tests: its text, and its blocks of code with their headings. */
+/** The README for tests: its text, and its blocks of code with their headings. Also those of another page. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../tidy/tree.js";
@@ -16,17 +16,22 @@ interface Block {
 
 const FENCE = "```";
 
-/** The blocks under the heading in this language, in order. @throws Error if there is none. */
-export function blocksUnder(heading: string, language: string): readonly string[] {
-  const found = blocksOf(README).filter((block) => block.heading === heading && block.language === language);
-  if (found.length === 0) throw new Error(`The README has no block of ${language || "plain text"} under "${heading}"`);
+/** The text of a page of docs/. */
+export function docsPage(name: string): string {
+  return readFileSync(join(ROOT, "docs", `${name}.md`), "utf8");
+}
+
+/** The page's blocks under the heading in this language, in order. @throws Error if there is none. */
+export function blocksUnder(heading: string, language: string, page = README): readonly string[] {
+  const found = blocksOf(page).filter((block) => block.heading === heading && block.language === language);
+  if (found.length === 0) throw new Error(`There is no block of ${language || "plain text"} under "${heading}"`);
   return found.map(({ text }) => text);
 }
 
 /** The block under the heading in this language. @throws Error unless there is exactly one. */
-export function blockUnder(heading: string, language: string): string {
-  const [block = "", ...others] = blocksUnder(heading, language);
-  if (others.length > 0) throw new Error(`The README has several blocks of ${language || "plain text"} under "${heading}"`);
+export function blockUnder(heading: string, language: string, page = README): string {
+  const [block = "", ...others] = blocksUnder(heading, language, page);
+  if (others.length > 0) throw new Error(`There are several blocks of ${language || "plain text"} under "${heading}"`);
   return block;
 }
 

@@ -38,22 +38,61 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     index = await searchIndex();
   }, 300_000);
 
+  const search = (words: string): readonly string[] =>
+    index.search(words, { prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 } }).map(({ id }) => id);
+
   it.each([
-    ["namespace", "docs/into-your-account"],
-    ["Jest", "docs/testing"],
-    ["CommonJS", "decisions/021-node-loads-one-copy"],
-    ["fencing", "docs/fencing-tokens"],
-    ["lock expired", "docs/errors"],
-    ["exactly once", "docs/idempotency"],
-    ["Terraform", "docs/into-your-account"],
+    ["namespace", "docs/choosing-keys"],
+    ["limit concurrency", "docs/recipes/limit-concurrency"],
+    ["webhook", "docs/recipes/webhooks-in-order"],
+    ["OAuth", "docs/recipes/refresh-token"],
+    ["migration", "docs/recipes/migrate-once"],
+    ["lock expired", "docs/lease-lost"],
+    ["CommonJS", "docs/install"],
+    ["Python", "docs/over-http"],
+    ["timeout", "docs/waiting"],
     ["costs", "docs/costs"],
-  ])("finds %s among the first five, on %s", (words, page) => {
-    const found = index.search(words, { prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 } }).slice(0, 5);
-    expect(found.map(({ id }) => id).join(" ")).toContain(page);
+    ["double payment", "docs/recipes/double-payments"],
+    ["cron", "docs/recipes/one-cron"],
+    ["leader election", "docs/recipes/one-leader"],
+    ["import a file", "docs/recipes/import-once"],
+    ["one deploy", "docs/recipes/one-deploy"],
+    ["Jest", "docs/testing"],
+    ["fencing", "docs/fencing-tokens"],
+    ["Terraform", "docs/without-the-cdk"],
+    ["stuck lock", "docs/operating"],
+  ])("finds %s first on %s", (words, page) => {
+    const [first] = search(words);
+    expect(first).toContain(`/${page}#`);
+  });
+
+  it("finds exactly once among the first five, on idempotency", () => {
+    expect(search("exactly once").slice(0, 5).join(" ")).toContain("docs/idempotency");
+  });
+
+  it.each(["namespace", "CommonJS", "Python"])("finds no page for those who work on holdfast, for %s", (words) => {
+    expect(search(words).filter((id) => /decisions|CHANGELOG|CONTRIBUTING|\/test\//.test(id))).toEqual([]);
   });
 
   it("finds nothing for a word that no page has: the control", () => {
     expect(index.search("xylophone", {})).toEqual([]);
+  });
+
+  it("has the Markdown of each page beside it, and lists the menu's in llms.txt", async () => {
+    const list = await readFile(join(DIST, "llms.txt"), "utf8");
+    const pages = [...list.matchAll(/\]\(\/([^)]+)\)/g)].map(([, page = ""]) => page);
+    expect(pages.length).toBeGreaterThan(35);
+    expect(pages.filter((page) => !existsSync(join(DIST, page)) || !existsSync(join(DIST, page.replace(/\.md$/, ".html"))))).toEqual([]);
+    expect(await readFile(join(DIST, "docs/waiting.md"), "utf8")).toBe(await readFile(join(ROOT, "docs/waiting.md"), "utf8"));
+  });
+
+  it("asks what you want to do: eight cards, each on a recipe", async () => {
+    const home = await readFile(join(DIST, "index.html"), "utf8");
+    expect(new Set([...home.matchAll(/href="\/docs\/recipes\/([\w-]+)"/g)].map(([, recipe]) => recipe)).size).toBe(8);
+  });
+
+  it.each(["faq", "threat-model"])("says no (test) that leads nowhere: %s", async (name) => {
+    expect(await readFile(join(DIST, `docs/${name}.html`), "utf8")).not.toMatch(/\(tests?\b/);
   });
 
   it("has a page for each export, and shows the diagrams as pictures", async () => {

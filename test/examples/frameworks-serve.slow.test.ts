@@ -16,7 +16,7 @@ import { ROOT } from "../tidy/tree.js";
 const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
 const README = readFileSync(join(ROOT, "examples/frameworks/README.md"), "utf8");
 const [COMMAND = "", CURLS = ""] = [...README.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = ""]) => block.trim());
-const [, PROGRAM = ""] = /^HOLDFAST_URL=http:\/\/127\.0\.0\.1:8787 npx tsx (\S+)$/.exec(COMMAND) ?? [];
+const [, PROGRAM = ""] = /^HOLDFAST_URL=http:\/\/127\.0\.0\.1:4653 npx tsx (\S+)$/.exec(COMMAND) ?? [];
 const README_URL = "http://127.0.0.1:3000";
 /** Enough to start a process on a loaded machine. */
 const TIMEOUT_MS = 60_000;

@@ -1,12 +1,12 @@
 /**
- * The documents of the repository as a site, at the paths that they have there. The navigation is the README's table of pages, so a page
- * that is linked there is in the site's menu too.
+ * The documents of the repository as a site, at the paths that they have there. The menu is the README's list "Where to read on", so a
+ * page that is linked there is in the menu too. Beside each page stands its Markdown, and `llms.txt` lists them.
  */
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { DefaultTheme, MarkdownRenderer } from "vitepress";
+import type { DefaultTheme, MarkdownRenderer, SiteConfig } from "vitepress";
 import { defineConfig } from "vitepress";
 import { diagramName } from "../diagram-name.ts";
 import { exported } from "../symbols.ts";
@@ -15,8 +15,14 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const SITE = "docs/site";
 /** A label's paragraph, which is three tokens, and the block below it. */
 const FORM_TOKENS = 4;
-/** The documents that are pages. */
-const PAGES = /^(?:README\.md|CHANGELOG\.md|CONTRIBUTING\.md|docs\/(?!site\/).*\.md|examples\/[^/]+\/README\.md|test\/e2e\/README\.md)$/;
+/** The documents that are pages. The README is for the forge: the site begins with a page of its own. */
+const PAGES = /^(?:CHANGELOG\.md|CONTRIBUTING\.md|docs\/(?!site\/).*\.md|examples\/[^/]+\/README\.md|test\/e2e\/README\.md)$/;
+/** Pages for those who work on holdfast. The search leaves them out: they have every word, and are nobody's answer. */
+const NOT_SEARCHED = /^(?:CHANGELOG|CONTRIBUTING|docs\/decisions\/|docs\/evidence|test\/)/;
+/** Other words for what a page is about. A comment at the page's start, which only the search reads. */
+const KEYWORDS = /<!-- search: (.*?) -->/;
+const ICON = readFileSync(join(ROOT, "bin/console/page/icon.svg")).toString("base64");
+const MENU = sections();
 
 export default defineConfig({
   title: "holdfast",
@@ -24,6 +30,7 @@ export default defineConfig({
   lang: "en",
   srcDir: "../..",
   srcExclude: [
+    "README.md",
     "**/node_modules/**",
     "lib/**",
     "lambda/**",
@@ -35,35 +42,60 @@ export default defineConfig({
     ".*/**",
     "coverage/**",
   ],
-  rewrites: { "README.md": "index.md", [`${SITE}/sdk/:symbol.md`]: "docs/sdk/:symbol.md" },
+  rewrites: { [`${SITE}/home.md`]: "index.md", [`${SITE}/sdk/:symbol.md`]: "docs/sdk/:symbol.md" },
   cleanUrls: true,
-  head: [["link", { rel: "icon", href: "data:," }]],
-  markdown: { config: (markdown) => [linkPagesOnly, drawDiagrams, groupForms].forEach((change) => change(markdown)) },
+  head: [["link", { rel: "icon", href: `data:image/svg+xml;base64,${ICON}` }]],
+  markdown: { config: (markdown) => [dropTestLinks, linkPagesOnly, drawDiagrams, groupForms].forEach((change) => change(markdown)) },
   themeConfig: {
-    nav: [
-      { text: "Start here", link: "/docs/start-here" },
-      { text: "SDK", link: "/docs/sdk" },
-      { text: "HTTP API", link: "/docs/http-api" },
-    ],
-    sidebar: [...sections(), exports()],
+    nav: MENU.map(({ text, items }) => ({ text: text!, link: items![0]!.link! })),
+    sidebar: [...MENU, exports()],
     outline: [2, 3],
     search: {
       provider: "local",
-      options: { detailedView: true, miniSearch: { searchOptions: { prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 } } } },
+      options: {
+        detailedView: true,
+        _render: searchedText,
+        miniSearch: { searchOptions: { prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 } } },
+      },
     },
     footer: { message: "Apache-2.0" },
   },
+  buildEnd: writeMarkdown,
 });
 
-/** The sections of the README's table "Where to read on", with their pages. */
+/** The sections of the README's list "Where to read on", with their pages. The recipes are those of their page. */
 function sections(): DefaultTheme.SidebarItem[] {
-  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
-  const table = readme.split("## Where to read on")[1]?.split(/^## /m)[0] ?? "";
-  const rows = [...table.matchAll(/^\| (\S[^|]*?) *\| (.*) \|$/gm)].slice(2);
-  return rows.map(([, text = "", links = ""]) => ({
-    text: capital(text),
-    items: [...links.matchAll(/\[([^\]]+)\]\(([^)]+)\.md\)/g)].map(([, page = "", path]) => ({ text: capital(page), link: `/${path}` })),
-  }));
+  const list = readFileSync(join(ROOT, "README.md"), "utf8").split("## Where to read on")[1] ?? "";
+  return [...list.matchAll(/^- \*\*([^*]+)\*\*: (.*)$/gm)].map(([, text = "", links = ""]) => {
+    const items = pagesIn(links);
+    const recipes = items.some(({ link }) => link === "/docs/recipes") ? pagesIn(readFileSync(join(ROOT, "docs/recipes.md"), "utf8")) : [];
+    const below = recipes.filter(({ link }) => link.startsWith("/recipes/")).map(({ text, link }) => ({ text, link: `/docs${link}` }));
+    return { text, items: [...items, ...below] };
+  });
+}
+
+function pagesIn(text: string): { readonly text: string; readonly link: string }[] {
+  return [...text.matchAll(/\[([^\]]+)\]\(([^)]+)\.md\)/g)].map(([, page = "", path]) => ({ text: page, link: `/${path}` }));
+}
+
+/** What the search reads of a page. */
+function searchedText(source: string, env: { relativePath: string }, markdown: MarkdownRenderer): string {
+  if (NOT_SEARCHED.test(env.relativePath)) return "";
+  const html = markdown.render(source, env);
+  const [, keywords] = KEYWORDS.exec(source) ?? [];
+  return keywords === undefined ? html : html.replace("</h1>", `</h1><p>${keywords}</p>`);
+}
+
+/** Writes the Markdown of each page beside it, for readers that are programs, and the list of the menu's pages as `llms.txt`. */
+function writeMarkdown({ pages, srcDir, outDir, rewrites }: SiteConfig): void {
+  for (const page of pages.filter((one) => existsSync(join(srcDir, one)))) {
+    const to = join(outDir, rewrites.map[page] ?? page);
+    mkdirSync(dirname(to), { recursive: true });
+    cpSync(join(srcDir, page), to);
+  }
+  const lines = MENU.map(({ text, items }) => [`## ${text}`, "", ...items!.map((one) => `- [${one.text}](${one.link}.md)`), ""].join("\n"));
+  const [, what] = /^\*\*(.*)$/m.exec(readFileSync(join(ROOT, "README.md"), "utf8")) ?? [];
+  writeFileSync(join(outDir, "llms.txt"), `# holdfast\n\n> ${what!.replace("**", "")}\n\n${lines.join("\n")}`);
 }
 
 /** The exports of the SDK, each on a page of its own. */
@@ -71,8 +103,13 @@ function exports(): DefaultTheme.SidebarItem {
   return { text: "Exports", collapsed: true, items: exported().map(({ name, page }) => ({ text: name, link: `/docs/sdk/${page}` })) };
 }
 
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+/** A link to a test leads nowhere here, so "(test)" would be a word without a meaning. */
+function dropTestLinks(markdown: MarkdownRenderer): void {
+  const links = /\[test\]\([^)]*\)/.source;
+  const inBrackets = new RegExp(` *\\(${links}(?:(?:,| and) ${links})*\\)`, "g");
+  markdown.core.ruler.before("normalize", "drop-test-links", (state) => {
+    state.src = state.src.replaceAll(inBrackets, "").replaceAll(new RegExp(`\\(${links}[:;,]? `, "g"), "(");
+  });
 }
 
 /** Links to sources and folders become plain text: the site has pages only, and the repository's address is not known here. */
@@ -93,7 +130,7 @@ function isPage(href: string, from: string): boolean {
   if (/^(?:https?:|#)/.test(href)) return true;
   const path = decodeURIComponent(href.replace(/#.*/, ""));
   const target = path.startsWith("/") ? path.slice(1) : relative(ROOT, join(dirname(from), path));
-  return [target, `${target}.md`, target === "" ? "README.md" : "", target.replace(/\.html$/, ".md")].some((one) => PAGES.test(one));
+  return [target, `${target}.md`, target.replace(/\.html$/, ".md")].some((one) => PAGES.test(one));
 }
 
 /** A diagram in Mermaid is shown as the picture that `npm run diagrams` made of it, in the reader's colours. */
