@@ -241,100 +241,101 @@ describe("a fast path on a run", () => {
  * refused, and decided after a read.
  */
 const TAKEN = `
-abcde.......................C............. nothing is stored
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP as it was seen
-...............pqrstuvwxyzAB.DEFGHIJKLMN.. this id holds
-.......h.................................. this id has an offer
-.......h.......pqrstuv.xyzAB.DEFG.....MNOP this id waits
-...............pqrstuvw...AB.DEFGHIJKL.N.. this id waits for a condition
-abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN.. the others have left
-abcde.......................C............. nobody holds
-.....f.................................... nobody holds, and one waits
-.....fg.ijklmno........................... another holds
-.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOP another holds too
-.....f.................................... another alone has an offer
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOP another waits
-.....fgh.......pqrst...xyzAB.DEFG.....MNOP another waits to read
-a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N.. another waits for a condition
-.....fgh...............xyzABCDEFGHIJKLMNOP the first who waits was not seen in time
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOP the first who waits was just seen in time
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOP another waits, and was seen after the clocks were read
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOP as many wait as may, but one
-.......h.......pqrstuv.xyzAB.DEFG.....MNOP as many wait as may
-.......h.......pqrstuv.xyzAB.DEFG.....MNOP one who waits has a long name
-......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOP as many hold as may, but one
-......g........pqrst...xyzAB.DEFGHIJKLMNOP as many hold as may
-abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOP another has 2 permits
-abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOP another has 3 permits
-abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOP another limit
-.....f..ij....o.........................O. readers hold it
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOP a reader waits to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP a reader waited to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the record is as large as it may be with this one
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN.. the record is too large for this one
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP readers hold it, and a full queue just fits
-abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP readers hold it, and a full queue doesn't fit
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOP this id ended, and 0 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOP this id ended, and 1 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOP this id ended, and 2 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOP this id ended, and 3 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOP this id ended, and 4 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOP this id ended, and 5 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOP this id ended, and 6 others since
-.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOP this id ended, and 7 others since
-abcdefghijklmnopqrst.....z..CDEFG.....MNOP the low watermark is below this id
-.......h.......pqrst....y....DEFG.....MNOP the low watermark is this id
-.......h.......pqrst....y...CDEFG.....MNOP the low watermark is above this id
-.......h.......pqrst....y...CDEFG.....MNOP a lower id than the low watermark drops out
-.......h.......pqrstuvwxyzABCDEFGHIJKLMNOP the low watermark itself drops out
-.......h.......pqrstuvwx.zABCDEFGHIJKLMNOP a higher id than the low watermark drops out
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOP the highest id that may drops out
-.......h.......pqrst....y....DEFG.....MNOP the highest id that may drops out, below the low watermark
-abcdefghijklmnopqrst........CDEFG.....MNOP an id that is ahead drops out
-.......h.......pqrst.........DEFG.....MNOP an id that is ahead drops out, below a low watermark ahead
-abcdefghijklmno.............C...........OP another's lease
-abcdefghijklmno.............C...........OP the lease ran out
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the lease just lasts
-abcdefghijklmno.............C...........OP the lease is being broken
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the lease ends with its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOP the lease ends later than its renewal
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the lease has the margin of its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOP the lease has a greater margin
-abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOP the lease has another length
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the lease has meta
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the lease began as long ago as an outcome is kept
-abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOP the lease began longer ago
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO. the token is the clock's, and -1
-abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P the token is a minute old, and -1
-abcde..hijklmnopqrst........C....HIJKL..OP garbage collection is as late as it must be, and -1 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the checkpoint has this number, and -1
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO. the token is the clock's, and 0
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO. the token is a minute old, and 0
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP garbage collection is as late as it must be, and 0 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the checkpoint has this number, and 0
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO. the token is the clock's, and 1
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO. the token is a minute old, and 1
-abcdefg.............uvwxyzABCDEFGHIJKLMN.. garbage collection is as late as it must be, and 1 s
-abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOP the checkpoint has this number, and 1
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP the checkpoint has no number
-abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOP a run is stored
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN.. an offer asks for something else
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN.. the offer was claimed by one who is called as the digest of its principal
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN.. another's offer
-.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOP this id ended, and is listed
-abcdefghijklmnopqrst........CDEFG.....MNOP as many ended and are listed as may when one joins
-abcdefgh.......pqrst........CDEFG.....MNOP more ended and are listed
-.......................................... a newer version wrote it
-abcdef.h.......p.r..uv.....BCDEFGHIJKL.... all who held left beside the offers
-abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N.. a former version wrote it, and counts no sums
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN.. a former version changed it, and left the sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP a crowd left its sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP it never had eight tombstones
-abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOP it never had a queue
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN.. it has no f
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOP it has no fl
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP it has no fv
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP it has no ff`
+abcde.......................C.............. nothing is stored
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ as it was seen
+...............pqrstuvwxyzAB.DEFGHIJKLMN... this id holds
+.......h................................... this id has an offer
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ this id waits
+...............pqrstuvw...AB.DEFGHIJKL.N... this id waits for a condition
+abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN... the others have left
+.....f.h.......pqrstuv.......DEFG.......... the others have left, and another waits
+abcde.......................C.............. nobody holds
+.....f..................................... nobody holds, and one waits
+.....fg.ijklmno............................ another holds
+.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOPQ another holds too
+.....f..................................... another alone has an offer
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ another waits
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ another waits to read
+a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N... another waits for a condition
+.....fgh...............xyzABCDEFGHIJKLMNOPQ the first who waits was not seen in time
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ the first who waits was just seen in time
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ another waits, and was seen after the clocks were read
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ as many wait as may, but one
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ as many wait as may
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ one who waits has a long name
+......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQ as many hold as may, but one
+......g........pqrst...xyzAB.DEFGHIJKLMNOPQ as many hold as may
+abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOPQ another has 2 permits
+abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOPQ another has 3 permits
+abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOPQ another limit
+.....f..ij....o.........................O.. readers hold it
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOPQ a reader waits to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ a reader waited to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the record is as large as it may be with this one
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN... the record is too large for this one
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ readers hold it, and a full queue just fits
+abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ readers hold it, and a full queue doesn't fit
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 0 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 1 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 2 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 3 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 4 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 5 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 6 others since
+.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOPQ this id ended, and 7 others since
+abcdefghijklmnopqrst.....z..CDEFG.....MNOPQ the low watermark is below this id
+.......h.......pqrst....y....DEFG.....MNOPQ the low watermark is this id
+.......h.......pqrst....y...CDEFG.....MNOPQ the low watermark is above this id
+.......h.......pqrst....y...CDEFG.....MNOPQ a lower id than the low watermark drops out
+.......h.......pqrstuvwxyzABCDEFGHIJKLMNOPQ the low watermark itself drops out
+.......h.......pqrstuvwx.zABCDEFGHIJKLMNOPQ a higher id than the low watermark drops out
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQ the highest id that may drops out
+.......h.......pqrst....y....DEFG.....MNOPQ the highest id that may drops out, below the low watermark
+abcdefghijklmnopqrst........CDEFG.....MNOPQ an id that is ahead drops out
+.......h.......pqrst.........DEFG.....MNOPQ an id that is ahead drops out, below a low watermark ahead
+abcdefghijklmno.............C...........OPQ another's lease
+abcdefghijklmno.............C...........OPQ the lease ran out
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease just lasts
+abcdefghijklmno.............C...........OPQ the lease is being broken
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease ends with its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQ the lease ends later than its renewal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease has the margin of its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQ the lease has a greater margin
+abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOPQ the lease has another length
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease has meta
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease began as long ago as an outcome is kept
+abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOPQ the lease began longer ago
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.Q the token is the clock's, and -1
+abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P. the token is a minute old, and -1
+abcde..hijklmnopqrst........C....HIJKL..OPQ garbage collection is as late as it must be, and -1 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the checkpoint has this number, and -1
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.Q the token is the clock's, and 0
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.Q the token is a minute old, and 0
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ garbage collection is as late as it must be, and 0 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the checkpoint has this number, and 0
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.Q the token is the clock's, and 1
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.Q the token is a minute old, and 1
+abcdefg.............uvwxyzABCDEFGHIJKLMN... garbage collection is as late as it must be, and 1 s
+abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOPQ the checkpoint has this number, and 1
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the checkpoint has no number
+abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOPQ a run is stored
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN... an offer asks for something else
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN... the offer was claimed by one who is called as the digest of its principal
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN... another's offer
+.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQ this id ended, and is listed
+abcdefghijklmnopqrst........CDEFG.....MNOPQ as many ended and are listed as may when one joins
+abcdefgh.......pqrst........CDEFG.....MNOPQ more ended and are listed
+........................................... a newer version wrote it
+abcdef.h.......p.r..uv.....BCDEFGHIJKL..... all who held left beside the offers
+abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N... a former version wrote it, and counts no sums
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN... a former version changed it, and left the sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ a crowd left its sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it never had eight tombstones
+abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQ it never had a queue
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN... it has no f
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQ it has no fl
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it has no fv
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it has no ff`
   .trim()
   .split("\n")
   .map((row) => [row.slice(0, row.indexOf(" ")), row.slice(row.indexOf(" ") + 1)] as const);
