@@ -83,7 +83,7 @@ async function called(call: () => unknown, reply: FastifyReplyLike, sending: Sen
   return value;
 }
 
-/** How a reply is sent. */
+/** Facts about the way in which a reply is sent. */
 interface Sending {
   /** True if the handler calls `send` itself, or waits for its reply: then its result says nothing. */
   isLeft(): boolean;

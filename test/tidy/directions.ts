@@ -35,7 +35,7 @@ const ROOMS: readonly Room[] = [
   { of: "lib/client/", files: ["lib/core/", "lib/wire/"], packages: [ANY_NODE] },
   { of: "lib/web/", files: ["lib/core/", "lib/wire/", "lib/client/"], packages: [] },
   { of: "lib/middy/", files: ["lib/core/", "lib/wire/", "lib/client/", "lib/web/"], packages: [] },
-  { of: "lib/frameworks/", files: ["lib/core/", "lib/client/", "lib/web/"], packages: ["node:http"] },
+  { of: "lib/frameworks/", files: ["lib/core/", "lib/client/", "lib/web/"], packages: ["node:http", "node:zlib"] },
   { of: "lib/otel/", files: ["lib/core/", "lib/client/"], packages: ["@opentelemetry/api"] },
   { of: "lib/testing/", files: ["lib/core/", "lib/wire/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
   { of: ENTRY, files: ["lib/"], packages: [ANYTHING] },
