@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
-import { createLockClient, key, locked, LockLostError, LockTimeoutError } from "../../lib/testing.js";
+import { createLockClient, key, locked, LockTimeoutError } from "../../lib/testing.js";
 import { ROOT } from "../tidy/tree.js";
 import { guide } from "./snippets.js";
 
@@ -212,7 +212,7 @@ describe("what the guides say of an invocation", () => {
 
   it("with no time left nobody gets a lease, and nothing is left behind", async () => {
     const { locks, view, clock } = invocation(0);
-    await expect(clock.settle(view.acquire("key"))).rejects.toBeInstanceOf(LockLostError);
+    await expect(clock.settle(view.acquire("key"))).rejects.toMatchObject({ code: "invocation-ends" });
     expect((await locks.inspect("key")).holders).toEqual([]);
   });
 

@@ -81,18 +81,10 @@ export const RUN_BUGS: readonly Bug[] = [
   },
   {
     name: "outcome-before-belief-ends",
-    why: "the runner treats the run as held until its outcome is answered: after a failure, the next one runs before",
+    why: "the runner treats the run as held while its outcome is sent: once it is answered, the next one runs beside it",
     file: "lib/client/lease/lease.ts",
     breaks: "R1",
-    edits: [
-      ['Promise<Recorded | Refusal> {\n    this.#end("released", releasedError(this.key));', "Promise<Recorded | Refusal> {"],
-      [
-        "return (await completed).answer;",
-        `const { answer } = await completed;
-    this.#end("released", releasedError(this.key));
-    return answer;`,
-      ],
-    ],
+    edits: [['else kept.abandon();\n    this.#end("released", releasedError(this.key));', "else kept.abandon();"]],
   },
   {
     name: "checkpoints-as-they-come",

@@ -134,7 +134,10 @@ async function cameForward(edge: Edge, fail: Fail): Promise<void> {
   };
   const all: Promise<void>[] = [];
   for (let order = 0; order < first + 3; order++) {
-    all.push(waits(order));
+    const waiting = waits(order);
+    // It is awaited below, and may reject before that.
+    waiting.catch(() => undefined);
+    all.push(waiting);
     await world.sleep(100);
   }
   await world.sleep(random.between(8000, 20_000));
