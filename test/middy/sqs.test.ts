@@ -21,9 +21,7 @@ describe("options that are undefined", () => {
     const gate = createGate();
     const working = rival.runOnce("message_m1", () => gate.pass());
     await gate.reached;
-    const handler = sqsHandler({ locks, waitMs: undefined }, () =>
-      expect.unreachable("another runs it"),
-    );
+    const handler = sqsHandler({ locks, waitMs: undefined }, () => expect.unreachable("another runs it"));
     const began = clock.monotonicMs();
     expect(await clock.settle(handler({ Records: [{ messageId: "m1", body: "" }] }, invocation(clock)))).toEqual({
       batchItemFailures: [{ itemIdentifier: "m1" }],
