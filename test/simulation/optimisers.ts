@@ -6,7 +6,7 @@ export const OPTIMISERS: readonly Bug[] = [
     name: "recent-records cache",
     why: "a change of a key that this process saw lately is decided without a read, and rarely refused",
     file: "lib/store/dynamo/recent-records.ts",
-    edits: [["return seen && this.#clock.monotonicMs() - seen.atMs <= FRESH_MS", "return seen && seen.atMs < 0"]],
+    edits: [["return seen && this.#clock.monotonicMs() - seen.atMs <= freshMs", "return seen && seen.atMs < 0"]],
   },
   {
     name: "blind enqueue",
