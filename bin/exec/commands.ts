@@ -29,7 +29,7 @@ interface OnceOptions extends RunOptions {
 }
 
 const DEFAULT_LEASE = "30s";
-const DEFAULT_WAIT = "30s";
+const DEFAULT_WAIT = "45s";
 const DEFAULT_KEEP = "1d";
 /** The default share of its lease that a command has to end. */
 const ENDING_PART = 1 / 6;

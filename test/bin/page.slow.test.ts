@@ -129,7 +129,7 @@ describe("the page's options", () => {
   it("are those that there are", () => {
     const all = new Set(["", ...program.commands.map((command) => command.name())].flatMap(optionsOf));
     const named = new Set(
-      [...PAGE.replaceAll(/timeout --signal|write-ledger\.sh --fence/g, "").matchAll(/(?<![\w-])--[a-z][\w-]*/g)].map(([name]) => name),
+      [...PAGE.replaceAll(/npm pack --silent|timeout --signal|write-ledger\.sh --fence/g, "").matchAll(/(?<![\w-])--[a-z][\w-]*/g)].map(([name]) => name),
     );
     named.delete("--help");
     expect([...named].filter((name) => !all.has(name))).toEqual([]);
@@ -138,7 +138,7 @@ describe("the page's options", () => {
 
   it.each([
     ["--lease", DEFAULTS.leaseMs, "| `--lease 30s` |"],
-    ["--wait", DEFAULTS.waitMs, "| `-w, --wait 30s`,"],
+    ["--wait", DEFAULTS.waitMs, "| `-w, --wait 45s`,"],
     ["--keep", DEFAULTS.keepResultMs, "kept (for a day, or as long as `--keep` says)"],
     ["--max-attempts", DEFAULTS.maxAttempts, "up to `--max-attempts` (5)"],
   ])("%s has the SDK's default, and the page says which", (name, value, sentence) => {

@@ -207,8 +207,8 @@ describe("the page's figures", () => {
       () =>
         `${count((stack.throttles.other * everyMs) / SECOND_MS)} locks held over HTTP with single heartbeats each ${everyMs / SECOND_MS} s`,
     ],
-    ["the looks of who is next", () => `looks every ${LIMITS.pollStepMs} ms`],
-    ["the looks of the last", () => `down to each ${LIMITS.pollMaxMs / SECOND_MS} s`],
+    ["the looks of who is next", () => `polls every ${LIMITS.pollStepMs} ms at first`],
+    ["the looks of the last", () => `at least every ${LIMITS.pollMaxMs / SECOND_MS} s`],
     ["the writes of a long queue", () => `it is ${LIMITS.queueBytes / 1024} units a write`],
     ["what Lambda bills", () => `Lambda bills ${BILLED_MS} ms a request, with ${stack.memoryMb} MB`],
     [
