@@ -37,7 +37,7 @@ const LONGEST_MS = 120 * MINUTE;
 const LONG_OWNER = "é".repeat(LIMITS.ownerChars);
 const LONG_NAME = "é".repeat(LIMITS.conditionChars);
 
-/** How often one who leaves a queue asks again. */
+/** The most times that one who leaves a queue asks again. */
 const LEAVES_MAX = 5;
 
 type Fail = Bench["fail"];
