@@ -49,12 +49,7 @@ export const KIND_BUGS: readonly Bug[] = [
     name: "permits-without-a-margin",
     why: "a permit goes to the next caller at its expiry, without a margin",
     file: "lib/core/lock/grant.ts",
-    edits: [
-      [
-        "if (!isReclaimable(hold, reading)) continue;",
-        "if (!isReclaimable({ ...hold, marginMs: record.limit > 1 ? 0 : hold.marginMs }, reading)) continue;",
-      ],
-    ],
+    edits: [["marginMs: policy.marginMs(leaseMs),", "marginMs: command.limit > 1 ? 0 : policy.marginMs(leaseMs),"]],
   },
   {
     name: "permits-counted-by-leases",
