@@ -11,6 +11,12 @@ import { ENTRIES, MANIFEST, run, typeErrors, typesOf } from "./project.js";
 
 const PATIENCE_MS = 300_000;
 
+/** The oldest TypeScript that takes the types as they are, and the oldest that takes them unchecked. */
+const OLD_TYPESCRIPTS = ["typescript-5.2@npm:typescript@5.2.2", "typescript-5.0@npm:typescript@5.0.4"];
+
+/** The compiler's options of a project with the peers. */
+const PEERED = { module: "nodenext", lib: ["es2022", "dom"], types: ["node"], skipLibCheck: true, exactOptionalPropertyTypes: false };
+
 /** The lowest version of a range, such as `^3.363.0` or `>=2.0.0 <6`. */
 function lowestOf(range: string): string {
   const version = /\d+\.\d+\.\d+/.exec(range)?.[0];
@@ -26,7 +32,7 @@ export function describeLowestPeers(packed: () => Packed): void {
     const program = (name: string, env?: NodeJS.ProcessEnv) => run(project, process.execPath, [name], env);
 
     beforeAll(async () => {
-      project = await packed().project("lowest", "module", [...lowest, "typescript@5.9.3", "@types/node@20.19.43"]);
+      project = await packed().project("lowest", "module", [...lowest, "typescript@5.9.3", "@types/node@20.19.43", ...OLD_TYPESCRIPTS]);
     }, PATIENCE_MS);
 
     it("has types of every entry", async () => {
@@ -41,15 +47,10 @@ export function describeLowestPeers(packed: () => Packed): void {
         'export const withSpans: typeof locks = traced(locks, { keyAttribute: (key) => key.split(":")[0] });',
         'export const service: LockService = new LockService(new Stack(new App(), "shop"), "Locks", { tracing: true });',
       ].join("\n");
-      const options = {
-        module: "nodenext",
-        lib: ["es2022", "dom"],
-        types: ["node"],
-        skipLibCheck: true,
-        exactOptionalPropertyTypes: false,
-      };
-      expect(await typeErrors(project, source, options, { tsc: join(project, "node_modules/.bin/tsc") })).toBe("");
+      expect(await typeErrors(project, source, PEERED, { tsc: join(project, "node_modules/.bin/tsc") })).toBe("");
     });
+
+    describeOldTypeScripts(() => project);
 
     it.each(["auto", "sdk"])("locks, locks many and runs once on the engine, by the transport %s", async (transport) => {
       const { tableName, client } = await freshTable();
@@ -76,5 +77,22 @@ export function describeLowestPeers(packed: () => Packed): void {
       const { stdout } = await program("synth.mjs");
       expect(JSON.parse(stdout)).toEqual(types.sort());
     });
+  });
+}
+
+/** Describes the types of the package alone for those. */
+function describeOldTypeScripts(project: () => string): void {
+  it.each([
+    { version: "5.2", skipLibCheck: false },
+    { version: "5.0", skipLibCheck: true },
+  ])("has types for TypeScript $version, with skipLibCheck $skipLibCheck", async ({ version, skipLibCheck }) => {
+    const source = [
+      ...typesOf(["holdfast", "holdfast/testing"]),
+      'import { createLockClient, key } from "holdfast";',
+      "export const locks = createLockClient({ url: process.env.HOLDFAST_URL });",
+      'export const held: Promise<boolean> = locks.withLock(key("ORDER", 1231), (lease) => lease.isHeld());',
+    ].join("\n");
+    const tsc = join(project(), `node_modules/typescript-${version}/bin/tsc`);
+    expect(await typeErrors(project(), source, { module: "nodenext", lib: ["es2022"], types: ["node"], skipLibCheck }, { tsc })).toBe("");
   });
 }

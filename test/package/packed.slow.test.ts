@@ -1,6 +1,7 @@
 /** The published package, as users get it: packed once, installed into empty folders, loaded, type-checked, weighed. */
-import { cp, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { cp } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -39,10 +40,16 @@ const importing = (entries: readonly string[]): readonly string[] => [
   `for (const entry of ${JSON.stringify(entries)}) console.log(entry, Object.keys(await import(entry)).length > 0);`,
 ];
 
+/** The files that a page of the package links to. */
+function linksOf(page: string): readonly string[] {
+  const prose = readFileSync(join(project, "node_modules/holdfast", page), "utf8").replace(/```[^]*?```/g, "");
+  return [...prose.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link = ""]) => link).filter((link) => !/^(?:https?|mailto):/.test(link));
+}
+
 describe("the package", () => {
   it("has what is run and its types, and no source, test or map of ours", () => {
     const built = /^dist\/(?:(?:cjs\/)?(?:lib|lambda)|cjs\/infra|infra\/local|bin)\/.*\.(?:js|d\.ts)$/;
-    const read = /^(?:docs\/.*\.(?:md|svg)|(?:.*\/)?README\.md|LICENSE|package\.json)$/;
+    const read = /^(?:docs\/.*\.(?:md|svg)|(?:.*\/)?README\.md|CHANGELOG\.md|LICENSE|package\.json|examples\/.*\.(?:ts|json))$/;
     const odd = packed.files.filter((path) => !built.test(path) && !read.test(path));
     const functions = ["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"].map((file) => `infra/function/${file}`);
     const hosted = ["index.mjs", "licences.txt"].map((file) => `infra/console/${file}`);
@@ -51,11 +58,13 @@ describe("the package", () => {
     expect(odd.sort()).toEqual([...page, ...cjs, "dist/template/function.zip", "dist/template/holdfast.template.json"]);
   });
 
-  it("has every file that its README links to", async () => {
-    const readme = await readFile(join(project, "node_modules/holdfast/README.md"), "utf8");
-    const links = [...readme.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link = ""]) => link).filter((link) => !/^https?:/.test(link));
-    expect(links.length).toBeGreaterThan(20);
-    expect(links.filter((link) => !packed.files.includes(link))).toEqual([]);
+  it("has every file that its README and its pages link to, but for tests and benchmarks, which the repository has", async () => {
+    const pages = packed.files.filter((path) => path.endsWith(".md"));
+    const folders = new Set(packed.files.flatMap((path) => path.split("/").map((_, depth, parts) => parts.slice(0, depth).join("/"))));
+    const isThere = (path: string): boolean => packed.files.includes(path) || folders.has(path.replace(/\/$/, ""));
+    const links = pages.flatMap((page) => linksOf(page).map((link) => ({ page, to: normalize(join(dirname(page), link)) })));
+    expect(links.length).toBeGreaterThan(400);
+    expect(links.filter(({ page, to }) => !isThere(to) && (page === "README.md" || !/^(?:test|bench|\.github)\//.test(to)))).toEqual([]);
   });
 
   it("runs nothing when it is installed", () => {
