@@ -31,7 +31,7 @@ const PREFIX = /^[A-Za-z0-9._:~-]{1,200}$/;
  */
 export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string): Right {
   if (prefix !== undefined && !PREFIX.test(prefix)) {
-    throw new Error(`prefix: ${JSON.stringify(prefix)} is how no key begins; keys are made of A-Z a-z 0-9 . _ : ~ -`);
+    throw new Error(`prefix: no key can begin with ${JSON.stringify(prefix)}; keys are made of A-Z a-z 0-9 . _ : ~ -`);
   }
   const routes = Object.keys(ROUTES)
     .filter((routeKey) => duties.includes(dutyOf(routeKey)))

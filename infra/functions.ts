@@ -48,12 +48,12 @@ export interface FunctionOptions {
 const DUTIES: Readonly<Record<Duty, { readonly id: string; readonly description: string; readonly actions: readonly string[] }>> = {
   acquire: {
     id: "Acquire",
-    description: "holdfast: for whoever wants in or looks",
+    description: "holdfast: acquire, inspect, start a run",
     actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"],
   },
   hold: {
     id: "Hold",
-    description: "holdfast: for whoever holds: renew, release, still mine, outcome",
+    description: "holdfast: renew, release, check, record an outcome",
     actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"],
   },
   admin: {

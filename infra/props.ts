@@ -111,7 +111,7 @@ export function checkProps(props: LockServiceProps): void {
     throw new Error(`metricPrefixes: at most ${METRIC_PREFIXES_MAX}, since each makes metrics of its own`);
   }
   for (const prefix of metricPrefixes) {
-    if (!METRIC_PREFIX.test(prefix)) throw new Error(`metricPrefixes: ${JSON.stringify(prefix)} is how no key begins`);
+    if (!METRIC_PREFIX.test(prefix)) throw new Error(`metricPrefixes: no key can begin with ${JSON.stringify(prefix)}`);
   }
   if (table && encryptionKey && table.encryptionKey && table.encryptionKey.keyArn !== encryptionKey.keyArn) {
     throw new Error("encryptionKey: the table is encrypted with another key");

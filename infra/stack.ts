@@ -19,8 +19,8 @@ export class HoldfastStack extends Stack {
       ApiArn: [api.arnForExecuteApi("*", "/*", "$default"), "All of the API, for policies of your own"],
       TableName: [table.tableName, "The table (HOLDFAST_TABLE)"],
       TableArn: [table.tableArn, "The table, for policies of your own"],
-      AcquireFunctionArn: [functions.acquire.functionArn, "Serves whoever wants in"],
-      HoldFunctionArn: [functions.hold.functionArn, "Serves whoever holds"],
+      AcquireFunctionArn: [functions.acquire.functionArn, "Serves acquires, inspections and starts of runs"],
+      HoldFunctionArn: [functions.hold.functionArn, "Serves renewals, releases, checks and outcomes"],
       AdminFunctionArn: [functions.admin.functionArn, "Serves break, list and reset"],
       DashboardName: [dashboard.dashboardName, "In CloudWatch"],
     };

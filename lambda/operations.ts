@@ -6,7 +6,7 @@ import type { LeaseRef } from "../lib/core/api/locks.js";
 import type { ServiceApi } from "../lib/core/api/runs.js";
 import type { SetHeld } from "../lib/core/api/sets.js";
 import { toSecondsUp } from "../lib/core/time.js";
-import type { Decoded, Meant, Schema } from "../lib/wire/decode.js";
+import type { Decoded, Output, Schema } from "../lib/wire/decode.js";
 import { decode, decodeBody } from "../lib/wire/decode.js";
 import {
   AcquireBody,
@@ -204,7 +204,7 @@ function withKey(operate: (event: HttpEvent, api: ServiceApi, key: string) => Pr
 
 function withLease<S extends Schema<object>>(
   schema: S | undefined,
-  operate: (api: ServiceApi, ref: LeaseRef, body: Meant<S>, event: HttpEvent) => Promise<HttpResult | Refusal>,
+  operate: (api: ServiceApi, ref: LeaseRef, body: Output<S>, event: HttpEvent) => Promise<HttpResult | Refusal>,
   { kind = "locks", maxBytes = LIMITS.bodyBytes }: RouteOfLease = {},
 ): Operation {
   return withKey(async (event, api, key) => {
@@ -217,7 +217,7 @@ function withLease<S extends Schema<object>>(
 
 function withSet<S extends Schema<object>>(
   schema: S,
-  operate: (api: ServiceApi, leaseId: string, body: Meant<S>) => Promise<HttpResult | Refusal>,
+  operate: (api: ServiceApi, leaseId: string, body: Output<S>) => Promise<HttpResult | Refusal>,
 ): Operation {
   return async (event, api) => {
     const leaseId = parameter(LeaseId, event, "leaseId");
@@ -231,7 +231,7 @@ function setResult(statusCode: number, { ok: _ok, how, ...set }: SetHeld): HttpR
   return json(statusCode, set, how === "replayed" ? REPLAYED : {});
 }
 
-function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent, maxBytes?: number): Decoded<Meant<S>> {
+function bodyAs<S extends Schema<object>>(schema: S, event: HttpEvent, maxBytes?: number): Decoded<Output<S>> {
   const body = bodyOf(event);
   return body.ok ? decodeBody(schema, body.value, event.headers["content-type"], maxBytes) : body;
 }

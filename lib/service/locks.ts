@@ -35,12 +35,13 @@ export function lockOperations(requests: Requests): LockApi {
       if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
       const { key, leaseId } = command;
       const signal = options?.signal;
-      const isUp = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
+      const isCallersTurn = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
       const seen = await read(
         { key },
-        async () => ({ ok: true, isUp: isUp(await watch(requests, lockOf(key), waitMs, isUp, signal)) }) as const,
+        async () =>
+          ({ ok: true, isCallersTurn: isCallersTurn(await watch(requests, lockOf(key), waitMs, isCallersTurn, signal)) }) as const,
       );
-      return seen.ok && seen.isUp && !signal?.aborted ? apply(command) : answer;
+      return seen.ok && seen.isCallersTurn && !signal?.aborted ? apply(command) : answer;
     },
     changeMode: ({ kind: _locks, ...request }) => apply({ type: "mode", principal, ...request }),
     renew: ({ key, leaseId, leaseMs, meta }) => apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),

@@ -12,7 +12,7 @@ import { refuse } from "../core/errors.js";
 import { DEFAULTS, FOREVER_MS, LIMITS } from "../core/limits.js";
 import type { CallOptions, RenewRequest } from "../core/api/locks.js";
 import type { LockRecord, Payload, Run } from "../core/record.js";
-import type { OutcomeSaid, Replayed, RunApi, RunFound, Started, StartRequest } from "../core/api/runs.js";
+import type { OutcomeInput, Replayed, RunApi, RunFound, Started, StartRequest } from "../core/api/runs.js";
 import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
@@ -207,7 +207,7 @@ async function values({ store, caller }: Requests, key: string, answer: Running 
   };
 }
 
-function stateOf(outcome: OutcomeSaid): Pick<Complete, "state" | "omitted"> {
+function stateOf(outcome: OutcomeInput): Pick<Complete, "state" | "omitted"> {
   if (outcome.state === "failed") return { state: outcome.retryable ? "retry" : "failed" };
   return { state: "succeeded", ...(outcome.resultOmitted && { omitted: true }) };
 }

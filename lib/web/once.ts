@@ -20,11 +20,11 @@ export const HTTP_WAIT_MS = 5000;
 export const REPLAYED = { "Idempotent-Replayed": "true" };
 
 /** Statuses below 500 that are not a result of the work. */
-const NOT_NOW: readonly number[] = [401, 403, 408, 409, 423, 425, 429];
+const RETRYABLE_STATUSES: readonly number[] = [401, 403, 408, 409, 423, 425, 429];
 
 /** True if a response with this status is a result of the work, which a repeated request must get too. */
 export function isFinalStatus(status: number): boolean {
-  return status < 500 && !NOT_NOW.includes(status);
+  return status < 500 && !RETRYABLE_STATUSES.includes(status);
 }
 
 /** One request, and the rules for its run. */

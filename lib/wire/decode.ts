@@ -11,10 +11,10 @@ export type Decoded<T> = { readonly ok: true; readonly value: T } | Refusal;
 export type Schema<T = unknown> = v.GenericSchema<unknown, T>;
 
 /** The type of a message that passed `S`. */
-export type Meant<S extends Schema> = v.InferOutput<S>;
+export type Output<S extends Schema> = v.InferOutput<S>;
 
 /** Decodes `input` by `schema`. */
-export function decode<S extends Schema>(schema: S, input: unknown): Decoded<Meant<S>> {
+export function decode<S extends Schema>(schema: S, input: unknown): Decoded<Output<S>> {
   const result = v.safeParse(schema, input, { abortEarly: true, abortPipeEarly: true });
   if (result.success) return { ok: true, value: result.output };
   return invalid(result.issues[0]);
@@ -26,7 +26,7 @@ export function decodeBody<S extends Schema>(
   body: string | undefined,
   contentType: string | undefined,
   maxBytes: number = LIMITS.bodyBytes,
-): Decoded<Meant<S>> {
+): Decoded<Output<S>> {
   if (body === undefined) return decode(schema, {});
   if (new TextEncoder().encode(body).length > maxBytes) return refuse("too-large", { detail: `The body is over ${maxBytes} bytes` });
   if (body.trim() === "") return decode(schema, {});

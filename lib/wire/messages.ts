@@ -250,7 +250,7 @@ export const Waiting = v.strictObject({
   state: v.literal("waiting"),
   position: v.pipe(integer(1, 2 * LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
   retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
-  pollWithinMs: v.pipe(durationMs, v.description("Whoever comes later than this may lose its place.")),
+  pollWithinMs: v.pipe(durationMs, v.description("Poll within this time to keep the place.")),
   condition: v.optional(v.pipe(condition, v.description("It waits for a notify of this condition; absent: it is in the queue."))),
 });
 

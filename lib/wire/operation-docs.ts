@@ -178,7 +178,7 @@ export const OPERATION_DOCS: Readonly<Record<string, OperationDoc>> = {
   },
   [`PUT ${RUN}`]: {
     operationId: "start",
-    summary: "Run the work of an idempotency key, or be told what came of it",
+    summary: "Run the work of an idempotency key, or get its outcome",
     body: "StartRequest",
     answers: { 200: "StartedOrReplayed", 201: "Started" },
     refusals: ["run-in-progress", "attempts-exhausted", "fingerprint-mismatch", "lease-over", "lease-reused", "lease-id-time"],

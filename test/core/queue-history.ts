@@ -121,7 +121,7 @@ export interface Asked {
   readonly command: Command | undefined;
   readonly answer: Decision["answer"];
   /** True if the decision only recorded that a waiter was seen. */
-  readonly isHeard: boolean;
+  readonly isTouched: boolean;
   readonly before: LockRecord | undefined;
   readonly after: LockRecord | undefined;
 }
@@ -161,8 +161,8 @@ export function playQueue(history: QueueHistory, core: Core, told: (asked: Asked
     const answer = decision?.answer ?? core.look(before, { key: "k", leaseId: by?.leaseId ?? "", principal: "P" }, now);
     if (decision) record = writtenOver(before, decision);
     if (command && by) sent.push({ command, leaseId: by.leaseId });
-    const isHeard = decision?.touch !== undefined;
-    const broken = told({ nowMs: START_MS + nowMs, reading: now, by, command, answer, isHeard, before, after: record });
+    const isTouched = decision?.touch !== undefined;
+    const broken = told({ nowMs: START_MS + nowMs, reading: now, by, command, answer, isTouched, before, after: record });
     return broken ?? then(answer);
   }
   const nothing = (): undefined => undefined;

@@ -132,8 +132,8 @@ const looksTell = (): Watch => (asked) => {
 
 /** A write that advances the queue leaves no compatible waiter out. A write that doesn't advance it makes no room. */
 const nobodyIsLeftOut = (): Watch => (asked) => {
-  const { command, before, after, isHeard } = asked;
-  if (!command || isHeard || after === before || !leftOut(after, asked)) return undefined;
+  const { command, before, after, isTouched } = asked;
+  if (!command || isTouched || after === before || !leftOut(after, asked)) return undefined;
   // A nested grant takes none of the permits that it waited for beyond its scope's. The waiters behind it learn that at their next poll.
   if (isInQueue(before, asked) && ofItsScope(asked).length > 0) return undefined;
   const isClaim = command.type === "acquire" && has(offersOf(before), command.leaseId);
@@ -180,9 +180,9 @@ const theQueueIsInOrder = (): Watch => (asked) => {
 /** S2: a change increases the version by one. A keep-alive doesn't, and it changes only that waiter. */
 const versionsCount =
   (): Watch =>
-  ({ before, after, isHeard, command }) => {
-    if (after === before) return isHeard ? "heard of, and not written" : undefined;
-    if (!isHeard) return !before || after?.version === before.version + 1 ? undefined : "a change that isn't one version";
+  ({ before, after, isTouched, command }) => {
+    if (after === before) return isTouched ? "heard of, and not written" : undefined;
+    if (!isTouched) return !before || after?.version === before.version + 1 ? undefined : "a change that isn't one version";
     if (!before || !after || command?.type !== "acquire") return "heard of by another command";
     const { waiters: _then, ...then } = before;
     const { waiters: _now, ...now } = after;

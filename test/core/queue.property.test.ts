@@ -55,7 +55,7 @@ function play(
 }
 
 /** The outcomes of a request, with the state of its caller. */
-function wordsFor({ command, answer, before, after, isHeard, by }: Asked): readonly string[] {
+function wordsFor({ command, answer, before, after, isTouched, by }: Asked): readonly string[] {
   const id = by?.leaseId;
   const where = before?.offers.some(({ leaseId }) => leaseId === id)
     ? "offered"
@@ -65,7 +65,7 @@ function wordsFor({ command, answer, before, after, isHeard, by }: Asked): reado
   const made = (after?.offers.length ?? 0) - (before?.offers.length ?? 0);
   return [
     `${command?.type ?? "look"} of ${where}: ${outcomeOf(answer)}`,
-    ...(isHeard ? ["heard of"] : []),
+    ...(isTouched ? ["heard of"] : []),
     ...(made > 1 ? ["several are offered the key at once"] : []),
     ...(by && !by.isItself && where === "offered" && answer.ok ? ["a duplicate claims"] : []),
   ];

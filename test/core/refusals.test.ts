@@ -65,7 +65,7 @@ describe("a refusal of a held key", () => {
     readers.acquire("A", { ...IN_S, ...READER });
     expect(readers.acquire("B", IN_S)).toMatchObject({ code: "locked", detail: expect.stringContaining("change of mode") as string });
     readers.acquire("B", { ...IN_S, ...READER });
-    expect(readers.transfer("A", "C")).toMatchObject({ code: "locked", detail: "Other levels of its scope hold it too" });
+    expect(readers.transfer("A", "C")).toMatchObject({ code: "locked", detail: "Another reentrant hold of the same scope remains" });
     expect(readers.change("A", "exclusive")).toMatchObject({ code: "locked", detail: "Other readers hold the key" });
   });
 

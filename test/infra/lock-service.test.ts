@@ -236,7 +236,7 @@ const untyped = (props: object): LockServiceProps => props;
 describe("options that make no sense", () => {
   it.each([
     [{ metricPrefixes: Array.from({ length: 11 }, (_, index) => `P${index}_`) }, "metricPrefixes: at most 10"],
-    [{ metricPrefixes: ["a,b"] }, 'metricPrefixes: "a,b" is how no key begins'],
+    [{ metricPrefixes: ["a,b"] }, 'metricPrefixes: no key can begin with "a,b"'],
     [{ tenant: "claim:t" as const }, "tenant: a claim is in a token"],
     [{ tenant: "claim:" as const, jwt: JWT }, 'tenant: "claim:" is not account, role or claim:NAME'],
     [{ tenant: "claim:sub" as const, jwt: JWT }, 'tenant: "claim:sub" names one user: that is "role"'],

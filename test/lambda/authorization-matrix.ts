@@ -3,7 +3,7 @@
  * row for every way in which a caller might reach what is another's.
  */
 import type { RouteName } from "../../lambda/routes.js";
-import { ACQUIRE, RENEW_RUN, START, CONCLUDE } from "../support/direct-service.js";
+import { ACQUIRE, RENEW_RUN, START, COMPLETE_RUN } from "../support/direct-service.js";
 import type { EventParts } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import type { Reply } from "../support/reply.js";
@@ -51,7 +51,7 @@ export async function own(ask: AskAsOwner, key: string, nowMs: number): Promise<
       ask(RENEW_RUN, { key, leaseId: runId, body: { checkpoint: "the owner's checkpoint" } }),
     ),
     ask(START, { key: endedKey, leaseId: endedRunId }).then(() =>
-      ask(CONCLUDE, { key: endedKey, leaseId: endedRunId, body: { state: "succeeded", result: "the owner's result" } }),
+      ask(COMPLETE_RUN, { key: endedKey, leaseId: endedRunId, body: { state: "succeeded", result: "the owner's result" } }),
     ),
     ask(ACQUIRE, { key: handedKey, leaseId: handedFrom }).then(() =>
       ask(TRANSFER, { key: handedKey, leaseId: handedFrom, body: { leaseId: handedId } }),

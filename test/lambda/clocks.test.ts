@@ -8,10 +8,10 @@ import {
   ACQUIRE,
   CHECK,
   CHECK_RUN,
-  CONCLUDE,
+  COMPLETE_RUN,
   directService,
-  GIVE_UP,
-  LOOK,
+  CANCEL_START,
+  INSPECT_RUN,
   RELEASE,
   RENEW,
   RENEW_RUN,
@@ -111,10 +111,10 @@ describe("clocks that disagree too much", () => {
       [CHECK_RUN],
       [RENEW_RUN],
       [RENEW_RUN, { checkpoint: "x".repeat(2_000) }],
-      [CONCLUDE, { state: "succeeded" }],
-      [CONCLUDE, { state: "succeeded", result: "x".repeat(2_000) }],
+      [COMPLETE_RUN, { state: "succeeded" }],
+      [COMPLETE_RUN, { state: "succeeded", result: "x".repeat(2_000) }],
       [RESET, { reason: "x" }],
-      [LOOK],
+      [INSPECT_RUN],
       ["GET /v1/runs"],
       ["GET /v1/health"],
     ];
@@ -147,9 +147,9 @@ describe("clocks that disagree too much", () => {
     const [leaseId, late] = [newId(), newId()];
     await ask(START, { leaseId });
     const timeEpoch = clock.wallMs() + offMs;
-    for (const _time of [1, 2]) expect((await ask(GIVE_UP, { leaseId, timeEpoch })).headers["lease-state"]).toBe(endedBy(offMs));
-    expect((await ask(GIVE_UP, { leaseId: late, timeEpoch })).status).toBe(204);
-    expect((await ask(LOOK)).status).toBe(404);
+    for (const _time of [1, 2]) expect((await ask(CANCEL_START, { leaseId, timeEpoch })).headers["lease-state"]).toBe(endedBy(offMs));
+    expect((await ask(CANCEL_START, { leaseId: late, timeEpoch })).status).toBe(204);
+    expect((await ask(INSPECT_RUN)).status).toBe(404);
     expect((await ask(START, { leaseId: late })).body.code).toBe("lease-over");
   });
 

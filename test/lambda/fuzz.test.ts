@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { matchRoute } from "../../infra/local/gateway-routes.js";
 import { PATHS, ROUTES } from "../../lambda/routes.js";
 import type { RouteKey } from "../../lambda/routes.js";
-import { ACQUIRE, CONCLUDE, directService, START } from "../support/direct-service.js";
+import { ACQUIRE, COMPLETE_RUN, directService, START } from "../support/direct-service.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
@@ -130,7 +130,7 @@ const longOverLeaseId = fc.nat(9).map((order) => leaseIdAt(service.clock.wallMs(
 /** Requests that a client might send, correct or nearly so. */
 const nearlyRight = fc
   .record({
-    routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, START, START, CONCLUDE, ...Object.keys(ROUTES)),
+    routeKey: fc.constantFrom(ACQUIRE, ACQUIRE, START, START, COMPLETE_RUN, ...Object.keys(ROUTES)),
     key: fc.constantFrom("ORDER_1", "ORDER_2"),
     leaseId: fc.oneof({ weight: 4, arbitrary: usedLeaseId }, { weight: 1, arbitrary: longOverLeaseId }),
     to: usedLeaseId,

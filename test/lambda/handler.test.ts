@@ -11,10 +11,10 @@ import {
   ACQUIRE,
   CHECK,
   CHECK_RUN,
-  CONCLUDE,
+  COMPLETE_RUN,
   directService,
-  GIVE_UP,
-  LOOK,
+  CANCEL_START,
+  INSPECT_RUN,
   RELEASE,
   RENEW,
   RENEW_RUN,
@@ -43,13 +43,13 @@ const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
   ["GET /v1/locks"],
   [START],
   [CHECK_RUN],
-  [GIVE_UP],
+  [CANCEL_START],
   [RENEW_RUN],
   [RENEW_RUN, { checkpoint: "x".repeat(2_000) }],
-  [CONCLUDE, { state: "succeeded" }],
-  [CONCLUDE, { state: "succeeded", result: "x".repeat(2_000) }],
+  [COMPLETE_RUN, { state: "succeeded" }],
+  [COMPLETE_RUN, { state: "succeeded", result: "x".repeat(2_000) }],
   [RESET, { reason: "x" }],
-  [LOOK],
+  [INSPECT_RUN],
   ["GET /v1/runs"],
 ];
 
@@ -93,8 +93,8 @@ describe("an event", () => {
     const leaseId = newId();
     await ask(START, { leaseId });
     const outcome = { state: "succeeded", result: "é".repeat(100_000) };
-    expect((await ask(CONCLUDE, { leaseId, body: outcome, base64: true })).status).toBe(200);
-    expect((await ask(LOOK)).body.result === outcome.result).toBe(true);
+    expect((await ask(COMPLETE_RUN, { leaseId, body: outcome, base64: true })).status).toBe(200);
+    expect((await ask(INSPECT_RUN)).body.result === outcome.result).toBe(true);
   });
 
   it.each<[what: string, body: string, headers: Readonly<Record<string, string>>]>([

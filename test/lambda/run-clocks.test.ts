@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { CHECK_RUN, CONCLUDE, directService, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { CHECK_RUN, COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, RESET, START } from "../support/direct-service.js";
 
 const LEASE_MS = 10_000;
 const MARGIN_MS = takeoverMarginMs(LEASE_MS);
@@ -44,15 +44,15 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
     expect((await askBoth(CHECK_RUN, leaseId)).body.reason).toBe("expired");
     expect((await askBoth(START, newId())).body).toMatchObject({ code: "run-in-progress", retryAfterMs: 1 });
     expect((await askBoth(RESET, newId(), { reason: "x" })).body).toMatchObject({ code: "run-in-progress", retryAfterMs: 1 });
-    expect((await askBoth(LOOK, newId())).body).toMatchObject({ state: "running", remainingMs: 0 });
+    expect((await askBoth(INSPECT_RUN, newId())).body).toMatchObject({ state: "running", remainingMs: 0 });
     await clock.advance(1);
-    expect((await askBoth(LOOK, newId())).body.state).toBe("interrupted");
+    expect((await askBoth(INSPECT_RUN, newId())).body.state).toBe("interrupted");
     expect((await askBoth(START, newId())).body).toMatchObject({ attempt: 2, takeover: true });
   });
 
   it("an outcome is kept from the later clock on, until the earlier one: what was run is not run again too soon", async () => {
     const { askBoth, leaseId, newId, clock } = await running(ahead);
-    await askBoth(CONCLUDE, leaseId, { state: "succeeded" });
+    await askBoth(COMPLETE_RUN, leaseId, { state: "succeeded" });
     // By the latest clock its outcome has expired.
     await clock.advance(60_000);
     expect((await askBoth(START, newId())).body.state).toBe("succeeded");
@@ -66,7 +66,7 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
     const { askBoth, leaseId, newId, clock, latestMs } = await running(ahead);
     const waiting = askBoth(START, newId(), { leaseMs: 3_000 }, WAIT.headers);
     await clock.advance(4_000);
-    await askBoth(CONCLUDE, leaseId, { state: "failed", error: "no", retryable: true });
+    await askBoth(COMPLETE_RUN, leaseId, { state: "failed", error: "no", retryable: true });
     const { status, body } = await clock.settle(waiting);
     expect([status, body.remainingMs, body.serverTimeMs]).toEqual([201, 3_000, latestMs()]);
     // By the clocks at the time of the request it would be over by now; for other callers it isn't.
@@ -85,7 +85,7 @@ describe("a clock that goes astray during a wait", () => {
     const waiting = ask(START, { leaseId: newId(), ...WAIT });
     await clock.advance(1_000);
     const nowMs = clock.wallMs();
-    await ask(CONCLUDE, { leaseId, body: { state: "failed", error: "no", retryable: true } });
+    await ask(COMPLETE_RUN, { leaseId, body: { state: "failed", error: "no", retryable: true } });
     clock.jumpWall(jumpMs);
     const { status, body } = await clock.settle(waiting);
     expect([status, body.code, body.definite]).toEqual([503, "clock-skew", true]);
@@ -105,14 +105,14 @@ describe("a clock that goes astray during a wait", () => {
     expect([409, 503]).toContain(status);
     expect(["run-in-progress", "clock-skew"]).toContain(body.code);
     clock.jumpWall(-jumpMs);
-    expect((await ask(LOOK)).body).toMatchObject({ state: "running", attempt: 1 });
+    expect((await ask(INSPECT_RUN)).body).toMatchObject({ state: "running", attempt: 1 });
   });
 
   it("ends a look that waits: by such clocks nothing is told", async () => {
     const { ask, newId, clock } = directService();
     await ask(START, { leaseId: newId() });
-    const tag = (await ask(LOOK)).headers["etag"] ?? "";
-    const waiting = ask(LOOK, { headers: { "if-none-match": tag, prefer: "wait=5" } });
+    const tag = (await ask(INSPECT_RUN)).headers["etag"] ?? "";
+    const waiting = ask(INSPECT_RUN, { headers: { "if-none-match": tag, prefer: "wait=5" } });
     await clock.advance(1_000);
     clock.jumpWall(3_600_000);
     expect((await clock.settle(waiting)).status).toBe(503);
@@ -125,6 +125,6 @@ it("one clock has to do where there is no gateway, through a wait as well", asyn
   await ask(START, { leaseId, timeEpoch: null });
   const waiting = ask(START, { leaseId: newId(), timeEpoch: null, ...WAIT });
   await clock.advance(1_000);
-  await ask(CONCLUDE, { leaseId, timeEpoch: null, body: { state: "succeeded", result: 1 } });
+  await ask(COMPLETE_RUN, { leaseId, timeEpoch: null, body: { state: "succeeded", result: 1 } });
   expect((await clock.settle(waiting)).body).toEqual({ state: "succeeded", attempt: 1, result: 1 });
 });

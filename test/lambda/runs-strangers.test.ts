@@ -3,7 +3,7 @@
  * another namespace the run doesn't exist.
  */
 import { describe, expect, it } from "vitest";
-import { CHECK_RUN, CONCLUDE, directService, GIVE_UP, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { CHECK_RUN, COMPLETE_RUN, directService, CANCEL_START, INSPECT_RUN, RENEW_RUN, RESET, START } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import type { Reply } from "../support/reply.js";
 
@@ -21,10 +21,10 @@ const BY_LEASE: [routeKey: string, body?: object][] = [
   [RENEW_RUN],
   [RENEW_RUN, { checkpoint: "theirs" }],
   [RENEW_RUN, { checkpoint: "theirs".repeat(1_000) }],
-  [CONCLUDE, { state: "succeeded", result: "theirs" }],
-  [CONCLUDE, { state: "succeeded", result: "theirs".repeat(10_000) }],
-  [CONCLUDE, { state: "failed", error: "no", retryable: false }],
-  [GIVE_UP],
+  [COMPLETE_RUN, { state: "succeeded", result: "theirs" }],
+  [COMPLETE_RUN, { state: "succeeded", result: "theirs".repeat(10_000) }],
+  [COMPLETE_RUN, { state: "failed", error: "no", retryable: false }],
+  [CANCEL_START],
 ];
 
 /** A run of Alice's with a checkpoint. */
@@ -57,7 +57,7 @@ describe("another principal of the namespace", () => {
 
   it("may be told of the run, look at it and take over when it may", async () => {
     const { ask, newId, clock } = await running();
-    expect((await ask(LOOK, { authorizer: BOB })).body.state).toBe("running");
+    expect((await ask(INSPECT_RUN, { authorizer: BOB })).body.state).toBe("running");
     await clock.advance(60_000);
     const taken = await ask(START, { leaseId: newId(), authorizer: BOB });
     expect(taken.body).toMatchObject({ attempt: 2, takeover: true, checkpoint: "hers" });
@@ -69,16 +69,16 @@ describe("another namespace", () => {
     const { ask, leaseId, newId } = await running();
     const there = { authorizer: ELSEWHERE };
     for (const state of ["running", "over"]) {
-      if (state === "over") await ask(CONCLUDE, { leaseId, body: { state: "succeeded", result: "hers".repeat(1_000) } });
-      expect((await ask(LOOK, there)).status).toBe(404);
+      if (state === "over") await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded", result: "hers".repeat(1_000) } });
+      expect((await ask(INSPECT_RUN, there)).status).toBe(404);
       expect((await ask(LIST, there)).body.items).toEqual([]);
       expect((await ask(RESET, { ...there, body: { reason: "x" } })).status).toBe(404);
     }
     const theirs = newId();
     expect((await ask(START, { ...there, leaseId: theirs })).body).toMatchObject({ state: "running", attempt: 1, takeover: false });
-    await ask(CONCLUDE, { ...there, leaseId: theirs, body: { state: "succeeded", result: "theirs" } });
-    expect((await ask(LOOK, there)).body.result).toBe("theirs");
-    expect((await ask(LOOK)).body.result).toBe("hers".repeat(1_000));
+    await ask(COMPLETE_RUN, { ...there, leaseId: theirs, body: { state: "succeeded", result: "theirs" } });
+    expect((await ask(INSPECT_RUN, there)).body.result).toBe("theirs");
+    expect((await ask(INSPECT_RUN)).body.result).toBe("hers".repeat(1_000));
   });
 
   it.each(BY_LEASE.filter(([routeKey]) => routeKey !== START))(
@@ -86,9 +86,9 @@ describe("another namespace", () => {
     async (routeKey, body) => {
       const { ask, leaseId } = await running();
       const reply = await ask(routeKey, { leaseId, body, authorizer: ELSEWHERE });
-      expect([reply.status, reply.headers["lease-state"] ?? reply.body.reason]).toEqual([routeKey === GIVE_UP ? 204 : 410, "never"]);
+      expect([reply.status, reply.headers["lease-state"] ?? reply.body.reason]).toEqual([routeKey === CANCEL_START ? 204 : 410, "never"]);
       expect((await ask(CHECK_RUN, { leaseId })).status).toBe(200);
-      expect((await ask(LOOK)).body).toMatchObject({ state: "running", checkpoint: "hers" });
+      expect((await ask(INSPECT_RUN)).body).toMatchObject({ state: "running", checkpoint: "hers" });
     },
   );
 });
@@ -101,13 +101,13 @@ describe("what others are told", () => {
       for (const [routeKey, body] of BY_LEASE) replies.push(await ask(routeKey, { leaseId, body, authorizer: BOB }));
       replies.push(await ask(START, { leaseId: newId(), body: { fingerprint: "other" }, authorizer: BOB }));
       replies.push(await ask(START, { leaseId: newId(), body: { maxAttempts: 1 }, authorizer: BOB }));
-      for (const routeKey of [LOOK, LIST]) replies.push(await ask(routeKey, { authorizer: BOB }));
+      for (const routeKey of [INSPECT_RUN, LIST]) replies.push(await ask(routeKey, { authorizer: BOB }));
     };
     await askAll();
     replies.push(await ask(RESET, { body: { reason: "x" }, authorizer: BOB }));
     await clock.advance(60_000);
     await askAll();
-    await ask(CONCLUDE, { leaseId, body: { state: "succeeded", result: 1 } });
+    await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded", result: 1 } });
     await askAll();
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 204, 403, 409, 410, 422]));
     for (const { headers, text, body } of replies) {

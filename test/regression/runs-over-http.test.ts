@@ -5,7 +5,7 @@ import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { CONCLUDE, directService, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, RESET, START } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
@@ -52,7 +52,7 @@ describe("a start that was granted", () => {
     at.payloads = true;
     const { status, body } = await ask(START, { leaseId: newId() });
     at.payloads = false;
-    expect((await ask(LOOK)).body).toMatchObject({ state: "running", attempt: 2 }); // It did happen.
+    expect((await ask(INSPECT_RUN)).body).toMatchObject({ state: "running", attempt: 2 }); // It did happen.
     expect([status, body.definite, body.retry]).toEqual([503, false, "same"]);
   });
 });
@@ -63,9 +63,9 @@ describe("a request whose answer was lost leaves a line when it is sent again:",
     const leaseId = newId();
     await ask(START, { leaseId });
     at.afterApply = true;
-    expect((await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } })).body.definite).toBe(false);
+    expect((await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } })).body.definite).toBe(false);
     at.afterApply = false;
-    expect((await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } })).status).toBe(200);
+    expect((await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } })).status).toBe(200);
     expect(lines.filter(({ event }) => event === "recorded")).toMatchObject([{ outcome: "succeeded", attempt: 1, repeated: true }]);
   });
 
@@ -73,7 +73,7 @@ describe("a request whose answer was lost leaves a line when it is sent again:",
     const { ask, newId, at, lines } = failing();
     const leaseId = newId();
     await ask(START, { leaseId });
-    await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } });
+    await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } });
     at.afterApply = true;
     await ask(RESET, { body: { reason: "stuck" } });
     at.afterApply = false;
@@ -110,7 +110,7 @@ it("a start that waited and was answered leaves no refusal in the log", async ()
   await ask(START, { leaseId });
   const waiting = ask(START, { leaseId: newId(), headers: { prefer: "wait=5" } });
   await clock.advance(1_000);
-  await ask(CONCLUDE, { leaseId, body: { state: "succeeded" } });
+  await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } });
   expect((await clock.settle(waiting)).status).toBe(200);
   expect(lines.filter(({ event }) => event === "refused")).toEqual([]);
 });
@@ -119,8 +119,8 @@ it("another principal learns nothing of an outcome by the lease that recorded it
   const { ask, newId } = directService();
   const leaseId = newId();
   await ask(START, { leaseId });
-  await ask(CONCLUDE, { leaseId, body: { state: "succeeded", result: 1 } });
-  expect((await ask(CONCLUDE, { leaseId, authorizer: BOB, body: { state: "succeeded", result: 1 } })).status).toBe(403);
+  await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded", result: 1 } });
+  expect((await ask(COMPLETE_RUN, { leaseId, authorizer: BOB, body: { state: "succeeded", result: 1 } })).status).toBe(403);
 });
 
 it("a result under 256 KB is recorded, however its text is escaped", async () => {
@@ -133,7 +133,7 @@ it("what another principal would record is not stored before it is refused", asy
   const { ask, newId, storedPayloads } = failing();
   const leaseId = newId();
   await ask(START, { leaseId });
-  expect((await ask(CONCLUDE, { leaseId, authorizer: BOB, body: { state: "succeeded", result: LARGE } })).status).toBe(403);
+  expect((await ask(COMPLETE_RUN, { leaseId, authorizer: BOB, body: { state: "succeeded", result: LARGE } })).status).toBe(403);
   expect(storedPayloads()).toBe(0);
 });
 
@@ -143,9 +143,9 @@ it("a look says that a result is gone, as a start does", async () => {
   const { ask, newId } = directService({ clock, store: { ...kept, readPayload: async () => undefined } });
   const leaseId = newId();
   await ask(START, { leaseId });
-  await ask(CONCLUDE, { leaseId, body: { state: "succeeded", result: LARGE } });
+  await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded", result: LARGE } });
   expect((await ask(START, { leaseId: newId() })).body.resultOmitted).toBe(true);
-  expect((await ask(LOOK)).body.resultOmitted).toBe(true);
+  expect((await ask(INSPECT_RUN)).body.resultOmitted).toBe(true);
 });
 
 it.each(["wait=5x", "wait=1.5", "wait=5 s"])("the malformed preference %s is ignored", async (prefer) => {

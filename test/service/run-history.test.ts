@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { LogLine } from "../../lib/service/log.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { CONCLUDE, directService, GIVE_UP, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { COMPLETE_RUN, directService, CANCEL_START, RENEW_RUN, RESET, START } from "../support/direct-service.js";
 import { ALICE, BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 
@@ -103,11 +103,11 @@ async function play(
       start: () => ask(START, { ...asked, body: bodies.get(leaseId) }),
       again: () => ask(START, { ...asked, body: bodies.get(leaseId) }),
       renew: () => ask(RENEW_RUN, { ...asked, body: { leaseMs, checkpoint: value } }),
-      succeed: () => ask(CONCLUDE, { ...asked, body: { state: "succeeded", result: value } }),
-      fail: () => ask(CONCLUDE, { ...asked, body: { state: "failed", error: value, retryable: false } }),
-      retry: () => ask(CONCLUDE, { ...asked, body: { state: "failed", error: value, retryable: true } }),
-      "give up": () => ask(GIVE_UP, asked),
-      cancel: () => ask(GIVE_UP, asked),
+      succeed: () => ask(COMPLETE_RUN, { ...asked, body: { state: "succeeded", result: value } }),
+      fail: () => ask(COMPLETE_RUN, { ...asked, body: { state: "failed", error: value, retryable: false } }),
+      retry: () => ask(COMPLETE_RUN, { ...asked, body: { state: "failed", error: value, retryable: true } }),
+      "give up": () => ask(CANCEL_START, asked),
+      cancel: () => ask(CANCEL_START, asked),
       reset: () => ask(RESET, { ...asked, body: { reason: "stuck" } }),
     };
     const { status, body } = await sent[does]();

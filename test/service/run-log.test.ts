@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
-import { CONCLUDE, directService, GIVE_UP, LOOK, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { COMPLETE_RUN, directService, CANCEL_START, INSPECT_RUN, RENEW_RUN, RESET, START } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 
@@ -48,7 +48,7 @@ describe("a line", () => {
   ])("is written for the end of an attempt, and for what came of it: %s", async (outcome, body) => {
     const { ask, leaseId, mine, clock, newLines } = await running();
     await clock.advance(1_160);
-    await ask(CONCLUDE, { key: KEY, leaseId, body });
+    await ask(COMPLETE_RUN, { key: KEY, leaseId, body });
     const operateAtMs = clock.wallMs();
     expect(newLines()).toEqual([
       { event: "ended", ...mine, operateAtMs, heldMs: 1_160, reason: "released" },
@@ -59,7 +59,7 @@ describe("a line", () => {
   it("says that the lease had run out when its outcome came late", async () => {
     const { ask, leaseId, clock, newLines } = await running();
     await clock.advance(LEASE_MS);
-    await ask(CONCLUDE, { key: KEY, leaseId, body: SUCCEEDED });
+    await ask(COMPLETE_RUN, { key: KEY, leaseId, body: SUCCEEDED });
     expect(newLines()).toMatchObject([{ event: "ended", reason: "expired", heldMs: LEASE_MS }, { event: "recorded" }]);
   });
 
@@ -78,13 +78,13 @@ describe("a line", () => {
 
   it("is written for a start that is given up", async () => {
     const { ask, leaseId, mine, clock, newLines } = await running();
-    await ask(GIVE_UP, { key: KEY, leaseId });
+    await ask(CANCEL_START, { key: KEY, leaseId });
     expect(newLines()).toEqual([{ event: "ended", ...mine, operateAtMs: clock.wallMs(), heldMs: 0, reason: "released" }]);
   });
 
   it("is written for a reset, with who did it and why: whose outcome it was, of which attempt", async () => {
     const { ask, leaseId, common, mine, clock, newLines } = await running();
-    await ask(CONCLUDE, { key: KEY, leaseId, body: SUCCEEDED });
+    await ask(COMPLETE_RUN, { key: KEY, leaseId, body: SUCCEEDED });
     await ask(RESET, { key: KEY, body: { reason: "charged twice" }, authorizer: BOB });
     expect(newLines().slice(2)).toEqual([
       {
@@ -118,9 +118,9 @@ describe("a line", () => {
   it("is written for no heartbeat, checkpoint, replay or look", async () => {
     const { ask, newId, leaseId, newLines } = await running();
     for (const body of [{}, { checkpoint: 1 }, { checkpoint: "x".repeat(5_000) }]) await ask(RENEW_RUN, { key: KEY, leaseId, body });
-    for (const routeKey of [LOOK, "GET /v1/runs", "GET /v1/runs/{key}/leases/{leaseId}"]) await ask(routeKey, { key: KEY, leaseId });
+    for (const routeKey of [INSPECT_RUN, "GET /v1/runs", "GET /v1/runs/{key}/leases/{leaseId}"]) await ask(routeKey, { key: KEY, leaseId });
     expect(newLines()).toEqual([]);
-    await ask(CONCLUDE, { key: KEY, leaseId, body: SUCCEEDED });
+    await ask(COMPLETE_RUN, { key: KEY, leaseId, body: SUCCEEDED });
     await ask(START, { key: KEY, leaseId: newId(), authorizer: BOB });
     expect(newLines()).toHaveLength(2);
   });
@@ -129,8 +129,8 @@ describe("a line", () => {
     [START, { owner: "billing-4" }, "billing-4", "run-in-progress"],
     [START, { owner: "billing-4", fingerprint: "other" }, "billing-4", "fingerprint-mismatch"],
     [RENEW_RUN, {}, undefined, "lease-lost: never"],
-    [CONCLUDE, SUCCEEDED, undefined, "lease-lost: never"],
-    [CONCLUDE, { state: "succeeded", result: "x".repeat(5_000) }, undefined, "lease-lost: never"],
+    [COMPLETE_RUN, SUCCEEDED, undefined, "lease-lost: never"],
+    [COMPLETE_RUN, { state: "succeeded", result: "x".repeat(5_000) }, undefined, "lease-lost: never"],
     [RESET, { reason: "x" }, undefined, "run-in-progress"],
   ])("is written for a refusal, with who asked and why not: %s %j", async (routeKey, body, owner, reason) => {
     const { ask, newId, common, clock, newLines } = await running();
@@ -146,7 +146,7 @@ describe("a line", () => {
     for (const checkpoint of Object.values(secrets)) await ask(RENEW_RUN, { key: KEY, leaseId, body: { checkpoint } });
     for (const authorizer of [BOB, undefined]) {
       for (const result of ["result-of-it", "result-of-it".repeat(500)])
-        await ask(CONCLUDE, { key: KEY, leaseId, body: { ...SUCCEEDED, result }, ...(authorizer && { authorizer }) });
+        await ask(COMPLETE_RUN, { key: KEY, leaseId, body: { ...SUCCEEDED, result }, ...(authorizer && { authorizer }) });
       await ask(START, { key: KEY, leaseId: newId(), body: { fingerprint: "fingerprint-of-it-2" }, ...(authorizer && { authorizer }) });
     }
     await clock.advance(OVER_MS);

@@ -30,15 +30,15 @@ export const START = "PUT /v1/runs/{key}/leases/{leaseId}";
 /** Check that a run is still held. */
 export const CHECK_RUN = "GET /v1/runs/{key}/leases/{leaseId}";
 /** Cancel a start. */
-export const GIVE_UP = "DELETE /v1/runs/{key}/leases/{leaseId}";
+export const CANCEL_START = "DELETE /v1/runs/{key}/leases/{leaseId}";
 /** Send a run's heartbeat. */
 export const RENEW_RUN = "POST /v1/runs/{key}/leases/{leaseId}/renew";
 /** Complete a run with its outcome. */
-export const CONCLUDE = "PUT /v1/runs/{key}/leases/{leaseId}/outcome";
+export const COMPLETE_RUN = "PUT /v1/runs/{key}/leases/{leaseId}/outcome";
 /** Reset a run, as an operator. */
 export const RESET = "POST /v1/runs/{key}/reset";
 /** Inspect a run. */
-export const LOOK = "GET /v1/runs/{key}";
+export const INSPECT_RUN = "GET /v1/runs/{key}";
 
 /** A handler with its clock, store and log. */
 export interface DirectService {

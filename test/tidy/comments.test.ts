@@ -13,6 +13,18 @@ describe("comments", () => {
     expect(sourcesIn("lib/", "lambda/").flatMap(undocumented)).toEqual([]);
   });
 
+  it("of the store's predicates name functions that the core has", () => {
+    const [predicates] = sourcesIn("lib/store/dynamo/predicates.ts");
+    const named = [...(predicates?.text.matchAll(/\/\*\* ([^*]*)\*\//g) ?? [])].flatMap(([, comment = ""]) =>
+      [...comment.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name),
+    );
+    const core = sourcesIn("lib/core/")
+      .map(({ text }) => text)
+      .join("\n");
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((name) => !new RegExp(`\\b(?:function|const) ${name}\\b`).test(core))).toEqual([]);
+  });
+
   it.each([
     ["a function", "export function held(): void {}"],
     ["a function with a plain comment", "// Held.\nexport function held(): void {}"],

@@ -7,7 +7,7 @@ import { VERSION } from "../../lib/core/version.js";
 import { decodeBody } from "../../lib/wire/decode.js";
 import * as messages from "../../lib/wire/messages.js";
 import { openapi } from "../../lib/wire/openapi.js";
-import { ACQUIRE, CONCLUDE, directService, START } from "../support/direct-service.js";
+import { ACQUIRE, COMPLETE_RUN, directService, START } from "../support/direct-service.js";
 import type { JsonSchema } from "../support/json-schema.js";
 import { fits } from "../support/json-schema.js";
 
@@ -310,9 +310,9 @@ describe("the document and the service", () => {
     [SET, "AcquireSetRequest", false, { keys: ["A"], locks: [{ key: "A" }] }],
     [SET, "AcquireSetRequest", false, {}],
     [SET, "AcquireSetRequest", false, { keys: [] }],
-    [CONCLUDE, "OutcomeRequest", true, { state: "succeeded", result: 1 }],
-    [CONCLUDE, "OutcomeRequest", true, { state: "succeeded", resultOmitted: true }],
-    [CONCLUDE, "OutcomeRequest", false, { state: "succeeded", result: 1, resultOmitted: true }],
+    [COMPLETE_RUN, "OutcomeRequest", true, { state: "succeeded", result: 1 }],
+    [COMPLETE_RUN, "OutcomeRequest", true, { state: "succeeded", resultOmitted: true }],
+    [COMPLETE_RUN, "OutcomeRequest", false, { state: "succeeded", result: 1, resultOmitted: true }],
   ])("agree on which fields go together in %s, %s (%s): %j", async (routeKey, name, good, body) => {
     expect(fits(document.components.schemas[name]!, body)).toBe(good);
     const { ask, newId } = directService();

@@ -173,9 +173,9 @@ class LocalQueue {
   #alarm: { readonly timer: Timer; readonly dueMs: number } | undefined;
   #asking: Asking | undefined;
   /** The state of the request for the key, or of the handoff; undefined while a caller of this queue holds the key. */
-  #news: Wait | undefined;
+  #pendingWait: Wait | undefined;
   /** The error for all callers that joined before it. */
-  #verdict: { readonly error: Error; readonly before: number } | undefined;
+  #failure: { readonly error: Error; readonly before: number } | undefined;
   #isHeld = false;
   /** The caller that left last. */
   #left: LocalWaiter | undefined;
@@ -223,25 +223,25 @@ class LocalQueue {
 
   /** Asks for the key on behalf of all waiters, unless one of them holds it. */
   #ask(): void {
-    if (this.#asking || this.#isHeld || this.#verdict) return;
+    if (this.#asking || this.#isHeld || this.#failure) return;
     const { first } = this.#standing;
     if (!first) return this.#onEmpty(this);
     const { params } = first;
     const deps: AcquireDeps = { ...first.deps, context: { getRemainingTimeInMillis: () => this.#remainingMs() } };
     const giveUp = new LazyAbort();
     const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
-    this.#news = news;
+    this.#pendingWait = news;
     this.#localHandoffs = 0;
     const ended = untilGranted({ ...params, signal: giveUp }, news, deps)
       .then(
         async (answered) => {
           // It was answered: if the grant is spoilt, waits that are over end before the key is asked for again.
-          this.#news = undefined;
+          this.#pendingWait = undefined;
           await this.#give({ answered, askedFor: params }, deps, giveUp);
         },
         (error: unknown) => {
           // Callers that joined while the last waiter left get a new request.
-          if (!giveUp.aborted) this.#verdict = { error: error as Error, before: this.#arrived };
+          if (!giveUp.aborted) this.#failure = { error: error as Error, before: this.#arrived };
         },
       )
       .finally(() => {
@@ -269,7 +269,7 @@ class LocalQueue {
       if (first && suits(granted, first.params)) {
         this.#remove(first);
         this.#isHeld = true;
-        this.#news = undefined;
+        this.#pendingWait = undefined;
         first.resolve({ answered, handoff: new LocalHandoff(this) });
         return true;
       }
@@ -290,7 +290,7 @@ class LocalQueue {
     const { leaseMs, owner } = params;
     const news = new Wait(Number.POSITIVE_INFINITY, deps);
     news.answered(refuseLocally("locked"));
-    this.#news = news;
+    this.#pendingWait = news;
     const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), context);
     const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
     const handed = await transferHold(from, { leaseMs, owner }, bounds, deps);
@@ -322,14 +322,14 @@ class LocalQueue {
 
   /** Settles one caller with the verdict. Returns true if there was one left. */
   #tellVerdict(): boolean {
-    if (!this.#verdict) return false;
-    const { error, before } = this.#verdict;
+    if (!this.#failure) return false;
+    const { error, before } = this.#failure;
     const { first } = this.#standing;
     if (first && first.order < before) {
       this.#leave(first, error);
       return true;
     }
-    this.#verdict = undefined;
+    this.#failure = undefined;
     this.#ask();
     return false;
   }
@@ -339,7 +339,7 @@ class LocalQueue {
     const { first } = this.#byTime;
     if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
     const what = `acquire ${this.#key}`;
-    this.#leave(first, this.#news?.over(what) ?? timeoutOf(what, {}));
+    this.#leave(first, this.#pendingWait?.over(what) ?? timeoutOf(what, {}));
     return true;
   }
 
@@ -352,7 +352,7 @@ class LocalQueue {
       return;
     }
     const { clock } = first.deps;
-    const delayMs = this.#verdict ? 0 : Math.max(first.leftMs(), this.#undecidedMs());
+    const delayMs = this.#failure ? 0 : Math.max(first.leftMs(), this.#undecidedMs());
     const dueMs = clock.monotonicMs() + delayMs;
     if (this.#alarm && this.#alarm.dueMs <= dueMs) return;
     this.#alarm?.timer.cancel();
@@ -366,7 +366,7 @@ class LocalQueue {
 
   /** The time, in ms, for which no wait ends because the service has not answered yet: see {@link Wait}. */
   #undecidedMs(): number {
-    return this.#news?.undecidedMs() ?? 0;
+    return this.#pendingWait?.undecidedMs() ?? 0;
   }
 
   /** Removes a waiter. Returns true if it was in the queue. */

@@ -11,7 +11,7 @@ const LEAST_POLL_MS = 15;
  * come from measuring requests against idle time.
  */
 const EARLY = 0.85;
-const OF_THE_NEXT = 0.25;
+const WEIGHT_OF_LATEST = 0.25;
 const IDLE_STEP = 0.2;
 const IDLE_GROWTH = 1.5;
 
@@ -34,7 +34,7 @@ export class WaitEstimator {
     const paceMs = this.#estimates.get(key);
     if (paceMs === undefined) return retryAfterMs;
     // The poll comes a little early: the measured time includes the wait for the poll itself, and would otherwise only grow.
-    const grants = idle === 0 ? EARLY * (position - 1) + OF_THE_NEXT : IDLE_STEP * position * IDLE_GROWTH ** Math.min(idle - 1, 10);
+    const grants = idle === 0 ? EARLY * (position - 1) + WEIGHT_OF_LATEST : IDLE_STEP * position * IDLE_GROWTH ** Math.min(idle - 1, 10);
     return Math.max(paceMs * grants, LEAST_POLL_MS);
   }
 }

@@ -29,7 +29,7 @@ const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
  * The refusals that a new id or a later time can resolve. `lease-over` and `lease-id-time` are among them: an id can lose its place and by
  * then be too old for another.
  */
-const AGAIN: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over", "lease-id-time"]);
+const WAITABLE: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-full", "lease-over", "lease-id-time"]);
 
 /**
  * Waits until the key is granted, or `wait` or the signal ends.
@@ -49,7 +49,7 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
     if (signal?.aborted) throw abortError(signal);
-    if (!AGAIN.has(answer.code)) throw wait.endedBy(answer, what);
+    if (!WAITABLE.has(answer.code)) throw wait.endedBy(answer, what);
     wait.answered(answer);
     const pollMs = backoffMs(POLLS, polls);
     // Jitter on both, so that waiters for the end of the same lease don't all ask at that instant.

@@ -12,7 +12,7 @@ import { backoffMs } from "../../core/backoff.js";
 import type { Recorded } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import type { CallOptions } from "../../core/api/locks.js";
-import type { OutcomeSaid } from "../../core/api/runs.js";
+import type { OutcomeInput } from "../../core/api/runs.js";
 import { backgroundClock, elapsedMs, instantOf } from "../../core/time.js";
 import type { AcquireDeps } from "../acquire/acquire.js";
 import { capBudgetMs } from "../invocation.js";
@@ -35,7 +35,7 @@ type Send = (options: CallOptions) => Promise<Recorded | Refusal>;
  * Ends the run's hold and records its outcome. Resolves with the answer, or after 10 s with `unavailable`. Nothing goes on after an
  * invocation, so in one it resolves with `unavailable` only when the lease is over.
  */
-export async function record(lease: HeldLease, outcome: OutcomeSaid, { deps, registry }: Session): Promise<Recorded | Refusal> {
+export async function record(lease: HeldLease, outcome: OutcomeInput, { deps, registry }: Session): Promise<Recorded | Refusal> {
   const { kind, key, leaseId } = lease;
   const kept = lease.conclude();
   const send: Send = (options) => deps.api.complete({ kind, key, leaseId, outcome }, options);

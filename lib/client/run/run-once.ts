@@ -12,7 +12,7 @@ import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
 import type { Refusal } from "../../core/errors.js";
 import * as LIMITS from "../../core/request-limits.js";
-import type { OutcomeSaid, Replayed, Started } from "../../core/api/runs.js";
+import type { OutcomeInput, Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { abortError, cancel, ensureFresh, withFreshLeaseId } from "../acquire/acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
@@ -70,7 +70,7 @@ export interface RunResult<T> {
 }
 
 /** The pauses between two starts, in ms: after a start that the service held, and otherwise the first, which doubles up to the longest. */
-const BREATH_MS = 30;
+const POLL_AFTER_HOLDER_MS = 30;
 const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 /** The service holds a request for this much less than the rest of the wait, so that its answer arrives in time. */
 const ANSWER_MS = 500;
@@ -133,7 +133,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
     if (answer.code !== "run-in-progress") throw wait.endedBy(answer, what);
     wait.answered(answer);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
-    const pollMs = wasHeld ? BREATH_MS : backoffMs(POLLS, polls);
+    const pollMs = wasHeld ? POLL_AFTER_HOLDER_MS : backoffMs(POLLS, polls);
     const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
     if (pauseMs > 0) await pause(pauseMs, clock, signal);
     if (signal?.aborted) throw abortError(signal);
@@ -161,7 +161,7 @@ async function perform<T>(
   { isFinal }: RunOptions,
   work: (run: Run) => Promise<T> | T,
   session: Session,
-): Promise<{ readonly value: T; readonly outcome: OutcomeSaid; readonly omittedBecause?: string }> {
+): Promise<{ readonly value: T; readonly outcome: OutcomeInput; readonly omittedBecause?: string }> {
   let value: T;
   try {
     const these = { uses: [lease], of: session.deps.api, isHeld: () => lease.isHeld() };

@@ -59,7 +59,7 @@ const PROBED: RequestLimits = { attemptMs: 2000, budgetMs: 2000 };
 /** The time after which a comparison that got no answer, or an unclear one, is repeated, in ms. */
 const COMPARE_AGAIN_MS = 10_000;
 /** Leases of the service unknown to the table after which the two are considered to have different tables. A key forgets old leases. */
-const STRANGERS = 3;
+const UNKNOWN_LEASES_MAX = 3;
 /** The result of a probe, by what the service knows of the client's last lease. */
 const PROBE_RESULTS = { known: "probe-answered", unknown: "probe-failed", unclear: "probe-unclear" } as const;
 /** The largest number of requests whose last attempt's way is remembered. */
@@ -256,7 +256,7 @@ class TwoWays {
     this.#isProven = found === "known";
     if (found !== "unknown") return;
     this.#compareAtMs = 0;
-    if (++this.#strangers >= STRANGERS) this.#refuse(notConfigured(OTHER_TABLE));
+    if (++this.#strangers >= UNKNOWN_LEASES_MAX) this.#refuse(notConfigured(OTHER_TABLE));
   }
 
   /** Returns the caller's identity. @throws LockError as {@link identityOf} does */

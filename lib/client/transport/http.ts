@@ -26,7 +26,7 @@ interface Reply extends Omit<Answer, "text"> {
 }
 
 /** The errors of a host that doesn't exist or has no listener. */
-const NOBODY_THERE: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
+const CONNECT_ERRORS: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
 /** The errors of a certificate that this client doesn't trust. No request was sent to its host. */
 const UNTRUSTED = /CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/;
 /** The names that runtimes without codes have for these errors in their messages. */
@@ -107,7 +107,7 @@ function callerOf(options: HttpOptions): Call {
       answer = await send(url, { method, headers, body: text }, callOptions);
     } catch (cause) {
       const why = describe(cause);
-      if (NOBODY_THERE.includes(why)) return nobody(why);
+      if (CONNECT_ERRORS.includes(why)) return nobody(why);
       if (UNTRUSTED.test(why)) return unsent("not-configured", `The certificate of ${base} is not trusted (${why})`);
       throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: cause instanceof StaleConnection });
     }

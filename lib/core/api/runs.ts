@@ -43,13 +43,13 @@ export interface Replayed {
 }
 
 /** The outcome of an attempt, as its caller reports it. */
-export type OutcomeSaid =
+export type OutcomeInput =
   | { readonly state: "succeeded"; readonly result?: unknown; readonly resultOmitted?: true | undefined }
   | { readonly state: "failed"; readonly error?: unknown; readonly retryable: boolean };
 
 /** Records the outcome, and ends the lease. */
 export interface CompleteRequest extends LeaseRef {
-  readonly outcome: OutcomeSaid;
+  readonly outcome: OutcomeInput;
 }
 
 /** A read of one run. */

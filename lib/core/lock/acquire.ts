@@ -75,7 +75,7 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   const now = advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);
   const isInUse = isUsed(now.record, leaseId) || liveMembers(now.record, reading).length > 0;
   const isRefused = before.limit !== command.limit && isInUse;
-  if (now.isUp && !isRefused) {
+  if (now.isCallersTurn && !isRefused) {
     const joins = isOpen(before) && now.events.length === 0 && command.scope === undefined;
     return { ...granted(now, command, reading, policy), ...(joins && { commutes: true }) };
   }
@@ -131,7 +131,7 @@ function poll(
   const { leaseId } = command;
   const touch = touched(waiter, index, reading);
   const now = advanceQueue({ ...before, waiters: before.waiters.with(index, touch) }, reading, leaseId);
-  if (now.isUp) return granted(now, command, reading, policy);
+  if (now.isCallersTurn) return granted(now, command, reading, policy);
   if (now.moved) {
     const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, policy) });
     return { answer: waitingView(next, leaseId, reading), next, events: now.events };

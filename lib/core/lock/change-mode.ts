@@ -70,7 +70,7 @@ function refuseChange(
  * that asked, for as long as it repeats its request. Meanwhile no new reader is admitted.
  */
 function othersRemain(record: LockRecord, { leaseId, mode }: ChangeMode, reading: ClockReading): Decision<ChangeMode> {
-  if (mode === "shared") return { answer: refuseLocked(record, reading, "Other levels of its scope hold the key too"), events: [] };
+  if (mode === "shared") return { answer: refuseLocked(record, reading, "Another reentrant hold of the same scope remains"), events: [] };
   if (record.upgrading?.leaseId !== leaseId && isUpgrading(record, reading)) {
     const detail = "Another reader waits to become the writer, and this one is in its way: release it";
     return { answer: refuse("upgrade-conflict", { detail }), events: [] };

@@ -18,14 +18,14 @@ export function check(
   reading: ClockReading,
 ): Held | Waiting | Refusal {
   const hold = record && holdOf(record, leaseId);
-  if (!record || !hold) return (record && lookFromPlace(record, { leaseId, principal }, reading)) ?? leaseLost(record, leaseId, reading);
+  if (!record || !hold) return (record && checkWaiter(record, { leaseId, principal }, reading)) ?? leaseLost(record, leaseId, reading);
   if (hold.principal !== "" && hold.principal !== principal) return refuse("forbidden");
   if (!isLive(hold, reading)) return refuse("lease-lost", { reason: hold.broken === "forced" ? "broken" : "expired" });
   return { ok: true, how: "checked", lease: leaseView(key, leaseId, hold, record, reading) };
 }
 
 /** Returns the state of a waiter. `retryAfterMs` is 0 if an acquire would write something: a grant or a keep-alive. */
-function lookFromPlace(
+function checkWaiter(
   record: LockRecord,
   { leaseId, principal }: { readonly leaseId: LeaseId; readonly principal: string },
   reading: ClockReading,

@@ -123,7 +123,7 @@ function areSame(waiters: readonly Waiter[], others: readonly Waiter[]): boolean
 export interface AdvancedQueue {
   readonly record: LockRecord;
   /** True if the polling waiter's turn has come: it is out of the queue, and compatible with the holders. */
-  readonly isUp: boolean;
+  readonly isCallersTurn: boolean;
   /** True if a lease was taken over, an offer made or withdrawn, or a waiter skipped. */
   readonly moved: boolean;
   readonly events: readonly LeaseEvent[];
@@ -166,22 +166,27 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
   const waiters = rest.waiters.filter((waiter, place) => !isGone(waiter, place));
 
   const occupants: Occupant[] = [...occupantsOf(rest, reading)];
-  let isUp = false;
+  let isCallersTurn = false;
   for (let [first] = waiters; first && hasRoom(rest, occupants); [first] = waiters) {
     const isAsking = first.leaseId === asking;
-    const isHeard = isAsking || isWaiting(first, reading);
-    if (isHeard && !isCompatible(rest, occupants, first, reading)) break;
+    const isAlive = isAsking || isWaiting(first, reading);
+    if (isAlive && !isCompatible(rest, occupants, first, reading)) break;
     waiters.shift();
-    if (isHeard) occupants.push(first);
-    if (isAsking) isUp = true;
-    else if (isHeard) {
+    if (isAlive) occupants.push(first);
+    if (isAsking) isCallersTurn = true;
+    else if (isAlive) {
       const { aliveUntilMs: _until, ttlMs: _ttl, unknownOfPlace: _of, ...offered } = first;
       // A request may stall after it read its clocks. A waiter that was seen after that was told to come back in `pollMaxMs` from then.
       offers.push({ ...offered, offeredAtMs: Math.max(reading.latestMs, lastSeenMs(first)) });
       events.push({ event: "offered", leaseId: first.leaseId, owner: first.owner, principal: "" });
     } else skip(first);
   }
-  const now = { record: { ...rest, offers: offers.sort(inOrder), waiters }, isUp, moved: isUp || events.length > 0, events };
+  const now = {
+    record: { ...rest, offers: offers.sort(inOrder), waiters },
+    isCallersTurn,
+    moved: isCallersTurn || events.length > 0,
+    events,
+  };
   return rest.waitSet ? passOn(now, skipped, reading, asking) : now;
 }
 
@@ -189,8 +194,8 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
 function passOn(now: AdvancedQueue, left: readonly (Offer | Waiter)[], reading: ClockReading, asking?: LeaseId): AdvancedQueue {
   const woken = wakeInsteadOf(now.record, left, reading);
   if (woken.record === now.record) return now;
-  const again = now.isUp ? { record: woken.record, events: [] } : advanceQueue(woken.record, reading, asking);
-  return { ...now, ...again, isUp: now.isUp, moved: true, events: [...now.events, ...woken.events, ...again.events] };
+  const again = now.isCallersTurn ? { record: woken.record, events: [] } : advanceQueue(woken.record, reading, asking);
+  return { ...now, ...again, isCallersTurn: now.isCallersTurn, moved: true, events: [...now.events, ...woken.events, ...again.events] };
 }
 
 /** Wakes one member for each of these waiters that had come by a notify, and that left without the key. */

@@ -58,7 +58,7 @@ export function endLease(
   const { [leaseId]: _gone, ...holds } = record.holds;
   // A lease that held isn't ahead of the true time, and the lowest id isn't either.
   const all = [{ leaseId, ending, ...known }, ...record.tombstones];
-  return { ...record, holds, ...(dropped(all, record, reading) ?? raised(all, record, lowestOf(all))) };
+  return { ...record, holds, ...(dropOldest(all, record, reading) ?? raiseWatermark(all, record, lowestOf(all))) };
 }
 
 /**
@@ -67,7 +67,7 @@ export function endLease(
  */
 export function cancelLease(record: LockRecord, leaseId: LeaseId, ending: Ending, reading: ClockReading): LockRecord | undefined {
   const all: readonly Tombstone[] = [{ leaseId, ending }, ...record.tombstones];
-  const kept = dropped(all, record, reading) ?? (all.every(mayBeMadeUp) ? undefined : raised(all, record, lowestOf(all)));
+  const kept = dropOldest(all, record, reading) ?? (all.every(mayBeMadeUp) ? undefined : raiseWatermark(all, record, lowestOf(all)));
   if (!kept) return undefined;
   const next = { ...record, ...kept };
   return endingOf(next, leaseId) ? next : record;
@@ -80,18 +80,18 @@ type Ended = Pick<LockRecord, "tombstones" | "lowWatermark">;
  * Drops a tombstone if there are too many: the cancelled id that is furthest ahead of both clocks, or else the first to end of those to
  * which the low watermark may rise. Returns nothing if the earliest clock says of all of them that the low watermark may not.
  */
-function dropped(all: readonly Tombstone[], record: LockRecord, reading: ClockReading): Ended | undefined {
+function dropOldest(all: readonly Tombstone[], record: LockRecord, reading: ClockReading): Ended | undefined {
   const { lowWatermark } = record;
   const byLatest = { ...reading, earliestMs: reading.latestMs };
   const ahead = all.filter((entry) => mayBeMadeUp(entry) && !mayRaiseLowWatermark(entry.leaseId, byLatest));
   if (ahead.length > LIMITS.tombstonesAheadMax) return { tombstones: all.filter((entry) => entry !== highestOf(ahead)), lowWatermark };
   if (all.length <= LIMITS.tombstonesMax) return { tombstones: all, lowWatermark };
   const oldest = all.findLast(({ leaseId }) => mayRaiseLowWatermark(leaseId, reading));
-  return oldest && raised(all, record, oldest);
+  return oldest && raiseWatermark(all, record, oldest);
 }
 
 /** Drops this tombstone, and raises the low watermark to its id. */
-function raised(all: readonly Tombstone[], { lowWatermark }: LockRecord, leaving: Tombstone): Ended {
+function raiseWatermark(all: readonly Tombstone[], { lowWatermark }: LockRecord, leaving: Tombstone): Ended {
   const { leaseId } = leaving;
   // Stryker disable next-line EqualityOperator: of two equal ids, either is the higher
   return { tombstones: all.filter((entry) => entry !== leaving), lowWatermark: leaseId > lowWatermark ? leaseId : lowWatermark };

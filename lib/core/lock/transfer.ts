@@ -20,7 +20,7 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
   if (hold.broken) return { answer: refuse("lease-lost", { reason: "broken" }), events: [] };
   if (!isLive(hold, reading)) return { answer: refuse("lease-lost", { reason: "expired" }), events: [] };
   if (holdCount(record, hold, reading) > 1)
-    return { answer: refuseLocked(record, reading, "Other levels of its scope hold it too"), events: [] };
+    return { answer: refuseLocked(record, reading, "Another reentrant hold of the same scope remains"), events: [] };
   const over = isInRecord(record, toLeaseId) ? refuse("lease-reused") : refuseNewLease(record, toLeaseId, reading);
   if (over) return { answer: over, events: [] };
 

@@ -39,7 +39,7 @@ export const CROWD = "cv = v AND size(h) > co";
 export const NOT_UPGRADING = "NOT (ug.u > :earlier)";
 /** `isUpgrading`: the reader that asked to become the writer is this one, which held no more when it was seen, and never holds again. */
 export const UPGRADER_LEFT = "ug.i = :left";
-/** `verdictOf`: the holders have this limit. */
+/** `refuseLimit`: the holders have this limit. */
 export const SAME_LIMIT = "lim = :limit";
 /** `hasRoom`: one more lease, and its permits. Expired holders count. */
 export const ROOM_TO_JOIN = "size(h) < :most AND cp <= :room";

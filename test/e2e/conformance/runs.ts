@@ -161,7 +161,7 @@ export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, comp
     expect((await start(run.key)).body.result).toBe(fits.result);
   });
 
-  itWith("another", "is its principal's to tell: 403 for any other, which is told what came of it", async () => {
+  itWith("another", "is its principal's to tell: 403 for any other, which gets its outcome", async () => {
     const run = await begin();
     expect(told(await complete(run, SUCCESS, "another"))).toEqual([403, "forbidden"]);
     await complete(run, SUCCESS);

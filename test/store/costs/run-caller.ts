@@ -3,7 +3,7 @@
  * payloads. The test advances time.
  */
 import { systemClock } from "../../../lib/core/time.js";
-import type { OutcomeSaid, ServiceApi, StartRequest } from "../../../lib/core/api/runs.js";
+import type { OutcomeInput, ServiceApi, StartRequest } from "../../../lib/core/api/runs.js";
 import { lockService } from "../../../lib/service/service.js";
 import type { Address, LockStore } from "../../../lib/store/port.js";
 import { VirtualClock } from "../../../lib/testing/virtual-clock.js";
@@ -38,7 +38,7 @@ export class RunCaller {
     return await this.#api.renew({ kind: "runs", key: KEY, leaseId, ...parts });
   }
 
-  async complete(leaseId: string, outcome: OutcomeSaid = { state: "succeeded" }) {
+  async complete(leaseId: string, outcome: OutcomeInput = { state: "succeeded" }) {
     return await this.#api.complete({ key: KEY, leaseId, outcome });
   }
 

@@ -25,7 +25,7 @@ const outcomes = (reached: Readonly<Record<string, readonly string[]>>): readonl
 const lost = (...reasons: readonly string[]): readonly string[] => reasons.map((reason) => `lease-lost: ${reason}`);
 
 const LOCKS = row({
-  name: "the store that guesses",
+  name: "the store with fast paths",
   seed: 20_270_101,
   atOnce: 3,
   play: (table) => storePair(table, { kind: "locks", commandsOf }),
@@ -57,7 +57,7 @@ const LOCKS = row({
 });
 
 const RUNS = row({
-  name: "the store that guesses about runs",
+  name: "the store with fast paths about runs",
   seed: 20_270_101,
   atOnce: 4,
   play: (table) => storePair(table, { kind: "runs", commandsOf: runCommandsOf }),
@@ -107,7 +107,7 @@ const unwritten = (what: string, written: string, instead: string, played: Mista
 });
 
 const KINDS = row({
-  name: "the store that guesses, in every kind",
+  name: "the store with fast paths, in every kind",
   seed: 20_270_402,
   atOnce: 3,
   play: kindsStorePair,
@@ -170,7 +170,7 @@ const QUEUE = row({
 });
 
 const CONDITIONS = row({
-  name: "the store that guesses, with conditions",
+  name: "the store with fast paths, with conditions",
   seed: 20_261_123,
   atOnce: 3,
   play: (table) => storePair(table, { kind: "locks", commandsOf: conditionCommandsOf }),
