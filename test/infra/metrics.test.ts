@@ -136,7 +136,7 @@ describe("what counts", () => {
 });
 
 describe("the metric filters", () => {
-  const byPrefix = synthesizeOwn(() => ({ metricPrefixes: ["ORDER_", "X"] }));
+  const byPrefix = synthesizeOwn(() => ({ metricPrefixes: ["ORDER_", "X_"] }));
 
   it("are one for each metric on the functions' log, in a namespace of the service, with its unit and no dimension", () => {
     const dashboard = JSON.stringify(only(template, "AWS::CloudWatch::Dashboard")[1].Properties["DashboardBody"]);

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
-import { afterAll, onTestFinished } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { afterAll, onTestFinished, TestRunner } from "vitest";
 import { bundleFunction } from "../../infra/bundle.js";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
@@ -69,7 +68,7 @@ export function runApp(options: { context?: Record<string, unknown> }): AppRun {
 function assemblyDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-synth-"));
   const remove = (): void => rmSync(directory, { recursive: true });
-  if (getCurrentTest()) onTestFinished(remove);
+  if (TestRunner.getCurrentTest()) onTestFinished(remove);
   else afterAll(remove);
   return directory;
 }

@@ -18,9 +18,11 @@ const snapshot = (): ReturnType<typeof snapshotOf> =>
   snapshotOf({ "node:http": load("node:http"), "node:https": load("node:https"), "http.Agent": http.Agent, "https.Agent": https.Agent });
 let before: ReturnType<typeof snapshotOf>;
 
+// Before the file is loaded, so that what its imports and its `describe`s print counts too.
+printed.start();
+
 beforeAll(() => {
   before = snapshot();
-  printed.start();
 });
 
 afterEach(() => {
