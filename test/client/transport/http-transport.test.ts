@@ -454,6 +454,22 @@ describe("a request is sent", () => {
     expect(urls).toEqual([server.url + PATH, server.url + PATH]);
   });
 
+  it("by fetch past the caches of a runtime that has them, and without the option where none is known", async () => {
+    const caches: unknown[] = [];
+    const noting: typeof fetch = (url, init) => (caches.push(init?.cache), fetch(url, init));
+    const api = httpApi({ url: server.url, fetch: noting });
+    await api.check(REF);
+    // As in Workers of before November 2024.
+    const { cache } = Object.getOwnPropertyDescriptors(Request.prototype);
+    Reflect.deleteProperty(Request.prototype, "cache");
+    try {
+      await api.check(REF);
+    } finally {
+      if (cache) Object.defineProperty(Request.prototype, "cache", cache);
+    }
+    expect(caches).toEqual(["no-store", undefined]);
+  });
+
   it("by Node's own http, and an answer longer than any of the service's is not read to its end", async () => {
     let closed: Promise<unknown> | undefined;
     let sent = 0;
