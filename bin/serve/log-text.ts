@@ -29,7 +29,7 @@ const COLOURS: Readonly<Record<string, Colour>> = {
   ...{ refused: "yellow", "gave up": "yellow", "lost its place": "yellow", lost: "red", broken: "red", breaking: "red" },
 };
 
-/** How the key, the owner and the details are cut on a screen that is too narrow, in this order. */
+/** The smallest widths of the key, the owner and the details, and the functions that cut them on a screen that is too narrow, in this order. */
 const CUTS = [
   { columns: 16, to: cutKey },
   { columns: 6, to: cutEnd },

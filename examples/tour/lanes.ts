@@ -18,7 +18,7 @@ export const KILLED = "✕";
 /** The time that a character stands for, in ms. */
 export const STEP_MS = 200;
 
-/** What the signs mean, in a line. */
+/** The meaning of the signs, in a line. */
 export const LEGEND = `${SIGNS.holding} holds  ${SIGNS.waiting} waits  ${SIGNS.frozen} is frozen  ${KILLED} is killed  (a sign is ${STEP_MS / 1000} s)`;
 
 const NAME_CHARS = 8;

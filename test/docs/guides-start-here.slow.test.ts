@@ -112,7 +112,7 @@ describe("start here", () => {
     expect(GUIDE.blocks("sh").map((block) => block.trim())).toEqual([
       "npm ci && npx holdfast dev",
       "export HOLDFAST_URL=http://127.0.0.1:4653\nnpx holdfast lock ORDER_1231 --owner me -- npx holdfast ls",
-      'npx holdfast lock ORDER_1231 --owner me -- npx holdfast lock ORDER_1231 --no-wait --owner you -- echo "two at once"',
+      'npx holdfast lock ORDER_1231 --owner me -- \\\n  npx holdfast lock ORDER_1231 --no-wait --owner you -- echo "two at once"',
       "npx tsx first.mts",
       "mkdir -p ../my-project && npm pack --silent --pack-destination ../my-project\ncd ../my-project && npm install ./holdfast-0.1.0.tgz",
       REQUEST,
