@@ -20,6 +20,11 @@ export function parseDuration(text: string): { readonly ms: number } | { readonl
   return Number.isSafeInteger(ms) ? { ms } : { wrong: "It is too long." };
 }
 
+/** Formats `ms` like {@link formatDuration}, below 10 s to the tenth of a second: `1.5s`. */
+export function formatToTenths(ms: number): string {
+  return ms >= 1000 && ms < 10_000 ? `${Math.floor(ms / 100) / 10}s` : formatDuration(ms);
+}
+
 /** Formats `ms` in its two largest units, rounded down: `1h 30m`, `12s`, `840ms`. Negative values are formatted as `0s`. */
 export function formatDuration(ms: number): string {
   const first = UNITS.findIndex(([, unitMs]) => ms >= unitMs);

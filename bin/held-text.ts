@@ -13,9 +13,9 @@ const SEEN_LATER = /^(?:expired|broken|unknown)\b/;
  * Returns the reason of a line and the time of its hold; each `""` if there is none. Nobody knows for how long a holder held that was
  * taken over.
  */
-export function endOf({ reason = "", heldMs }: Ended): { readonly why: string; readonly held: string } {
+export function endOf({ reason = "", heldMs }: Ended, format = formatDuration): { readonly why: string; readonly held: string } {
   if (heldMs === undefined) return { why: reason, held: "" };
-  const time = formatDuration(heldMs);
+  const time = format(heldMs);
   if (reason === "taken") return { why: `taken over ${time} after its grant`, held: "" };
   return { why: reason, held: `held ${SEEN_LATER.test(reason) ? "at most " : ""}${time}` };
 }

@@ -3,10 +3,10 @@
  * help appears at once.
  */
 import type { OutputConfiguration } from "commander";
-import { Command, Option } from "commander";
+import { Command, Help, Option } from "commander";
 import type { CliHost } from "./cli-host.js";
 import { addUiCommand } from "./console/commands.js";
-import { addLookCommands } from "./inspect/commands.js";
+import { addCompletion, addLookCommands, addOperateCommands } from "./inspect/commands.js";
 import { addRunCommands } from "./exec/commands.js";
 import { addDevCommand } from "./serve/commands.js";
 
@@ -30,7 +30,12 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this, or the help of a command")
     .addHelpCommand(
-      new Command("help").usage("[COMMAND]").helpOption(false).argument("[command]").description("print this, or the help of a command"),
+      new Command("help")
+        .usage("[COMMAND]")
+        .helpOption(false)
+        .argument("[command]")
+        .description("print this, or the help of a command")
+        .helpGroup("Other:"),
     )
     .usage("COMMAND [options]")
     .option("--json", "print JSON, errors too: one document, or one a line with watch")
@@ -44,12 +49,32 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .exitOverride()
     // Help goes to the common output; errors are reported by the caller.
     .configureOutput({ ...output, outputError: () => undefined })
-    .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage().replace(" [options]", "")}` })
+    .configureHelp({ subcommandTerm: termOf, formatHelp: commandsFirst })
     .addHelpText("after", EXAMPLE);
-  addRunCommands(program, host);
-  addLookCommands(program, host);
+  addRunCommands(program.commandsGroup("Hold:"), host);
+  addLookCommands(program.commandsGroup("Look:"), host);
   addUiCommand(program, host);
-  addDevCommand(program, host);
+  addOperateCommands(program.commandsGroup("Operate:"), host);
+  addDevCommand(program.commandsGroup("Serve:"), host);
+  addCompletion(program.commandsGroup("Other:"), host);
   for (const command of program.commands) command.addHelpText("after", OF_ALL);
   return program;
+}
+
+/** Returns a command as the list of commands shows it: short enough that the text beside it has room to wrap in 80 columns. */
+function termOf(command: Command): string {
+  const usage = command
+    .usage()
+    .replace(/ ?\[options\]/, "")
+    .replace(" [ARGUMENT...]", "...");
+  return `${command.name()} ${usage.trim()}`.trimEnd();
+}
+
+/** Returns the help; that of the program with the commands before the options, which are many and seldom needed. */
+function commandsFirst(command: Command, helper: Help): string {
+  const text = Help.prototype.formatHelp.call(helper, command, helper);
+  if (command.parent) return text;
+  const sections = text.trimEnd().split("\n\n");
+  const isOfOptions = (section: string): boolean => /^.*\n +-/.test(section);
+  return `${[...sections.filter((one) => !isOfOptions(one)), ...sections.filter(isOfOptions)].join("\n\n")}\n`;
 }

@@ -1,4 +1,4 @@
-/** Formats rows as text in columns. If the screen is too narrow, some columns are shortened; on a pipe none are. */
+/** Formats rows as text in columns. If the screen is too narrow, columns are shortened or left out; on a pipe none are. */
 import type { Screen } from "./terminal.js";
 import { plain } from "./plain-text.js";
 import { cutEnd, endOf, startOf, widthOf } from "./terminal.js";
@@ -9,41 +9,65 @@ export interface Column<T> {
   readonly cell: (row: T) => string;
   /** The alignment; "right" for numbers. @default "left" */
   readonly align?: "left" | "right";
-  /** The smallest width of the column, and the function that shortens a cell. @default the column is never shortened */
+  /** On a screen that is too narrow: the cell in a shorter form. @default it has none */
+  readonly short?: (row: T) => string;
+  /** On a screen that is too narrow even so: true to leave the column out. @default false */
+  readonly isSpare?: boolean;
+  /** Then: the smallest width of the column, and the function that shortens a cell. @default the column is never cut */
   readonly cut?: { readonly columns: number; readonly to: (text: string, columns: number) => string };
+  /** The colour of a cell. @default the terminal's own */
+  readonly paint?: (row: T, colors: Screen["colors"]) => (text: string) => string;
 }
 
 const GAP = "  ";
 
 /** Returns a heading and a line for each row, without line ends. */
-export function tableOf<T>(columns: readonly Column<T>[], rows: readonly T[], { columns: room, colors }: Screen): readonly string[] {
-  const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ cell }) => plain(cell(row))))];
-  const widths = columns.map((_, at) => cells.reduce((width, line) => Math.max(width, widthOf(line[at] ?? "")), 0));
-  if (room !== undefined) narrow(widths, columns, room);
-  return cells.map((line, row) => {
-    const text = line.map((cell, at) => padded(cell, widths[at] ?? 0, columns[at])).join(GAP);
-    return row === 0 ? colors.dim(text.trimEnd()) : text.trimEnd();
-  });
+export function tableOf<T>(all: readonly Column<T>[], rows: readonly T[], { columns: room = Infinity, colors }: Screen): readonly string[] {
+  const columns = fitting(all, rows, room);
+  const widths = columns.map((column) => columnWidth(column, rows));
+  cut(widths, columns, room);
+  const line = (textOf: (column: Column<T>, width: number) => string): string =>
+    columns
+      .map((column, at) => textOf(column, widths[at] ?? 0))
+      .join(GAP)
+      .trimEnd();
+  return [
+    colors.dim(line((column, width) => padded(column.title, width, column))),
+    ...rows.map((row) => line((column, width) => padded(plain(column.cell(row)), width, column, column.paint?.(row, colors)))),
+  ];
 }
 
-/** Shrinks the columns that can be shortened until the table fits, always the widest first. */
-function narrow<T>(widths: number[], columns: readonly Column<T>[], room: number): void {
-  const spare = (at: number): number => {
-    const { title, cut } = columns[at] ?? {};
-    return cut ? (widths[at] ?? 0) - Math.max(cut.columns, widthOf(title ?? "")) : 0;
-  };
-  let tooMuch = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - room;
-  for (; tooMuch > 0; tooMuch--) {
-    const widest = widths.reduce((best, width, at) => (spare(at) > 0 && (best < 0 || width > (widths[best] ?? 0)) ? at : best), -1);
-    if (widest < 0) return;
-    widths[widest] = (widths[widest] ?? 0) - 1;
+/** Returns the columns in their short forms, and without those that can be spared, if the table is too wide otherwise. */
+function fitting<T>(all: readonly Column<T>[], rows: readonly T[], room: number): readonly Column<T>[] {
+  let columns = all;
+  const fits = (): boolean => totalOf(columns.map((column) => columnWidth(column, rows))) <= room;
+  if (!fits()) columns = columns.map(({ short, ...column }) => ({ ...column, ...(short && { cell: short }) }));
+  for (const spare of columns.filter(({ isSpare }) => isSpare)) if (!fits()) columns = columns.filter((column) => column !== spare);
+  return columns;
+}
+
+function columnWidth<T>({ title, cell }: Column<T>, rows: readonly T[]): number {
+  return rows.reduce((width, row) => Math.max(width, widthOf(plain(cell(row)))), widthOf(title));
+}
+
+function totalOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
+}
+
+/** Shrinks the columns that can be cut until the table fits, each as far as it can be before the next. */
+function cut<T>(widths: number[], columns: readonly Column<T>[], room: number): void {
+  for (const [at, { title, cut }] of columns.entries()) {
+    const tooMuch = totalOf(widths) - room;
+    const width = widths[at] ?? 0;
+    const spare = cut ? Math.max(0, width - Math.max(cut.columns, widthOf(title))) : 0;
+    if (tooMuch > 0) widths[at] = width - Math.min(tooMuch, spare);
   }
 }
 
-function padded<T>(cell: string, width: number, column: Column<T> | undefined): string {
-  const text = widthOf(cell) > width ? (column?.cut?.to ?? cutEnd)(cell, width) : cell;
+function padded<T>(cell: string, width: number, { cut, align }: Column<T>, paint: (text: string) => string = String): string {
+  const text = widthOf(cell) > width ? (cut?.to ?? cutEnd)(cell, width) : cell;
   const space = " ".repeat(Math.max(0, width - widthOf(text)));
-  return column?.align === "right" ? space + text : text + space;
+  return align === "right" ? space + paint(text) : paint(text) + space;
 }
 
 /** Returns a key in at most `columns`: its beginning and its end, because keys can differ in either. */

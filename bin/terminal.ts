@@ -12,6 +12,9 @@ export interface Screen {
   readonly colors: ReturnType<typeof pico.createColors>;
 }
 
+/** A screen without a width and without colours, such as a pipe or a file. */
+export const PLAIN: Screen = { columns: undefined, colors: pico.createColors(false) };
+
 /** Returns the screen of a stream. */
 export function screenOn(stream: NodeJS.WriteStream): Screen {
   // For a pipe, isTTY is undefined, whatever its type says, and it has no colours.

@@ -23,19 +23,26 @@ type WithLocks = <A extends readonly unknown[]>(
   act: (context: CommandContext, ...given: A) => Promise<number>,
 ) => (...given: A) => Promise<void>;
 
-/** Adds these commands. */
+/** Adds the commands that inspect. */
 export function addLookCommands(program: Command, host: CliHost): void {
-  const withLocks: WithLocks =
-    (mode, act) =>
-    async (...given) =>
-      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...given));
+  const withLocks = withLocksOf(program, host);
   addLs(program, withLocks);
   addShow(program, withLocks);
-  addBreak(program, withLocks);
   addWatch(program, withLocks);
   addRuns(program, withLocks);
+}
+
+/** Adds the commands that operate. */
+export function addOperateCommands(program: Command, host: CliHost): void {
+  const withLocks = withLocksOf(program, host);
+  addBreak(program, withLocks);
   addReset(program, withLocks);
-  addCompletion(program, host);
+}
+
+function withLocksOf(program: Command, host: CliHost): WithLocks {
+  return (mode, act) =>
+    async (...given) =>
+      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...given));
 }
 
 function addLs(program: Command, withLocks: WithLocks): void {
@@ -142,7 +149,8 @@ function addReset(program: Command, withLocks: WithLocks): void {
     );
 }
 
-function addCompletion(program: Command, host: CliHost): void {
+/** Adds the command that makes a shell complete. */
+export function addCompletion(program: Command, host: CliHost): void {
   program
     .command("completion")
     .summary("complete on TAB")

@@ -1,19 +1,20 @@
 /** Holds in a form for people: one line each, because a shared key or a semaphore has several. */
-import type { HolderView, Inspection } from "../../lib/index.js";
+import type { Inspection } from "../../lib/index.js";
 import { key as keyOf } from "../../lib/index.js";
+import { shortToken, toneOf, WORDS } from "../console/page/words.js";
 import { formatDuration } from "../duration.js";
 import type { Column } from "../table.js";
 import { cutKey } from "../table.js";
 import { cutEnd } from "../terminal.js";
 
 /** A hold with its key. */
-export interface HoldView extends HolderView {
+export type HoldView = Inspection["holders"][number] & {
   readonly key: string;
   /** The number of permits of the key, for a semaphore. */
   readonly limit?: number;
   /** The number of callers that wait for the key. */
   readonly waiting: number;
-}
+};
 
 /** Returns the holds of these keys, in order. */
 export function holdsOf(keys: readonly Inspection[]): readonly HoldView[] {
@@ -45,17 +46,44 @@ export function kindOf({ mode, permits, limit }: HoldView): string {
   return limit === undefined ? mode : `${permits} of ${limit}`;
 }
 
-const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey } };
-const WAITING: Column<HoldView> = { title: "WAITING", cell: ({ waiting }) => String(waiting), align: "right" };
-/** The columns for the holds of one key. */
-export const HOLD_COLUMNS: readonly Column<HoldView>[] = [
-  { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 6, to: cutEnd } },
-  { title: "MODE", cell: kindOf },
-  { title: "TOKEN", cell: ({ fencingToken }) => String(fencingToken), align: "right" },
-  { title: "HELD FOR", cell: ({ heldMs }) => formatDuration(heldMs), align: "right" },
-  { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right" },
-];
+/** Returns a hold's state if its lease is not current: `not renewed 43s`; `""` if it is. */
+function stateOf(hold: HoldView): string {
+  const tone = toneOf(hold);
+  if (tone === "late" && hold.leaseMs !== undefined) return `${WORDS.late} ${formatDuration(hold.leaseMs - hold.remainingMs)}`;
+  return tone === "held" ? "" : WORDS[tone];
+}
+
+const paint: NonNullable<Column<HoldView>["paint"]> = (hold, colors) => (stateOf(hold) === "" ? String : colors.yellow);
+
+const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey }, paint };
+const WAITING: Column<HoldView> = {
+  title: "WAITING",
+  cell: ({ waiting }) => String(waiting),
+  align: "right",
+  paint: (hold, colors) => (hold.waiting > 0 ? colors.yellow : paint(hold, colors)),
+};
+
+/** Returns the columns for the holds of one key. The state is among them if a hold's lease is not current. */
+export function holdColumns(holds: readonly HoldView[]): readonly Column<HoldView>[] {
+  const hasState = holds.some((hold) => stateOf(hold) !== "");
+  return [
+    { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 6, to: cutEnd }, paint },
+    { title: "MODE", cell: kindOf, isSpare: holds.every((hold) => kindOf(hold) === "exclusive"), paint },
+    {
+      title: "TOKEN",
+      cell: ({ fencingToken }) => String(fencingToken),
+      short: ({ fencingToken }) => shortToken(fencingToken),
+      align: "right",
+      paint,
+    },
+    // Who sees for how long a lease was not renewed can do without the time since its grant.
+    { title: "HELD FOR", cell: ({ heldMs }) => formatDuration(heldMs), align: "right", isSpare: hasState, paint },
+    { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right", paint },
+    ...(hasState ? [{ title: "STATE", cell: stateOf, paint }] : []),
+  ];
+}
+
 /** Returns the columns for these holds of many keys. The number of waiters is among them if there are any. */
 export function keyColumns(holds: readonly HoldView[]): readonly Column<HoldView>[] {
-  return [KEY, ...HOLD_COLUMNS, ...(holds.some(({ waiting }) => waiting > 0) ? [WAITING] : [])];
+  return [KEY, ...holdColumns(holds), ...(holds.some(({ waiting }) => waiting > 0) ? [WAITING] : [])];
 }

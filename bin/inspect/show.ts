@@ -2,7 +2,7 @@
 import type { Inspection, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
-import { HOLD_COLUMNS, holdsOf, withParts } from "./holds.js";
+import { holdColumns, holdsOf, withParts } from "./holds.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
 import type { Column } from "../table.js";
@@ -31,7 +31,7 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
   const holds = holdsOf([inspection]);
   const isHeld = holds.length > 0 ? screen.colors.yellow("held") : screen.colors.green("free");
   const tables = [
-    ...(holds.length > 0 ? ["", ...tableOf(HOLD_COLUMNS, holds, screen)] : []),
+    ...(holds.length > 0 ? ["", ...tableOf(holdColumns(holds), holds, screen)] : []),
     ...(waiters.length > 0 ? ["", ...tableOf(WAITER_COLUMNS, waiters, screen)] : []),
   ];
   const last = fencingToken === 0 ? "no holder is on record" : `the last grant was under token ${fencingToken}`;

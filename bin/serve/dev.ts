@@ -15,6 +15,7 @@ import { statusOf } from "../exec/exit-status.js";
 import { supervise } from "../exec/supervise.js";
 import { SIGNAL_BASE } from "../exit-codes.js";
 import { plainJson } from "../plain-text.js";
+import { PLAIN } from "../terminal.js";
 import { logText } from "./log-text.js";
 import { plant, readSeed } from "./seed.js";
 
@@ -73,9 +74,9 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
 }
 
 /** Returns what receives the log's lines. The output of a command stays the command's. */
-function logFor({ command, verbose }: DevArgs, { asJson, print, say }: ProcessContext): (line: LogLine) => void {
-  if (command.length > 0) return verbose ? (line) => say(logText(line)) : () => undefined;
-  return (line) => void print(`${asJson ? plainJson(line) : logText(line)}\n`);
+function logFor({ command, verbose }: DevArgs, { asJson, print, say, screen }: ProcessContext): (line: LogLine) => void {
+  if (command.length > 0) return verbose ? (line) => say(logText(line, PLAIN)) : () => undefined;
+  return (line) => void print(`${asJson ? plainJson(line) : logText(line, screen)}\n`);
 }
 
 /** Runs the command with the service's URL in its environment, and returns its status. */

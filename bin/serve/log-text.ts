@@ -1,33 +1,94 @@
 /** The service's log for people: a line for each change of a key's holders and for each refusal. */
 import type { LogLine } from "../../lib/dynamodb.js";
-import { formatDuration } from "../duration.js";
+import { formatToTenths } from "../duration.js";
 import { endOf } from "../held-text.js";
 import { plain } from "../plain-text.js";
+import { shortToken } from "../console/page/words.js";
+import { cutKey } from "../table.js";
+import type { Screen } from "../terminal.js";
+import { cutEnd, widthOf } from "../terminal.js";
 
-/** The longest name of an event. */
-const EVENT_CHARS = 11;
+/** The widths of the columns; a longer text moves those behind it. With these, the usual lines have at most 80 characters. */
+const VERB_CHARS = 8;
+const NAME_CHARS = 12;
+const GAP = "  ";
 
-/** Returns the line: time (UTC), event, key, owner, and in parentheses what else is known. */
-export function logText(line: LogLine): string {
-  const { event, kind, model, id, operateAtMs, owner } = line;
+/** The words for the ends of holds and waits, by the first word of their reason. */
+const ENDS: Readonly<Record<string, string>> = {
+  released: "released",
+  cancelled: "gave up",
+  taken: "lost",
+  expired: "lost",
+  broken: "broken",
+};
+const OTHER_WORDS: Readonly<Partial<Record<LogLine["event"], string>>> = { skipped: "lost its place" };
+
+type Colour = "green" | "red" | "yellow" | "cyan" | "dim";
+const COLOURS: Readonly<Record<string, Colour>> = {
+  ...{ granted: "green", released: "dim", queued: "cyan", offered: "cyan", waiting: "cyan" },
+  ...{ refused: "yellow", "gave up": "yellow", "lost its place": "yellow", lost: "red", broken: "red", breaking: "red" },
+};
+
+/** The smallest widths of the key, the owner and the details, and the functions that cut them on a screen that is too narrow, in this order. */
+const CUTS = [
+  { columns: 16, to: cutKey },
+  { columns: 6, to: cutEnd },
+  { columns: 10, to: cutEnd },
+];
+
+/** Returns the line: the local time, what happened, key, owner, and what else is known. It is cut to the screen's width, if it has one. */
+export function logText(line: LogLine, { columns: room = Infinity, colors }: Screen): string {
+  const { kind, model, id, operateAtMs, owner, outcome } = line;
+  const time = new Date(operateAtMs).toTimeString().slice(0, "00:00:00".length);
+  const verb = verbOf(line).padEnd(VERB_CHARS);
   const key = (kind === "run" ? "run " : "") + (model === "" ? id : `${model}_${id}`);
-  const details = detailsOf(line).join(", ");
-  const time = new Date(operateAtMs).toISOString().slice(11);
-  return plain(`${time} ${event.padEnd(EVENT_CHARS)} ${key} ${owner || "-"}${details === "" ? "" : ` (${details})`}`);
+  const rest = within(room - `${time}${GAP}${verb}${GAP}`.length, [key, owner || "-", detailsOf(line).join(", ")].map(plain));
+  const colour = outcome === "failed" ? "red" : COLOURS[verb.trimEnd()];
+  return [colors.dim(time), colour ? colors[colour](verb) : verb, rest].join(GAP);
+}
+
+/** Returns the texts as columns that take at most `room` together, if they can be cut so far. */
+function within(room: number, texts: readonly string[]): string {
+  const cut = [...texts];
+  const joined = (): string => cut.map(padded).join(GAP).trimEnd();
+  for (const [at, { columns, to }] of CUTS.entries()) {
+    const tooMuch = widthOf(joined()) - room;
+    const width = widthOf(cut[at] ?? "");
+    if (tooMuch > 0 && width > columns) cut[at] = to(cut[at] ?? "", Math.max(columns, width - tooMuch));
+  }
+  return joined();
+}
+
+function padded(text: string): string {
+  return text + " ".repeat(Math.max(0, NAME_CHARS - widthOf(text)));
+}
+
+function verbOf({ event, reason = "" }: LogLine): string {
+  if (event !== "ended") return OTHER_WORDS[event] ?? event;
+  return ENDS[/^\w+/.exec(reason)?.[0] ?? ""] ?? event;
 }
 
 function detailsOf(line: LogLine): readonly string[] {
-  const { fencingToken, attempt, outcome, mode, position, waitedMs, repeated } = line;
-  const { why, held } = endOf(line);
+  const { event, fencingToken, attempt, outcome, mode, position, condition, waitedMs, repeated } = line;
+  const { held } = endOf(line, formatToTenths);
   return [
-    fencingToken === undefined ? "" : `token ${fencingToken}`,
+    fencingToken === undefined || event === "ended" || event === "recorded" ? "" : `token ${shortToken(fencingToken)}`,
     attempt === undefined ? "" : `attempt ${attempt}`,
     outcome ?? "",
     mode === undefined ? "" : `now ${mode}`,
     position === undefined ? "" : `place ${position}`,
-    waitedMs === undefined ? "" : `waited ${formatDuration(waitedMs)}`,
+    condition === undefined ? "" : `condition ${condition}`,
+    waitedMs === undefined ? "" : `waited ${formatToTenths(waitedMs)}`,
+    reasonOf(line),
     held,
-    why,
     repeated === true ? "again" : "",
   ].filter((detail) => detail !== "");
+}
+
+/** Returns what the word for an end doesn't say of its reason. */
+function reasonOf({ event, reason = "", heldMs }: LogLine): string {
+  if (event !== "ended") return reason;
+  if (reason === "taken") return `lease ran out${heldMs === undefined ? "" : `; taken after ${formatToTenths(heldMs)}`}`;
+  if (reason === "expired") return "lease ran out";
+  return reason.replace(/^(?:released|cancelled|broken)(?:: )?/, "");
 }

@@ -30,8 +30,10 @@ export interface Service {
 export async function serve({ locks, part, save, next }: Service, request: OrderRequest): Promise<void> {
   const { traceId, order, product } = request;
   await locks.scope(traceId).withLock(key("ORDER", order), async (lease) => {
-    await save(`${order} ${part}`, product, lease.fencingToken); // The same token in all four services.
-    if (next) await serve(next, request); // In production, an HTTP request with the trace id in a header.
+    // The same token in all four services.
+    await save(`${order} ${part}`, product, lease.fencingToken);
+    // In production, an HTTP request with the trace id in a header.
+    if (next) await serve(next, request);
   });
 }
 

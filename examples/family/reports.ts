@@ -28,9 +28,12 @@ export async function readReport(desk: Desk, report: string): Promise<readonly u
     await using lease = await desk.locks.readWrite(key("REPORT", report)).read.acquire();
     if ((await valueOf(desk.table, report)) === (await desk.orders())) return await pagesOf(desk.table, report);
     try {
-      await lease.upgrade(); // Waits until the other readers are gone. Nobody wrote since the read above, so no second read.
+      // Waits until the other readers are gone. Nobody wrote since the read above,
+      // so no second read.
+      await lease.upgrade();
     } catch (error) {
-      if (error instanceof LockError && error.code === "upgrade-conflict") continue; // Another reader asked first: make way for it.
+      // Another reader asked first: make way for it.
+      if (error instanceof LockError && error.code === "upgrade-conflict") continue;
       throw error;
     }
     await rebuild(desk, report, lease);

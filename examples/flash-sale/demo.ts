@@ -29,25 +29,25 @@ const SALES: readonly (readonly [locking: Locking, title: string])[] = [
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 
 async function main(plan: Plan, screen: Screen, signal: AbortSignal): Promise<boolean> {
-  const { colors, say } = screen;
-  const each = plan.buyers / PRODUCTS.length;
+  const { say } = screen;
   const shop = await openShop(process.env["DYNAMODB_ENDPOINT"] || undefined);
   try {
-    say(
-      colors.bold(`Flash sale: ${plan.buyers} buyers in ${plan.processes} processes, ${PRODUCTS.length} products with ${each} pieces each`),
-    );
-    if (plan.atOnce < plan.buyers / plan.processes) say(`At most ${plan.atOnce} of a process try at a time.`);
     process.send?.(shop.url); // To the tour, whose console shows the sale.
-    say(`The lock service: ${shop.url}, on ${shop.engineName === "external" ? shop.endpoint : shop.engineName}`);
+    if (!plan.isBrief) introduce(plan, shop, screen);
     const results: Result[] = [];
     for (const [at, [locking, title]] of SALES.entries()) {
       signal.throwIfAborted();
-      say();
-      say(title);
+      if (!plan.isBrief) say(`\n${title}`);
       const products = PRODUCTS.map((product) => `${product}-${at + 1}`); // Each sale starts with a full stock of its own.
-      results.push(await holdSale(locking, products, plan, shop, screen, signal));
+      const result = await holdSale(locking, products, plan, shop, screen, signal);
+      results.push(result);
+      if (plan.isBrief) sayVerdict(result, screen);
     }
-    return show(results, screen);
+    if (!plan.isBrief) showTable(results, screen);
+    const [, , forAll, polled] = results;
+    if (forAll && polled) say(`  ${queueWorth(forAll, polled)}`);
+    if (!plan.isBrief) sayWhere(screen);
+    return results.every((result) => verdictOn(result).ok);
   } finally {
     await shop.close();
   }
@@ -61,7 +61,7 @@ async function holdSale(
   screen: Screen,
   signal: AbortSignal,
 ): Promise<Result> {
-  const { buyers, processes, atOnce } = plan;
+  const { buyers, processes, atOnce, isBrief } = plan;
   const piecesEach = buyers / products.length;
   await Promise.all(products.map((product) => stock.fill(product, piecesEach)));
 
@@ -71,7 +71,7 @@ async function holdSale(
     .map((last, at): Orders => ({ locking, url, endpoint, tableName, products, first: edges[at] ?? 0, last, atOnce }));
   let progress: Progress | undefined;
   const spectator: Spectator = {
-    opened: () => (progress = screen.progress(buyers)),
+    opened: () => (progress = screen.progress(buyers, isBrief)),
     left: ({ requests }) => progress?.step(requests),
   };
   try {
@@ -83,19 +83,32 @@ async function holdSale(
   }
 }
 
-/** Prints the table and the verdicts. Returns true if all sales turned out as expected. */
-function show(results: readonly Result[], { say, colors }: Screen): boolean {
+/** Says how large the sale is, and where its service and its table are. */
+function introduce({ buyers, processes, atOnce }: Plan, { url, engineName, endpoint }: Shop, { say, colors }: Screen): void {
+  const each = buyers / PRODUCTS.length;
+  say(colors.bold(`Flash sale: ${buyers} buyers in ${processes} processes, ${PRODUCTS.length} products with ${each} pieces each`));
+  if (atOnce < buyers / processes) say(`At most ${atOnce} of a process try at a time.`);
+  say(`The lock service: ${url}, on ${engineName === "external" ? endpoint : engineName}`);
+}
+
+function showTable(results: readonly Result[], screen: Screen): void {
+  const { say, colors } = screen;
   say();
   tableOf(results).forEach((line, at) => say(`  ${at === 0 ? colors.bold(line) : line}`));
   say();
-  const verdicts = results.map(verdictOn);
-  for (const { ok, text } of verdicts) say(`${ok ? colors.green("✓") : colors.red("✗")} ${text}`);
-  const [, , forAll, polled] = results;
-  if (forAll && polled) say(`  ${queueWorth(forAll, polled)}`);
-  say();
+  for (const result of results) sayVerdict(result, screen);
+}
+
+function sayVerdict(result: Result, { say, colors }: Screen): void {
+  const { ok, text } = verdictOn(result);
+  say(`${ok ? colors.green("✓") : colors.red("✗")} ${text}`);
+}
+
+/** Says when and on which machine: figures of another don't compare. */
+function sayWhere({ say, colors }: Screen): void {
   const machine = cpus();
+  say();
   say(colors.dim(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${machine.length} × ${machine[0]?.model.trim()}`));
-  return verdicts.every(({ ok }) => ok);
 }
 
 const interruption = new AbortController();

@@ -8,16 +8,23 @@ export interface Plan {
   readonly processes: number;
   /** The number of buyers of a process who try at the same time. */
   readonly atOnce: number;
+  /** True to print a line for each sale, in place of its title, its table and the machine. */
+  readonly isBrief: boolean;
 }
 
 /** The plan without options. */
-export const DEFAULTS: Plan = { buyers: 1000, processes: 4, atOnce: 1000 };
+export const DEFAULTS: Plan = { buyers: 1000, processes: 4, atOnce: 1000, isBrief: false };
 
 /** With fewer buyers, the sale without a lock might come out right by luck. */
 const BUYERS_MIN = 40;
 const PROCESSES_MAX = 16;
 
-const OPTIONS = { buyers: { type: "string" }, processes: { type: "string" }, "at-once": { type: "string" } } as const;
+const OPTIONS = {
+  buyers: { type: "string" },
+  processes: { type: "string" },
+  "at-once": { type: "string" },
+  brief: { type: "boolean" },
+} as const;
 
 /** Parses `args` into a plan. @throws TypeError naming the option that is wrong, and its rule. */
 export function planOf(args: readonly string[]): Plan {
@@ -28,6 +35,7 @@ export function planOf(args: readonly string[]): Plan {
     buyers,
     processes: wholeNumber("--processes", values.processes, 1, PROCESSES_MAX) ?? DEFAULTS.processes,
     atOnce: wholeNumber("--at-once", values["at-once"], 1) ?? DEFAULTS.atOnce,
+    isBrief: values.brief ?? DEFAULTS.isBrief,
   };
 }
 

@@ -42,12 +42,14 @@ const NAMES: Record<Exclude<Locking, "nothing">, string> = {
   "the shop, by polling": "One lock for all, polled",
 };
 
+const GAP = "  ";
+
 /** Returns the table, line by line, the head first. */
 export function tableOf(results: readonly Result[]): readonly string[] {
   const cells = [["", ...results.map(({ locking }) => TITLES[locking])], ...ROWS.map(([label, cell]) => [label, ...results.map(cell)])];
   const widths = cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? [];
   return cells.map((row) =>
-    row.map((text, column) => (column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0))).join("   "),
+    row.map((text, column) => (column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0))).join(GAP),
   );
 }
 
@@ -59,14 +61,13 @@ export function verdictOn(result: Result): Verdict {
   if (locking === "nothing") {
     if (oversold <= 0)
       return { ok: false, text: `No lock: ${what}. It did not oversell, so this sale shows nothing: more buyers, please.` };
-    const text = `${count(sold)} sold, but the stock fell by ${count(fell)}: oversold by ${count(oversold)}. ${count(soldTwice)} buyers paid for a piece that was gone.`;
-    return { ok: true, text: `No lock: ${text}` };
+    return { ok: true, text: `No lock: ${count(sold)} sold, but the stock fell by ${count(fell)}: oversold by ${count(oversold)}.` };
   }
   const name = NAMES[locking];
   if (locking === "the shop, by polling" && oversold === 0 && soldTwice === 0) {
-    return { ok: true, text: `${name}: ${what}, no piece sold twice; ${count(gaveUp)} went home without one.` };
+    return { ok: true, text: `${name}: ${what}, no piece twice; ${count(gaveUp)} got none.` };
   }
-  if (isExact(result)) return { ok: true, text: `${name}: exact. ${what}, no piece sold twice, nobody served twice.` };
+  if (isExact(result)) return { ok: true, text: `${name}: exact. ${what}, no piece or buyer twice.` };
   const wrong = `oversold by ${count(oversold)}, ${count(soldTwice)} pieces sold again, ${count(servedTwice)} buyers served again`;
   const missed = `${count(gaveUp)} gave up, ${count(failures.length)} failed${failures[0] === undefined ? "" : ` (${failures[0]})`}`;
   return { ok: false, text: `${name}: NOT exact. ${what}, ${wrong}; ${missed}.` };

@@ -17,7 +17,8 @@ export interface Progress {
 export interface Screen {
   readonly colors: ReturnType<typeof pc.createColors>;
   say(text?: string): void;
-  progress(buyers: number): Progress;
+  /** Draws a sale. `isBrief`: nothing of it stays. */
+  progress(buyers: number, isBrief: boolean): Progress;
 }
 
 /** The number of progress lines without a terminal. */
@@ -29,13 +30,15 @@ export function screenOn(stream: NodeJS.WriteStream): Screen {
   // By itself picocolors also colours wherever CI is set, terminal or not.
   const colors = pc.createColors(isTerminal && pc.isColorSupported);
   const say = (text = ""): void => void stream.write(`${text}\n`);
-  return { colors, say, progress: (buyers) => (isTerminal ? bar(stream, buyers, colors.cyan) : lines(say, buyers)) };
+  const progress: Screen["progress"] = (buyers, isBrief) =>
+    isTerminal ? bar(stream, buyers, isBrief, colors.cyan) : lines(isBrief ? () => undefined : say, buyers);
+  return { colors, say, progress };
 }
 
-function bar(stream: NodeJS.WriteStream, buyers: number, colored: (text: string) => string): Progress {
-  const format = `  ${colored("{bar}")} {value}/{total} buyers · {duration} s · {requests} requests to the lock service`;
+function bar(stream: NodeJS.WriteStream, buyers: number, isBrief: boolean, colored: (text: string) => string): Progress {
+  const format = `  ${colored("{bar}")} {value}/{total} buyers · {duration} s · {requests} lock requests`;
   const options = { stream, format, barCompleteChar: "█", barIncompleteChar: "░", barsize: 30, fps: 10, hideCursor: true };
-  const drawn = new SingleBar({ ...options, gracefulExit: false, linewrap: true });
+  const drawn = new SingleBar({ ...options, gracefulExit: false, linewrap: true, clearOnComplete: isBrief });
   let requests = 0;
   drawn.start(buyers, 0, { requests });
   return {

@@ -16,7 +16,7 @@ export async function createUnnamed({ documents, TableName }: Table, product: st
   return id;
 }
 
-/** Idempotent: the caller chose the id. Returns false if it existed already, from an earlier call or from another caller. */
+/** Idempotent: the caller chose the id. Returns false if it existed already. */
 export async function createNamed({ documents, TableName }: Table, id: string, product: string): Promise<boolean> {
   try {
     await documents.send(new PutCommand({ TableName, Item: { id, product }, ConditionExpression: "attribute_not_exists(id)" }));
@@ -39,7 +39,7 @@ export async function addStock({ documents, TableName }: Table, id: string, piec
   await documents.send(new UpdateCommand({ TableName, Key: { id }, ...change }));
 }
 
-/** Idempotent in its effect, not in its result: only the first call deleted the item. */
+/** Idempotent in its effect, not in its result: only the first call deletes. */
 export async function remove({ documents, TableName }: Table, id: string): Promise<boolean> {
   const { Attributes } = await documents.send(new DeleteCommand({ TableName, Key: { id }, ReturnValues: "ALL_OLD" }));
   return Attributes !== undefined;

@@ -18,7 +18,20 @@ export const KILLED = "✕";
 /** The time that a character stands for, in ms. */
 export const STEP_MS = 200;
 
+/** The meaning of the signs, in a line. */
+export const LEGEND = `${SIGNS.holding} holds  ${SIGNS.waiting} waits  ${SIGNS.frozen} is frozen  ${KILLED} is killed  (a sign is ${STEP_MS / 1000} s)`;
+
 const NAME_CHARS = 8;
+/** The longest message of a process. */
+const SAID_CHARS = 25;
+/** The most signs of a lane: it then has the 79 characters that fit into every terminal. */
+const SIGNS_MAX = 43;
+const SIGNS_MIN = 5;
+
+/** Returns the number of signs for which lanes of at most `width` characters have room beside what their processes say. */
+export function signsWithin(width: number): number {
+  return Math.max(SIGNS_MIN, Math.min(SIGNS_MAX, width - NAME_CHARS - 1 - SAID_CHARS));
+}
 
 /** Returns the lane as text from the scene's begin until `nowMs`: the last `columns` characters of it, and what the process said. */
 export function laneText({ name, changes, said }: Lane, nowMs: number, columns: number): string {

@@ -15,8 +15,9 @@ import { SCENES } from "./scenes.js";
 import { openStage } from "./stage.js";
 
 const SALE = fileURLToPath(new URL("../flash-sale/demo.ts", import.meta.url));
-/** A sale that takes seconds. */
-const SMALL_SALE = ["--buyers", "80", "--processes", "2", "--at-once", "10"];
+/** A sale that takes seconds, in six lines. */
+const SMALL_SALE = ["--brief", "--buyers", "80", "--processes", "2", "--at-once", "10"];
+const NEXT = "Next: npx holdfast dev · docs/start-here.md";
 const NAMES = [...Object.keys(SCENES), "sale"];
 
 const USAGE = `Usage: npm run demo [-- OPTIONS]
@@ -56,14 +57,18 @@ function sentenceOf({ message }: Error): string {
 async function tour(names: readonly string[], saleArgs: readonly string[]): Promise<boolean> {
   const painter = painterOn(process.stdout);
   const live = await openLiveConsole();
-  let isProven = true;
+  const beganAtMs = performance.now();
+  let proved = 0;
   try {
+    painter.legend();
     painter.aside(`To watch it in a browser too, open ${live.url}`);
     for (const name of names) {
       const scene = SCENES[name];
-      isProven = (await (scene ? play(scene, painter, live) : sale(saleArgs, painter, live))) && isProven;
+      if (await (scene ? play(scene, painter, live) : sale(saleArgs, painter, live))) proved++;
     }
-    return isProven;
+    const tookSec = Math.round((performance.now() - beganAtMs) / 1000);
+    painter.title(`${proved} of ${names.length} proved in ${tookSec} s. ${NEXT}`);
+    return proved === names.length;
   } finally {
     live.close();
   }
@@ -91,7 +96,7 @@ async function play(scene: Scene, painter: Painter, live: LiveConsole): Promise<
 }
 
 async function sale(args: readonly string[], painter: Painter, live: LiveConsole): Promise<boolean> {
-  painter.title("A flash sale: the same purchase without a lock, with a lock, and by polling.");
+  painter.title("A flash sale: one purchase without a lock, with a lock, and by polling.");
   const options = args.length > 0 ? args : SMALL_SALE;
   const child = spawn(process.execPath, [...process.execArgv, SALE, ...options], { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   let hide: () => Promise<void> = () => Promise.resolve();

@@ -1,8 +1,9 @@
 /** Draws a scene: in a terminal lanes that grow, five times a second; elsewhere a plain line for each thing that happens, and the lanes at its end. */
 import { setInterval } from "node:timers";
+import { stripVTControlCharacters } from "node:util";
 import pc from "picocolors";
 import type { Lane } from "./lanes.js";
-import { laneText } from "./lanes.js";
+import { laneText, LEGEND, signsWithin } from "./lanes.js";
 
 /** The part of a stage that is drawn. */
 interface Drawn {
@@ -13,7 +14,9 @@ interface Drawn {
 /** The output of the tour. */
 export interface Painter {
   title(sentence: string): void;
-  /** Says where else the scene can be seen. */
+  /** Says what the signs of the lanes mean. */
+  legend(): void;
+  /** Says where else the scene can be seen, and what to do next. */
   aside(text: string): void;
   /** Draws the lanes until the returned function is called. */
   draw(drawn: Drawn): () => void;
@@ -23,29 +26,42 @@ export interface Painter {
 }
 
 const FRAME_MS = 200;
-const COLUMNS = 44;
+/** The spaces before a lane. */
+const INDENT = "  ";
 const CLEAR_LINE = "\u001B[2K";
 
 /** Creates a painter on `stream`. */
 export function painterOn(stream: NodeJS.WriteStream): Painter {
   const { isTTY: isTerminal = false } = stream as { isTTY?: boolean }; // Absent without a terminal.
   // By itself picocolors also colours wherever CI is set, terminal or not.
-  const { blue, bold, dim, green, red, yellow } = pc.createColors(isTerminal && pc.isColorSupported);
-  const coloured = (text: string): string => text.replace(/█+/g, green).replace(/·+/g, yellow).replace(/░+/g, blue).replace(/✕/g, red);
+  const { cyan, bold, dim, green, red, yellow } = pc.createColors(isTerminal && pc.isColorSupported);
+  const coloured = (text: string): string => text.replace(/█+/g, green).replace(/·+/g, yellow).replace(/░+/g, cyan).replace(/✕/g, red);
   const say = (text: string): void => void stream.write(`${text}\n`);
+  const width = (): number => (isTerminal ? (stream.columns || 80) - 1 : Infinity);
+  /** Says a sentence after `mark`, in as many lines as it needs: a word is never cut. */
+  const sayAfter = (mark: string, sentence: string, styled: (text: string) => string = String): void => {
+    const hang = stripVTControlCharacters(mark).length;
+    const [first = "", ...rest] = wrapped(sentence, width() - hang);
+    say(mark + styled(first));
+    for (const line of rest) say(" ".repeat(hang) + styled(line));
+  };
   /** The lines of the picture that the next frame overwrites. */
   let lines = 0;
   const paint = ({ lanes, nowMs }: Drawn): void => {
-    const width = isTerminal ? (stream.columns || 80) - 1 : Infinity;
-    const texts = lanes.map((lane) => coloured(`  ${laneText(lane, nowMs(), COLUMNS)}`.slice(0, width)));
+    const room = width();
+    const texts = lanes.map((lane) => coloured((INDENT + laneText(lane, nowMs(), signsWithin(room - INDENT.length))).slice(0, room)));
     const clear = isTerminal ? CLEAR_LINE : "";
     stream.write(back() + texts.map((text) => `${clear}${text}\n`).join(""));
     lines = isTerminal ? lanes.length : 0;
   };
   const back = (): string => (lines > 0 ? `\u001B[${lines}A` : "");
   return {
-    title: (sentence) => say(`\n${bold(sentence)}`),
-    aside: (text) => say(dim(text)),
+    title(sentence) {
+      say("");
+      sayAfter("", sentence, bold);
+    },
+    legend: () => say(coloured(LEGEND)),
+    aside: (text) => sayAfter("", text, dim),
     draw(drawn) {
       const timer = isTerminal ? setInterval(() => paint(drawn), FRAME_MS) : undefined;
       return () => {
@@ -57,10 +73,21 @@ export function painterOn(stream: NodeJS.WriteStream): Painter {
     tell(sentence, drawn) {
       const time = `${(drawn.nowMs() / 1000).toFixed(1)} s`.padStart(8);
       if (isTerminal) stream.write(`${back()}${CLEAR_LINE}`);
-      say(`${dim(time)}  ${sentence}`);
+      sayAfter(`${dim(time)}  `, sentence);
       lines = 0;
       if (isTerminal) paint(drawn);
     },
-    verdict: (isProven, sentence) => say(isProven ? `${green("✓")} ${sentence}` : `${red("✗")} ${sentence}`),
+    verdict: (isProven, sentence) => sayAfter(isProven ? `${green("✓")} ` : `${red("✗")} `, sentence),
   };
+}
+
+/** Returns the sentence in lines of at most `width` characters, which end between words. */
+function wrapped(sentence: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of sentence.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }

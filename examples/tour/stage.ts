@@ -156,8 +156,8 @@ function show(told: Told, is: Actor["is"]): void {
   if (told.what === "released") is("away", "released");
   if (told.what === "lost") is("away", "lost its lease, and knows");
   if (told.what === "wrote") is("holding", `wrote with token ${shortToken(told.token)}`);
-  if (told.what === "refused") is("away", `write with token ${shortToken(told.token)} refused`);
-  if (told.what === "paid") is("away", told.replayed ? `got the same ${told.receipt}` : told.receipt);
+  if (told.what === "refused") is("away", `refused: token ${shortToken(told.token)}`);
+  if (told.what === "paid") is("away", told.replayed ? `same ${told.receipt}` : told.receipt);
 }
 
 /** The end of a token, which is what changes from grant to grant: all begin with the time. */

@@ -48,7 +48,7 @@ async function bashOffersIn(environment: NodeJS.ProcessEnv, ...words: readonly s
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-const COMMANDS = ["lock", "once", "ls", "show", "break", "watch", "runs", "reset", "completion", "ui", "dev"];
+const COMMANDS = ["lock", "once", "ls", "show", "watch", "runs", "ui", "break", "reset", "dev", "completion"];
 
 describe("bash", () => {
   it("accepts the script", async () => {

@@ -31,7 +31,7 @@ describe("holdfast dev -- COMMAND", () => {
   it("logs on stderr with --verbose", async () => {
     const command = `fetch(process.env.HOLDFAST_URL + "/v1/locks/k/break", { method: "POST", headers: { "content-type": "application/json" }, body: '{"reason":"x","fencingToken":1}' })`;
     const { status, stderr } = await run(["dev", "--verbose", "--", "node", "-e", command], {});
-    expect([status, stderr]).toEqual([0, expect.stringMatching(/^holdfast: \S+ refused +k - \(not-found\)\n$/)]);
+    expect([status, stderr]).toEqual([0, expect.stringMatching(/^holdfast: \S+ {2}refused +k +- +not-found\n$/)]);
   });
 
   it("passes a signal on, and ends when the command does", async () => {

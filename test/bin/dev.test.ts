@@ -6,15 +6,18 @@ import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pico from "picocolors";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { logText } from "../../bin/serve/log-text.js";
+import { PLAIN } from "../../bin/terminal.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import { createLockClient } from "../../lib/index.js";
 import type { LogLine } from "../../lib/service/log.js";
 import type { Running } from "./in-process.js";
 import { run, start } from "./in-process.js";
 
-const TOKEN = String.raw`token \d{13}`;
+const TOKEN = String.raw`token …\d{6}`;
+const TIME = String.raw`\d\d:\d\d:\d\d`;
 
 let directory: string;
 beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), "holdfast-dev-"))));
@@ -59,16 +62,16 @@ describe("holdfast dev", () => {
     );
     await locks.runOnce("invoice:1", () => "sent");
     const [, log = ""] = (await printed(/recorded +run invoice:1/)).split("Lock activity:\n");
-    const time = String.raw`\d\d:\d\d:\d\d\.\d{3}Z`;
+    const took = String.raw`(?:\d+ms|\d+(?:\.\d)?s)`;
     const lines = [
-      `granted     ORDER_1 checkout-7 \\(${TOKEN}, waited \\d+m?s\\)`,
-      `refused     ORDER_1 checkout-7 \\(locked\\)`,
-      `ended       ORDER_1 checkout-7 \\(${TOKEN}, held \\d+m?s, released\\)`,
-      `granted     run invoice:1 checkout-7 \\(${TOKEN}, attempt 1, waited \\d+m?s\\)`,
-      `ended       run invoice:1 checkout-7 \\(${TOKEN}, held \\d+m?s, released\\)`,
-      `recorded    run invoice:1 checkout-7 \\(${TOKEN}, attempt 1, succeeded\\)`,
+      `granted   ORDER_1       checkout-7    ${TOKEN}, waited ${took}`,
+      `refused   ORDER_1       checkout-7    locked`,
+      `released  ORDER_1       checkout-7    held ${took}`,
+      `granted   run invoice:1  checkout-7    ${TOKEN}, attempt 1, waited ${took}`,
+      `released  run invoice:1  checkout-7    held ${took}`,
+      `recorded  run invoice:1  checkout-7    attempt 1, succeeded`,
     ];
-    expect(log).toMatch(new RegExp(`^${lines.map((line) => `${time} ${line}\n`).join("")}$`));
+    expect(log).toMatch(new RegExp(`^${lines.map((line) => `${TIME}  ${line}\n`).join("")}$`));
     await locks.close();
     signal("SIGINT");
     expect((await ended).status).toBe(130);
@@ -176,18 +179,49 @@ describe("holdfast dev", () => {
 });
 
 describe("a line of its log", () => {
+  const AT_MS = new Date(2026, 0, 31, 22, 11, 42, 999).getTime();
+  const LINE = { event: "ended", kind: "lock", model: "STOCK", id: "9", operateAtMs: AT_MS, owner: "shop-b" } as LogLine;
+  const COLOURS = { columns: 80, colors: pico.createColors(true) };
+  const textOf = (change: Partial<LogLine>, columns?: number): string => logText({ ...LINE, ...change }, { ...PLAIN, columns });
+
   it("never moves the cursor of a terminal, whatever an owner is called", () => {
-    const line = { event: "queued", kind: "lock", model: "", id: "k", operateAtMs: 0, owner: "\u001b[2J", position: 2 };
-    expect(logText(line as LogLine)).toBe("00:00:00.000Z queued      k \u{FFFD}[2J (place 2)");
+    expect(textOf({ event: "queued", owner: "\u001b[2J", position: 2 })).toBe(
+      "22:11:42  queued    STOCK_9       \u{FFFD}[2J          place 2",
+    );
   });
 
-  it.each([
-    ["released", "held 2m 6s, released"],
-    ["taken", "taken over 2m 6s after its grant"],
-    ["expired", "held at most 2m 6s, expired"],
-    ["broken: why", "held at most 2m 6s, broken: why"],
-  ])("tells how long a hold lasted that is %s, as far as its end tells", (reason, words) => {
-    const line = { event: "ended", kind: "lock", model: "", id: "k", operateAtMs: 0, owner: "me", heldMs: 126_000, reason };
-    expect(logText(line as LogLine)).toBe(`00:00:00.000Z ended       k me (${words})`);
+  it.each<readonly [word: string, change: Partial<LogLine>, details: string]>([
+    ["released", { reason: "released", heldMs: 1500 }, "held 1.5s"],
+    ["released", { reason: "released", heldMs: 126_000 }, "held 2m 6s"],
+    ["lost", { reason: "taken", heldMs: 4200 }, "lease ran out; taken after 4.2s"],
+    ["lost", { reason: "expired", heldMs: 4000 }, "lease ran out, held at most 4s"],
+    ["broken", { reason: "broken: host is gone", heldMs: 4000 }, "host is gone, held at most 4s"],
+    ["gave up", { reason: "cancelled" }, ""],
+    ["granted", { event: "granted", fencingToken: 1_795_000_212_684, waitedMs: 12 }, "token …212684, waited 12ms"],
+    ["refused", { event: "refused", reason: "locked" }, "locked"],
+    ["queued", { event: "queued", position: 2 }, "place 2"],
+    ["offered", { event: "offered" }, ""],
+  ])("says %s, in local time and in less than 80 characters", (word, change, details) => {
+    const text = textOf(change);
+    expect(text).toBe(`22:11:42  ${word.padEnd(8)}  STOCK_9       shop-b        ${details}`.trimEnd());
+    expect(text.length).toBeLessThan(80);
+  });
+
+  it("is cut to the width of a terminal, and to no other", () => {
+    const long = { owner: "o".repeat(50), id: `${"9".repeat(60)}-2026`, reason: "released", heldMs: 1500 } as const;
+    expect(textOf(long, 80)).toMatch(/^22:11:42 {2}released {2}STOCK_9+…9+-2026 {2}o{6,}… {2}held 1\.5s$/);
+    expect(textOf(long, 80).length).toBe(80);
+    expect(textOf(long)).toContain(`STOCK_${long.id}  ${long.owner}  held 1.5s`);
+  });
+
+  it("has good and bad ends in different colours", () => {
+    const { green, red, yellow, dim } = COLOURS.colors;
+    const coloured = (change: Partial<LogLine>): string => logText({ ...LINE, ...change }, COLOURS);
+    expect(coloured({ event: "granted" })).toContain(green("granted "));
+    expect(coloured({ reason: "released" })).toContain(dim("released"));
+    expect(coloured({ reason: "expired" })).toContain(red("lost    "));
+    expect(coloured({ reason: "broken" })).toContain(red("broken  "));
+    expect(coloured({ reason: "cancelled" })).toContain(yellow("gave up "));
+    expect(coloured({ event: "recorded", outcome: "failed" })).toContain(red("recorded"));
   });
 });

@@ -1,4 +1,4 @@
-/** The tables of docs/errors.md, generated from the registry, from the SDK's own classes and from the errors that its sources throw. */
+/** The generated parts of docs/errors.md, generated from the registry, from the SDK's own classes and from the errors that its sources throw. */
 import { errorOf, LockError } from "../../lib/client/errors.js";
 import type { LockLostError } from "../../lib/client/errors.js";
 import type { ErrorCode } from "../../lib/core/errors.js";
@@ -111,25 +111,43 @@ export function clientCodes(): readonly Thrown[] {
   return own.toSorted((a, b) => (a.code < b.code ? -1 : 1));
 }
 
-const yes = (definite: boolean): string => (definite ? "yes" : "**no**");
+interface Explained {
+  readonly code: string;
+  /** Absent for a code of the client alone. */
+  readonly status?: number;
+  readonly definite: boolean;
+  readonly retry: string;
+  readonly type: string;
+  readonly meaning: string;
+  readonly advice: string;
+}
 
-/** The page's tables, by name. */
-export function errorTables(): Readonly<Record<string, string>> {
+/** A code under a heading of its own, to which a link can lead: its meaning, its fields, and what to do. */
+function section({ code, status, definite, retry, type, meaning, advice }: Explained): string {
+  const fields = [
+    ...(status === undefined ? [] : [`HTTP ${status}`]),
+    `retry \`${retry}\``,
+    definite ? "definite" : "**not definite**: it may have happened",
+    `in the SDK \`${type}\``,
+  ];
+  return `### ${code}\n\n**${meaning}** (${fields.join(", ")})\n\n${advice}.`;
+}
+
+/** The generated parts of the page, by name. */
+export function errorParts(): Readonly<Record<string, string>> {
   const codes = Object.keys(ERRORS) as ErrorCode[];
+  const sections = (explained: readonly Explained[]): string => explained.map(section).join("\n\n");
   return {
-    "codes of the service": table(
-      ["code", "status", "definite", "retry", "meaning", "in the SDK", "what to do"],
+    "codes of the service": sections(
       codes.map((code) => {
-        const { status, definite, retry, title } = ERRORS[code];
-        const type = errorOf(refuse(code), "").constructor.name;
-        return [`\`${code}\``, String(status), yes(definite), `\`${retry}\``, title, `\`${type}\``, ADVICE[code]];
+        const { title: meaning, ...fields } = ERRORS[code];
+        return { code, ...fields, meaning, type: errorOf(refuse(code), "").constructor.name, advice: ADVICE[code] };
       }),
     ),
-    "codes of the client": table(
-      ["code", "definite", "retry", "meaning", "in the SDK", "what to do"],
+    "codes of the client": sections(
       clientCodes().map(({ code, definite, retry, type }) => {
-        const [sentence, advice] = CLIENT_ADVICE[code]!;
-        return [`\`${code}\``, yes(definite === "true"), `\`${retry}\``, sentence, `\`${type || LockError.name}\``, advice];
+        const [meaning, advice] = CLIENT_ADVICE[code]!;
+        return { code, definite: definite === "true", retry, type: type || LockError.name, meaning, advice };
       }),
     ),
     "reasons of a loss": table(

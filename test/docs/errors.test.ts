@@ -1,5 +1,5 @@
 /**
- * "Errors": the page's tables match the registry and the client. To accept a change, read the difference and run:
+ * "Errors": the page's parts match the registry and the client. To accept a change, read the difference and run:
  *
  *     npx vitest run test/docs/errors -u
  */
@@ -8,21 +8,21 @@ import { describe, expect, it } from "vitest";
 import { ERRORS } from "../../lib/core/errors.js";
 import { createLockClient } from "../../lib/testing.js";
 import { ROOT } from "../tidy/tree.js";
-import { clientCodes, errorTables } from "./error-pages.js";
+import { clientCodes, errorParts } from "./error-pages.js";
 import { deadLinks, readPage, withParts } from "./generated.js";
 
 const PATH = "docs/errors.md";
 const PAGE = readPage(PATH);
 
 describe("the page of errors", () => {
-  it("has its tables as the code makes them", async () => {
+  it("has its parts as the code makes them", async () => {
     const how = "the errors changed: review it, then run npx vitest run test/docs/errors -u";
-    await expect(await withParts(PAGE, errorTables()), how).toMatchFileSnapshot(join(ROOT, PATH));
+    await expect(await withParts(PAGE, errorParts()), how).toMatchFileSnapshot(join(ROOT, PATH));
   });
 
-  it("explains every code, of the service and of the client", () => {
+  it("has a heading to link to for every code, of the service and of the client", () => {
     const codes = [...Object.keys(ERRORS), ...clientCodes().map(({ code }) => code)];
-    expect(codes.filter((code) => !readPage(PATH).includes(`| \`${code}\``))).toEqual([]);
+    expect(codes.filter((code) => !readPage(PATH).includes(`\n### ${code}\n`))).toEqual([]);
     expect(clientCodes().map(({ code }) => code)).toEqual([
       "closed",
       "invocation-ends",
@@ -33,12 +33,12 @@ describe("the page of errors", () => {
     ]);
   });
 
-  it("control: another status, word or missing row is another page", async () => {
-    const tables = errorTables();
-    const [name, made] = Object.entries(tables)[0]!;
-    for (const changed of [made.replace("423", "424"), made.replace("`later`", "`same`"), made.replace(/\n[^\n]*$/, "")]) {
+  it("control: another status, word or missing code is another page", async () => {
+    const parts = errorParts();
+    const [name, made] = Object.entries(parts)[0]!;
+    for (const changed of [made.replace("423", "424"), made.replace("`later`", "`same`"), made.slice(0, made.lastIndexOf("\n###"))]) {
       expect(changed).not.toBe(made);
-      expect(await withParts(PAGE, { ...tables, [name]: changed })).not.toBe(PAGE);
+      expect(await withParts(PAGE, { ...parts, [name]: changed })).not.toBe(PAGE);
     }
   });
 

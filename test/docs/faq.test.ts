@@ -3,18 +3,12 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
 import { createLockClient } from "../../lib/testing.js";
-import { BUGS } from "../simulation/bugs/bugs.js";
 import { citedTests, isThere } from "./cited-tests.js";
 import { deadLinks, oneLine, readPage } from "./generated.js";
 
 const PATH = "docs/faq.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
-/** The cells of the rows about trackers. */
-const ROWS = PAGE.split("\n")
-  .filter((line) => line.startsWith("| ") && !/^\| (?:-|Problem)/.test(line))
-  .map((line) => line.split(" | ").map((cell) => cell.replaceAll(/^\| | \|$/g, "").trim()));
-
 /** The anchor that a heading has on GitHub. */
 const anchorOf = (heading: string): string =>
   heading
@@ -25,7 +19,7 @@ const anchorOf = (heading: string): string =>
 describe("the page of questions", () => {
   it("names tests that there are; control: not one by another name", () => {
     const cited = citedTests(PAGE);
-    expect(cited.length).toBeGreaterThan(40);
+    expect(cited.length).toBeGreaterThan(10);
     expect(cited.filter((test) => !isThere(test))).toEqual([]);
     expect(isThere({ ...cited[0]!, name: "is granted a millisecond before" })).toBe(false);
     expect([...PAGE.matchAll(/\.\.\/test\/[\w./-]+/g)]).toHaveLength(cited.length);
@@ -34,11 +28,9 @@ describe("the page of questions", () => {
 
   it("lists every question of a team at its top, in order, and nothing else", () => {
     const [list = "", ...sections] = PAGE.split("\n## ");
-    const questions = sections
-      .filter((section) => !section.startsWith("From the trackers"))
-      .flatMap((section) => section.match(/^### .*$/gm));
+    const questions = sections.flatMap((section) => section.match(/^### .*$/gm));
     const anchors = questions.map((heading) => anchorOf(heading!.replace("### ", "")));
-    expect([...list.matchAll(/ \[[^\]]+\]\(#([\w-]+)\)/g)].map(([, anchor]) => anchor)).toEqual(["from-the-trackers", ...anchors]);
+    expect([...list.matchAll(/ \[[^\]]+\]\(#([\w-]+)\)/g)].map(([, anchor]) => anchor)).toEqual(anchors);
     expect(anchors.length).toBeGreaterThan(15);
   });
 
@@ -51,18 +43,6 @@ describe("the page of questions", () => {
     await clock.advance(3_600_000);
     await held.release();
     expect((await clock.settle(asked)).state).toBe("held");
-  });
-
-  it("answers every complaint, and says where it was met", () => {
-    expect(ROWS.length).toBeGreaterThan(30);
-    expect(
-      ROWS.filter(([what = "", where = "", here = ""]) => what === "" || here === "" || !where.includes("](https://github.com/")),
-    ).toEqual([]);
-  });
-
-  it("names a mistake of the simulation that there is", () => {
-    expect(BUGS.map(({ name }) => name)).toContain("release-without-owner-check");
-    expect(PAGE).toContain("`release-without-owner-check`");
   });
 
   it.each([

@@ -26,7 +26,8 @@ function deadLinksIn({ path, text }: SourceText): readonly string[] {
   const dead = links.filter((link) => {
     if (/^https?:/.test(link)) return false;
     const [file = "", anchor] = link.split("#");
-    const target = file === "" ? path : join(dirname(path), file);
+    // The site's first page is at its root, so it names pages by their address there.
+    const target = file === "" ? path : file.startsWith("/") ? `${file.slice(1)}.md` : join(dirname(path), file);
     if (target !== path && !mayLinkTo(target)) return true;
     const page = target === path ? { text } : DOCUMENTS.find((one) => one.path === target);
     return anchor !== undefined && page !== undefined && !anchorsOf(page.text).includes(anchor);

@@ -1,4 +1,4 @@
-/** The mutants that the simulation must detect, as docs/guarantees.md lists them, and the extent of its search. */
+/** The mutants that the simulation must detect, as docs/mistakes.md lists them, and the extent of its search, as docs/guarantees.md says it. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUGS, LOCK_BUGS } from "../simulation/bugs/bugs.js";
@@ -30,8 +30,22 @@ function seeds(): Readonly<Record<"quick" | "slow", string>> {
   return { quick, slow };
 }
 
-/** The page's parts, by name. */
-export function mustFailParts(): Readonly<Record<string, string>> {
+/** The part of docs/guarantees.md that says how far the simulation searches. */
+export function searchParts(): Readonly<Record<"how far", string>> {
+  const { quick, slow } = seeds();
+  const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");
+  return {
+    "how far": [
+      `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes each of ${BUGS.length} mistakes in the`,
+      `production source, one at a time, and fails unless the history that is recorded as its witness breaks a property.`,
+      `\`npm run test:all\` plays ${slow} histories, and fails if they did not contain what they must contain. It also searches`,
+      `for each mistake from the first history on, and fails unless it is found within ${within}.`,
+    ].join("\n"),
+  };
+}
+
+/** The table of docs/mistakes.md. */
+export function mistakeParts(): Readonly<Record<"the mistakes", string>> {
   const kinds = [
     ["plain locks", LOCK_BUGS],
     ["kinds of locks", KIND_BUGS],
@@ -45,15 +59,7 @@ export function mustFailParts(): Readonly<Record<string, string>> {
     ["crowds", CROWD_BUGS],
     ["edges", EDGE_BUGS],
   ] as const;
-  const { quick, slow } = seeds();
-  const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");
   return {
-    "how far": [
-      `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes each of ${BUGS.length} mistakes in the`,
-      `production source, one at a time, and fails unless the history that is recorded as its witness breaks a property.`,
-      `\`npm run test:all\` plays ${slow} histories, and fails if they did not contain what they must contain. It also searches`,
-      `for each mistake from the first history on, and fails unless it is found within ${within}.`,
-    ].join("\n"),
     "the mistakes": table(
       ["of", "mistake", "what it is"],
       kinds.flatMap(([of, bugs]) => bugs.map(({ name, why }) => [of, `\`${name}\``, why.replaceAll(/__\w+__/g, "`$&`")])),

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLockClient } from "../../lib/index.js";
 import { readPage } from "./generated.js";
 import type { NpmStart } from "./npm-start.js";
+import { shellIn } from "./readme.js";
 import { npmStart, plainEnvironment } from "./npm-start.js";
 
 const PAGE = readPage("docs/operating.md");
@@ -14,7 +15,7 @@ describe.runIf(HAS_CURL)("the runbook's commands", () => {
   let service: NpmStart;
   const printed = new Map<string, string>();
   /** The shell blocks that need no AWS account, in order. */
-  const lines = [...PAGE.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block = ""]) => block.trimEnd().split("\n"));
+  const lines = [...PAGE.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block = ""]) => shellIn(block.trimEnd()));
   const asks = lines.flatMap((line, at) => (line.startsWith("ask ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
 
   beforeAll(async () => {

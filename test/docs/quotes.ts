@@ -21,14 +21,14 @@ export function quotesIn(path: string, text: string): readonly Quote[] {
   }));
 }
 
-/** True if the quote occurs in its file, on consecutive lines with the same relative indentation. */
+/** True if the quote occurs in its file, in other lines perhaps: a page is narrower than a source. */
 export function isFaithful({ file, lines }: Quote): boolean {
-  if (file === "") return false;
-  const source = readFileSync(join(ROOT, file), "utf8").split("\n");
-  return source.some((_, at) => {
-    const passage = source.slice(at, at + lines.length);
-    return dedented(passage).join("\n") === lines.join("\n");
-  });
+  return file !== "" && inOneLine(readFileSync(join(ROOT, file), "utf8")).includes(inOneLine(lines.join("\n")));
+}
+
+/** The code without the spaces and the last commas that differ with the width of the lines. */
+function inOneLine(code: string): string {
+  return code.replaceAll(/\s+/g, "").replaceAll(/,(?=[)\]}>])/g, "");
 }
 
 function dedented(lines: readonly string[]): readonly string[] {

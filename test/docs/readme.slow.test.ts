@@ -16,7 +16,7 @@ import { createLockClient } from "../../lib/index.js";
 import { ROOT } from "../tidy/tree.js";
 import type { NpmStart } from "./npm-start.js";
 import { npmStart, plainEnvironment } from "./npm-start.js";
-import { blocksUnder, blockUnder, docsPage, README } from "./readme.js";
+import { blocksUnder, blockUnder, docsPage, README, shellIn } from "./readme.js";
 
 const run = promisify(execFile);
 const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
@@ -52,7 +52,7 @@ const SNIPPETS = {
   cdk: blockUnder("Into your account", "ts"),
 };
 /** Starting a compiler is slow on a loaded machine. */
-const COMPILER_MS = 120_000;
+const COMPILER_MS = 300_000;
 
 let service: NpmStart;
 let directory: string;
@@ -112,7 +112,7 @@ describe("the README's npm start", () => {
 
 /** Runs the shell lines under this heading twice, and returns the output of each curl: the comments say what a repeated line does. */
 function curlsUnder(heading: string, before: readonly string[] = []) {
-  const lines = [...before, ...blockUnder(heading, "sh", OVER_HTTP).split("\n")];
+  const lines = [...before, ...shellIn(blockUnder(heading, "sh", OVER_HTTP))];
   const curls = lines.flatMap((line, at) => (line.startsWith("curl ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
   const printed: string[] = [];
   const play = async (): Promise<void> => {
@@ -131,9 +131,7 @@ function expectAsSaid(comment: string, at: number, printed: readonly string[]): 
 }
 
 describe("a run with curl", () => {
-  const variables = blockUnder("A lock with curl", "sh", OVER_HTTP)
-    .split("\n")
-    .filter((line) => /^[A-Z]+=/.test(line));
+  const variables = shellIn(blockUnder("A lock with curl", "sh", OVER_HTTP)).filter((line) => /^[A-Z]+=/.test(line));
   const { curls, printed, play } = curlsUnder("A run with curl", variables);
   beforeAll(play);
 
@@ -230,6 +228,22 @@ describe("the program in Python", () => {
     const heading = "In Python, in 20 lines";
     const env = plainEnvironment({ HOLDFAST_URL: service.url });
     const { stdout } = await run("python3", ["-c", blockUnder(heading, "python", OVER_HTTP)], { env });
+    expect(stdout.trim()).toBe(blockUnder(heading, "text", OVER_HTTP));
+    expect(await createLockClient({ url: service.url }).inspect(KEY)).toMatchObject({ holders: [] });
+  });
+});
+
+describe("the programs in Go and Java", () => {
+  it.for([
+    { name: "Go", language: "go", file: "main.go", command: ["go", "run"], asked: "version" },
+    { name: "Java", language: "java", file: "Lock.java", command: ["java"], asked: "--version" },
+  ])("in $name prints what stands below it, and holds nothing afterwards", { timeout: COMPILER_MS }, async (one, { skip }) => {
+    const [program = "", ...words] = one.command;
+    skip(spawnSync(program, [one.asked]).status !== 0, `there is no ${program} on the path`);
+    const heading = `In ${one.name}, in 30 lines`;
+    const source = join(directory, one.file);
+    await writeFile(source, blockUnder(heading, one.language, OVER_HTTP));
+    const { stdout } = await run(program, [...words, source], { env: plainEnvironment({ HOLDFAST_URL: service.url }) });
     expect(stdout.trim()).toBe(blockUnder(heading, "text", OVER_HTTP));
     expect(await createLockClient({ url: service.url }).inspect(KEY)).toMatchObject({ holders: [] });
   });

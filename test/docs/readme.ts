@@ -35,6 +35,18 @@ export function blockUnder(heading: string, language: string, page = README): st
   return block;
 }
 
+/** The commands and comments of a block of shell, each whole: a command may go on after a backslash or within quotes, a comment in the next line. */
+export function shellIn(block: string): readonly string[] {
+  const whole: string[] = [];
+  for (const line of block.split("\n")) {
+    const last = whole.at(-1) ?? "";
+    const goesOn = last.endsWith("\\") || (last.split("'").length % 2 === 0 && !last.startsWith("#"));
+    if (goesOn || (last.startsWith("#") && line.startsWith("# "))) whole[whole.length - 1] = `${last}\n${line}`;
+    else whole.push(line);
+  }
+  return whole;
+}
+
 /** A `#` at the start of a line is a heading outside of blocks, and a shell comment inside. */
 function blocksOf(text: string): readonly Block[] {
   const blocks: Block[] = [];

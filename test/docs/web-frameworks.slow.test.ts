@@ -48,7 +48,7 @@ describe("the programs of the page on web frameworks", () => {
 
   it.each(PROGRAMS)("$name: compiles; control: without a caller it doesn't", { timeout: PATIENCE_MS }, async ({ name, program }) => {
     const options = { experimentalDecorators: name === "nest" };
-    const wrong = program.replace(/, caller(?= \})/, "");
+    const wrong = program.replace(/,\s*caller(?=,?\s*\})/, "");
     expect(wrong).not.toBe(program);
     await writeFile(join(directory, `${name}.mts`), pasted(program));
     await writeFile(join(directory, `${name}-wrong.mts`), pasted(wrong));

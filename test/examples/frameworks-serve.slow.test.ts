@@ -11,6 +11,7 @@ import { startGateway } from "../../infra/local/gateway.js";
 import { compose, policyOf } from "../../lambda/compose.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { plainEnvironment } from "../docs/npm-start.js";
+import { shellIn } from "../docs/readme.js";
 import { ROOT } from "../tidy/tree.js";
 
 const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
@@ -54,7 +55,7 @@ afterAll(async () => {
 });
 
 /** Each curl of the README with the comment above it. */
-const curls = CURLS.split("\n").flatMap((line, at, lines) => (line.startsWith("curl ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
+const curls = shellIn(CURLS).flatMap((line, at, lines) => (line.startsWith("curl ") ? [{ line, comment: lines[at - 1] ?? "" }] : []));
 
 async function pasted(line: string): Promise<string> {
   const { stdout } = await promisify(execFile)("bash", ["-c", line.replace(README_URL, url)], { env: plainEnvironment({}) });

@@ -27,7 +27,11 @@ describe("the tour", () => {
       /^ {2}ann +·*█+✕ +killed\n {2}bob +·+█+ +released\n {2}cleo +·+█+ +holds/m,
       "The queue kept its order, and each grant has a larger token.",
     ],
-    ["zombie", /^ {2}ann +·*█+░+.*refused\n {2}bob +·+█+ +wrote/m, "The table refused the late write: its token is smaller than bob's."],
+    [
+      "zombie",
+      /^ {2}ann +·*█+░+ +refused: token …\d{5}\n {2}bob +·+█+ +wrote/m,
+      "The table refused the late write: its token is smaller than bob's.",
+    ],
     ["payment", /attempt 2, from the checkpoint "charged"/, "The card was charged once."],
     [
       "leader",
@@ -40,6 +44,8 @@ describe("the tour", () => {
     expect(stderr).toBe("");
     expect(stdout).toMatch(picture);
     expect(stdout).toContain(`✓ ${proved}\n`);
+    expect(stdout).toMatch(/^█ holds {2}· waits {2}░ is frozen {2}✕ is killed .*\n/);
+    expect(stdout).toMatch(/\n1 of 1 proved in \d+ s\. Next: npx holdfast dev · docs\/start-here\.md\n$/);
     expect(stdout).not.toContain("\u001B");
     expect(code).toBe(0);
   });

@@ -1,7 +1,7 @@
 /** The lanes of the tour: what each process did when, as text. */
 import { describe, expect, it } from "vitest";
 import type { Lane } from "../../examples/tour/lanes.js";
-import { KILLED, laneText, SIGNS } from "../../examples/tour/lanes.js";
+import { KILLED, laneText, LEGEND, signsWithin, SIGNS } from "../../examples/tour/lanes.js";
 
 const lane = (...changes: Lane["changes"]): Lane => ({ name: "ann", changes, said: "" });
 
@@ -25,5 +25,18 @@ describe("a lane", () => {
     const { away, dead, ...lasting } = SIGNS;
     expect(new Set([...Object.values(lasting), KILLED, away]).size).toBe(5);
     expect(dead).toBe(away);
+  });
+
+  it("has a legend that names each sign, and fits into 79 characters", () => {
+    const { away: _away, dead: _dead, ...lasting } = SIGNS;
+    expect([...Object.values(lasting), KILLED].filter((sign) => !LEGEND.includes(sign))).toEqual([]);
+    expect(LEGEND.length).toBeLessThan(80);
+  });
+
+  it.each([77, 60, 200])("in a width of %i leaves room for the longest message", (width) => {
+    const said = "same receipt of attempt 2";
+    const drawn = laneText({ ...lane({ atMs: 0, state: "frozen" }), said }, 60_000, signsWithin(width));
+    expect(drawn).toMatch(/░ same receipt of attempt 2$/);
+    expect(drawn.length).toBeLessThanOrEqual(width);
   });
 });

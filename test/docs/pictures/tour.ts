@@ -9,8 +9,8 @@ import { record } from "./recording.js";
 /** The scenes that are shown, by their names on the command line. */
 const SCENES = ["crash", "zombie", "payment"];
 const SIZE = { columns: 98, rows: 10 };
-/** The rows above and in a scene that say where to watch it, which a picture does without. */
-const ADDRESS_ROWS = 4;
+/** The rows above, in and below a scene that say where to watch it and what to do next, which a picture does without. */
+const OTHER_ROWS = 6;
 /** A pause in which nothing happens, such as the start of the processes, is shown so long at most, in ms. */
 const PAUSE_MAX_MS = 1_200;
 /** The time to read the end of a scene, in ms. */
@@ -27,7 +27,7 @@ export async function pictureTour(): Promise<void> {
   let atMs = 0;
   for (const scene of SCENES) {
     const recorded = changesOf(
-      await record(["npm", "run", "--silent", "demo", "--", "--only", scene], { ...SIZE, rows: SIZE.rows + ADDRESS_ROWS }),
+      await record(["npm", "run", "--silent", "demo", "--", "--only", scene], { ...SIZE, rows: SIZE.rows + OTHER_ROWS }),
     );
     for (const [at, screen] of recorded.entries()) {
       if (at > 0) atMs += Math.min(PAUSE_MAX_MS, screen.atMs - recorded[at - 1]!.atMs);
@@ -49,9 +49,9 @@ function changesOf(recorded: readonly Screen[]): readonly Screen[] {
   return changed.slice(changed.findIndex(({ rows }) => rows.some((runs) => runs.length > 0)));
 }
 
-/** The scene alone: without the console's addresses, and without empty rows above. */
+/** The scene and its legend: without the console's addresses, without empty rows above and without the last line. */
 function sceneOf({ rows }: Screen): Screen["rows"] {
-  const named = rows.filter((runs) => !runs.some(({ text }) => text.includes("/console")));
+  const named = rows.filter((runs) => !runs.some(({ text }) => /\/console| proved in /.test(text)));
   const scene = named.slice(
     Math.max(
       0,
