@@ -1,9 +1,19 @@
 /** The console's words: a key's state as a sentence, its addresses, and when it polls. */
 import { describe, expect, it } from "vitest";
 import type { KeyView } from "../../bin/console/data.js";
-import { poll } from "../../bin/console/page/poll.js";
+import { isOld, poll } from "../../bin/console/page/poll.js";
 import { hrefOf, routeOf } from "../../bin/console/page/route.js";
-import { keyTone, kindOf, longestWaitMs, sentenceOf, shortToken, spanText, timeText, toneOf } from "../../bin/console/page/words.js";
+import {
+  keyTone,
+  kindOf,
+  longestWaitMs,
+  oldSentenceOf,
+  sentenceOf,
+  shortToken,
+  spanText,
+  timeText,
+  toneOf,
+} from "../../bin/console/page/words.js";
 
 type Holder = KeyView["holders"][number];
 const holder = (more: Partial<Holder> = {}): Holder => ({
@@ -53,6 +63,21 @@ describe("a key in words", () => {
     ["free", view([]), 0, "Free."],
   ])("that is %s", (_, seen, agoMs, sentence) => {
     expect(sentenceOf(seen, agoMs)).toBe(sentence);
+  });
+
+  it.each<[string, KeyView, string]>([
+    ["held", view([holder({ remainingMs: 20_000 })]), "held by me, last renewed 10s before"],
+    ["new", view([holder({ heldMs: 1_000 })]), "held by me, granted 1s before"],
+    ["broken", view([holder({ breaking: true })]), "held by me, whose hold an operator had broken"],
+    ["shared", view([holder(), holder()]), "held by 2 leases together"],
+    ["free", view([]), "free"],
+    [
+      "offered",
+      view([], { waiters: [{ owner: "b", mode: "exclusive", priority: 0, position: 1, waitingMs: 5 }] }),
+      "free, and offered to b",
+    ],
+  ])("that was %s by an old answer is told as of its time, and nothing is concluded", (_, seen, state) => {
+    expect(oldSentenceOf(seen, "22:18:39")).toBe(`At 22:18:39 it was ${state}. Not known since.`);
   });
 
   it("is without a bar and a judgement where the service doesn't tell the lease's length", () => {
@@ -180,6 +205,16 @@ describe("a poll", () => {
     await settled();
     expect(await next()).toBe(1000);
     running.stop();
+  });
+
+  it.each<[string, unknown, number, boolean]>([
+    ["of one request", {}, 5000, false],
+    ["of one request", {}, 5001, true],
+    ["of three requests, after which the poll rests three times as long", { requests: 3 }, 13_000, false],
+    ["of three requests", { requests: 3 }, 13_001, true],
+    ["that never came", undefined, 5001, true],
+  ])("makes an answer %s old after two intervals and a request's time: %j, %i ms", (_, data, ageMs, old) => {
+    expect(isOld(ageMs, 2000, data)).toBe(old);
   });
 
   it("tells nothing once it is stopped", async () => {

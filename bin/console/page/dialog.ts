@@ -33,14 +33,16 @@ function ChangeForm(given: {
   readonly keyToType: string;
   readonly action: string;
   readonly children?: Children;
+  /** False while what the dialog tells is not known any more: then nothing is changed. @default true */
+  readonly isKnown?: boolean;
   readonly onClose: () => void;
   readonly make: (reason: string) => Promise<void>;
 }): Content {
-  const { keyToType, action, make, onClose } = given;
+  const { keyToType, action, isKnown = true, make, onClose } = given;
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [state, setState] = useState<{ readonly isBusy: boolean; readonly error?: string }>({ isBusy: false });
-  const canMake = reason.trim() !== "" && typed === keyToType && !state.isBusy;
+  const canMake = reason.trim() !== "" && typed === keyToType && isKnown && !state.isBusy;
   const submit = (event: Event): void => {
     event.preventDefault();
     if (!canMake) return;
@@ -72,6 +74,7 @@ function ChangeForm(given: {
         onInput=${(event: Typed) => setTyped(event.currentTarget.value)}
       />
     </label>
+    ${!isKnown && html`<p class="notice bad" role="alert">The console gets no answer: what is so now is not known.</p>`}
     ${state.error !== undefined && html`<p class="notice bad" role="alert">${state.error}</p>`}
     <div class="buttons">
       <button type="button" onClick=${onClose}>Cancel</button>
@@ -91,10 +94,12 @@ function errorText(error: unknown): string {
 /** Breaks a hold: lets its lease run out, or ends it at once. */
 export function BreakDialog(given: {
   readonly view: KeyView;
+  /** False if the view is old. */
+  readonly isKnown: boolean;
   readonly onClose: () => void;
   readonly onDone: (news: string) => void;
 }): Content {
-  const { view, onClose, onDone } = given;
+  const { view, isKnown, onClose, onDone } = given;
   const { key } = view;
   // Those that were shown when the dialog opened: a later holder must not be broken by mistake.
   const [holders] = useState(view.holders);
@@ -115,7 +120,7 @@ export function BreakDialog(given: {
     );
   };
   return html`<${Dialog} title="Break a hold" onClose=${onClose}>
-    <${ChangeForm} keyToType=${key} action=${isForced ? "End it now" : "Break it"} onClose=${onClose} make=${make}>
+    <${ChangeForm} keyToType=${key} action=${isForced ? "End it now" : "Break it"} isKnown=${isKnown} onClose=${onClose} make=${make}>
       ${
         holders.length > 1
           ? html`<fieldset>
@@ -145,16 +150,18 @@ export function BreakDialog(given: {
 /** Resets a run. */
 export function ResetDialog(given: {
   readonly runKey: string;
+  /** False if the view is old. */
+  readonly isKnown: boolean;
   readonly onClose: () => void;
   readonly onDone: (news: string) => void;
 }): Content {
-  const { runKey: key, onClose, onDone } = given;
+  const { runKey: key, isKnown, onClose, onDone } = given;
   const make = async (reason: string): Promise<void> => {
     await change("reset", { key, reason });
     onDone(`${key} is forgotten: the next start is a first attempt.`);
   };
   return html`<${Dialog} title="Reset a run" onClose=${onClose}>
-    <${ChangeForm} keyToType=${key} action="Reset it" onClose=${onClose} make=${make}>
+    <${ChangeForm} keyToType=${key} action="Reset it" isKnown=${isKnown} onClose=${onClose} make=${make}>
       <p>Its outcome and checkpoint are deleted. The next caller runs the work again, from the beginning.</p>
     </${ChangeForm}>
   </${Dialog}>`;

@@ -1,11 +1,11 @@
 /** One key: its state as a sentence, its holders and its queue, and what happened to it. */
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import type { About, KeyView as Key, Line } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
 import { Events } from "./events.js";
-import { useNow, usePolled } from "./hooks.js";
+import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, Freshness, keyName, LeaseBar, ownerName } from "./parts.js";
@@ -14,7 +14,8 @@ import { hrefOf } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { Timeline } from "./timeline.js";
 import { HistoryNote, noEvents, SpanChoice, SPANS } from "./history.js";
-import { keyTone, lifeOf, sentenceOf, toneOf } from "./words.js";
+import type { Tone } from "./words.js";
+import { keyTone, lifeOf, oldSentenceOf, sentenceOf, timeText, toneOf } from "./words.js";
 
 /** The view's properties. */
 export interface KeyViewProps {
@@ -29,15 +30,16 @@ export interface KeyViewProps {
 /** The view. */
 export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProps): Content {
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
-  const nowMs = useNow(1000);
+  const { isUtc } = useContext(SharedContext);
+  const { agoMs, isKnown } = useAge(polled);
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const [isBreaking, setBreaking] = useState(false);
   const view = polled.data?.key === name ? polled.data : undefined;
   const own = useMemo(() => lines.filter(({ key, kind }) => key === name && kind === "lock"), [lines, name]);
   const seen = useSeen(view, polled.atMs);
-  const agoMs = Math.max(0, nowMs - (polled.atMs ?? nowMs));
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? seen.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
-  const tone = view ? keyTone(view, agoMs) : "free";
+  const tone = view ? stateOf(keyTone(view, agoMs), isKnown) : "free";
+  const at = timeText(polled.atMs ?? 0, isUtc);
   const done = (news: string): void => {
     announce(news);
     polled.again();
@@ -47,12 +49,12 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
     <div class="title">
       <h1>${keyName(name, view?.parts)}</h1>
       ${view && chip(tone)}
-      ${about.canChange && view && view.holders.length > 0 && html`<button type="button" class="danger quiet" data-change onClick=${() => setBreaking(true)}>Break…</button>`}
+      ${about.canChange && view && view.holders.length > 0 && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setBreaking(true)}>Break…</button>`}
     </div>
     <${Freshness} polled=${polled} what="data" />
-    ${view && html`<p class="sentence"><bdi>${sentenceOf(view, agoMs)}</bdi></p>`}
+    ${view && html`<p class="sentence"><bdi>${isKnown ? sentenceOf(view, agoMs) : oldSentenceOf(view, at)}</bdi></p>`}
     ${!view && !polled.error && html`<p class="loading">Reading the key…</p>`}
-    ${view && html`<div class="panels">${holdersPanel(view, agoMs)}${queuePanel(view, agoMs)}</div>`}
+    ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, agoMs, isKnown)}${queuePanel(view, agoMs)}</div>`}
     ${
       view &&
       html`<section class="panel" aria-label="Timeline">
@@ -60,7 +62,7 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
           <h2>Timeline</h2>
           ${SpanChoice({ spanMs, setSpan })}
         </header>
-        <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} />
+        <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} knownUntilMs=${isKnown ? undefined : polled.atMs} />
         ${legend()}
       </section>`
     }
@@ -75,7 +77,7 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
         <p class="muted">Is this the key of a run? <a href=${hrefOf("runs", name)}>See its run</a>.</p>
       </section>`
     }
-    ${isBreaking && view && html`<${BreakDialog} view=${view} onClose=${() => setBreaking(false)} onDone=${done} />`}
+    ${isBreaking && view && html`<${BreakDialog} view=${view} isKnown=${isKnown} onClose=${() => setBreaking(false)} onDone=${done} />`}
   </main>`;
 }
 
@@ -103,9 +105,14 @@ function useSeen(view: Key | undefined, atMs: number | undefined) {
 /** The smallest shift of a lease's end that is a renewal, in ms. */
 const RENEWED_MS = 250;
 
-function holdersPanel({ holders, fencingToken }: Key, agoMs: number): Content {
+/** Returns a state that an answer tells, unless the answer is old. */
+function stateOf(tone: Tone, isKnown: boolean): Tone {
+  return isKnown ? tone : "unknown";
+}
+
+function holdersPanel({ holders, fencingToken }: Key, agoMs: number, isKnown: boolean): Content {
   const rows = holders.map((holder) => {
-    const tone = toneOf(holder, agoMs);
+    const tone = stateOf(toneOf(holder, agoMs), isKnown);
     return html`<li key=${holder.fencingToken}>
       <div class="line"><strong>${ownerName(holder.owner)}</strong> ${holders.length > 1 && chip(tone)}</div>
       ${LeaseBar({ leftMs: holder.remainingMs - agoMs, leaseMs: holder.leaseMs, tone })}
@@ -130,7 +137,7 @@ function holdersPanel({ holders, fencingToken }: Key, agoMs: number): Content {
           <dd class="token">${holder.fencingToken}</dd>
         </div>
       </dl>
-      ${holders.length > 1 && html`<p class="muted">${lifeOf(holder, agoMs)}</p>`}
+      ${holders.length > 1 && isKnown && html`<p class="muted">${lifeOf(holder, agoMs)}</p>`}
     </li>`;
   });
   const last = fencingToken > 0 ? html`The last grant was under token <span class="token">${fencingToken}</span>.` : "";

@@ -5,7 +5,7 @@ import { plain } from "../../plain-text.js";
 import type { About } from "../data.js";
 import { ApiError } from "./api.js";
 import type { Polled } from "./hooks.js";
-import { SharedContext, useNow } from "./hooks.js";
+import { SharedContext, useAge, useNow } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import type { Tone } from "./words.js";
@@ -20,6 +20,7 @@ const SHAPES: Readonly<Record<Tone, string>> = {
   free: "M6 2a4 4 0 1 0 0 8a4 4 0 1 0 0-8M6 3.6a2.4 2.4 0 1 1 0 4.8a2.4 2.4 0 1 1 0-4.8",
   waiting: "M2 2H10L6 6 10 10H2L6 6Z",
   done: "M4.6 10 1 6.4 2.4 5 4.6 7.2 9.6 2 11 3.4Z",
+  unknown: "M1 5H11V7H1Z",
 };
 
 /** Returns the mark of a state. */
@@ -58,16 +59,17 @@ export function LeaseBar(given: { readonly leftMs: number; readonly leaseMs: num
   </span>`;
 }
 
-/** The age of the shown data, and the failure that made it old. */
+/** The age of the shown data, and the failure that made it old, if one did. */
 export function Freshness({ polled, what }: { readonly polled: Polled<unknown>; readonly what: string }): Content | null {
   const { isUtc } = useContext(SharedContext);
   const nowMs = useNow(1000);
+  const { isKnown } = useAge(polled);
   const { error, atMs, again } = polled;
-  if (!error) return null;
+  if (!error && isKnown) return null;
   const seen = atMs === undefined ? "" : ` The ${what} below are of ${timeText(atMs, isUtc)}, ${formatDuration(nowMs - atMs)} ago.`;
   return html`<div class="notice bad" role="alert">
-    <strong>${titleOf(error)}</strong>
-    <p>${error.message}${seen}</p>
+    <strong>${error ? titleOf(error) : "No answer"}</strong>
+    <p>${error ? error.message : "The request is still under way."}${seen}</p>
     <button type="button" onClick=${again}>Try again now</button>
   </div>`;
 }

@@ -7,7 +7,7 @@ import { ResetDialog } from "./dialog.js";
 import { Events } from "./events.js";
 import { Choice, TextFilter } from "./filters.js";
 import { HistoryNote, noEvents, SpanChoice, SPANS } from "./history.js";
-import { usePolled } from "./hooks.js";
+import { useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
@@ -117,6 +117,7 @@ export function RunView(given: {
   const [spanMs, setSpan] = useState<number>(SPANS[1]);
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
+  const { isKnown } = useAge(polled);
   const own = useMemo(() => lines.filter(({ key, kind }) => key === name && kind === "run"), [lines, name]);
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
   const done = (news: string): void => {
@@ -127,12 +128,12 @@ export function RunView(given: {
     <p class="back"><a href=${hrefOf("runs")} data-back>‹ Runs</a></p>
     <div class="title">
       <h1>${keyName(name, run?.parts)}</h1>
-      ${run && chip(TONES[run.state], stateOf(run))}
-      ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change onClick=${() => setResetting(true)}>Reset…</button>`}
+      ${run && (isKnown ? chip(TONES[run.state], stateOf(run)) : chip("unknown"))}
+      ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setResetting(true)}>Reset…</button>`}
     </div>
     <${Freshness} polled=${polled} what="data" />
     ${polled.data?.run === null && empty("This key has no run", "It never ran, or its outcome is forgotten.", html`<a href=${hrefOf("locks", name)}>See the lock of this key</a>`)}
-    ${run && facts(run)}
+    ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run)}</div>`}
     ${
       (run ?? own.length > 0) &&
       html`<section class="panel" aria-label="Timeline">
@@ -140,7 +141,7 @@ export function RunView(given: {
             <h2>Attempts</h2>
             ${SpanChoice({ spanMs, setSpan })}
           </header>
-          <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} />
+          <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} knownUntilMs=${isKnown ? undefined : polled.atMs} />
         </section>
         <section class="panel" aria-label="Events">
           <header>
@@ -150,7 +151,7 @@ export function RunView(given: {
           ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this run" />` : noEvents(logFromMs)}
         </section>`
     }
-    ${isResetting && html`<${ResetDialog} runKey=${name} onClose=${() => setResetting(false)} onDone=${done} />`}
+    ${isResetting && html`<${ResetDialog} runKey=${name} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
   </main>`;
 }
 

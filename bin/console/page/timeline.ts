@@ -54,15 +54,26 @@ export const END_WORDS: Readonly<Record<EndKind, string>> = {
 /** Where a time is drawn, in px. */
 type Place = (atMs: number) => number;
 
+/** The times that a lane needs. */
+interface Picture {
+  readonly nowMs: number;
+  /** The time up to which the lanes are known, in epoch ms. */
+  readonly knownMs: number;
+  readonly place: Place;
+}
+
 /** The picture of the last `spanMs`. */
 export function Timeline({
   lanes,
   spanMs,
   name,
+  knownUntilMs = Infinity,
 }: {
   readonly lanes: readonly DrawnLane[];
   readonly spanMs: number;
   readonly name: string;
+  /** The time of the last answer, in epoch ms, if that is old. @default up to now all is known */
+  readonly knownUntilMs?: number | undefined;
 }): Content {
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
@@ -95,9 +106,12 @@ export function Timeline({
           <pattern id="waiting" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
             <rect class="hatch" width="2.5" height="6" />
           </pattern>
+          <pattern id="unknown" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
+            <rect class="hatch-unknown" width="1.5" height="6" />
+          </pattern>
         </defs>
         ${axis(fromMs, nowMs, spanMs, place, height, wide, isUtc)}
-        ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, nowMs, place))}
+        ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place }))}
         <line class="now" x1=${place(nowMs)} x2=${place(nowMs)} y1=${AXIS_PX - 8} y2=${height} />
         <text class="now-label" x=${place(nowMs)} y="12" text-anchor="middle">now</text>
         ${shown.length === 0 && html`<text class="nothing" x=${left + (wide * (1 - FUTURE)) / 2} y=${AXIS_PX + 20} text-anchor="middle">nothing happened in this time</text>`}
@@ -126,24 +140,25 @@ function axis(fromMs: number, nowMs: number, spanMs: number, place: Place, heigh
   </g>`;
 }
 
-function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean, nowMs: number, place: Place): Content {
+function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean, picture: Picture): Content {
+  const { knownMs, place } = picture;
   const middle = top + lanePx - LANE_PX / 2;
   const label = plain(lane.owner) || "no name";
   const cut = label.length > 18 ? `${label.slice(0, 17)}…` : label;
   return html`<g class="lane" key=${lane.id}>
-    <title>${describe(lane, nowMs)}</title>
+    <title>${describe(lane, knownMs)}</title>
     <rect class="hit" x="0" y=${top} width="100%" height=${lanePx} />
     <text class="label" x=${isNarrow ? 8 : LABEL_PX - 10} y=${isNarrow ? top + 12 : middle + 4} text-anchor=${isNarrow ? "start" : "end"}
       >${cut}</text
     >
-    ${waitOf(lane, middle, nowMs, place)} ${holdOf(lane, middle, nowMs, place)}
+    ${waitOf(lane, middle, picture)} ${holdOf(lane, middle, picture)} ${unknownOf(lane, middle, picture)}
     ${lane.moments.map((moment) => momentOf(moment, middle, place))}
   </g>`;
 }
 
-function waitOf({ wait, hold, end }: DrawnLane, middle: number, nowMs: number, place: Place): Content | null {
+function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place }: Picture): Content | null {
   if (!wait) return null;
-  const [x, x2] = [place(wait.fromMs), place(wait.toMs ?? nowMs)];
+  const [x, x2] = [place(wait.fromMs), place(wait.toMs ?? knownMs)];
   const isOver = !hold && end !== undefined;
   return html`<g>
     <rect class="wait" x=${x} y=${middle - 4} width=${Math.max(2, x2 - x)} height="8" rx="2" fill="url(#waiting)" />
@@ -152,11 +167,15 @@ function waitOf({ wait, hold, end }: DrawnLane, middle: number, nowMs: number, p
   </g>`;
 }
 
-function holdOf({ hold, end, lastsUntilMs, renewedAtMs = [] }: DrawnLane, middle: number, nowMs: number, place: Place): Content | null {
+function holdOf(
+  { hold, end, lastsUntilMs, renewedAtMs = [] }: DrawnLane,
+  middle: number,
+  { nowMs, knownMs, place }: Picture,
+): Content | null {
   if (!hold) return null;
   const tone = end ? END_TONES[end.kind] : "held";
-  const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? nowMs)];
-  const isOpen = hold.toMs === undefined;
+  const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? knownMs)];
+  const isOpen = hold.toMs === undefined && knownMs === nowMs;
   const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
   return html`<g>
     ${until > x2 && html`<rect class="future" x=${x2} y=${middle - 7.5} width=${until - x2} height="15" rx="3" />`}
@@ -167,6 +186,13 @@ function holdOf({ hold, end, lastsUntilMs, renewedAtMs = [] }: DrawnLane, middle
       .map((at) => html`<line class="renewal" x1=${at} x2=${at} y1=${middle - 4} y2=${middle + 4} />`)}
     ${end && (tone === "lost" || tone === "broken") && cross(x2, middle, tone)}
   </g>`;
+}
+
+/** The time of a lane of which nothing is known: whether it goes on, or since when it is over. */
+function unknownOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
+  if (ending(lane) !== Infinity || knownMs === nowMs) return null;
+  const [x, x2] = [place(knownMs), place(nowMs)];
+  return html`<rect class="unknown" x=${x} y=${middle - 8} width=${Math.max(2, x2 - x)} height="16" fill="url(#unknown)" />`;
 }
 
 /** A cross at the end of a hold that its holder did not give up. */

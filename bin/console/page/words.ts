@@ -3,8 +3,8 @@ import { formatDuration } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import type { KeyView } from "../data.js";
 
-/** A state with its colour. `late`: the holder hasn't renewed for more than half of its lease. `over`: the lease is over. */
-export type Tone = "held" | "late" | "over" | "broken" | "free" | "waiting" | "done";
+/** A state with its colour. `late`: the holder hasn't renewed for more than half of its lease. `over`: the lease is over. `unknown`: the last answer is old. */
+export type Tone = "held" | "late" | "over" | "broken" | "free" | "waiting" | "done" | "unknown";
 
 type Holder = KeyView["holders"][number];
 type Waiter = KeyView["waiters"][number];
@@ -27,8 +27,9 @@ export const WORDS: Readonly<Record<Tone, string>> = {
   over: "lease over",
   broken: "broken, ending",
   free: "free",
-  waiting: "handed over",
+  waiting: "offered",
   done: "done",
+  unknown: "not known",
 };
 
 /** Returns the worst state of the holds of a key. */
@@ -63,6 +64,31 @@ export function lifeOf(holder: Holder, agoMs = 0): string {
   const renewed = isNew ? `Granted ${formatDuration(heldMs + agoMs)} ago` : `Renewed ${formatDuration(renewedAgoMs)} ago`;
   if (renewedAgoMs <= leaseMs * LATE_PART) return `${renewed}: its lease is current.`;
   return `${renewed}, and not since: its holder is late, or doesn't renew. Its lease ends in ${left}.`;
+}
+
+/** Returns a sentence on what the last answer told of a key, for when it is too old to conclude anything from it. `at` is its time. */
+export function oldSentenceOf({ holders, waiters }: KeyView, at: string): string {
+  const [first] = holders;
+  const [offered] = waiters;
+  const state = !first
+    ? `free${offered ? `, and offered to ${nameOf(offered)}` : ""}`
+    : holders.length > 1
+      ? `held by ${holders.length} leases together`
+      : `held by ${nameOf(first)}${lastSignOf(first)}`;
+  return `At ${at} it was ${state}. Not known since.`;
+}
+
+function lastSignOf(holder: Holder): string {
+  if (holder.breaking) return ", whose hold an operator had broken";
+  const renewed = renewalOf(holder);
+  return renewed ? `, ${renewed.isNew ? "granted" : "last renewed"} ${formatDuration(renewed.agoMs)} before` : "";
+}
+
+/** Returns how long before the answer a hold was renewed or, if it is new, granted; undefined if the service doesn't tell. */
+function renewalOf({ leaseMs, heldMs, remainingMs }: Holder): { readonly agoMs: number; readonly isNew: boolean } | undefined {
+  if (leaseMs === undefined) return undefined;
+  const agoMs = Math.max(0, leaseMs - remainingMs);
+  return { agoMs, isNew: heldMs <= agoMs + SLACK_MS };
 }
 
 /** The error of comparing two durations from one answer, in ms. */
