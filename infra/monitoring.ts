@@ -73,7 +73,7 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
     queryDefinitionName: `${service}/one key's history`,
     logGroups: [log],
     queryString: new QueryString({
-      fields: ["@timestamp", "event", "owner", "principal", "fencingToken", "waitedMs", "heldMs", "reason", "lease", "by", "requestId"],
+      fields: ["@timestamp", "event", "owner", "principal", "fencingToken", "waitedMs", "heldMs", "lapsedMs", "reason", "lease", "by", "requestId"],
       filterStatements: ['model = "ORDER"', 'id = "1231"'],
       sort: "@timestamp asc",
       limit: 1_000,
