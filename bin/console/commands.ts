@@ -35,6 +35,7 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const { ui } = await import("./ui.js");
       const ports = given !== undefined ? [given] : Array.from({ length: PORTS }, (_, at) => UI_PORT + at);
       const where = url === undefined ? `table ${table}` : new URL(url).host;
-      host.ends(await ui({ ports, where, canChange: allowChanges }, context));
+      const cliOptions = url === undefined ? `--table ${table}` : `--url ${url}`;
+      host.ends(await ui({ ports, where, canChange: allowChanges, cliOptions }, context));
     });
 }

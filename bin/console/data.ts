@@ -13,6 +13,8 @@ export interface About {
   readonly pollMs: number;
   /** The time from which the log is known, in epoch ms. Absent: there is no log here. */
   readonly logFromMs?: number;
+  /** The options with which the command line finds the same locks, such as `--url https://…`. */
+  readonly cliOptions?: string;
 }
 
 /** A line of the log without ids of requests and callers' principals. `lease` is a hash, as in the log. */

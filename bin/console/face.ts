@@ -23,6 +23,8 @@ export interface FaceOptions {
   readonly pollMs: number;
   /** The log. @default none */
   readonly lines?: RecentLines;
+  /** The options with which the command line finds the same locks. @default none: it finds them by itself */
+  readonly cliOptions?: string;
   /** Returns the parts that a key was made from, if they don't show in it. @default none are shown */
   readonly partsOf?: (key: string) => string | undefined;
 }
@@ -96,9 +98,9 @@ function changesOf(locks: Operator): Face["changes"] {
   };
 }
 
-async function about({ locks, where, canChange, pollMs, lines }: FaceOptions): Promise<About> {
+async function about({ locks, where, canChange, pollMs, lines, cliOptions }: FaceOptions): Promise<About> {
   const { version } = await locks.health();
-  return { version, where, canChange, pollMs, ...(lines && { logFromMs: lines.fromMs }) };
+  return { version, where, canChange, pollMs, ...(lines && { logFromMs: lines.fromMs }), ...(cliOptions !== undefined && { cliOptions }) };
 }
 
 async function listLocks(locks: Operator, given: URLSearchParams, withParts: WithParts, reader: AbortSignal): Promise<Listed<KeyView>> {

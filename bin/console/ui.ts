@@ -19,15 +19,17 @@ export interface UiArgs {
   /** The address of the service, or the name of the table. */
   readonly where: string;
   readonly canChange: boolean;
+  /** The options with which the command line finds the same locks. */
+  readonly cliOptions: string;
 }
 
 const HOST = "127.0.0.1";
 
 /** Serves the page until a signal, which counts as success. @throws CliError if no port is free */
-export async function ui({ ports, where, canChange }: UiArgs, context: CommandContext): Promise<number> {
+export async function ui({ ports, where, canChange, cliOptions }: UiArgs, context: CommandContext): Promise<number> {
   const { locks, version, print, asJson, screen, signals } = context;
   const secret = randomBytes(24).toString("base64url");
-  const page = consoleOf({ locks, where, canChange, pollMs: PAID_POLL_MS, secret });
+  const page = consoleOf({ locks, where, canChange, pollMs: PAID_POLL_MS, secret, cliOptions });
   const server = createLocalServer((request, response) => {
     if (!page(request, response)) response.writeHead(404).end();
   });

@@ -1,7 +1,7 @@
 /** The service's log for people: a line for each change of a key's holders and for each refusal. */
 import type { LogLine } from "../../lib/dynamodb.js";
 import { formatDuration } from "../duration.js";
-import { endOf } from "../held-text.js";
+import { endOf, wordOf } from "../held-text.js";
 import { plain } from "../plain-text.js";
 
 /** The longest name of an event. */
@@ -9,11 +9,11 @@ const EVENT_CHARS = 11;
 
 /** Returns the line: time (UTC), event, key, owner, and in parentheses what else is known. */
 export function logText(line: LogLine): string {
-  const { event, kind, model, id, operateAtMs, owner } = line;
+  const { kind, model, id, operateAtMs, owner } = line;
   const key = (kind === "run" ? "run " : "") + (model === "" ? id : `${model}_${id}`);
   const details = detailsOf(line).join(", ");
   const time = new Date(operateAtMs).toISOString().slice(11);
-  return plain(`${time} ${event.padEnd(EVENT_CHARS)} ${key} ${owner || "-"}${details === "" ? "" : ` (${details})`}`);
+  return plain(`${time} ${wordOf(line).padEnd(EVENT_CHARS)} ${key} ${owner || "-"}${details === "" ? "" : ` (${details})`}`);
 }
 
 function detailsOf(line: LogLine): readonly string[] {

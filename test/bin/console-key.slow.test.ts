@@ -9,7 +9,7 @@ import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM, startChromium } from "../support/chromium.js";
-import { endAll } from "./holdfast.js";
+import { endAll, start as startProcess } from "./holdfast.js";
 
 const MINUTE_MS = 60_000;
 
@@ -49,6 +49,74 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
 
   /** Stands for a console whose server was stopped. */
   const cut = (page: Page) => page.route("**/console/api/**", (route) => route.abort());
+
+  describe("whose holder died", () => {
+    /** The picture's bar of the holds, in px. */
+    const widthOf = async (page: Page) => Number(await page.locator(".timeline rect.hold").getAttribute("width"));
+
+    it("says since when the key is free, and draws the hold for as long as its lease was", async () => {
+      await locks.acquire("DEAD_1", { owner: "importer-9", leaseMs: 3000, heartbeat: false });
+      const page = await open("#/locks/DEAD_1");
+      await page.getByText(/^Free since [\d:]+\. importer-9's lease ran out; nobody has taken the key since\.$/).waitFor();
+      const width = await widthOf(page);
+      const lane = () => page.locator(".lane title").textContent();
+      expect(await lane()).toMatch(/^importer-9, held 3s, token \d+, lost: its lease ran out$/);
+      await page.reload();
+      await page.getByText("nobody has taken the key since").waitFor();
+      expect(await lane()).toMatch(/^importer-9, held 3s, /);
+      expect(Math.abs((await widthOf(page)) - width)).toBeLessThan(2);
+      await (await locks.acquire("DEAD_1", { owner: "next" })).release();
+      await page.getByText("next released it").waitFor();
+      expect(await page.locator(".lane title").allTextContents()).toContainEqual(
+        expect.stringMatching(/^importer-9, held 3s, .*, lost: its lease ran out$/),
+      );
+      await page.getByRole("row", { name: /lost importer-9 its lease ran out, held at most 3s, taken over \d+/ }).waitFor();
+    });
+
+    it("draws an interrupted run until its lease was over", async () => {
+      const args = ["once", "DEAD_RUN", "--owner", "worker", "--lease", "3s", "--", "sh", "-c", "echo works; exec sleep 60"];
+      const runner = startProcess(args, { HOLDFAST_URL: service.url });
+      await runner.printed(/works/);
+      runner.signal("SIGKILL");
+      const page = await open("#/runs/DEAD_RUN");
+      await page.locator(".title .chip", { hasText: "interrupted" }).waitFor();
+      expect(await page.locator(".lane title").textContent()).toMatch(
+        /^worker, held [345]s, token \d+, attempt 1, lost: its lease ran out$/,
+      );
+    });
+  });
+
+  it("says what happens next, and how alive the holder is, before it breaks a hold", async () => {
+    await locks.acquire("NEXT_1", { owner: "checkout-12", leaseMs: 60_000, heartbeat: false });
+    const waits = new AbortController();
+    void locks
+      .scope("next")
+      .acquire("NEXT_1", { owner: "checkout-13", waitMs: 10 * MINUTE_MS, signal: waits.signal })
+      .catch(() => undefined);
+    const page = await open("#/locks/NEXT_1", true);
+    await page.getByLabel("Queue").getByText("checkout-13").waitFor();
+    await page.getByRole("button", { name: "Break…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Break the hold on NEXT_1" });
+    await dialog.getByText(/^checkout-12 was granted the key .* ago, so it is probably running\.$/).waitFor();
+    await dialog
+      .getByText(/^Safe: it can't renew, and nothing overlaps\. The key is free in (1m|5\ds)( \d+s)? at the latest; next: checkout-13\.$/)
+      .waitFor();
+    await dialog.getByText(/^Now: the key is free at once; next: checkout-13\./).waitFor();
+    await dialog.getByText("Breaking ends the hold, not the work").waitFor();
+    expect(await dialog.getByLabel("Type the key").count()).toBe(0);
+    await dialog.getByLabel("Now:").check();
+    await dialog.getByLabel("Reason").fill("stuck");
+    const submit = dialog.getByRole("button", { name: "End it now" });
+    expect(await submit.isDisabled()).toBe(true);
+    expect(await faultsOf(page)).toEqual([]);
+    await dialog.getByLabel("Type the key").fill("NEXT_1");
+    expect(await submit.isDisabled()).toBe(false);
+    await cut(page);
+    await page.clock.runFor(10_000);
+    await dialog.getByRole("alert").waitFor();
+    expect(await submit.isDisabled()).toBe(true);
+    waits.abort();
+  });
 
   describe("whose connection is cut", () => {
     it("tells what was and when, concludes nothing, and offers no break", async () => {

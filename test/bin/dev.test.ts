@@ -182,12 +182,12 @@ describe("a line of its log", () => {
   });
 
   it.each([
-    ["released", "held 2m 6s, released"],
-    ["taken", "taken over 2m 6s after its grant"],
-    ["expired", "held at most 2m 6s, expired"],
-    ["broken: why", "held at most 2m 6s, broken: why"],
-  ])("tells how long a hold lasted that is %s, as far as its end tells", (reason, words) => {
+    ["released", "released    k me (held 2m 6s)"],
+    ["taken", "lost        k me (its lease ran out, taken over 2m 6s after its grant)"],
+    ["expired", "lost        k me (held at most 2m 6s, its lease ran out)"],
+    ["broken: why", "broken      k me (held at most 2m 6s, why)"],
+  ])("tells how a hold ended that is %s, and how long it lasted, as far as its end tells", (reason, words) => {
     const line = { event: "ended", kind: "lock", model: "", id: "k", operateAtMs: 0, owner: "me", heldMs: 126_000, reason };
-    expect(logText(line as LogLine)).toBe(`00:00:00.000Z ended       k me (${words})`);
+    expect(logText(line as LogLine)).toBe(`00:00:00.000Z ${words}`);
   });
 });

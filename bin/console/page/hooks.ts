@@ -86,6 +86,8 @@ export interface Age {
   readonly agoMs: number;
   /** False if the answer is old, as in an outage: what has happened since is not known. */
   readonly isKnown: boolean;
+  /** The time that the page tells, in epoch ms: the present, or that of the answer if that is old. */
+  readonly nowMs: number;
 }
 
 /** Returns the age of the latest answer, again every second. */
@@ -93,7 +95,7 @@ export function useAge({ data, atMs, everyMs }: Polled<unknown>): Age {
   const nowMs = useNow(1000);
   const agoMs = atMs === undefined ? 0 : Math.max(0, nowMs - atMs);
   const isKnown = !isOld(agoMs, everyMs, data);
-  return { agoMs: isKnown ? agoMs : 0, isKnown };
+  return isKnown ? { agoMs, isKnown, nowMs } : { agoMs: 0, isKnown, nowMs: atMs ?? nowMs };
 }
 
 /** Returns the width of an element in px, also after it changed. */

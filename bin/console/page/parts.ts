@@ -1,5 +1,5 @@
 /** Small parts that several views use: a state's mark, a lease as a bar, a key's name, notices. */
-import { useContext } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import type { About } from "../data.js";
@@ -98,6 +98,22 @@ export function partOfTable(from: string, unreadFrom: string | undefined, look: 
     ${unreadFrom !== undefined && html`Not all keys were looked at, only those up to <bdi>${unreadFrom}</bdi>.${button("Look further", unreadFrom)}`}
     ${from !== "" && button("Look from the first key", "")}
   </p>`;
+}
+
+/** Returns a text to copy, with the button that does it. */
+export function copyable(text: string): Content {
+  return html`<${Copyable} text=${text} />`;
+}
+
+function Copyable({ text }: { readonly text: string }): Content {
+  const [said, setSaid] = useState("Copy");
+  const copy = (): void => {
+    navigator.clipboard.writeText(text).then(
+      () => setSaid("Copied"),
+      () => setSaid("Select and copy it yourself"),
+    );
+  };
+  return html`<code class="to-copy" tabindex="0">${text}</code> <button type="button" onClick=${copy} aria-live="polite">${said}</button>`;
 }
 
 /** Returns a command to try. It names the service if that is at the page's own address: only then are changes and the log both here. */

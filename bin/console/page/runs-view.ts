@@ -6,14 +6,14 @@ import { lanesOf, withPresent } from "../lanes.js";
 import { ResetDialog } from "./dialog.js";
 import { Events } from "./events.js";
 import { Choice, TextFilter } from "./filters.js";
-import { HistoryNote, noEvents, SpanChoice, SPANS } from "./history.js";
+import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
 import { useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, replaceRoute } from "./route.js";
-import { Timeline } from "./timeline.js";
+import { legend, Timeline } from "./timeline.js";
 import type { Tone } from "./words.js";
 
 const STATES = [
@@ -141,7 +141,14 @@ export function RunView(given: {
             <h2>Attempts</h2>
             ${SpanChoice({ spanMs, setSpan })}
           </header>
-          <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} knownUntilMs=${isKnown ? undefined : polled.atMs} />
+          <${Timeline}
+            lanes=${lanes}
+            spanMs=${spanMs}
+            name=${name}
+            nothing=${nothingText(logFromMs)}
+            knownUntilMs=${isKnown ? undefined : polled.atMs}
+          />
+          ${legend()}
         </section>
         <section class="panel" aria-label="Events">
           <header>
@@ -158,9 +165,10 @@ export function RunView(given: {
 function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | undefined) {
   const lanes = lanesOf(own);
   if (!run || atMs === undefined) return lanes;
-  const { owner = "", fencingToken, heldMs, remainingMs } = run;
+  const { owner = "", fencingToken, heldMs, remainingMs, endedAgoMs } = run;
   const present = heldMs === undefined ? [] : [{ fencingToken, owner, heldMs }];
-  return withPresent(lanes, present, atMs).map((lane) =>
+  const gone = endedAgoMs === undefined ? undefined : { lapsedAtMs: atMs - endedAgoMs };
+  return withPresent(lanes, present, atMs, (token) => (token === fencingToken ? gone : undefined)).map((lane) =>
     lane.hold?.fencingToken === fencingToken && remainingMs !== undefined ? { ...lane, lastsUntilMs: atMs + remainingMs } : lane,
   );
 }
