@@ -64,6 +64,18 @@ export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "erro
     readonly error?: string;
   };
 
+/** The history of a key that is not in a log of the console's own. */
+export interface History {
+  /** The query of CloudWatch Logs Insights that finds it. */
+  readonly query: string;
+  /** The log group, if it is known. */
+  readonly logGroup?: string;
+  /** True if the console may run the query. */
+  readonly canRun: boolean;
+  /** The query's lines, if it ran. */
+  readonly lines?: readonly Line[];
+}
+
 /** A refusal or failure. */
 export interface Failure {
   /** A code of the service or the SDK, or `console` for a refusal by the console itself. */

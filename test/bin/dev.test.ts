@@ -63,9 +63,9 @@ describe("holdfast dev", () => {
     const lines = [
       `granted     ORDER_1 checkout-7 \\(${TOKEN}, waited \\d+m?s\\)`,
       `refused     ORDER_1 checkout-7 \\(locked\\)`,
-      `ended       ORDER_1 checkout-7 \\(${TOKEN}, held \\d+m?s, released\\)`,
+      `released    ORDER_1 checkout-7 \\(${TOKEN}, held \\d+m?s\\)`,
       `granted     run invoice:1 checkout-7 \\(${TOKEN}, attempt 1, waited \\d+m?s\\)`,
-      `ended       run invoice:1 checkout-7 \\(${TOKEN}, held \\d+m?s, released\\)`,
+      `released    run invoice:1 checkout-7 \\(${TOKEN}, held \\d+m?s\\)`,
       `recorded    run invoice:1 checkout-7 \\(${TOKEN}, attempt 1, succeeded\\)`,
     ];
     expect(log).toMatch(new RegExp(`^${lines.map((line) => `${time} ${line}\n`).join("")}$`));

@@ -25,7 +25,7 @@ export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefi
 function Note({ logFromMs }: { readonly logFromMs: number | undefined }): Content {
   const { isUtc } = useContext(SharedContext);
   return html`<span class="muted"
-    >${logFromMs === undefined ? "The log is not read here: this shows what the page saw." : `Log since ${timeText(logFromMs, isUtc)}`}</span
+    >${logFromMs === undefined ? "without a log: what this page saw" : `Log since ${timeText(logFromMs, isUtc)}`}</span
   >`;
 }
 
@@ -36,5 +36,5 @@ export function nothingText(logFromMs: number | undefined): string {
 
 /** Says that no event is known. */
 export function noEvents(logFromMs: number | undefined): Content {
-  return empty(logFromMs === undefined ? "No events yet" : "No events since this log began");
+  return empty(logFromMs === undefined ? "What happened before is not known here" : "No events since this log began");
 }

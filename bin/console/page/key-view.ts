@@ -14,6 +14,7 @@ import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { legend, Timeline } from "./timeline.js";
+import { HistoryBox } from "./history-box.js";
 import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
 import type { LastHold, Reading, Tone } from "./words.js";
 import { breakCommand, endingText, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
@@ -37,7 +38,8 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const [isBreaking, setBreaking] = useState(false);
   const view = polled.data?.key === name ? polled.data : undefined;
-  const own = useMemo(() => lines.filter(({ key, kind }) => key === name && kind === "lock"), [lines, name]);
+  const [found, setFound] = useState<readonly Line[]>([]);
+  const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "lock"), [found, lines, name]);
   const seen = useSeen(view, polled.atMs);
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? seen.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
   const tone = view ? stateOf(keyTone(view, reading.agoMs), isKnown) : "free";
@@ -83,6 +85,7 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
           ${HistoryNote({ logFromMs })}
         </header>
         ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this key" />` : endings(view, logFromMs)}
+        ${logFromMs === undefined && html`<${HistoryBox} name=${name} where=${about.where} onLines=${setFound} />`}
         <p class="muted">Is this the key of a run? <a href=${hrefOf("runs", name)}>See its run</a>.</p>
       </section>`
     }

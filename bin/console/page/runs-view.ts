@@ -6,6 +6,7 @@ import { lanesOf, withPresent } from "../lanes.js";
 import { ResetDialog } from "./dialog.js";
 import { Events } from "./events.js";
 import { Choice, TextFilter } from "./filters.js";
+import { HistoryBox } from "./history-box.js";
 import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
 import { useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
@@ -118,7 +119,8 @@ export function RunView(given: {
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const { isKnown } = useAge(polled);
-  const own = useMemo(() => lines.filter(({ key, kind }) => key === name && kind === "run"), [lines, name]);
+  const [found, setFound] = useState<readonly Line[]>([]);
+  const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "run"), [found, lines, name]);
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
   const done = (news: string): void => {
     announce(news);
@@ -156,6 +158,7 @@ export function RunView(given: {
             ${HistoryNote({ logFromMs })}
           </header>
           ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this run" />` : noEvents(logFromMs)}
+          ${logFromMs === undefined && html`<${HistoryBox} name=${name} where=${about.where} onLines=${setFound} />`}
         </section>`
     }
     ${isResetting && html`<${ResetDialog} runKey=${name} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
