@@ -46,6 +46,13 @@ export async function runQuery(query: string, { fromMs, toMs }: Span, options: I
   throw new Error(`the query did not end within ${(LOOKS * PAUSE_MS) / 1000} s`);
 }
 
+/** A refusal, as CloudWatch words it. */
+interface Refused {
+  readonly __type?: string;
+  readonly message?: string;
+  readonly Message?: string;
+}
+
 interface QueryResults {
   readonly status: string;
   readonly results?: readonly (readonly { readonly field: string; readonly value: string }[])[];
@@ -56,10 +63,8 @@ async function call<T>(action: string, { endpoint, sign, fetch: send = fetch }: 
   const plain = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `Logs_20140328.${action}` };
   const headers = { ...plain, ...(await sign({ method: "POST", url: endpoint, headers: plain, body: text })) };
   const response = await send(endpoint, { method: "POST", headers, body: text });
-  const answer = (await response.json().catch(() => ({}))) as Readonly<Record<string, unknown>>;
-  if (response.ok) return answer as T;
+  const answer = (await response.json().catch(() => ({}))) as Refused;
+  if (response.ok) return answer as unknown as T;
   const { __type: type = "", message, Message = message } = answer;
-  throw new Error(
-    `${action}: ${String(type).replace(/^.*#/, "") || response.status}${Message === undefined ? "" : `: ${String(Message)}`}`,
-  );
+  throw new Error(`${action}: ${type.replace(/^.*#/, "") || response.status}${Message === undefined ? "" : `: ${Message}`}`);
 }

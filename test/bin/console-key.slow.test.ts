@@ -1,9 +1,12 @@
 /** The page of one key in a real Chromium, before a live service: with a connection that is cut, with a holder that died, and without a log. */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { consoleOf } from "../../bin/console/server.js";
 import type { Gateway } from "../../infra/local/gateway.js";
+import { createLocalServer } from "../../infra/local/local-server.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
@@ -117,6 +120,49 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     await dialog.getByRole("alert").waitFor();
     expect(await submit.isDisabled()).toBe(true);
     waits.abort();
+  });
+
+  it("claims nothing without a log: it says where the history is, and draws what the query finds", async () => {
+    await (await locks.acquire("FAR_1")).release();
+    const atMs = Date.now() - 20_000;
+    const line = { key: "FAR_1", kind: "lock", lease: "l", owner: "far" } as const;
+    const asked: string[] = [];
+    const deployedLog = {
+      logGroup: "shop-log",
+      linesOf: (key: string, query: string) => {
+        asked.push(key, query);
+        const granted = { ...line, seq: 0, event: "granted", atMs, fencingToken: 1 } as const;
+        return Promise.resolve([
+          granted,
+          { ...line, seq: 1, event: "ended", atMs: atMs + 5000, heldMs: 5000, reason: "released" } as const,
+        ]);
+      },
+    };
+    const far = consoleOf({
+      locks,
+      where: "abc.example",
+      canChange: false,
+      pollMs: 1000,
+      deployedLog,
+      cliOptions: "--url https://abc.example",
+    });
+    const server = createLocalServer((request, response) => void far(request, response)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const page = await open("#/locks");
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/console#/locks/FAR_1`);
+    await page.getByText("This key's history is in CloudWatch Logs.").waitFor();
+    await page.getByText("this page saw no lease in this time").waitFor();
+    expect(await page.locator("main").textContent()).not.toMatch(/nothing happened|No events yet/);
+    await page.getByRole("button", { name: "Read the last hour" }).click();
+    await page.getByRole("row", { name: /released far held 5s/ }).waitFor();
+    expect(await page.locator(".lane title").textContent()).toBe("far, held 5s, token 1, released");
+    expect(asked).toEqual(["FAR_1", expect.stringContaining('model = "FAR" and id = "1"')]);
+    expect(await faultsOf(page)).toEqual([]);
+    const lease = await locks.acquire("FAR_1");
+    await page.getByText(`holdfast --url https://abc.example break FAR_1 --token ${lease.fencingToken} --reason "…"`).waitFor();
+    await lease.release();
+    server.closeAllConnections();
+    server.close();
   });
 
   describe("whose connection is cut", () => {
