@@ -1,4 +1,4 @@
-/** What a line of the log tells, in words that it can vouch for: the event, and for an end how it came and how long the hold lasted. */
+/** A line of the log in words that it can vouch for: the event, and for an end how it came and how long the hold lasted. */
 import { formatDuration } from "./duration.js";
 
 interface Told {

@@ -80,7 +80,7 @@ export function ending({ wait, hold, end }: Lane): number {
   return end?.atMs ?? hold?.toMs ?? (hold ? Infinity : (wait?.toMs ?? Infinity));
 }
 
-/** What is known of the end of a hold that is over, and that no line ends. */
+/** The knowledge of the end of a hold that is over, and that no line ends. */
 export interface Gone {
   /** The end of its lease, if the service tells it, in epoch ms. */
   readonly lapsedAtMs?: number;

@@ -95,6 +95,7 @@ function errorText(error: unknown): string {
 }
 
 /** Breaks a hold: lets its lease run out, or ends it at once. */
+// Over 60 lines: the parts of one form share its choices.
 export function BreakDialog(given: {
   readonly view: KeyView;
   /** The age of the view, in ms. */

@@ -30,6 +30,7 @@ export interface KeyViewProps {
 }
 
 /** The view. */
+// Over 60 lines: the parts of one page share its answer and its age.
 export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProps): Content {
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const { isUtc } = useContext(SharedContext);
@@ -93,7 +94,7 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
   </main>`;
 }
 
-/** What polls showed of a hold. */
+/** A hold as polls showed it. */
 interface SeenHold {
   lastsUntilMs: number;
   readonly renewedAtMs: number[];
