@@ -3,7 +3,7 @@
  * service load no AWS SDK.
  */
 import { hostname, userInfo } from "node:os";
-import type { LockClient, LockClientEvent } from "../lib/index.js";
+import type { LockClient, LockClientEvent, Sign } from "../lib/index.js";
 import { CliError } from "./cli-error.js";
 
 /** The connection options of the command line. */
@@ -89,9 +89,13 @@ async function onTable(tableName: string, { namespace, region }: ConnectionOptio
   return createLockClient({ tableName, ...(namespace !== undefined && { namespace }), ...common });
 }
 
-async function signer(region: string, url: string) {
+/**
+ * Returns a signer of requests to `url` with the caller's credentials.
+ * @throws CliError if a package or the credentials are missing
+ */
+export async function signer(region: string, url: string, service?: string): Promise<Sign> {
   const { sigv4 } = await needing(() => import("../lib/sigv4.js"), ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"]);
-  const sign = sigv4(region === OF_THE_ENVIRONMENT ? {} : { region });
+  const sign = sigv4({ ...(region !== OF_THE_ENVIRONMENT && { region }), ...(service !== undefined && { service }) });
   try {
     await sign({ method: "GET", url, headers: {} }); // If this can't be signed, later requests can't either, so fail now.
   } catch (error) {

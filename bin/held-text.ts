@@ -1,21 +1,48 @@
-/** The end of a hold and how long it lasted, in words that a line of the log can vouch for. */
+/** A line of the log in words that it can vouch for: the event, and for an end how it came and how long the hold lasted. */
 import { formatDuration } from "./duration.js";
 
-interface Ended {
+interface Told {
+  readonly event?: string | undefined;
   readonly reason?: string | undefined;
   readonly heldMs?: number | undefined;
+  readonly lapsedMs?: number | undefined;
 }
 
+/** The verb for each end. */
+const ENDS: Readonly<Record<string, string>> = {
+  released: "released",
+  expired: "lost",
+  taken: "lost",
+  broken: "broken",
+  transferred: "handed on",
+  cancelled: "gave up",
+};
+
 /** Ends that the service sees some time after the lease itself was over, or that may come after it. */
-const SEEN_LATER = /^(?:expired|broken|unknown)\b/;
+const SEEN_LATER = ["expired", "taken", "broken", "unknown"];
+
+/** Returns the event of a line as a person says it: each end has a verb of its own. */
+export function wordOf({ event = "", reason = "" }: Told): string {
+  if (event === "skipped") return "lost place";
+  return event === "ended" ? (ENDS[nameOf(reason)] ?? event) : event;
+}
 
 /**
- * Returns the reason of a line and the time of its hold; each `""` if there is none. Nobody knows for how long a holder held that was
- * taken over.
+ * Returns the reason of a line, without what {@link wordOf} tells, and the time of its hold; each `""` if there is none. Nobody knows for how
+ * long a holder worked whose lease ran out, only that it did not hold for longer.
  */
-export function endOf({ reason = "", heldMs }: Ended, format = formatDuration): { readonly why: string; readonly held: string } {
-  if (heldMs === undefined) return { why: reason, held: "" };
-  const time = format(heldMs);
-  if (reason === "taken") return { why: `taken over ${time} after its grant`, held: "" };
-  return { why: reason, held: `held ${SEEN_LATER.test(reason) ? "at most " : ""}${time}` };
+export function endOf(line: Told, format = formatDuration): { readonly why: string; readonly held: string } {
+  const { event, reason = "", heldMs, lapsedMs = 0 } = line;
+  const name = nameOf(reason);
+  const isLost = wordOf(line) === "lost";
+  const own = event === "ended" && name in ENDS ? reason.slice(name.length).replace(/^: /, "") : reason;
+  const why = isLost ? "lease ran out" : event === "skipped" ? "it did not ask again in time" : own;
+  if (heldMs === undefined) return { why, held: "" };
+  if (name === "taken" && lapsedMs === 0) return { why: `${why}, taken after ${format(heldMs)}`, held: "" };
+  const held = `held ${SEEN_LATER.includes(name) ? "at most " : ""}${format(heldMs - lapsedMs)}`;
+  return { why, held: name === "taken" ? `${held}, taken ${format(lapsedMs)} later` : held };
+}
+
+function nameOf(reason: string): string {
+  return reason.split(": ", 1)[0] ?? "";
 }

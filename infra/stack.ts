@@ -13,7 +13,7 @@ export class HoldfastStack extends Stack {
   constructor(scope: Construct, id: string, props?: StackProps, locksFor: (stack: Stack) => LockServiceProps = () => ({})) {
     super(scope, id, { description: "holdfast: lease locks behind an HTTP API", ...props });
     this.service = new LockService(this, "Locks", locksFor(this));
-    const { url, api, table, functions, dashboard } = this.service;
+    const { url, api, table, functions, dashboard, log } = this.service;
     const outputs: Record<string, [value: string, description: string]> = {
       Url: [url, "The API's base URL (HOLDFAST_URL)"],
       ApiArn: [api.arnForExecuteApi("*", "/*", "$default"), "All of the API, for policies of your own"],
@@ -22,6 +22,7 @@ export class HoldfastStack extends Stack {
       AcquireFunctionArn: [functions.acquire.functionArn, "Serves acquires, inspections and starts of runs"],
       HoldFunctionArn: [functions.hold.functionArn, "Serves renewals, releases, checks and outcomes"],
       AdminFunctionArn: [functions.admin.functionArn, "Serves break, list and reset"],
+      LogGroupName: [log.logGroupName, "The log, with each key's history (holdfast ui --log-group)"],
       DashboardName: [dashboard.dashboardName, "In CloudWatch"],
     };
     for (const [name, [value, description]] of Object.entries(outputs)) new CfnOutput(this, name, { value, description });

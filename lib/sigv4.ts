@@ -1,4 +1,4 @@
-/** `holdfast/sigv4`: signs requests for an HTTP API with IAM, with credentials from the AWS SDK's providers. */
+/** `holdfast/sigv4`: signs requests for an HTTP API with IAM, or for a service of AWS, with credentials from the AWS SDK's providers. */
 import { createHash, createHmac } from "node:crypto";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { SignatureV4 } from "@smithy/signature-v4";
@@ -17,6 +17,8 @@ export interface Credentials {
 export interface SigV4Options {
   /** @default AWS_REGION or AWS_DEFAULT_REGION, else the region in an `execute-api` host name */
   readonly region?: string | undefined;
+  /** The service's name in the signature. @default execute-api */
+  readonly service?: string | undefined;
   /**
    * The credentials of one caller, whatever the call chain: heartbeats of several leases share a request.
    * @default the AWS SDK's chain: environment, profile, container, instance; refreshed when they expire
@@ -31,12 +33,12 @@ const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
  * frozen doesn't carry an old signature.
  * @throws LockError `not-configured` at the first request if no region or no credentials can be found.
  */
-export function sigv4({ region, credentials = defaultProvider() }: SigV4Options = {}): Sign {
+export function sigv4({ region, service = "execute-api", credentials = defaultProvider() }: SigV4Options = {}): Sign {
   const sign: Sign = async ({ method, url, headers, body }) => {
     const { hostname, host, pathname, searchParams, protocol, port } = new URL(url);
     const where = region ?? fromEnvironment("AWS_REGION") ?? fromEnvironment("AWS_DEFAULT_REGION") ?? EXECUTE_API_HOST.exec(hostname)?.[1];
     if (where === undefined) throw notConfigured("sigv4: no region; give one or set AWS_REGION");
-    const signer = new SignatureV4({ service: "execute-api", region: where, credentials, sha256: Sha256 });
+    const signer = new SignatureV4({ service, region: where, credentials, sha256: Sha256 });
     const signed = await signer
       .sign({
         method,

@@ -7,6 +7,7 @@ import { port } from "../values.js";
 interface UiOptions {
   readonly port?: number;
   readonly allowChanges?: boolean;
+  readonly logGroup?: string;
 }
 
 /** The first port to try, above those of `dev`. */
@@ -27,14 +28,19 @@ export function addUiCommand(program: Command, host: CliHost): void {
     .description("Show locks and runs in the browser until Ctrl-C: a page on this machine that uses your own credentials. It only reads.")
     .option("-p, --port <n>", `where to listen; 0: any free port (default: ${UI_PORT} or one of the next nine)`, port)
     .option("--allow-changes", "let the page break holds and reset runs")
+    .option("--log-group <name>", "the service's log group (output LogGroupName), to read a key's history (default: HOLDFAST_LOG_GROUP)")
     .addHelpText("after", EXAMPLES)
-    .action(async ({ port: given, allowChanges = false }: UiOptions) => {
+    .action(async ({ port: given, allowChanges = false, logGroup }: UiOptions) => {
       const globals = program.opts<GlobalOptions>();
       const context = await host.context(globals, "looks");
       const { url, table } = whereOf(globals, context.env);
       const { ui } = await import("./ui.js");
       const ports = given !== undefined ? [given] : Array.from({ length: PORTS }, (_, at) => UI_PORT + at);
       const where = url === undefined ? `table ${table}` : new URL(url).host;
-      host.ends(await ui({ ports, where, canChange: allowChanges }, context));
+      const cliOptions = url === undefined ? `--table ${table}` : `--url ${url}`;
+      const group = logGroup ?? (context.env["HOLDFAST_LOG_GROUP"] || undefined);
+      const deployedLog =
+        group === undefined ? undefined : await (await import("./deployed-log.js")).deployedLog(group, globals, context.env);
+      host.ends(await ui({ ports, where, canChange: allowChanges, cliOptions, deployedLog }, context));
     });
 }

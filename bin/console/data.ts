@@ -13,6 +13,8 @@ export interface About {
   readonly pollMs: number;
   /** The time from which the log is known, in epoch ms. Absent: there is no log here. */
   readonly logFromMs?: number;
+  /** The options with which the command line finds the same locks, such as `--url https://…`. */
+  readonly cliOptions?: string;
 }
 
 /** A line of the log without ids of requests and callers' principals. `lease` is a hash, as in the log. */
@@ -61,6 +63,18 @@ export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "erro
     readonly result?: string;
     readonly error?: string;
   };
+
+/** The history of a key that is not in a log of the console's own. */
+export interface History {
+  /** The query of CloudWatch Logs Insights that finds it. */
+  readonly query: string;
+  /** The log group, if it is known. */
+  readonly logGroup?: string;
+  /** True if the console may run the query. */
+  readonly canRun: boolean;
+  /** The query's lines, if it ran. */
+  readonly lines?: readonly Line[];
+}
 
 /** A refusal or failure. */
 export interface Failure {

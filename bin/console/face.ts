@@ -6,7 +6,8 @@ import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
 import type { Reading } from "../inspect/pages.js";
 import { firstOf } from "../inspect/pages.js";
 import { jsonOf } from "../inspect/run-text.js";
-import type { About, KeyView, Lines, Listed, RunOfKey } from "./data.js";
+import type { About, History, KeyView, Line, Lines, Listed, RunOfKey } from "./data.js";
+import { historyQuery } from "./insights-query.js";
 import type { RecentLines } from "./recent-lines.js";
 
 /** The calls of an operator, which are all that a console needs of a client. */
@@ -23,8 +24,19 @@ export interface FaceOptions {
   readonly pollMs: number;
   /** The log. @default none */
   readonly lines?: RecentLines;
+  /** The options with which the command line finds the same locks. @default none: it finds them by itself */
+  readonly cliOptions?: string;
+  /** The log of a deployed service, and how to query it for a key's lines of the last `sinceMs`. @default unknown: the query is only shown */
+  readonly deployedLog?: DeployedLog;
   /** Returns the parts that a key was made from, if they don't show in it. @default none are shown */
   readonly partsOf?: (key: string) => string | undefined;
+}
+
+/** The log of a deployed service. */
+export interface DeployedLog {
+  readonly logGroup: string;
+  /** Runs the query over the last `sinceMs` and returns the lines of the key. It costs money. */
+  linesOf(key: string, query: string, sinceMs: number): Promise<readonly Line[]>;
 }
 
 type WithParts = <T extends { readonly key: string }>(view: T) => T & { readonly parts?: string };
@@ -77,6 +89,7 @@ export function faceOf(options: FaceOptions): Face {
       return lines.since(Number(given.get("from") ?? 0) || 0, await namespaceHere());
     },
   };
+  answers["history"] = (given) => historyOf(options.deployedLog, given, namespaceHere);
   return { answers, changes: options.canChange ? changesOf(locks) : {} };
 }
 
@@ -96,9 +109,18 @@ function changesOf(locks: Operator): Face["changes"] {
   };
 }
 
-async function about({ locks, where, canChange, pollMs, lines }: FaceOptions): Promise<About> {
+async function about({ locks, where, canChange, pollMs, lines, cliOptions }: FaceOptions): Promise<About> {
   const { version } = await locks.health();
-  return { version, where, canChange, pollMs, ...(lines && { logFromMs: lines.fromMs }) };
+  return { version, where, canChange, pollMs, ...(lines && { logFromMs: lines.fromMs }), ...(cliOptions !== undefined && { cliOptions }) };
+}
+
+async function historyOf(log: DeployedLog | undefined, given: URLSearchParams, namespaceHere: () => Promise<string>): Promise<History> {
+  const key = given.get("key") ?? "";
+  const query = historyQuery(key, (await namespaceHere()) || undefined);
+  const sinceMs = Number(given.get("since") ?? 0);
+  if (!log) return { query, canRun: false };
+  const lines = sinceMs > 0 ? { lines: await log.linesOf(key, query, sinceMs) } : {};
+  return { query, canRun: true, logGroup: log.logGroup, ...lines };
 }
 
 async function listLocks(locks: Operator, given: URLSearchParams, withParts: WithParts, reader: AbortSignal): Promise<Listed<KeyView>> {

@@ -26,6 +26,15 @@ export interface Moment {
   readonly text: string;
 }
 
+/** The end of a lane. */
+export interface LaneEnd {
+  readonly atMs: number;
+  readonly kind: EndKind;
+  readonly why: string;
+  /** Set if the end isn't known: it was after this time, in epoch ms, and at `atMs` at the latest. */
+  readonly afterMs?: number;
+}
+
 /** A lease. */
 export interface Lane {
   /** The lease's hash, or the token of a hold whose grant no line shows. */
@@ -33,7 +42,7 @@ export interface Lane {
   readonly owner: string;
   readonly wait?: Span;
   readonly hold?: HoldSpan;
-  readonly end?: { readonly atMs: number; readonly kind: EndKind; readonly why: string };
+  readonly end?: LaneEnd;
   readonly moments: readonly Moment[];
 }
 
@@ -71,23 +80,35 @@ export function ending({ wait, hold, end }: Lane): number {
   return end?.atMs ?? hold?.toMs ?? (hold ? Infinity : (wait?.toMs ?? Infinity));
 }
 
+/** The knowledge of the end of a hold that is over, and that no line ends. */
+export interface Gone {
+  /** The end of its lease, if the service tells it, in epoch ms. */
+  readonly lapsedAtMs?: number;
+  /** The last time at which it was seen held, and the first at which it was not, in epoch ms. */
+  readonly heldAtMs?: number;
+  readonly goneAtMs?: number;
+}
+
 /**
  * Returns the lanes with the present holders among them, by their tokens: a holder without a line gets a lane, and a hold that goes on by
- * its lines but isn't present any more is over. `endedAtMs` says when that was, as far as the caller saw it.
+ * its lines but isn't present any more is over. `goneOf` tells what is known of that; what is not known stays open.
  */
 export function withPresent(
   lanes: readonly Lane[],
   present: readonly Present[],
   nowMs: number,
-  endedAtMs: (fencingToken: number) => number | undefined = () => undefined,
+  goneOf: (fencingToken: number) => Gone | undefined = () => undefined,
 ): readonly Lane[] {
   const shown = new Set(lanes.map(({ hold }) => hold?.fencingToken));
   const tokens = new Set(present.map(({ fencingToken }) => fencingToken));
   const known = lanes.map((lane): Lane => {
-    const { hold } = lane;
+    const { hold, moments } = lane;
     if (!hold || hold.toMs !== undefined || hold.fencingToken === undefined || tokens.has(hold.fencingToken)) return lane;
-    const atMs = endedAtMs(hold.fencingToken) ?? nowMs;
-    return { ...lane, hold: { ...hold, toMs: atMs }, end: { atMs, kind: "unknown", why: "" } };
+    const { lapsedAtMs, heldAtMs = 0, goneAtMs = nowMs } = goneOf(hold.fencingToken) ?? {};
+    if (lapsedAtMs !== undefined)
+      return { ...lane, hold: { ...hold, toMs: lapsedAtMs }, end: { atMs: lapsedAtMs, kind: "expired", why: "" } };
+    const afterMs = Math.max(heldAtMs, hold.fromMs, ...moments.map(({ atMs }) => atMs));
+    return { ...lane, hold: { ...hold, toMs: afterMs }, end: { atMs: goneAtMs, afterMs, kind: "unknown", why: "" } };
   });
   const others = present
     .filter(({ fencingToken }) => !shown.has(fencingToken))
@@ -98,6 +119,21 @@ export function withPresent(
       moments: [],
     }));
   return [...known, ...others].sort((a, b) => beginning(a) - beginning(b));
+}
+
+/** The largest number of waiters that have a lane each. */
+const WAITERS = 6;
+
+/**
+ * Returns at most `most` lanes as a picture shows them from the top: the present holders, who waits now, then what is over, the latest first.
+ * A long queue is one lane, so that it leaves room for the holds.
+ */
+export function arranged<T extends Lane>(lanes: readonly T[], most: number): readonly (T | Lane)[] {
+  const holding = lanes.filter((lane) => lane.hold && ending(lane) === Infinity);
+  const waiting = lanes.filter((lane) => !lane.hold && ending(lane) === Infinity);
+  const over = lanes.filter((lane) => ending(lane) !== Infinity);
+  const crowd = { id: "waiting", owner: `${waiting.length} waiting`, wait: { fromMs: Math.min(...waiting.map(beginning)) }, moments: [] };
+  return [...holding.toReversed(), ...(waiting.length > WAITERS ? [crowd] : waiting), ...over.toReversed()].slice(0, most);
 }
 
 /** Returns the lane after one more line. */
@@ -133,17 +169,26 @@ function next(lane: Lane, line: Line): Lane {
   }
 }
 
-function ended(lane: Lane, { atMs, reason = "", heldMs, fencingToken }: Line): Lane {
-  const [name = "", ...why] = reason.split(": ");
+function ended(lane: Lane, line: Line): Lane {
+  const { atMs, reason = "", heldMs, fencingToken } = line;
+  const [name = "", ...words] = reason.split(": ");
   const kind = ENDS.includes(name) ? (name as EndKind) : "unknown";
-  const end = { atMs, kind, why: why.join(": ") };
+  const why = words.join(": ");
   // The log begins in the middle of this hold, if nothing else is known of it.
   const began = lane.hold ?? (heldMs === undefined ? undefined : { fromMs: atMs - heldMs });
   if (began) {
-    const hold = { ...began, ...(fencingToken !== undefined && { fencingToken }), toMs: atMs };
+    const end = { ...endTimeOf(line, kind, began.fromMs), kind, why };
+    const hold = { ...began, ...(fencingToken !== undefined && { fencingToken }), toMs: end.afterMs ?? end.atMs };
     return { ...lane, hold, end };
   }
+  const end = { atMs, kind, why };
   return lane.wait ? { ...lane, wait: { ...lane.wait, toMs: atMs }, end } : lane;
+}
+
+/** Returns the time at which a hold ended: a lease that ran out did so before the line. A service of an older version doesn't tell when. */
+function endTimeOf({ atMs, lapsedMs }: Line, kind: EndKind, fromMs: number): Pick<LaneEnd, "atMs" | "afterMs"> {
+  if (lapsedMs !== undefined) return { atMs: atMs - lapsedMs };
+  return kind === "taken" || kind === "expired" ? { atMs, afterMs: fromMs } : { atMs };
 }
 
 /** Returns the wait of a grant that no line of a queue precedes, if it took time: the caller asked again and again. */

@@ -1,7 +1,7 @@
 /** The service's log for people: a line for each change of a key's holders and for each refusal. */
 import type { LogLine } from "../../lib/dynamodb.js";
 import { formatToTenths } from "../duration.js";
-import { endOf } from "../held-text.js";
+import { endOf, wordOf } from "../held-text.js";
 import { plain } from "../plain-text.js";
 import { shortToken } from "../console/page/words.js";
 import { cutKey } from "../table.js";
@@ -13,20 +13,10 @@ const VERB_CHARS = 8;
 const NAME_CHARS = 12;
 const GAP = "  ";
 
-/** The words for the ends of holds and waits, by the first word of their reason. */
-const ENDS: Readonly<Record<string, string>> = {
-  released: "released",
-  cancelled: "gave up",
-  taken: "lost",
-  expired: "lost",
-  broken: "broken",
-};
-const OTHER_WORDS: Readonly<Partial<Record<LogLine["event"], string>>> = { skipped: "lost its place" };
-
 type Colour = "green" | "red" | "yellow" | "cyan" | "dim";
 const COLOURS: Readonly<Record<string, Colour>> = {
   ...{ granted: "green", released: "dim", queued: "cyan", offered: "cyan", waiting: "cyan" },
-  ...{ refused: "yellow", "gave up": "yellow", "lost its place": "yellow", lost: "red", broken: "red", breaking: "red" },
+  ...{ refused: "yellow", "gave up": "yellow", "lost place": "yellow", lost: "red", broken: "red", breaking: "red" },
 };
 
 /** The smallest widths of the key, the owner and the details, and the functions that cut them on a screen that is too narrow, in this order. */
@@ -40,7 +30,7 @@ const CUTS = [
 export function logText(line: LogLine, { columns: room = Infinity, colors }: Screen): string {
   const { kind, model, id, operateAtMs, owner, outcome } = line;
   const time = new Date(operateAtMs).toTimeString().slice(0, "00:00:00".length);
-  const verb = verbOf(line).padEnd(VERB_CHARS);
+  const verb = wordOf(line).padEnd(VERB_CHARS);
   const key = (kind === "run" ? "run " : "") + (model === "" ? id : `${model}_${id}`);
   const rest = within(room - `${time}${GAP}${verb}${GAP}`.length, [key, owner || "-", detailsOf(line).join(", ")].map(plain));
   const colour = outcome === "failed" ? "red" : COLOURS[verb.trimEnd()];
@@ -63,14 +53,9 @@ function padded(text: string): string {
   return text + " ".repeat(Math.max(0, NAME_CHARS - widthOf(text)));
 }
 
-function verbOf({ event, reason = "" }: LogLine): string {
-  if (event !== "ended") return OTHER_WORDS[event] ?? event;
-  return ENDS[/^\w+/.exec(reason)?.[0] ?? ""] ?? event;
-}
-
 function detailsOf(line: LogLine): readonly string[] {
   const { event, fencingToken, attempt, outcome, mode, position, condition, waitedMs, repeated } = line;
-  const { held } = endOf(line, formatToTenths);
+  const { why, held } = endOf(line, formatToTenths);
   return [
     fencingToken === undefined || event === "ended" || event === "recorded" ? "" : `token ${shortToken(fencingToken)}`,
     attempt === undefined ? "" : `attempt ${attempt}`,
@@ -79,16 +64,8 @@ function detailsOf(line: LogLine): readonly string[] {
     position === undefined ? "" : `place ${position}`,
     condition === undefined ? "" : `condition ${condition}`,
     waitedMs === undefined ? "" : `waited ${formatToTenths(waitedMs)}`,
-    reasonOf(line),
+    why,
     held,
     repeated === true ? "again" : "",
   ].filter((detail) => detail !== "");
-}
-
-/** Returns what the word for an end doesn't say of its reason. */
-function reasonOf({ event, reason = "", heldMs }: LogLine): string {
-  if (event !== "ended") return reason;
-  if (reason === "taken") return `lease ran out${heldMs === undefined ? "" : `; taken after ${formatToTenths(heldMs)}`}`;
-  if (reason === "expired") return "lease ran out";
-  return reason.replace(/^(?:released|cancelled|broken)(?:: )?/, "");
 }

@@ -294,6 +294,8 @@ export interface LeaseEvent {
   readonly principal: string;
   readonly fencingToken?: number;
   readonly heldMs?: number;
+  /** For a hold whose lease was over before its end was seen: the time in between, in ms. It is a part of `heldMs`. */
+  readonly lapsedMs?: number;
   readonly reason?: Ending;
   /** The mode after a change of mode. */
   readonly mode?: Mode;

@@ -9,7 +9,7 @@ import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { AcquireRequest, LockApi } from "../core/api/locks.js";
 import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
-import { endedLeases, inspection, inspectionTag, withinBytes } from "../core/lock/views.js";
+import { endedLeases, inspection, inspectionTag, lapsedHolds, withinBytes } from "../core/lock/views.js";
 import type { Requests } from "./request.js";
 import { given, HEALTH_KEY } from "./request.js";
 import { watch } from "./watch.js";
@@ -68,7 +68,8 @@ export function lockOperations(requests: Requests): LockApi {
         const tag = inspectionTag(found);
         if (isKnown(tag)) return { ok: true, tag, unchanged: true };
         const recent = record ? endedLeases(record, clocks()) : [];
-        return { ok: true, tag, inspection: { ...found, ...(recent.length > 0 && { recent }) } };
+        const lapsed = record ? lapsedHolds(record, clocks()) : [];
+        return { ok: true, tag, inspection: { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) } };
       }),
     list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
       read({}, async () => {

@@ -34,6 +34,8 @@ export interface LogLine {
   /** Time from the making of the leaseId to its grant, in ms. */
   readonly waitedMs?: number;
   readonly heldMs?: number;
+  /** Time from the end of the lease to the line, in ms, if it was over before anybody saw it: a part of `heldMs` in which nothing held. */
+  readonly lapsedMs?: number;
   /** The lease's mode after a change of mode. */
   readonly mode?: LeaseEvent["mode"];
   /** The condition that a lease waits for, or whose notify put it into the queue. */

@@ -99,6 +99,7 @@ export const isInspection = row<Inspection>({
   waiters: listOf(row({ ...members("priority position waitingMs", isCount), owner: isText, mode })),
   waitSet: orNone(listOf(row({ ...members("owner condition", isText), waitingMs: isCount }))),
   recent: orNone(listOf(row({ askedAgoMs: isCount, ending: isText }))),
+  lapsed: orNone(listOf(row({ ...members("fencingToken heldMs endedAgoMs", isCount), owner: isText }))),
 });
 /** A page of keys. A service of an older version doesn't tell the namespace. */
 export const isList = row<Body<Listed>>({ items: listOf(isInspection), cursor, namespace: orNone(isText) });
@@ -106,7 +107,7 @@ export const isList = row<Body<Listed>>({ items: listOf(isInspection), cursor, n
 export const isRun = row<RunView>({
   ...members("key state", isText),
   ...members("version attempt fencingToken", isCount),
-  ...members("heldMs remainingMs", orNone(isCount)),
+  ...members("heldMs remainingMs endedAgoMs", orNone(isCount)),
   ...members("retryable takeover resultOmitted", orNone(isFlag)),
   ...{ owner: orNone(isText), keptForMs: orNone((value) => value === "forever" || isCount(value)) },
 });

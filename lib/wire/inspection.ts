@@ -42,4 +42,10 @@ export const Inspection = v.strictObject({
       v.description("The last leases of the key that ended, the latest end first; absent: none, and from lists."),
     ),
   ),
+  lapsed: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ owner, fencingToken, heldMs: durationMs, endedAgoMs: durationMs })),
+      v.description("The holds whose lease is over and that nobody has taken over since; absent: none, and from lists."),
+    ),
+  ),
 });

@@ -310,6 +310,7 @@ export const Run = v.strictObject({
   owner: v.optional(owner),
   heldMs: v.optional(durationMs),
   remainingMs: v.optional(durationMs),
+  endedAgoMs: v.optional(v.pipe(durationMs, v.description("For an interrupted run: the time since the end of its lease."))),
   keptForMs: v.optional(v.union([durationMs, v.literal("forever")])),
   checkpoint: v.optional(json),
   result: v.optional(json),

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { bucketsOf, isLoss, refusalsSince } from "../../bin/console/activity.js";
 import { deedOf, reasonOf } from "../../bin/console/audit.js";
 import type { Line } from "../../bin/console/data.js";
-import { beginning, ending, lanesOf, withPresent } from "../../bin/console/lanes.js";
+import type { Gone } from "../../bin/console/lanes.js";
+import { arranged, beginning, ending, lanesOf, withPresent } from "../../bin/console/lanes.js";
 
 let seq = 0;
 /** A line at `atMs` of the lease `lease`. */
@@ -60,7 +61,7 @@ describe("lanes", () => {
 
   it("draw a hold from its end alone, where the log begins in the middle of it", () => {
     const [lane] = lanesOf([line(900, "ended", "a", { ...token(7), heldMs: 600, reason: "taken" })]);
-    expect(lane?.hold).toEqual({ fromMs: 300, toMs: 900, fencingToken: 7 });
+    expect(lane?.hold).toMatchObject({ fromMs: 300, fencingToken: 7 });
   });
 
   it("draw the wait of a caller that asked again and again, and none of a grant at once", () => {
@@ -99,18 +100,61 @@ describe("lanes", () => {
     expect([lane?.hold?.attempt, lane?.moments]).toEqual([2, [{ atMs: 9, kind: "recorded", text: "succeeded" }]]);
   });
 
+  it("stand with the holders above, then who waits, then what is over; a long queue is one lane", () => {
+    const few = lanesOf([
+      line(0, "granted", "over", token(1)),
+      line(1, "ended", "over", { ...token(1), heldMs: 1, reason: "released" }),
+      line(2, "granted", "holder", token(2)),
+      line(3, "queued", "b"),
+      line(4, "queued", "c"),
+    ]);
+    expect(arranged(few, 24).map(({ id }) => id)).toEqual(["holder", "b", "c", "over"]);
+    expect(arranged(few, 2).map(({ id }) => id)).toEqual(["holder", "b"]);
+    const crowd = lanesOf([
+      line(2, "granted", "holder", token(2)),
+      ...Array.from({ length: 80 }, (_, at) => line(3 + at, "queued", `w${at}`)),
+    ]);
+    expect(arranged(crowd, 24).map(({ owner, wait }) => [owner, wait])).toEqual([
+      ["owner of holder", undefined],
+      ["80 waiting", { fromMs: 3 }],
+    ]);
+  });
+
   it("have the present holders: one without a line gets a lane, one that is gone ends", () => {
     const lanes = lanesOf([line(100, "granted", "a", token(1)), line(200, "granted", "b", token(2))]);
     const holders = [
       { fencingToken: 2, owner: "b", heldMs: 800 },
       { fencingToken: 3, owner: "old", heldMs: 950 },
     ];
-    const shown = withPresent(lanes, holders, 1000, (fencingToken) => (fencingToken === 1 ? 700 : undefined));
+    const shown = withPresent(lanes, holders, 1000, (fencingToken) => (fencingToken === 1 ? { lapsedAtMs: 700 } : undefined));
     expect(shown.map((lane) => [lane.owner, beginning(lane), ending(lane), lane.end?.kind])).toEqual([
       ["old", 50, Infinity, undefined],
-      ["owner of a", 100, 700, "unknown"],
+      ["owner of a", 100, 700, "expired"],
       ["owner of b", 200, Infinity, undefined],
     ]);
+    expect(shown[1]?.hold?.toMs).toBe(700);
+  });
+
+  it.each<[string, Gone | undefined, readonly [afterMs: number, atMs: number]]>([
+    ["nobody saw it: after its last line", undefined, [150, 1000]],
+    ["a page saw it held, and later gone", { heldAtMs: 300, goneAtMs: 350 }, [300, 350]],
+    ["a page saw it only gone", { goneAtMs: 350 }, [150, 350]],
+  ])("leave the end of a hold open where no line and no answer tells it: %s", (_, gone, [afterMs, atMs]) => {
+    const lines = [line(100, "granted", "a", token(1)), line(150, "changed", "a", { ...token(1), mode: "shared" })];
+    const [lane] = withPresent(lanesOf(lines), [], 1000, () => gone);
+    expect(lane?.hold).toMatchObject({ fromMs: 100, toMs: afterMs });
+    expect(lane?.end).toEqual({ atMs, afterMs, kind: "unknown", why: "" });
+  });
+
+  it("end where the lease ended, and not where somebody saw it", () => {
+    const granted = line(0, "granted", "a", token(1));
+    const [seen] = lanesOf([granted, line(43_000, "ended", "a", { ...token(1), heldMs: 43_000, lapsedMs: 40_000, reason: "taken" })]);
+    expect([seen?.hold?.toMs, seen?.end]).toEqual([3000, { atMs: 3000, kind: "taken", why: "" }]);
+    // A service of an older version doesn't tell when.
+    const [old] = lanesOf([granted, line(43_000, "ended", "a", { ...token(1), heldMs: 43_000, reason: "taken" })]);
+    expect([old?.hold?.toMs, old?.end]).toEqual([0, { atMs: 43_000, afterMs: 0, kind: "taken", why: "" }]);
+    const [released] = lanesOf([granted, line(2000, "ended", "a", { ...token(1), heldMs: 2000, reason: "released" })]);
+    expect([released?.hold?.toMs, released?.end]).toEqual([2000, { atMs: 2000, kind: "released", why: "" }]);
   });
 });
 

@@ -1,9 +1,22 @@
 /** The console's words: a key's state as a sentence, its addresses, and when it polls. */
 import { describe, expect, it } from "vitest";
 import type { KeyView } from "../../bin/console/data.js";
-import { poll } from "../../bin/console/page/poll.js";
+import { endOf, wordOf } from "../../bin/held-text.js";
+import { isOld, poll } from "../../bin/console/page/poll.js";
 import { hrefOf, routeOf } from "../../bin/console/page/route.js";
-import { keyTone, kindOf, longestWaitMs, sentenceOf, shortToken, spanText, timeText, toneOf } from "../../bin/console/page/words.js";
+import {
+  breakCommand,
+  keyTone,
+  kindOf,
+  longestWaitMs,
+  oldSentenceOf,
+  sentenceOf,
+  signOfLife,
+  shortToken,
+  spanText,
+  timeText,
+  toneOf,
+} from "../../bin/console/page/words.js";
 
 type Holder = KeyView["holders"][number];
 const holder = (more: Partial<Holder> = {}): Holder => ({
@@ -26,38 +39,103 @@ const view = (holders: readonly Holder[], more: Partial<KeyView> = {}): KeyView 
   ...more,
 });
 
+/** A look at noon, `agoMs` after the answer. */
+const NOON_MS = 12 * 3_600_000;
+const noon = (agoMs = 0) => ({ nowMs: NOON_MS, agoMs, isUtc: true });
+const waiter = (owner: string) => ({ owner, mode: "exclusive", priority: 0, position: 1, waitingMs: 5 }) as const;
+
 describe("a key in words", () => {
   it.each<[string, KeyView, number, string]>([
-    ["current", view([holder()]), 0, "Held by me. Renewed 1s ago: its lease is current."],
-    ["new", view([holder({ heldMs: 1_000 })]), 0, "Held by me. Granted 1s ago: its lease is current."],
+    ["current", view([holder()]), 0, "Held by me since 11:59:35 (25s). Renewed 1s ago: its lease is current."],
+    ["new", view([holder({ heldMs: 1_000 })]), 0, "Held by me since 11:59:59 (1s). Granted 1s ago: its lease is current."],
     [
       "late",
       view([holder({ remainingMs: 8_000 })]),
       0,
-      "Held by me. Renewed 22s ago, and not since: its holder is late, or doesn't renew. Its lease ends in 8s.",
+      "Held by me since 11:59:35 (25s). Not renewed for 22s: it may be dead. If it stays silent, the key is free in about 9s.",
+    ],
+    [
+      "late since its grant, and waited for",
+      view([holder({ remainingMs: 7_000, heldMs: 22_000 })], { waiters: [waiter("checkout-13")] }),
+      1_000,
+      "Held by me since 11:59:37 (23s). Not renewed since it was granted 24s ago: it may be dead. If it stays silent, checkout-13 gets the key in about 7s.",
     ],
     [
       "over",
-      view([holder({ remainingMs: 900 })]),
+      view([holder({ remainingMs: 900 })], { waiters: [waiter("b")] }),
       1_000,
-      "Held by me. Its lease is over: its holder didn't renew it. The key is free in a moment.",
+      "Held by me since 11:59:34 (26s). Its lease is over: its holder didn't renew it. In a moment, b gets the key.",
     ],
     [
       "broken",
       view([holder({ breaking: true })]),
       0,
-      "Held by me. An operator broke this hold: it can't be renewed, and ends in 29s at the latest.",
+      "Held by me since 11:59:35 (25s). An operator broke this hold: it can't be renewed, and ends in 29s at the latest.",
     ],
     ["shared", view([holder(), holder()]), 0, "Held by 2 leases together."],
+    ["offered", view([], { waiters: [waiter("b")] }), 0, "Free, and offered to b, who has 5s to claim it."],
     ["never used", view([], { fencingToken: 0 }), 0, "Free. No holder is on record."],
     ["free", view([]), 0, "Free."],
+    [
+      "free since a lease ran out",
+      view([], { lapsed: [{ owner: "importer-9", fencingToken: 7, heldMs: 3000, endedAgoMs: 40_000 }] }),
+      1_000,
+      "Free since 11:59:19. importer-9's lease ran out; nobody has taken the key since.",
+    ],
+    [
+      "free, and remembers its last lease",
+      view([], { recent: [{ askedAgoMs: 31 * 60_000, ending: "taken" }] }),
+      0,
+      "Free. The last lease was asked for 31m ago; it was lost: it ran out, and another took the key over.",
+    ],
   ])("that is %s", (_, seen, agoMs, sentence) => {
-    expect(sentenceOf(seen, agoMs)).toBe(sentence);
+    expect(sentenceOf(seen, noon(agoMs))).toBe(sentence);
+  });
+
+  it.each([
+    ["released", "me released it"],
+    ["broken", "An operator broke the hold of me"],
+    ["expired", "me's lease ran out"],
+    ["transferred", "The hold of me ended"],
+  ])("that is free tells by the log since when, and how its last hold ended: %s", (ending, how) => {
+    const sentence = sentenceOf(view([]), noon(), { owner: "me", endedAtMs: NOON_MS - 60_000, ending });
+    expect(sentence).toBe(`Free since 11:59:00. ${how}; nobody has taken the key since.`);
+  });
+
+  it.each<[string, Holder, string]>([
+    ["renewed", holder(), "me renewed 1s ago, so it is probably running."],
+    ["was just granted", holder({ heldMs: 1000 }), "me was granted the key 1s ago, so it is probably running."],
+    ["is late", holder({ remainingMs: 8000 }), "me has not renewed for 22s: it may be dead."],
+    ["was broken before", holder({ breaking: true }), "me holds it."],
+  ])("tells who is about to break it that its holder %s", (_, seen, sign) => {
+    expect(signOfLife(seen, 0)).toBe(sign);
+  });
+
+  it.each([
+    ["ORDER_1231", "", `holdfast break ORDER_1231 --token 7 --reason "…"`],
+    ["a b's", "--table t", String.raw`holdfast --table t break 'a b'\''s' --token 7 --reason "…"`],
+  ])("%s has a command for a shell that ends its hold", (key, options, command) => {
+    expect(breakCommand(key, 7, options)).toBe(command);
+  });
+
+  it.each<[string, KeyView, string]>([
+    ["held", view([holder({ remainingMs: 20_000 })]), "held by me, last renewed 10s before"],
+    ["new", view([holder({ heldMs: 1_000 })]), "held by me, granted 1s before"],
+    ["broken", view([holder({ breaking: true })]), "held by me, whose hold an operator had broken"],
+    ["shared", view([holder(), holder()]), "held by 2 leases together"],
+    ["free", view([]), "free"],
+    [
+      "offered",
+      view([], { waiters: [{ owner: "b", mode: "exclusive", priority: 0, position: 1, waitingMs: 5 }] }),
+      "free, and offered to b",
+    ],
+  ])("that was %s by an old answer is told as of its time, and nothing is concluded", (_, seen, state) => {
+    expect(oldSentenceOf(seen, "22:18:39")).toBe(`At 22:18:39 it was ${state}. Not known since.`);
   });
 
   it("is without a bar and a judgement where the service doesn't tell the lease's length", () => {
     const { leaseMs: _unknown, ...old } = holder({ remainingMs: 8_000 });
-    expect([sentenceOf(view([old])), toneOf(old)]).toEqual(["Held by me. 8s of its lease are left.", "held"]);
+    expect([sentenceOf(view([old]), noon()), toneOf(old)]).toEqual(["Held by me since 11:59:35 (25s). 8s of its lease are left.", "held"]);
   });
 
   it("has the state of its worst hold", () => {
@@ -82,7 +160,7 @@ describe("a key in words", () => {
   });
 
   it("makes the marks of an owner that would turn the text around visible", () => {
-    expect(sentenceOf(view([holder({ owner: "\u202Eevil" })]))).toContain("Held by \u{FFFD}evil.");
+    expect(sentenceOf(view([holder({ owner: "\u202Eevil" })]), noon())).toContain("Held by \u{FFFD}evil since");
   });
 
   it("tells the time that a picture shows", () => {
@@ -95,6 +173,34 @@ describe("a key in words", () => {
 
   it("tells the time of day", () => {
     expect([timeText(0, true), timeText(1, true, true)]).toEqual(["00:00:00", "00:00:00.001"]);
+  });
+});
+
+describe("a line of the log in words", () => {
+  it.each<[string, object, string, object]>([
+    ["a release", { reason: "released", heldMs: 3000 }, "released", { why: "", held: "held 3s" }],
+    [
+      "a lease that another took over",
+      { reason: "taken", heldMs: 43_000, lapsedMs: 40_000 },
+      "lost",
+      { why: "lease ran out", held: "held at most 3s, taken 40s later" },
+    ],
+    [
+      "the same, by an older service",
+      { reason: "taken", heldMs: 43_000 },
+      "lost",
+      { why: "lease ran out, taken after 43s", held: "" },
+    ],
+    ["a late release", { reason: "expired", heldMs: 5000, lapsedMs: 2000 }, "lost", { why: "lease ran out", held: "held at most 3s" }],
+    ["a break", { reason: "broken: its machine: gone", heldMs: 3000 }, "broken", { why: "its machine: gone", held: "held at most 3s" }],
+    ["a waiter that leaves", { reason: "cancelled" }, "gave up", { why: "", held: "" }],
+    ["a hand-over", { reason: "transferred", heldMs: 10 }, "handed on", { why: "", held: "held 10ms" }],
+    ["an end that nobody knows", { reason: "unknown", heldMs: 3000 }, "ended", { why: "unknown", held: "held at most 3s" }],
+    ["a waiter that is silent", { event: "skipped" }, "lost place", { why: "it did not ask again in time", held: "" }],
+    ["a refusal", { event: "refused", reason: "locked" }, "refused", { why: "locked", held: "" }],
+  ])("tells %s by a word of its own", (_, line, word, end) => {
+    const told = { event: "ended", ...line };
+    expect([wordOf(told), endOf(told)]).toEqual([word, end]);
   });
 });
 
@@ -180,6 +286,16 @@ describe("a poll", () => {
     await settled();
     expect(await next()).toBe(1000);
     running.stop();
+  });
+
+  it.each<[string, unknown, number, boolean]>([
+    ["of one request", {}, 5000, false],
+    ["of one request", {}, 5001, true],
+    ["of three requests, after which the poll rests three times as long", { requests: 3 }, 13_000, false],
+    ["of three requests", { requests: 3 }, 13_001, true],
+    ["that never came", undefined, 5001, true],
+  ])("makes an answer %s old after two intervals and a request's time: %j, %i ms", (_, data, ageMs, old) => {
+    expect(isOld(ageMs, 2000, data)).toBe(old);
   });
 
   it("tells nothing once it is stopped", async () => {

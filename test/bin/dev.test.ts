@@ -193,7 +193,7 @@ describe("a line of its log", () => {
   it.each<readonly [word: string, change: Partial<LogLine>, details: string]>([
     ["released", { reason: "released", heldMs: 1500 }, "held 1.5s"],
     ["released", { reason: "released", heldMs: 126_000 }, "held 2m 6s"],
-    ["lost", { reason: "taken", heldMs: 4200 }, "lease ran out; taken after 4.2s"],
+    ["lost", { reason: "taken", heldMs: 4200 }, "lease ran out, taken after 4.2s"],
     ["lost", { reason: "expired", heldMs: 4000 }, "lease ran out, held at most 4s"],
     ["broken", { reason: "broken: host is gone", heldMs: 4000 }, "host is gone, held at most 4s"],
     ["gave up", { reason: "cancelled" }, ""],

@@ -10,6 +10,7 @@ import {
   holdersOf,
   inspection,
   inspectionTag,
+  lapsedHolds,
   leaseLost,
   runTag,
   runView,
@@ -101,6 +102,16 @@ describe("an inspection", () => {
     expect(inspectionTag(inspect(key))).not.toBe(before);
     expect(endedLeases(key.record ?? EMPTY_RECORD, key.at(700).reading)).toEqual([{ askedAgoMs: 700, ending: "released" }]);
     expect(endedLeases(key.record ?? EMPTY_RECORD, key.at(-1_000).reading)).toEqual([{ askedAgoMs: 0, ending: "released" }]);
+  });
+
+  it("tells which leases ran out and since when, once the key may go to another", () => {
+    const held = record({ holds: { [ME]: hold({ owner: "importer-9" }) } });
+    const { fencingToken = 0 } = held.holds[ME] ?? {};
+    expect(lapsedHolds(held, at(LEASE_MS + MARGIN_MS - 1))).toEqual([]);
+    expect(lapsedHolds(held, at(LEASE_MS + MARGIN_MS))).toEqual([
+      { owner: "importer-9", fencingToken, heldMs: LEASE_MS, endedAgoMs: MARGIN_MS },
+    ]);
+    expect(lapsedHolds(record(), at(LEASE_MS + MARGIN_MS))).toEqual([]);
   });
 
   it("tells the limit of a semaphore while it is in use, or waited for", () => {
@@ -205,7 +216,12 @@ describe("a view of a run", () => {
   it("is running while a lease holds it, and interrupted once that may be taken over", () => {
     const holds = { [ME]: hold({ owner: "worker" }) };
     expect(view({ holds })).toEqual({ ...common, state: "running", owner: "worker", heldMs: 1_200, remainingMs: LEASE_MS - 1_200 });
-    expect(view({ holds }, run({ attempt: 3 }), at(LEASE_MS + MARGIN_MS))).toEqual({ ...common, state: "interrupted" });
+    expect(view({ holds }, run({ attempt: 3 }), at(LEASE_MS + MARGIN_MS))).toEqual({
+      ...common,
+      state: "interrupted",
+      owner: "worker",
+      endedAgoMs: MARGIN_MS,
+    });
     expect(view({}, run({ attempt: 3, state: "interrupted" }))).toEqual({ ...common, state: "interrupted" });
   });
 

@@ -58,7 +58,17 @@ describe("the stack", () => {
   it("says where the API, the table, the functions and the dashboard are, for people and for policies", () => {
     const outputs = template.findOutputs("*") as Record<string, { Value: unknown }>;
     expect(Object.keys(outputs).sort()).toEqual(
-      ["AcquireFunctionArn", "AdminFunctionArn", "ApiArn", "DashboardName", "HoldFunctionArn", "TableArn", "TableName", "Url"].sort(),
+      [
+        "AcquireFunctionArn",
+        "AdminFunctionArn",
+        "ApiArn",
+        "DashboardName",
+        "HoldFunctionArn",
+        "LogGroupName",
+        "TableArn",
+        "TableName",
+        "Url",
+      ].sort(),
     );
     expect(outputs.Url?.Value).toEqual({ "Fn::GetAtt": [only(template, "AWS::ApiGatewayV2::Api")[0], "ApiEndpoint"] });
     expect(outputs.TableName?.Value).toEqual({ Ref: only(template, "AWS::DynamoDB::Table")[0] });

@@ -41,8 +41,8 @@ describe("a crashed runner's run", () => {
     expect(before.body).toMatchObject({ state: "running", owner: "crashed", heldMs: LEASE_MS + MARGIN_MS - 1, remainingMs: 0 });
     await service.clock.advance(1);
     const after = await runs.look(key);
-    expect(after.body).toMatchObject({ state: "interrupted", attempt: 1 });
-    for (const gone of ["owner", "heldMs", "remainingMs"]) expect(after.body).not.toHaveProperty(gone);
+    expect(after.body).toMatchObject({ state: "interrupted", attempt: 1, owner: "crashed", endedAgoMs: MARGIN_MS });
+    for (const gone of ["heldMs", "remainingMs"]) expect(after.body).not.toHaveProperty(gone);
     expect(after.headers["etag"]).not.toBe(before.headers["etag"]);
   });
 

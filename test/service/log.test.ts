@@ -51,12 +51,13 @@ describe("a line", () => {
 
   it("is written for both sides of a takeover: whose lease it was, and who took it", async () => {
     const { ask, newId, common, mine, clock, newLines } = await held();
-    await clock.advance(LEASE_MS + takeoverMarginMs(LEASE_MS));
+    const lapsedMs = takeoverMarginMs(LEASE_MS);
+    await clock.advance(LEASE_MS + lapsedMs);
     const leaseId = newId();
     const { body } = await ask(ACQUIRE, { key: "ORDER_1231", leaseId, authorizer: BOB });
     const operateAtMs = clock.wallMs();
     expect(newLines()).toEqual([
-      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: LEASE_MS + takeoverMarginMs(LEASE_MS), reason: "taken", by: bob },
+      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: LEASE_MS + lapsedMs, lapsedMs, reason: "taken", by: bob },
       {
         event: "granted",
         ...common,

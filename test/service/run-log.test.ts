@@ -71,7 +71,7 @@ describe("a line", () => {
     const operateAtMs = clock.wallMs();
     const theirs = { owner: "", principal: bob, lease: hash(leaseId), fencingToken: body.fencingToken as number };
     expect(newLines()).toEqual([
-      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: OVER_MS, reason: "taken", by: bob },
+      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: OVER_MS, lapsedMs: OVER_MS - LEASE_MS, reason: "taken", by: bob },
       { event: "granted", ...common, ...theirs, operateAtMs, waitedMs: 0, attempt: 2 },
     ]);
   });
@@ -110,7 +110,16 @@ describe("a line", () => {
     await ask(RESET, { key: KEY, body: { reason: "stuck" }, authorizer: BOB });
     const operateAtMs = clock.wallMs();
     expect(newLines()).toEqual([
-      { event: "ended", ...mine, ...toOthers, operateAtMs, heldMs: OVER_MS, by: bob, reason: "broken: stuck" },
+      {
+        event: "ended",
+        ...mine,
+        ...toOthers,
+        operateAtMs,
+        heldMs: OVER_MS,
+        lapsedMs: OVER_MS - LEASE_MS,
+        by: bob,
+        reason: "broken: stuck",
+      },
       { event: "reset", ...common, operateAtMs, owner: "", principal: "", attempt: 1, by: bob, reason: "stuck" },
     ]);
   });

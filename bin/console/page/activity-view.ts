@@ -7,11 +7,12 @@ import { deedOf } from "../audit.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
-import { SharedContext, useNow, useWidth } from "./hooks.js";
+import type { Polled } from "./hooks.js";
+import { SharedContext, useAge, useNow, useWidth } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { Choice, HolderFilters } from "./filters.js";
-import { empty } from "./parts.js";
+import { empty, Freshness } from "./parts.js";
 import { hrefOf, replaceRoute } from "./route.js";
 import { spanText, timeText } from "./words.js";
 
@@ -32,13 +33,17 @@ const KINDS: readonly (readonly [string, string])[] = [
 export function ActivityView({
   lines,
   logFromMs,
+  polled,
   query,
 }: {
   readonly lines: readonly Line[];
+  /** The poll that brings the lines. */
+  readonly polled: Polled<unknown>;
   readonly logFromMs: number | undefined;
   readonly query: URLSearchParams;
 }): Content {
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
+  const { isKnown } = useAge(polled);
   const filters = { prefix: query.get("prefix") ?? "", owner: query.get("owner") ?? "", event: query.get("event") ?? "" };
   const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("activity", undefined, { ...filters, ...changed }));
   const fits = useMemo(
@@ -58,8 +63,9 @@ export function ActivityView({
     </main>`;
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Activity</h1>
+    <${Freshness} polled=${polled} what="lines" />
     <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}${HistoryNote({ logFromMs })}</div>
-    <${Plots} lines=${lines} spanMs=${spanMs} />
+    <${Plots} lines=${lines} spanMs=${spanMs} knownUntilMs=${isKnown ? undefined : polled.atMs} />
     <section class="panel" aria-label="Operators">
       <header><h2>Breaks and resets</h2></header>
       <${Audit} lines=${lines} />
@@ -105,9 +111,14 @@ function Log({ lines, of }: { readonly lines: readonly Line[]; readonly of: stri
 
 type Value = Exclude<keyof Bucket, "fromMs">;
 
-function Plots({ lines, spanMs }: { readonly lines: readonly Line[]; readonly spanMs: number }): Content {
+/** The plots of the time up to now, or up to the last answer if that is old: a time without lines must not look like one without events. */
+function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number; readonly knownUntilMs: number | undefined }): Content {
+  const { lines, spanMs, knownUntilMs } = given;
+  const { isUtc } = useContext(SharedContext);
   const stepMs = spanMs / PARTS;
-  const nowMs = useNow(Math.max(1000, stepMs / 4));
+  const presentMs = useNow(Math.max(1000, stepMs / 4));
+  const nowMs = knownUntilMs ?? presentMs;
+  const until = knownUntilMs === undefined ? "now" : timeText(knownUntilMs, isUtc);
   // Whole steps, so that a bar doesn't change while it moves.
   const fromMs = (Math.floor(nowMs / stepMs) + 1 - PARTS) * stepMs;
   const buckets = useMemo(() => bucketsOf(lines, fromMs, stepMs, PARTS), [lines, fromMs, stepMs]);
@@ -115,7 +126,7 @@ function Plots({ lines, spanMs }: { readonly lines: readonly Line[]; readonly sp
   const sum = (value: Value): number => buckets.reduce((total, bucket) => total + bucket[value], 0);
   const longest = Math.max(...buckets.map(({ longestWaitMs }) => longestWaitMs));
   return html`<div class="plots">
-    ${card("Grants", "held", String(sum("granted")), `in the last ${spanText(spanMs)}`, buckets, "granted", stepMs)}
+    ${card("Grants", "held", String(sum("granted")), knownUntilMs === undefined ? `in the last ${spanText(spanMs)}` : `in the ${spanText(spanMs)} before ${until}`, buckets, "granted", stepMs, until)}
     ${card(
       "Refusals",
       "late",
@@ -127,9 +138,10 @@ function Plots({ lines, spanMs }: { readonly lines: readonly Line[]; readonly sp
       buckets,
       "refused",
       stepMs,
+      until,
     )}
-    ${card("Losses", "over", String(sum("lost")), "taken over, broken, or released too late", buckets, "lost", stepMs)}
-    ${card("Longest wait", "waiting", longest > 0 ? formatDuration(longest) : "–", "from the request to its grant", buckets, "longestWaitMs", stepMs)}
+    ${card("Losses", "over", String(sum("lost")), "taken over, broken, or released too late", buckets, "lost", stepMs, until)}
+    ${card("Longest wait", "waiting", longest > 0 ? formatDuration(longest) : "–", "from the request to its grant", buckets, "longestWaitMs", stepMs, until)}
   </div>`;
 }
 
@@ -141,11 +153,12 @@ function card(
   buckets: readonly Bucket[],
   value: Value,
   stepMs: number,
+  until: string,
 ): Content {
   return html`<section class="panel plot" aria-label=${title}>
     <h2>${title}</h2>
     <p class="figure">${figure}<small>${scale(buckets, value, stepMs)}</small></p>
-    <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} />
+    <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} until=${until} />
     <p class="muted note">${note}</p>
   </section>`;
 }
@@ -161,8 +174,10 @@ function Bars(given: {
   readonly tone: string;
   readonly buckets: readonly Bucket[];
   readonly value: Value;
+  /** The end of the time, in words. */
+  readonly until: string;
 }): Content {
-  const { label, tone, buckets, value } = given;
+  const { label, tone, buckets, value, until } = given;
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -188,7 +203,7 @@ function Bars(given: {
           >`;
         })}
         <text x="0" y=${PLOT_PX + 14}>${timeText(buckets[0]?.fromMs ?? 0, isUtc)}</text>
-        <text x=${width} y=${PLOT_PX + 14} text-anchor="end">now</text>
+        <text x=${width} y=${PLOT_PX + 14} text-anchor="end">${until}</text>
       </svg>`
     }
   </div>`;

@@ -68,7 +68,7 @@ function Page(props: PageProps): Content {
     scrollTo(0, 0);
   }, [route.place, route.key]);
   const { place, key: name, query } = route;
-  const shared = { about: about.data, lines, logFromMs: polled.data?.fromMs, announce: setNews };
+  const shared = { about: about.data, lines, logFromMs: polled.data?.fromMs ?? about.data?.logFromMs, announce: setNews };
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header class="top">
       <a class="brand" href=${hrefOf("locks")}><img src="/console/icon.svg" alt="" width="26" height="26" />holdfast</a>
@@ -90,7 +90,7 @@ function Page(props: PageProps): Content {
     if (name !== undefined && place === "locks") return html`<${KeyView} key=${name} name=${name} ...${shared} />`;
     if (name !== undefined && place === "runs") return html`<${RunView} key=${name} name=${name} ...${shared} />`;
     if (place === "runs") return html`<${RunsView} about=${about.data} query=${query} />`;
-    if (place === "activity") return html`<${ActivityView} lines=${lines} logFromMs=${shared.logFromMs} query=${query} />`;
+    if (place === "activity") return html`<${ActivityView} lines=${lines} logFromMs=${shared.logFromMs} polled=${polled} query=${query} />`;
     return html`<${LocksView} about=${about.data} query=${query} />`;
   }
 }

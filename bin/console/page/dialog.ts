@@ -1,11 +1,11 @@
-/** Dialogs: a change of somebody else's hold or run, with a reason and the key typed once more. */
+/** Dialogs: a change of somebody else's hold or run, with a reason and, where work may overlap or is lost, the key typed once more. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import type { KeyView } from "../data.js";
 import { ApiError, change } from "./api.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
-import { nameOf, shortToken } from "./words.js";
+import { MARGIN_MS, nameOf, shortToken, signOfLife } from "./words.js";
 
 interface Typed {
   readonly currentTarget: HTMLInputElement;
@@ -28,19 +28,21 @@ export function Dialog(given: { readonly title: string; readonly onClose: () => 
   </dialog>`;
 }
 
-/** A form that makes a change after a reason and the typed key. */
+/** A form that makes a change after a reason and, if one is given, the typed key. */
 function ChangeForm(given: {
-  readonly keyToType: string;
+  readonly keyToType?: string | undefined;
   readonly action: string;
   readonly children?: Children;
+  /** False while what the dialog tells is not known any more: then nothing is changed. @default true */
+  readonly isKnown?: boolean;
   readonly onClose: () => void;
   readonly make: (reason: string) => Promise<void>;
 }): Content {
-  const { keyToType, action, make, onClose } = given;
+  const { keyToType, action, isKnown = true, make, onClose } = given;
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [state, setState] = useState<{ readonly isBusy: boolean; readonly error?: string }>({ isBusy: false });
-  const canMake = reason.trim() !== "" && typed === keyToType && !state.isBusy;
+  const canMake = reason.trim() !== "" && (keyToType === undefined || typed === keyToType) && isKnown && !state.isBusy;
   const submit = (event: Event): void => {
     event.preventDefault();
     if (!canMake) return;
@@ -56,22 +58,26 @@ function ChangeForm(given: {
         maxlength="200"
         autofocus
         value=${reason}
-        placeholder="its machine is gone"
+        placeholder="for example: its machine is gone"
         onInput=${(event: Typed) => setReason(event.currentTarget.value)}
       />
     </label>
-    <label class="field wide">
-      <span
-        >Type the key to confirm: <code class="to-type"><bdi>${keyToType}</bdi></code></span
-      >
-      <input
-        required
-        spellcheck="false"
-        autocapitalize="off"
-        value=${typed}
-        onInput=${(event: Typed) => setTyped(event.currentTarget.value)}
-      />
-    </label>
+    ${
+      keyToType !== undefined &&
+      html`<label class="field wide">
+        <span
+          >Type the key to confirm: <code class="to-type"><bdi>${keyToType}</bdi></code></span
+        >
+        <input
+          required
+          spellcheck="false"
+          autocapitalize="off"
+          value=${typed}
+          onInput=${(event: Typed) => setTyped(event.currentTarget.value)}
+        />
+      </label>`
+    }
+    ${!isKnown && html`<p class="notice bad" role="alert">The console gets no answer: what is so now is not known.</p>`}
     ${state.error !== undefined && html`<p class="notice bad" role="alert">${state.error}</p>`}
     <div class="buttons">
       <button type="button" onClick=${onClose}>Cancel</button>
@@ -89,18 +95,24 @@ function errorText(error: unknown): string {
 }
 
 /** Breaks a hold: lets its lease run out, or ends it at once. */
+// Over 60 lines: the parts of one form share its choices.
 export function BreakDialog(given: {
   readonly view: KeyView;
+  /** The age of the view, in ms. */
+  readonly agoMs: number;
+  /** False if the view is old. */
+  readonly isKnown: boolean;
   readonly onClose: () => void;
   readonly onDone: (news: string) => void;
 }): Content {
-  const { view, onClose, onDone } = given;
+  const { view, agoMs, isKnown, onClose, onDone } = given;
   const { key } = view;
   // Those that were shown when the dialog opened: a later holder must not be broken by mistake.
   const [holders] = useState(view.holders);
   const [token, setToken] = useState(holders[0]?.fencingToken ?? 0);
   const [isForced, setForced] = useState(false);
-  const named = html`<span class="nowrap">token ${shortToken(token)}</span>`;
+  const chosen = view.holders.find(({ fencingToken }) => fencingToken === token);
+  const next = view.waiters[0] && nameOf(view.waiters[0]);
   const make = async (reason: string): Promise<void> => {
     const { breakInMs } = await change<{ readonly breakInMs: number }>("break", {
       key,
@@ -114,8 +126,8 @@ export function BreakDialog(given: {
         : `${key}: the hold is over.`,
     );
   };
-  return html`<${Dialog} title="Break a hold" onClose=${onClose}>
-    <${ChangeForm} keyToType=${key} action=${isForced ? "End it now" : "Break it"} onClose=${onClose} make=${make}>
+  return html`<${Dialog} title=${`Break the hold on ${key}`} onClose=${onClose}>
+    <${ChangeForm} keyToType=${isForced ? key : undefined} action=${isForced ? "End it now" : "Break it"} isKnown=${isKnown} onClose=${onClose} make=${make}>
       ${
         holders.length > 1
           ? html`<fieldset>
@@ -129,37 +141,58 @@ export function BreakDialog(given: {
                 ),
               )}
             </fieldset>`
-          : html`<p>
-              It is held by <strong><bdi>${holders[0] && nameOf(holders[0])}</bdi></strong> under ${named}.
-            </p>`
+          : ""
+      }
+      ${
+        isKnown &&
+        html`<p role="status">
+          <bdi>${chosen ? signOfLife(chosen, agoMs) : "This hold is over by now."}</bdi>
+          <span class="muted nowrap">token ${shortToken(token)}</span>
+        </p>`
       }
       <fieldset>
         <legend>How</legend>
-        ${option("how", "Let its lease run out. The holder can't renew it; nothing overlaps.", !isForced, () => setForced(false))}
-        ${option("how", "End it now, by force. If the holder still works, only fencing tokens protect your data.", isForced, () => setForced(true))}
+        ${option("how", safeText(chosen, agoMs, next), !isForced, () => setForced(false))}
+        ${option("how", nowText(next), isForced, () => setForced(true))}
       </fieldset>
+      <p class="muted">
+        Breaking ends the hold, not the work: the work runs on until its holder asks for the next renewal, and then it should stop by itself.
+      </p>
     </${ChangeForm}>
   </${Dialog}>`;
+}
+
+function safeText(holder: KeyView["holders"][number] | undefined, agoMs: number, next: string | undefined): Content {
+  const freeInMs = Math.max(0, (holder?.remainingMs ?? 0) - agoMs) + MARGIN_MS;
+  return html`<strong>Safe:</strong> it can't renew, and nothing overlaps. The key is free in ${formatDuration(freeInMs)} at the
+    latest${next !== undefined && html`; next: <bdi>${next}</bdi>`}.`;
+}
+
+function nowText(next: string | undefined): Content {
+  return html`<strong>Now:</strong> the key is free at once${next !== undefined && html`; next: <bdi>${next}</bdi>`}. If the holder still
+    works, only fencing tokens protect your data.`;
 }
 
 /** Resets a run. */
 export function ResetDialog(given: {
   readonly runKey: string;
+  /** False if the view is old. */
+  readonly isKnown: boolean;
   readonly onClose: () => void;
   readonly onDone: (news: string) => void;
 }): Content {
-  const { runKey: key, onClose, onDone } = given;
+  const { runKey: key, isKnown, onClose, onDone } = given;
   const make = async (reason: string): Promise<void> => {
     await change("reset", { key, reason });
     onDone(`${key} is forgotten: the next start is a first attempt.`);
   };
   return html`<${Dialog} title="Reset a run" onClose=${onClose}>
-    <${ChangeForm} keyToType=${key} action="Reset it" onClose=${onClose} make=${make}>
+    <${ChangeForm} keyToType=${key} action="Reset it" isKnown=${isKnown} onClose=${onClose} make=${make}>
       <p>Its outcome and checkpoint are deleted. The next caller runs the work again, from the beginning.</p>
     </${ChangeForm}>
   </${Dialog}>`;
 }
 
-function option(name: string, text: string, isChosen: boolean, choose: () => void): Content {
+function option(name: string, text: Children, isChosen: boolean, choose: () => void): Content {
   return html`<label class="option"><input type="radio" name=${name} checked=${isChosen} onChange=${choose} /><span>${text}</span></label>`;
 }

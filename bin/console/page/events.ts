@@ -1,7 +1,7 @@
 /** Lines of the log as tables, for people: all of them, and what operators did. */
 import { useContext, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
-import { endOf } from "../../held-text.js";
+import { endOf, wordOf } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
 import { isLoss } from "../activity.js";
 import type { Deed } from "../audit.js";
@@ -25,6 +25,7 @@ function toneOf(line: Line): string {
     queued: "waiting",
     waiting: "waiting",
     offered: "waiting",
+    skipped: "waiting",
   };
   return tones[line.event] ?? "free";
 }
@@ -87,7 +88,7 @@ export function Events({
             (line) =>
               html`<tr key=${line.seq}>
                 <td class="time">${timeText(line.atMs, isUtc, true)}</td>
-                <td><span class=${`event ${toneOf(line)}`}>${line.event}</span></td>
+                <td><span class=${`event ${toneOf(line)}`}>${wordOf(line)}</span></td>
                 ${withKey && html`<td class="of">${keyLink(line)}</td>`}
                 <td>${ownerName(line.owner)}</td>
                 <td class="details"><bdi>${plain(detailsOf(line))}</bdi></td>

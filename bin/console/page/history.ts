@@ -8,7 +8,7 @@ import { empty } from "./parts.js";
 import { timeText } from "./words.js";
 
 /** The choices of time, in ms. */
-export const SPANS = [60_000, 600_000, 3_600_000] as const;
+export const SPANS = [60_000, 600_000, 3_600_000, 86_400_000] as const;
 
 /** Chooses the time. */
 export function SpanChoice({ spanMs, setSpan }: { readonly spanMs: number; readonly setSpan: (spanMs: number) => void }): Content {
@@ -25,11 +25,16 @@ export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefi
 function Note({ logFromMs }: { readonly logFromMs: number | undefined }): Content {
   const { isUtc } = useContext(SharedContext);
   return html`<span class="muted"
-    >${logFromMs === undefined ? "The log is not read here: this shows what the page saw." : `known since ${timeText(logFromMs, isUtc)}`}</span
+    >${logFromMs === undefined ? "without a log: what this page saw" : `Log since ${timeText(logFromMs, isUtc)}`}</span
   >`;
+}
+
+/** Returns the text of a picture in which nothing is. Without a log, it is not known that nothing happened. */
+export function nothingText(logFromMs: number | undefined): string {
+  return logFromMs === undefined ? "this page saw no lease in this time" : "the log has no lease of this time";
 }
 
 /** Says that no event is known. */
 export function noEvents(logFromMs: number | undefined): Content {
-  return empty(logFromMs === undefined ? "No events yet" : "No events since this log began");
+  return empty(logFromMs === undefined ? "What happened before is not known here" : "No events since this log began");
 }

@@ -3,7 +3,7 @@ import { createContext } from "preact";
 import type { RefObject } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { read } from "./api.js";
-import { poll } from "./poll.js";
+import { isOld, poll } from "./poll.js";
 
 /** Things that every part of the page may need. */
 export interface Shared {
@@ -20,6 +20,8 @@ export interface Polled<T> {
   readonly data?: T;
   readonly atMs?: number;
   readonly error?: Error;
+  /** The time between two polls, in ms. */
+  readonly everyMs: number;
   /** Asks again now. */
   readonly again: () => void;
 }
@@ -32,7 +34,7 @@ export function usePolled<T>(path: string, query: Readonly<Record<string, string
 /** Polls `ask`; another `of` starts anew. */
 export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: number, of: string): Polled<T> {
   const { isPaused } = useContext(SharedContext);
-  const [state, setState] = useState<Omit<Polled<T>, "again">>({});
+  const [state, setState] = useState<Omit<Polled<T>, "again" | "everyMs">>({});
   const wake = useRef<() => void>(() => undefined);
   const paused = useRef(isPaused);
   paused.current = isPaused;
@@ -60,7 +62,7 @@ export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: nu
   useEffect(() => {
     if (!isPaused) wake.current();
   }, [isPaused]);
-  return { ...state, again: () => wake.current() };
+  return { ...state, everyMs, again: () => wake.current() };
 }
 
 /** Returns the time in epoch ms, again every `everyMs`. It stands still while the updates are paused or the tab is hidden. */
@@ -76,6 +78,24 @@ export function useNow(everyMs: number): number {
     return () => clearInterval(timer);
   }, [everyMs, isPaused]);
   return nowMs;
+}
+
+/** The age of an answer, and what may be concluded from it. */
+export interface Age {
+  /** The time that has passed since the answer, in ms. It stands still at 0 once the answer is old: then the page shows what was, and when. */
+  readonly agoMs: number;
+  /** False if the answer is old, as in an outage: what has happened since is not known. */
+  readonly isKnown: boolean;
+  /** The time that the page tells, in epoch ms: the present, or that of the answer if that is old. */
+  readonly nowMs: number;
+}
+
+/** Returns the age of the latest answer, again every second. */
+export function useAge({ data, atMs, everyMs }: Polled<unknown>): Age {
+  const nowMs = useNow(1000);
+  const agoMs = atMs === undefined ? 0 : Math.max(0, nowMs - atMs);
+  const isKnown = !isOld(agoMs, everyMs, data);
+  return isKnown ? { agoMs, isKnown, nowMs } : { agoMs: 0, isKnown, nowMs: atMs ?? nowMs };
 }
 
 /** Returns the width of an element in px, also after it changed. */

@@ -36,7 +36,9 @@ function Hosted(): Content {
       setRefusal("The API does not accept this token. Perhaps its time is over.");
       setIn(false);
     };
-    goBy(wayThrough(faceOf({ locks: operatorWith({ token, onUnaccepted }), where: location.host, canChange, pollMs: PAID_POLL_MS })));
+    const cliOptions = `--url ${location.href.replace(/\/console.*/, "")}`;
+    const locks = operatorWith({ token, onUnaccepted });
+    goBy(wayThrough(faceOf({ locks, where: location.host, canChange, pollMs: PAID_POLL_MS, cliOptions })));
     setRefusal(undefined);
     setIn(true);
   };

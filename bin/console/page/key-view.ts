@@ -1,20 +1,23 @@
 /** One key: its state as a sentence, its holders and its queue, and what happened to it. */
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import type { About, KeyView as Key, Line } from "../data.js";
-import { lanesOf, withPresent } from "../lanes.js";
+import type { Lane } from "../lanes.js";
+import { ending, lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
 import { Events } from "./events.js";
-import { useNow, usePolled } from "./hooks.js";
+import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, empty, Freshness, keyName, LeaseBar, ownerName } from "./parts.js";
+import { chip, copyable, empty, Freshness, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
-import { Timeline } from "./timeline.js";
-import { HistoryNote, noEvents, SpanChoice, SPANS } from "./history.js";
-import { keyTone, lifeOf, sentenceOf, toneOf } from "./words.js";
+import { legend, Timeline } from "./timeline.js";
+import { HistoryBox } from "./history-box.js";
+import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
+import type { LastHold, Reading, Tone } from "./words.js";
+import { breakCommand, endingText, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
 
 /** The view's properties. */
 export interface KeyViewProps {
@@ -27,17 +30,21 @@ export interface KeyViewProps {
 }
 
 /** The view. */
+// Over 60 lines: the parts of one page share its answer and its age.
 export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProps): Content {
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
-  const nowMs = useNow(1000);
+  const { isUtc } = useContext(SharedContext);
+  const { isKnown, ...age } = useAge(polled);
+  const reading = { ...age, isUtc };
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const [isBreaking, setBreaking] = useState(false);
   const view = polled.data?.key === name ? polled.data : undefined;
-  const own = useMemo(() => lines.filter(({ key, kind }) => key === name && kind === "lock"), [lines, name]);
+  const [found, setFound] = useState<readonly Line[]>([]);
+  const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "lock"), [found, lines, name]);
   const seen = useSeen(view, polled.atMs);
-  const agoMs = Math.max(0, nowMs - (polled.atMs ?? nowMs));
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? seen.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
-  const tone = view ? keyTone(view, agoMs) : "free";
+  const tone = view ? stateOf(keyTone(view, reading.agoMs), isKnown) : "free";
+  const at = timeText(polled.atMs ?? 0, isUtc);
   const done = (news: string): void => {
     announce(news);
     polled.again();
@@ -47,12 +54,13 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
     <div class="title">
       <h1>${keyName(name, view?.parts)}</h1>
       ${view && chip(tone)}
-      ${about.canChange && view && view.holders.length > 0 && html`<button type="button" class="danger quiet" data-change onClick=${() => setBreaking(true)}>Break…</button>`}
+      ${about.canChange && view && view.holders.length > 0 && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setBreaking(true)}>Break…</button>`}
     </div>
     <${Freshness} polled=${polled} what="data" />
-    ${view && html`<p class="sentence"><bdi>${sentenceOf(view, agoMs)}</bdi></p>`}
+    ${view && html`<p class="sentence"><bdi>${isKnown ? sentenceOf(view, reading, lastHoldOf(lanes, view)) : oldSentenceOf(view, at)}</bdi></p>`}
+    ${!about.canChange && isKnown && view && howToBreak(view, about)}
     ${!view && !polled.error && html`<p class="loading">Reading the key…</p>`}
-    ${view && html`<div class="panels">${holdersPanel(view, agoMs)}${queuePanel(view, agoMs)}</div>`}
+    ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, reading, isKnown)}${queuePanel(view, reading)}</div>`}
     ${
       view &&
       html`<section class="panel" aria-label="Timeline">
@@ -60,7 +68,13 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
           <h2>Timeline</h2>
           ${SpanChoice({ spanMs, setSpan })}
         </header>
-        <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} />
+        <${Timeline}
+          lanes=${lanes}
+          spanMs=${spanMs}
+          name=${name}
+          nothing=${nothingText(logFromMs)}
+          knownUntilMs=${isKnown ? undefined : polled.atMs}
+        />
         ${legend()}
       </section>`
     }
@@ -72,29 +86,57 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
           ${HistoryNote({ logFromMs })}
         </header>
         ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this key" />` : endings(view, logFromMs)}
+        ${logFromMs === undefined && html`<${HistoryBox} name=${name} where=${about.where} onLines=${setFound} />`}
         <p class="muted">Is this the key of a run? <a href=${hrefOf("runs", name)}>See its run</a>.</p>
       </section>`
     }
-    ${isBreaking && view && html`<${BreakDialog} view=${view} onClose=${() => setBreaking(false)} onDone=${done} />`}
+    ${isBreaking && view && html`<${BreakDialog} view=${view} agoMs=${reading.agoMs} isKnown=${isKnown} onClose=${() => setBreaking(false)} onDone=${done} />`}
   </main>`;
+}
+
+/** A hold as polls showed it. */
+interface SeenHold {
+  lastsUntilMs: number;
+  readonly renewedAtMs: number[];
+  leaseMs?: number | undefined;
+  heldAtMs: number;
+  goneAtMs?: number;
+}
+
+/** Returns the hold that ended last, if the lanes tell when and how. A log may lack the lines of callers that use the table directly. */
+function lastHoldOf(lanes: readonly Lane[], { fencingToken }: Key): LastHold | undefined {
+  const last = lanes
+    .filter(({ hold }) => hold)
+    .toSorted((a, b) => ending(a) - ending(b))
+    .at(-1);
+  if (!last?.end || last.end.afterMs !== undefined || last.hold?.fencingToken !== fencingToken) return undefined;
+  return { owner: last.owner, endedAtMs: last.end.atMs, ending: last.end.kind };
 }
 
 /** Remembers what polls showed of each hold: its renewals, and until when its lease lasted. */
 function useSeen(view: Key | undefined, atMs: number | undefined) {
-  const holds = useRef(new Map<number, { lastsUntilMs: number; renewedAtMs: number[] }>());
+  const holds = useRef(new Map<number, SeenHold>());
   if (view && atMs !== undefined) {
+    const held = new Set(view.holders.map(({ fencingToken }) => fencingToken));
+    for (const [token, hold] of holds.current) if (!held.has(token)) hold.goneAtMs ??= atMs;
     for (const { fencingToken, remainingMs, leaseMs, heldMs } of view.holders) {
-      const hold = holds.current.get(fencingToken) ?? { lastsUntilMs: 0, renewedAtMs: [] };
+      const hold = holds.current.get(fencingToken) ?? { lastsUntilMs: 0, renewedAtMs: [], heldAtMs: atMs };
+      hold.heldAtMs = atMs;
       const lastsUntilMs = atMs + remainingMs;
       // Two answers differ by the way of the requests; a renewal moves the end by far more.
       const isRenewed = lastsUntilMs - hold.lastsUntilMs > RENEWED_MS;
+      hold.leaseMs = leaseMs;
       if (isRenewed && leaseMs !== undefined && heldMs > leaseMs - remainingMs + RENEWED_MS) hold.renewedAtMs.push(lastsUntilMs - leaseMs);
       if (isRenewed) hold.lastsUntilMs = lastsUntilMs;
       holds.current.set(fencingToken, hold);
     }
   }
-  const draw = (own: readonly Line[], { holders }: Key, seenAtMs: number): readonly DrawnLane[] => {
-    const lanes = withPresent(lanesOf(own), holders, seenAtMs, (token) => holds.current.get(token)?.lastsUntilMs);
+  const draw = (own: readonly Line[], { holders, lapsed = [] }: Key, seenAtMs: number): readonly DrawnLane[] => {
+    const endedAgoMs = new Map(lapsed.map((hold) => [hold.fencingToken, hold.endedAgoMs]));
+    const lanes = withPresent(lanesOf(own), holders, seenAtMs, (token) => {
+      const agoMs = endedAgoMs.get(token);
+      return agoMs === undefined ? holds.current.get(token) : { lapsedAtMs: seenAtMs - agoMs };
+    });
     return lanes.map((lane) => ({ ...lane, ...(lane.hold?.fencingToken !== undefined && holds.current.get(lane.hold.fencingToken)) }));
   };
   return { draw };
@@ -103,16 +145,31 @@ function useSeen(view: Key | undefined, atMs: number | undefined) {
 /** The smallest shift of a lease's end that is a renewal, in ms. */
 const RENEWED_MS = 250;
 
-function holdersPanel({ holders, fencingToken }: Key, agoMs: number): Content {
+/** Says how somebody with the right to do so ends the hold, where this page may only read. */
+function howToBreak({ key, holders }: Key, { cliOptions }: About): Content | null {
+  const [first, second] = holders;
+  if (!first) return null;
+  return html`<p class="command">
+    Read-only. To end ${second ? "the oldest hold" : "this hold"}: ${copyable(breakCommand(key, first.fencingToken, cliOptions))}
+  </p>`;
+}
+
+/** Returns a state that an answer tells, unless the answer is old. */
+function stateOf(tone: Tone, isKnown: boolean): Tone {
+  return isKnown ? tone : "unknown";
+}
+
+function holdersPanel({ holders, fencingToken }: Key, reading: Reading, isKnown: boolean): Content {
+  const { agoMs } = reading;
   const rows = holders.map((holder) => {
-    const tone = toneOf(holder, agoMs);
+    const tone = stateOf(toneOf(holder, agoMs), isKnown);
     return html`<li key=${holder.fencingToken}>
       <div class="line"><strong>${ownerName(holder.owner)}</strong> ${holders.length > 1 && chip(tone)}</div>
       ${LeaseBar({ leftMs: holder.remainingMs - agoMs, leaseMs: holder.leaseMs, tone })}
       <dl>
         <div>
-          <dt>Held for</dt>
-          <dd>${formatDuration(holder.heldMs + agoMs)}</dd>
+          <dt>Held since</dt>
+          <dd>${sinceText(holder.heldMs + agoMs, reading)}</dd>
         </div>
         <div>
           <dt>Mode</dt>
@@ -130,7 +187,7 @@ function holdersPanel({ holders, fencingToken }: Key, agoMs: number): Content {
           <dd class="token">${holder.fencingToken}</dd>
         </div>
       </dl>
-      ${holders.length > 1 && html`<p class="muted">${lifeOf(holder, agoMs)}</p>`}
+      ${holders.length > 1 && isKnown && html`<p class="muted">${lifeOf(holder, agoMs)}</p>`}
     </li>`;
   });
   const last = fencingToken > 0 ? html`The last grant was under token <span class="token">${fencingToken}</span>.` : "";
@@ -146,7 +203,8 @@ function holdersPanel({ holders, fencingToken }: Key, agoMs: number): Content {
   </section>`;
 }
 
-function queuePanel({ waiters, waitSet = [] }: Key, agoMs: number): Content {
+function queuePanel({ waiters, waitSet = [] }: Key, reading: Reading): Content {
+  const { agoMs } = reading;
   const longest = Math.max(1, ...waiters.map(({ waitingMs }) => waitingMs));
   return html`<section class="panel" aria-label="Queue">
     <header>
@@ -167,7 +225,7 @@ function queuePanel({ waiters, waitSet = [] }: Key, agoMs: number): Content {
                   <span class="bar thin" aria-hidden="true"
                     ><span class="fill waiting" style=${{ transform: `scaleX(${(waitingMs / longest).toFixed(3)})` }}
                   /></span>
-                  <span class="waited">${formatDuration(waitingMs + agoMs)}</span>
+                  <span class="waited" title=${`since ${sinceText(waitingMs + agoMs, reading)}`}>${formatDuration(waitingMs + agoMs)}</span>
                 </li>`,
             )}
           </ol>`
@@ -204,23 +262,9 @@ function endings({ recent = [] }: Key, logFromMs: number | undefined): Content {
         ({ askedAgoMs, ending }) =>
           html`<tr>
             <td>${formatDuration(askedAgoMs)} ago</td>
-            <td>${ending}</td>
+            <td>${endingText(ending)}</td>
           </tr>`,
       )}
     </tbody>
   </table>`;
-}
-
-function legend(): Content {
-  const items = [
-    ["wait", "waits"],
-    ["hold", "holds"],
-    ["future", "lease left"],
-    ["renewal", "renewed"],
-    ["lost", "lost"],
-    ["broken", "broken"],
-  ] as const;
-  return html`<ul class="legend" aria-hidden="true">
-    ${items.map(([kind, text]) => html`<li><i class=${kind}></i>${text}</li>`)}
-  </ul>`;
 }

@@ -3,7 +3,8 @@ import { useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import type { About, KeyView, Listed } from "../data.js";
 import { Choice, HolderFilters } from "./filters.js";
-import { useNow, usePolled } from "./hooks.js";
+import type { Polled } from "./hooks.js";
+import { useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
@@ -59,7 +60,7 @@ export function LocksView({ about, query }: { readonly about: About; readonly qu
       <p class="count" role="status">${polled.data && countText(shown.length, more)}</p>
     </form>
     <${Freshness} polled=${polled} what="keys" />
-    ${polled.data && (shown.length > 0 ? html`<${Table} items=${shown} atMs=${polled.atMs} order=${order} isOld=${polled.error !== undefined} />` : nothing())}
+    ${polled.data && (shown.length > 0 ? html`<${Table} items=${shown} polled=${polled} order=${order} />` : nothing())}
     ${!polled.data && !polled.error && html`<p class="loading">Reading the locks…</p>`} ${more && unreadFrom === undefined && moreButton()}
     ${!isWhole && partOfTable(from, unreadFrom, (key) => set({ from: key }))}
   </main>`;
@@ -84,20 +85,15 @@ function countText(count: number, more: boolean): string {
   return `${count}${more ? " or more" : ""} held ${count === 1 && !more ? "key" : "keys"}`;
 }
 
-function Table(given: {
-  readonly items: readonly KeyView[];
-  readonly atMs: number;
-  readonly order: Order;
-  readonly isOld: boolean;
-}): Content {
-  const { items, atMs, order, isOld } = given;
-  const nowMs = useNow(1000);
+function Table(given: { readonly items: readonly KeyView[]; readonly polled: Polled<unknown>; readonly order: Order }): Content {
+  const { items, polled, order } = given;
+  const { agoMs, isKnown } = useAge(polled);
   const isUnderPointer = useRef(false);
   const before = useRef<{ readonly order: Order; readonly keys: readonly string[] }>({ order, keys: [] });
   const sorted = sortedBy(items, order, isUnderPointer.current && before.current.order === order ? before.current.keys : []);
   before.current = { order, keys: sorted.map(({ key }) => key) };
   return html`<table
-    class="rows locks ${isOld ? "old" : ""} ${items.length > ROWS.first ? "many" : ""}"
+    class="rows locks ${isKnown && !polled.error ? "" : "old"} ${items.length > ROWS.first ? "many" : ""}"
     onPointerEnter=${() => (isUnderPointer.current = true)}
     onPointerLeave=${() => (isUnderPointer.current = false)}
   >
@@ -114,7 +110,7 @@ function Table(given: {
       </tr>
     </thead>
     <tbody>
-      ${sorted.map((view) => row(view, Math.max(0, nowMs - atMs)))}
+      ${sorted.map((view) => row(view, agoMs))}
     </tbody>
   </table>`;
 }

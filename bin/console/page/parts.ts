@@ -1,11 +1,11 @@
 /** Small parts that several views use: a state's mark, a lease as a bar, a key's name, notices. */
-import { useContext } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import type { About } from "../data.js";
 import { ApiError } from "./api.js";
 import type { Polled } from "./hooks.js";
-import { SharedContext, useNow } from "./hooks.js";
+import { SharedContext, useAge, useNow } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import type { Tone } from "./words.js";
@@ -20,6 +20,7 @@ const SHAPES: Readonly<Record<Tone, string>> = {
   free: "M6 2a4 4 0 1 0 0 8a4 4 0 1 0 0-8M6 3.6a2.4 2.4 0 1 1 0 4.8a2.4 2.4 0 1 1 0-4.8",
   waiting: "M2 2H10L6 6 10 10H2L6 6Z",
   done: "M4.6 10 1 6.4 2.4 5 4.6 7.2 9.6 2 11 3.4Z",
+  unknown: "M1 5H11V7H1Z",
 };
 
 /** Returns the mark of a state. */
@@ -58,16 +59,17 @@ export function LeaseBar(given: { readonly leftMs: number; readonly leaseMs: num
   </span>`;
 }
 
-/** The age of the shown data, and the failure that made it old. */
+/** The age of the shown data, and the failure that made it old, if one did. */
 export function Freshness({ polled, what }: { readonly polled: Polled<unknown>; readonly what: string }): Content | null {
   const { isUtc } = useContext(SharedContext);
   const nowMs = useNow(1000);
+  const { isKnown } = useAge(polled);
   const { error, atMs, again } = polled;
-  if (!error) return null;
+  if (!error && isKnown) return null;
   const seen = atMs === undefined ? "" : ` The ${what} below are of ${timeText(atMs, isUtc)}, ${formatDuration(nowMs - atMs)} ago.`;
   return html`<div class="notice bad" role="alert">
-    <strong>${titleOf(error)}</strong>
-    <p>${error.message}${seen}</p>
+    <strong>${error ? titleOf(error) : "No answer"}</strong>
+    <p>${error ? error.message : "The request is still under way."}${seen}</p>
     <button type="button" onClick=${again}>Try again now</button>
   </div>`;
 }
@@ -96,6 +98,22 @@ export function partOfTable(from: string, unreadFrom: string | undefined, look: 
     ${unreadFrom !== undefined && html`Not all keys were looked at, only those up to <bdi>${unreadFrom}</bdi>.${button("Look further", unreadFrom)}`}
     ${from !== "" && button("Look from the first key", "")}
   </p>`;
+}
+
+/** Returns a text to copy, with the button that does it. */
+export function copyable(text: string): Content {
+  return html`<${Copyable} text=${text} />`;
+}
+
+function Copyable({ text }: { readonly text: string }): Content {
+  const [said, setSaid] = useState("Copy");
+  const copy = (): void => {
+    navigator.clipboard.writeText(text).then(
+      () => setSaid("Copied"),
+      () => setSaid("Select and copy it yourself"),
+    );
+  };
+  return html`<code class="to-copy" tabindex="0">${text}</code> <button type="button" onClick=${copy} aria-live="polite">${said}</button>`;
 }
 
 /** Returns a command to try. It names the service if that is at the page's own address: only then are changes and the log both here. */

@@ -31,6 +31,16 @@ export const KEY_POLL_MS = 2000;
 /** The longest time between two requests after failures, in ms. */
 const LONGEST_MS = 60_000;
 
+/** The number of polls after which an answer is old. */
+const OLD_POLLS = 2;
+/** The time that a request may take without making the last answer old, in ms. */
+const REQUEST_MS = 1000;
+
+/** True if an answer is so old that nothing may be concluded from it any more: two polls should have brought another. */
+export function isOld(ageMs: number, everyMs: number, data?: unknown): boolean {
+  return ageMs > OLD_POLLS * everyMs * requestsOf(data) + REQUEST_MS;
+}
+
 /** Starts a poll with a request. */
 export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): Poll {
   const end = new AbortController();
@@ -66,5 +76,5 @@ export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): 
 
 /** Returns the number of requests that an answer took, if it says so. */
 function requestsOf(data: unknown): number {
-  return (data as { readonly requests?: number } | null)?.requests ?? 1;
+  return (data as { readonly requests?: number } | null | undefined)?.requests ?? 1;
 }

@@ -6,14 +6,15 @@ import { lanesOf, withPresent } from "../lanes.js";
 import { ResetDialog } from "./dialog.js";
 import { Events } from "./events.js";
 import { Choice, TextFilter } from "./filters.js";
-import { HistoryNote, noEvents, SpanChoice, SPANS } from "./history.js";
-import { usePolled } from "./hooks.js";
+import { HistoryBox } from "./history-box.js";
+import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
+import { useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, replaceRoute } from "./route.js";
-import { Timeline } from "./timeline.js";
+import { legend, Timeline } from "./timeline.js";
 import type { Tone } from "./words.js";
 
 const STATES = [
@@ -117,7 +118,9 @@ export function RunView(given: {
   const [spanMs, setSpan] = useState<number>(SPANS[1]);
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
-  const own = useMemo(() => lines.filter(({ key, kind }) => key === name && kind === "run"), [lines, name]);
+  const { isKnown } = useAge(polled);
+  const [found, setFound] = useState<readonly Line[]>([]);
+  const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "run"), [found, lines, name]);
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
   const done = (news: string): void => {
     announce(news);
@@ -127,12 +130,12 @@ export function RunView(given: {
     <p class="back"><a href=${hrefOf("runs")} data-back>‹ Runs</a></p>
     <div class="title">
       <h1>${keyName(name, run?.parts)}</h1>
-      ${run && chip(TONES[run.state], stateOf(run))}
-      ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change onClick=${() => setResetting(true)}>Reset…</button>`}
+      ${run && (isKnown ? chip(TONES[run.state], stateOf(run)) : chip("unknown"))}
+      ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setResetting(true)}>Reset…</button>`}
     </div>
     <${Freshness} polled=${polled} what="data" />
     ${polled.data?.run === null && empty("This key has no run", "It never ran, or its outcome is forgotten.", html`<a href=${hrefOf("locks", name)}>See the lock of this key</a>`)}
-    ${run && facts(run)}
+    ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run)}</div>`}
     ${
       (run ?? own.length > 0) &&
       html`<section class="panel" aria-label="Timeline">
@@ -140,7 +143,14 @@ export function RunView(given: {
             <h2>Attempts</h2>
             ${SpanChoice({ spanMs, setSpan })}
           </header>
-          <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} />
+          <${Timeline}
+            lanes=${lanes}
+            spanMs=${spanMs}
+            name=${name}
+            nothing=${nothingText(logFromMs)}
+            knownUntilMs=${isKnown ? undefined : polled.atMs}
+          />
+          ${legend()}
         </section>
         <section class="panel" aria-label="Events">
           <header>
@@ -148,18 +158,20 @@ export function RunView(given: {
             ${HistoryNote({ logFromMs })}
           </header>
           ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this run" />` : noEvents(logFromMs)}
+          ${logFromMs === undefined && html`<${HistoryBox} name=${name} where=${about.where} onLines=${setFound} />`}
         </section>`
     }
-    ${isResetting && html`<${ResetDialog} runKey=${name} onClose=${() => setResetting(false)} onDone=${done} />`}
+    ${isResetting && html`<${ResetDialog} runKey=${name} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
   </main>`;
 }
 
 function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | undefined) {
   const lanes = lanesOf(own);
   if (!run || atMs === undefined) return lanes;
-  const { owner = "", fencingToken, heldMs, remainingMs } = run;
+  const { owner = "", fencingToken, heldMs, remainingMs, endedAgoMs } = run;
   const present = heldMs === undefined ? [] : [{ fencingToken, owner, heldMs }];
-  return withPresent(lanes, present, atMs).map((lane) =>
+  const gone = endedAgoMs === undefined ? undefined : { lapsedAtMs: atMs - endedAgoMs };
+  return withPresent(lanes, present, atMs, (token) => (token === fencingToken ? gone : undefined)).map((lane) =>
     lane.hold?.fencingToken === fencingToken && remainingMs !== undefined ? { ...lane, lastsUntilMs: atMs + remainingMs } : lane,
   );
 }

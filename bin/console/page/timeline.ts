@@ -1,18 +1,18 @@
-/** One key's leases as a picture, the latest above: each waits, holds and ends in a lane of its own. The present leases reach as far as they last. */
+/** One key's leases as a picture, the holders above: each waits, holds and ends in a lane of its own. The present leases reach as far as they last. */
 import { useContext, useRef } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
-import { endOf } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
 import type { EndKind, Lane, Moment } from "../lanes.js";
-import { beginning, ending } from "../lanes.js";
+import { arranged, beginning, ending } from "../lanes.js";
 import { SharedContext, useNow, useWidth } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { spanText, timeText } from "./words.js";
+import { spanText, timeText, toneOf } from "./words.js";
 
 /** A lane with what only the page knows: how long its present lease lasts, and the renewals that it saw. */
 export interface DrawnLane extends Lane {
   readonly lastsUntilMs?: number;
+  readonly leaseMs?: number | undefined;
   readonly renewedAtMs?: readonly number[];
 }
 
@@ -25,7 +25,9 @@ const FUTURE = 0.14;
 const LANES = 24;
 /** The smallest distance of two labels of the axis, in px. */
 const TICK_PX = 96;
-const TICKS_MS = [1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000];
+const TICKS_MS = [
+  1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
+];
 
 /** The colour of a hold by its end. */
 const END_TONES: Readonly<Record<EndKind, string>> = {
@@ -36,33 +38,48 @@ const END_TONES: Readonly<Record<EndKind, string>> = {
   expired: "lost",
   taken: "lost",
   broken: "broken",
-  unknown: "lost",
+  unknown: "held",
 };
 
 /** The end of a lease in words. */
 export const END_WORDS: Readonly<Record<EndKind, string>> = {
   released: "released",
-  transferred: "handed to another lease",
+  transferred: "handed on to another lease",
   cancelled: "gave up waiting",
   skipped: "lost its place: it did not ask again in time",
   expired: "lost: its lease ran out",
   taken: "lost: its lease ran out",
   broken: "broken by an operator",
-  unknown: "over, and nobody has taken the key since",
+  unknown: "over",
 };
 
 /** Where a time is drawn, in px. */
 type Place = (atMs: number) => number;
+
+/** The times that a lane needs. */
+interface Picture {
+  readonly nowMs: number;
+  /** The time up to which the lanes are known, in epoch ms. */
+  readonly knownMs: number;
+  readonly place: Place;
+  readonly isUtc: boolean;
+}
 
 /** The picture of the last `spanMs`. */
 export function Timeline({
   lanes,
   spanMs,
   name,
+  nothing,
+  knownUntilMs = Infinity,
 }: {
   readonly lanes: readonly DrawnLane[];
   readonly spanMs: number;
   readonly name: string;
+  /** The text of a picture without lanes. */
+  readonly nothing: string;
+  /** The time of the last answer, in epoch ms, if that is old. @default up to now all is known */
+  readonly knownUntilMs?: number | undefined;
 }): Content {
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
@@ -70,12 +87,8 @@ export function Timeline({
   const nowMs = useNow(spanMs <= 60_000 ? 200 : 1000);
   const fromMs = nowMs - spanMs;
   const inSpan = lanes.filter((lane) => ending(lane) > fromMs && beginning(lane) <= nowMs + 1000);
-  // The holders first: a queue that is longer than the picture must not push them out.
-  const holding = inSpan.filter(({ hold }) => hold && hold.toMs === undefined).slice(-LANES);
-  const others = inSpan.filter((lane) => !holding.includes(lane));
-  const shown = inSpan
-    .filter((lane) => holding.includes(lane) || others.indexOf(lane) >= others.length + holding.length - LANES)
-    .toReversed();
+  const shown: readonly DrawnLane[] = arranged(inSpan, LANES);
+  const notDrawn = inSpan.filter((lane) => ending(lane) !== Infinity && !shown.includes(lane)).length;
   const isNarrow = width < 560;
   const left = isNarrow ? 8 : LABEL_PX;
   const lanePx = isNarrow ? LANE_PX + 14 : LANE_PX;
@@ -95,15 +108,18 @@ export function Timeline({
           <pattern id="waiting" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
             <rect class="hatch" width="2.5" height="6" />
           </pattern>
+          <pattern id="unknown" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
+            <rect class="hatch-unknown" width="1.5" height="6" />
+          </pattern>
         </defs>
         ${axis(fromMs, nowMs, spanMs, place, height, wide, isUtc)}
-        ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, nowMs, place))}
+        ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place, isUtc }))}
         <line class="now" x1=${place(nowMs)} x2=${place(nowMs)} y1=${AXIS_PX - 8} y2=${height} />
         <text class="now-label" x=${place(nowMs)} y="12" text-anchor="middle">now</text>
-        ${shown.length === 0 && html`<text class="nothing" x=${left + (wide * (1 - FUTURE)) / 2} y=${AXIS_PX + 20} text-anchor="middle">nothing happened in this time</text>`}
+        ${shown.length === 0 && html`<text class="nothing" x=${left + (wide * (1 - FUTURE)) / 2} y=${AXIS_PX + 20} text-anchor="middle">${nothing}</text>`}
       </svg>`
     }
-    ${inSpan.length > LANES && html`<p class="muted">${inSpan.length - LANES} leases of this time are not drawn; the table has them.</p>`}
+    ${notDrawn > 0 && html`<p class="muted">${notDrawn} leases of this time are not drawn; the table has them.</p>`}
   </div>`;
 }
 
@@ -126,24 +142,26 @@ function axis(fromMs: number, nowMs: number, spanMs: number, place: Place, heigh
   </g>`;
 }
 
-function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean, nowMs: number, place: Place): Content {
+function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean, picture: Picture): Content {
+  const { knownMs, isUtc, place } = picture;
   const middle = top + lanePx - LANE_PX / 2;
   const label = plain(lane.owner) || "no name";
-  const cut = label.length > 18 ? `${label.slice(0, 17)}…` : label;
+  // The end of a name tells it from others, as in `lambda/flash-sale/54`.
+  const cut = label.length > 18 ? `…${label.slice(-17)}` : label;
   return html`<g class="lane" key=${lane.id}>
-    <title>${describe(lane, nowMs)}</title>
+    <title>${describe(lane, knownMs, isUtc)}</title>
     <rect class="hit" x="0" y=${top} width="100%" height=${lanePx} />
     <text class="label" x=${isNarrow ? 8 : LABEL_PX - 10} y=${isNarrow ? top + 12 : middle + 4} text-anchor=${isNarrow ? "start" : "end"}
       >${cut}</text
     >
-    ${waitOf(lane, middle, nowMs, place)} ${holdOf(lane, middle, nowMs, place)}
-    ${lane.moments.map((moment) => momentOf(moment, middle, place))}
+    ${openEndOf(lane, middle, picture)} ${waitOf(lane, middle, picture)} ${holdOf(lane, middle, picture)}
+    ${unknownOf(lane, middle, picture)} ${lane.moments.map((moment) => momentOf(moment, middle, place))}
   </g>`;
 }
 
-function waitOf({ wait, hold, end }: DrawnLane, middle: number, nowMs: number, place: Place): Content | null {
+function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place }: Picture): Content | null {
   if (!wait) return null;
-  const [x, x2] = [place(wait.fromMs), place(wait.toMs ?? nowMs)];
+  const [x, x2] = [place(wait.fromMs), place(wait.toMs ?? knownMs)];
   const isOver = !hold && end !== undefined;
   return html`<g>
     <rect class="wait" x=${x} y=${middle - 4} width=${Math.max(2, x2 - x)} height="8" rx="2" fill="url(#waiting)" />
@@ -152,11 +170,12 @@ function waitOf({ wait, hold, end }: DrawnLane, middle: number, nowMs: number, p
   </g>`;
 }
 
-function holdOf({ hold, end, lastsUntilMs, renewedAtMs = [] }: DrawnLane, middle: number, nowMs: number, place: Place): Content | null {
+function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
+  const { hold, end, lastsUntilMs, renewedAtMs = [] } = lane;
   if (!hold) return null;
-  const tone = end ? END_TONES[end.kind] : "held";
-  const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? nowMs)];
-  const isOpen = hold.toMs === undefined;
+  const tone = end ? END_TONES[end.kind] : toneNow(lane, nowMs);
+  const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? knownMs)];
+  const isOpen = hold.toMs === undefined && knownMs === nowMs;
   const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
   return html`<g>
     ${until > x2 && html`<rect class="future" x=${x2} y=${middle - 7.5} width=${until - x2} height="15" rx="3" />`}
@@ -165,8 +184,28 @@ function holdOf({ hold, end, lastsUntilMs, renewedAtMs = [] }: DrawnLane, middle
       .map((atMs) => place(atMs))
       .filter((at) => at > x + 2 && at < x2)
       .map((at) => html`<line class="renewal" x1=${at} x2=${at} y1=${middle - 4} y2=${middle + 4} />`)}
-    ${end && (tone === "lost" || tone === "broken") && cross(x2, middle, tone)}
+    ${end && (tone === "lost" || tone === "broken") && cross(place(end.atMs), middle, tone)}
   </g>`;
+}
+
+/** Returns the state of a present hold, so far as the page knows how long it lasts. */
+function toneNow({ lastsUntilMs, leaseMs }: DrawnLane, nowMs: number): string {
+  return lastsUntilMs === undefined ? "held" : toneOf({ remainingMs: lastsUntilMs - nowMs, ...(leaseMs !== undefined && { leaseMs }) });
+}
+
+/** The time in which a lane ended, where nobody knows when. */
+function openEndOf({ end }: DrawnLane, middle: number, { place }: Picture): Content | null {
+  return end?.afterMs === undefined ? null : hatched(place(end.afterMs), place(end.atMs), middle);
+}
+
+function hatched(x: number, x2: number, middle: number): Content {
+  return html`<rect class="unknown" x=${x} y=${middle - 8} width=${Math.max(2, x2 - x)} height="16" fill="url(#unknown)" />`;
+}
+
+/** The time of a lane of which nothing is known: whether it goes on, or since when it is over. */
+function unknownOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
+  if (ending(lane) !== Infinity || knownMs === nowMs) return null;
+  return hatched(place(knownMs), place(nowMs), middle);
 }
 
 /** A cross at the end of a hold that its holder did not give up. */
@@ -184,15 +223,34 @@ function momentOf({ atMs, kind }: Moment, y: number, place: Place): Content {
 }
 
 /** Returns a lane in words. */
-function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number): string {
-  const { why, held } = hold ? endOf({ reason: end?.kind, heldMs: (hold.toMs ?? nowMs) - hold.fromMs }) : { why: "", held: "" };
+function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number, isUtc: boolean): string {
+  const held = hold && `held ${end?.afterMs === undefined ? "" : "at least "}${formatDuration((hold.toMs ?? nowMs) - hold.fromMs)}`;
+  const between = end?.afterMs === undefined ? "" : `; it ended between ${timeText(end.afterMs, isUtc)} and ${timeText(end.atMs, isUtc)}`;
   const parts = [
     plain(owner) || "no name",
     ...(wait ? [`waited ${formatDuration((wait.toMs ?? nowMs) - wait.fromMs)}`] : []),
-    ...(hold ? [(held || why) + (hold.toMs === undefined ? " so far" : "")] : []),
+    ...(held === undefined ? [] : [held + (hold?.toMs === undefined ? " so far" : "")]),
     ...(hold?.fencingToken === undefined ? [] : [`token ${hold.fencingToken}`]),
     ...(hold?.attempt === undefined ? [] : [`attempt ${hold.attempt}`]),
-    ...(end ? [END_WORDS[end.kind] + (end.why === "" ? "" : `: ${end.why}`)] : []),
+    ...(end ? [END_WORDS[end.kind] + (end.why === "" ? "" : `: ${end.why}`) + between] : []),
   ];
   return parts.join(", ");
+}
+
+/** The signs of the picture. */
+export function legend(): Content {
+  const items = [
+    ["wait", "waits"],
+    ["hold", "holds"],
+    ["hold late", "not renewed"],
+    ["future", "lease left"],
+    ["renewal", "renewed"],
+    ["lost", "lost: the lease ran out"],
+    ["broken", "broken"],
+    ["unknown", "not known"],
+    ["moment", "offered, changed or recorded"],
+  ] as const;
+  return html`<ul class="legend" aria-hidden="true">
+    ${items.map(([kind, text]) => html`<li><i class=${kind}></i>${text}</li>`)}
+  </ul>`;
 }

@@ -3,8 +3,8 @@ import { formatDuration } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import type { KeyView } from "../data.js";
 
-/** A state with its colour. `late`: the holder hasn't renewed for more than half of its lease. `over`: the lease is over. */
-export type Tone = "held" | "late" | "over" | "broken" | "free" | "waiting" | "done";
+/** A state with its colour. `late`: the holder hasn't renewed for more than half of its lease. `over`: the lease is over. `unknown`: the last answer is old. */
+export type Tone = "held" | "late" | "over" | "broken" | "free" | "waiting" | "done" | "unknown";
 
 type Holder = KeyView["holders"][number];
 type Waiter = KeyView["waiters"][number];
@@ -13,7 +13,7 @@ type Waiter = KeyView["waiters"][number];
 const LATE_PART = 0.5;
 
 /** Returns the state of a hold, `agoMs` after the service told it. */
-export function toneOf({ remainingMs, leaseMs, breaking }: Holder, agoMs = 0): Tone {
+export function toneOf({ remainingMs, leaseMs, breaking }: Pick<Holder, "remainingMs" | "leaseMs" | "breaking">, agoMs = 0): Tone {
   const leftMs = remainingMs - agoMs;
   if (breaking) return "broken";
   if (leftMs <= 0) return "over";
@@ -27,8 +27,9 @@ export const WORDS: Readonly<Record<Tone, string>> = {
   over: "lease over",
   broken: "broken, ending",
   free: "free",
-  waiting: "handed over",
+  waiting: "offered",
   done: "done",
+  unknown: "not known",
 };
 
 /** Returns the worst state of the holds of a key. */
@@ -38,31 +39,139 @@ export function keyTone({ holders, waiters }: Pick<KeyView, "holders" | "waiters
   return worst ?? (waiters.length > 0 ? "waiting" : "free");
 }
 
-/** Returns a sentence on the key: if it is held, by whom, and if its lease was renewed in time. */
-export function sentenceOf({ holders, waiters, fencingToken }: KeyView, agoMs = 0): string {
+/** The time at which a page is read. */
+export interface Reading {
+  readonly nowMs: number;
+  /** The time since the answer that the page shows, in ms. */
+  readonly agoMs: number;
+  readonly isUtc: boolean;
+}
+
+/** The last hold of a free key, as the log or the page knows it. */
+export interface LastHold {
+  readonly owner: string;
+  readonly endedAtMs: number;
+  /** The end, as a reason of the log. */
+  readonly ending: string;
+}
+
+/** Returns a sentence on the key: if it is held, by whom, since when, if its lease was renewed in time, and what happens next. */
+export function sentenceOf(view: KeyView, reading: Reading, last?: LastHold): string {
+  const { holders, waiters } = view;
   const [first] = holders;
   if (!first) {
     const [offered] = waiters;
-    if (offered) return `Free, and offered to ${nameOf(offered)}, who has 5 s to claim it.`;
-    return fencingToken === 0 ? "Free. No holder is on record." : "Free.";
+    return offered ? `Free, and offered to ${nameOf(offered)}, who has 5s to claim it.` : freeSentenceOf(view, reading, last);
   }
   if (holders.length > 1) return `Held by ${holders.length} leases together.`;
-  return `Held by ${nameOf(first)}. ${lifeOf(first, agoMs)}`;
+  return `Held by ${nameOf(first)} since ${sinceText(first.heldMs + reading.agoMs, reading)}. ${lifeOf(first, reading.agoMs, waiters[0])}`;
 }
 
-/** Returns a sentence on the life of a hold: its last renewal, and what happens next. */
-export function lifeOf(holder: Holder, agoMs = 0): string {
-  const { leaseMs, heldMs } = holder;
+/** Returns the time of day of a moment `agoMs` ago, and how long ago that is: `22:14:09 (4m)`. */
+export function sinceText(agoMs: number, { nowMs, isUtc }: Reading): string {
+  return `${timeText(nowMs - agoMs, isUtc)} (${formatDuration(agoMs)})`;
+}
+
+/** Returns what is known of the time since when the key is free. */
+function freeSentenceOf({ lapsed, recent, fencingToken }: KeyView, { nowMs, agoMs, isUtc }: Reading, last: LastHold | undefined): string {
+  const lapsedHold = lapsed?.at(-1);
+  if (lapsedHold) {
+    const since = timeText(nowMs - agoMs - lapsedHold.endedAgoMs, isUtc);
+    return `Free since ${since}. ${possessive(nameOf(lapsedHold))} lease ran out; nobody has taken the key since.`;
+  }
+  if (last) return `Free since ${timeText(last.endedAtMs, isUtc)}. ${endSentenceOf(last)}; nobody has taken the key since.`;
+  const [ended] = recent ?? [];
+  if (ended) return `Free. The last lease was asked for ${formatDuration(ended.askedAgoMs + agoMs)} ago; ${endingText(ended.ending)}.`;
+  return fencingToken === 0 ? "Free. No holder is on record." : "Free.";
+}
+
+function endSentenceOf({ owner, ending }: LastHold): string {
+  const name = nameOf({ owner });
+  if (ending === "expired" || ending === "taken") return `${possessive(name)} lease ran out`;
+  if (ending === "broken") return `An operator broke the hold of ${name}`;
+  return ending === "released" ? `${name} released it` : `The hold of ${name} ended`;
+}
+
+/** Returns the command that ends a hold, for a shell. `options` say where the locks are. */
+export function breakCommand(key: string, fencingToken: number, options = ""): string {
+  const name = /^[\w.:~/-]+$/.test(key) ? key : `'${key.replaceAll("'", String.raw`'\''`)}'`;
+  return `holdfast ${options === "" ? "" : `${options} `}break ${name} --token ${fencingToken} --reason "…"`;
+}
+
+/** Returns the end of a lease that the key remembers, in words. */
+export function endingText(ending: string): string {
+  const words: Readonly<Record<string, string>> = {
+    released: "it was released",
+    expired: "it was lost: it ran out",
+    taken: "it was lost: it ran out, and another took the key over",
+    broken: "an operator broke it",
+    transferred: "it was handed on",
+    cancelled: "its caller gave up",
+  };
+  return words[ending] ?? "it ended, nobody knows how";
+}
+
+function possessive(name: string): string {
+  return `${name}${name.endsWith("s") ? "'" : "'s"}`;
+}
+
+/** Returns a sentence on the life of a hold: its last renewal, and what happens next. `next` is the first in the queue. */
+export function lifeOf(holder: Holder, agoMs = 0, next?: Waiter): string {
   const leftMs = Math.max(0, holder.remainingMs - agoMs);
   const left = formatDuration(leftMs);
   if (holder.breaking) return `An operator broke this hold: it can't be renewed, and ends in ${left} at the latest.`;
-  if (leftMs === 0) return "Its lease is over: its holder didn't renew it. The key is free in a moment.";
-  if (leaseMs === undefined) return `${left} of its lease are left.`;
-  const renewedAgoMs = Math.max(0, leaseMs - leftMs);
-  const isNew = heldMs + agoMs <= renewedAgoMs + SLACK_MS;
-  const renewed = isNew ? `Granted ${formatDuration(heldMs + agoMs)} ago` : `Renewed ${formatDuration(renewedAgoMs)} ago`;
-  if (renewedAgoMs <= leaseMs * LATE_PART) return `${renewed}: its lease is current.`;
-  return `${renewed}, and not since: its holder is late, or doesn't renew. Its lease ends in ${left}.`;
+  const then = next ? `${nameOf(next)} gets the key` : "the key is free";
+  if (leftMs === 0) return `Its lease is over: its holder didn't renew it. In a moment, ${then}.`;
+  const renewed = renewalOf({ ...holder, remainingMs: leftMs, heldMs: holder.heldMs + agoMs });
+  if (!renewed) return `${left} of its lease are left.`;
+  const ago = formatDuration(renewed.agoMs);
+  if (isCurrent(holder, agoMs)) return `${renewed.isNew ? "Granted" : "Renewed"} ${ago} ago: its lease is current.`;
+  const since = renewed.isNew ? `since it was granted ${ago} ago` : `for ${ago}`;
+  return `Not renewed ${since}: it may be dead. If it stays silent, ${then} in about ${formatDuration(leftMs + MARGIN_MS)}.`;
+}
+
+/** The time from the end of a lease until the key may go to another, in ms; a little more for long leases. */
+export const MARGIN_MS = 1000;
+
+function isCurrent(holder: Holder, agoMs: number): boolean {
+  return toneOf(holder, agoMs) === "held";
+}
+
+/** Returns how alive the holder of a hold seems, for somebody who is about to break it. */
+export function signOfLife(holder: Holder, agoMs: number): string {
+  const name = nameOf(holder);
+  const leftMs = Math.max(0, holder.remainingMs - agoMs);
+  const renewed = renewalOf({ ...holder, remainingMs: leftMs, heldMs: holder.heldMs + agoMs });
+  if (!renewed || holder.breaking) return `${name} holds it.`;
+  const ago = formatDuration(renewed.agoMs);
+  if (isCurrent(holder, agoMs))
+    return `${name} ${renewed.isNew ? "was granted the key" : "renewed"} ${ago} ago, so it is probably running.`;
+  return `${name} has not renewed ${renewed.isNew ? `since it was granted the key ${ago} ago` : `for ${ago}`}: it may be dead.`;
+}
+
+/** Returns a sentence on what the last answer told of a key, for when it is too old to conclude anything from it. `at` is its time. */
+export function oldSentenceOf({ holders, waiters }: KeyView, at: string): string {
+  const [first] = holders;
+  const [offered] = waiters;
+  const state = !first
+    ? `free${offered ? `, and offered to ${nameOf(offered)}` : ""}`
+    : holders.length > 1
+      ? `held by ${holders.length} leases together`
+      : `held by ${nameOf(first)}${lastSignOf(first)}`;
+  return `At ${at} it was ${state}. Not known since.`;
+}
+
+function lastSignOf(holder: Holder): string {
+  if (holder.breaking) return ", whose hold an operator had broken";
+  const renewed = renewalOf(holder);
+  return renewed ? `, ${renewed.isNew ? "granted" : "last renewed"} ${formatDuration(renewed.agoMs)} before` : "";
+}
+
+/** Returns how long before the answer a hold was renewed or, if it is new, granted; undefined if the service doesn't tell. */
+function renewalOf({ leaseMs, heldMs, remainingMs }: Holder): { readonly agoMs: number; readonly isNew: boolean } | undefined {
+  if (leaseMs === undefined) return undefined;
+  const agoMs = Math.max(0, leaseMs - remainingMs);
+  return { agoMs, isNew: heldMs <= agoMs + SLACK_MS };
 }
 
 /** The error of comparing two durations from one answer, in ms. */
@@ -97,5 +206,5 @@ export function timeText(atMs: number, isUtc: boolean, toMs = false): string {
 
 /** Returns the time after `in the last`. */
 export function spanText(ms: number): string {
-  return { 60_000: "minute", 3_600_000: "hour" }[ms] ?? formatDuration(ms);
+  return { 60_000: "minute", 3_600_000: "hour", 86_400_000: "day" }[ms] ?? formatDuration(ms);
 }

@@ -73,8 +73,10 @@ export function takeOver(record: LockRecord, reading: ClockReading): { rest: Loc
 
 /** Returns the log event of a hold's end. */
 export function endedEvent(leaseId: LeaseId, hold: Hold, reason: NonNullable<LeaseEvent["reason"]>, reading: ClockReading): LeaseEvent {
-  const { owner, principal, fencingToken, grantedAtMs } = hold;
-  return { event: "ended", leaseId, owner, principal, fencingToken, heldMs: Math.max(0, reading.latestMs - grantedAtMs), reason };
+  const { owner, principal, fencingToken, grantedAtMs, expiresAtMs } = hold;
+  const heldMs = Math.max(0, reading.latestMs - grantedAtMs);
+  const lapsedMs = Math.max(0, reading.latestMs - expiresAtMs);
+  return { event: "ended", leaseId, owner, principal, fencingToken, heldMs, ...(lapsedMs > 0 && { lapsedMs }), reason };
 }
 
 /** Returns a grant's token: above every earlier one, and above every one that was collected with its item. */

@@ -148,6 +148,18 @@ export interface Inspection {
   readonly waitSet?: readonly MemberView[];
   /** The last leases of the key that ended, the latest end first. Absent: none that the record remembers, and from lists. */
   readonly recent?: readonly EndedView[];
+  /** The holds whose lease is over and that nobody has taken over since, the oldest grant first. Absent: none, and from lists. */
+  readonly lapsed?: readonly LapsedView[];
+}
+
+/** A hold whose lease ran out, as others may see it. */
+export interface LapsedView {
+  readonly owner: string;
+  readonly fencingToken: number;
+  /** Time from the grant to the end of the lease, in ms. */
+  readonly heldMs: number;
+  /** Time since the end of the lease, in ms. */
+  readonly endedAgoMs: number;
 }
 
 /** A lease that ended, as others may see it: when its leaseId was made, and how it ended. */
@@ -183,6 +195,19 @@ export function inspection(key: string, record: LockRecord | undefined, reading:
 /** Returns the last leases of the key that ended, the latest end first. They are no part of the entity tag. */
 export function endedLeases({ tombstones }: LockRecord, reading: ClockReading): readonly EndedView[] {
   return tombstones.map(({ leaseId, ending }) => ({ askedAgoMs: Math.max(0, reading.latestMs - leaseIdTimeMs(leaseId)), ending }));
+}
+
+/** Returns the holds whose lease is over and that nobody has taken over since. They are no part of the entity tag. */
+export function lapsedHolds({ holds }: LockRecord, reading: ClockReading): readonly LapsedView[] {
+  return Object.values(holds)
+    .filter((hold) => isReclaimable(hold, reading))
+    .sort((a, b) => a.fencingToken - b.fencingToken)
+    .map(({ owner, fencingToken, grantedAtMs, expiresAtMs }) => ({
+      owner,
+      fencingToken,
+      heldMs: Math.max(0, expiresAtMs - grantedAtMs),
+      endedAgoMs: Math.max(0, reading.latestMs - expiresAtMs),
+    }));
 }
 
 function membersOf(record: LockRecord, reading: ClockReading): readonly MemberView[] {
@@ -226,10 +251,13 @@ export interface RunView {
   /** The attempt before this one ended without an outcome. */
   readonly takeover?: true;
   readonly fencingToken: number;
-  /** For a running run: the owner, the time since its start, and the time left without a renewal, in ms. */
+  /** For a running run, and for an interrupted one whose holder is known: the owner. */
   readonly owner?: string;
+  /** For a running run: the time since its start, and the time left without a renewal, in ms. */
   readonly heldMs?: number;
   readonly remainingMs?: number;
+  /** For an interrupted run: the time since the end of its lease, in ms. */
+  readonly endedAgoMs?: number;
   /** For a finished run: the time for which its outcome is still stored, in ms. */
   readonly keptForMs?: number | "forever";
   readonly checkpoint?: unknown;
@@ -247,7 +275,10 @@ export function runView(key: string, record: LockRecord, run: Run, reading: Cloc
     const { owner, heldMs, remainingMs } = holder;
     return { ...common, state: "running", owner, heldMs, remainingMs };
   }
-  if (run.state === "running" || run.state === "interrupted") return { ...common, state: "interrupted" };
+  if (run.state === "running" || run.state === "interrupted") {
+    const [lapsed] = lapsedHolds(record, reading);
+    return { ...common, state: "interrupted", ...(lapsed && { owner: lapsed.owner, endedAgoMs: lapsed.endedAgoMs }) };
+  }
   if (run.state === "retry") return { ...common, state: "failed", retryable: true };
   const { keptUntilMs = 0, omitted } = run.outcome ?? {};
   const keptForMs = run.keepResultMs >= FOREVER_MS ? "forever" : Math.max(0, keptUntilMs - reading.latestMs);

@@ -1,0 +1,70 @@
+/**
+ * Runs a query of CloudWatch Logs Insights with the caller's own credentials: two calls of its JSON API, signed as any request to AWS, so no
+ * package of AWS's for it is needed. CloudWatch charges for each query, so it runs only on demand. It has not been run on AWS.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sign } from "../../lib/index.js";
+import type { Row } from "./insights-query.js";
+
+/** The log, and how it is reached. */
+export interface InsightsOptions {
+  readonly logGroup: string;
+  /** The address of CloudWatch Logs. */
+  readonly endpoint: string;
+  readonly sign: Sign;
+  /** Waits. @default the process's timers */
+  readonly wait?: (ms: number) => Promise<unknown>;
+  /** Sends requests. @default the global `fetch` */
+  readonly fetch?: typeof fetch;
+}
+
+/** The time that a query covers, in epoch ms. */
+export interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The pause between two looks at a running query, in ms, and the largest number of looks. */
+const PAUSE_MS = 500;
+const LOOKS = 60;
+
+/** Runs `query` and returns its rows. @throws Error with CloudWatch's own words if it refuses, or if the query doesn't end within about 30 s */
+export async function runQuery(query: string, { fromMs, toMs }: Span, options: InsightsOptions): Promise<readonly Row[]> {
+  const { logGroup, wait = delay } = options;
+  const { queryId } = await call<{ readonly queryId: string }>("StartQuery", options, {
+    logGroupName: logGroup,
+    startTime: Math.floor(fromMs / 1000),
+    endTime: Math.ceil(toMs / 1000),
+    queryString: query,
+  });
+  for (let look = 0; look < LOOKS; look++) {
+    const { status, results = [] } = await call<QueryResults>("GetQueryResults", options, { queryId });
+    if (status === "Complete") return results.map((fields) => Object.fromEntries(fields.map(({ field, value }) => [field, value])));
+    if (status !== "Running" && status !== "Scheduled") throw new Error(`the query ended as ${status}`);
+    await wait(PAUSE_MS);
+  }
+  throw new Error(`the query did not end within ${(LOOKS * PAUSE_MS) / 1000} s`);
+}
+
+/** A refusal, as CloudWatch words it. */
+interface Refused {
+  readonly __type?: string;
+  readonly message?: string;
+  readonly Message?: string;
+}
+
+interface QueryResults {
+  readonly status: string;
+  readonly results?: readonly (readonly { readonly field: string; readonly value: string }[])[];
+}
+
+async function call<T>(action: string, { endpoint, sign, fetch: send = fetch }: InsightsOptions, body: object): Promise<T> {
+  const text = JSON.stringify(body);
+  const plain = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `Logs_20140328.${action}` };
+  const headers = { ...plain, ...(await sign({ method: "POST", url: endpoint, headers: plain, body: text })) };
+  const response = await send(endpoint, { method: "POST", headers, body: text });
+  const answer = (await response.json().catch(() => ({}))) as Refused;
+  if (response.ok) return answer as unknown as T;
+  const { __type: type = "", message, Message = message } = answer;
+  throw new Error(`${action}: ${type.replace(/^.*#/, "") || response.status}${Message === undefined ? "" : `: ${Message}`}`);
+}

@@ -1,0 +1,227 @@
+/** The page of one key in a real Chromium, before a live service: with a connection that is cut, with a holder that died, and without a log. */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { RecentLines } from "../../bin/console/recent-lines.js";
+import { consoleOf } from "../../bin/console/server.js";
+import type { Gateway } from "../../infra/local/gateway.js";
+import { createLocalServer } from "../../infra/local/local-server.js";
+import { startLocalService } from "../../infra/local/local-service.js";
+import type { LockClient } from "../../lib/index.js";
+import { createLockClient } from "../../lib/index.js";
+import { faultsOf } from "../support/axe.js";
+import { CHROMIUM, startChromium } from "../support/chromium.js";
+import { endAll, start as startProcess } from "./holdfast.js";
+
+const MINUTE_MS = 60_000;
+
+describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skipped without one on the path)", { timeout: 240_000 }, () => {
+  let browser: Browser;
+  let service: Gateway;
+  let locks: LockClient;
+  const pages: Page[] = [];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+    const lines = new RecentLines(Date.now());
+    service = await startLocalService({ ports: [0], log: (line) => lines.add(line), onFailure: () => undefined });
+    locks = createLockClient({ url: service.url, owner: "checkout-7" });
+    service.mount(consoleOf({ locks, where: "here", canChange: true, pollMs: 1000, lines }));
+  }, 120_000);
+  afterEach(async () => {
+    for (const page of pages.splice(0)) await page.close();
+  });
+  afterAll(async () => {
+    await endAll();
+    await browser.close();
+    await locks.close();
+    await service.close();
+  });
+
+  /** Opens a view, on a clock that the test turns if it says so. */
+  async function open(hash: string, turnsClock = false): Promise<Page> {
+    const page = await browser.newPage();
+    pages.push(page);
+    page.on("pageerror", (error) => expect.fail(`the page threw ${error.message}`));
+    page.setDefaultTimeout(60_000);
+    if (turnsClock) await page.clock.install();
+    await page.goto(`${service.url}/console${hash}`);
+    return page;
+  }
+
+  /** Stands for a console whose server was stopped. */
+  const cut = (page: Page) => page.route("**/console/api/**", (route) => route.abort());
+
+  describe("whose holder died", () => {
+    /** The picture's bar of the holds, in px. */
+    const widthOf = async (page: Page) => Number(await page.locator(".timeline rect.hold").getAttribute("width"));
+
+    it("says since when the key is free, and draws the hold for as long as its lease was", async () => {
+      await locks.acquire("DEAD_1", { owner: "importer-9", leaseMs: 3000, heartbeat: false });
+      const page = await open("#/locks/DEAD_1");
+      await page.getByText(/^Free since [\d:]+\. importer-9's lease ran out; nobody has taken the key since\.$/).waitFor();
+      const width = await widthOf(page);
+      const lane = () => page.locator(".lane title").textContent();
+      expect(await lane()).toMatch(/^importer-9, held 3s, token \d+, lost: its lease ran out$/);
+      await page.reload();
+      await page.getByText("nobody has taken the key since").waitFor();
+      expect(await lane()).toMatch(/^importer-9, held 3s, /);
+      expect(Math.abs((await widthOf(page)) - width)).toBeLessThan(2);
+      await (await locks.acquire("DEAD_1", { owner: "next" })).release();
+      await page.getByText("next released it").waitFor();
+      expect(await page.locator(".lane title").allTextContents()).toContainEqual(
+        expect.stringMatching(/^importer-9, held 3s, .*, lost: its lease ran out$/),
+      );
+      await page.getByRole("row", { name: /lost importer-9 lease ran out, held at most 3s, taken \d+/ }).waitFor();
+    });
+
+    it("draws an interrupted run until its lease was over", async () => {
+      const args = ["once", "DEAD_RUN", "--owner", "worker", "--lease", "3s", "--", "sh", "-c", "echo works; exec sleep 60"];
+      const runner = startProcess(args, { HOLDFAST_URL: service.url });
+      await runner.printed(/works/);
+      runner.signal("SIGKILL");
+      const page = await open("#/runs/DEAD_RUN");
+      await page.locator(".title .chip", { hasText: "interrupted" }).waitFor();
+      expect(await page.locator(".lane title").textContent()).toMatch(
+        /^worker, held [345]s, token \d+, attempt 1, lost: its lease ran out$/,
+      );
+    });
+  });
+
+  it("says what happens next, and how alive the holder is, before it breaks a hold", async () => {
+    await locks.acquire("NEXT_1", { owner: "checkout-12", leaseMs: 60_000, heartbeat: false });
+    const waits = new AbortController();
+    void locks
+      .scope("a-scope-of-the-next")
+      .acquire("NEXT_1", { owner: "checkout-13", waitMs: 10 * MINUTE_MS, signal: waits.signal })
+      .catch(() => undefined);
+    const page = await open("#/locks/NEXT_1", true);
+    await page.getByLabel("Queue").getByText("checkout-13").waitFor();
+    await page.getByRole("button", { name: "Break…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Break the hold on NEXT_1" });
+    await dialog.getByText(/^checkout-12 was granted the key .* ago, so it is probably running\.$/).waitFor();
+    const said = (await dialog.innerText()).replaceAll(/\s+/g, " ");
+    expect(said).toMatch(
+      /Safe: it can't renew, and nothing overlaps\. The key is free in (1m|\d+s)( \d+s)? at the latest; next: checkout-13\./,
+    );
+    expect(said).toContain("Now: the key is free at once; next: checkout-13.");
+    await dialog.getByText("Breaking ends the hold, not the work").waitFor();
+    expect(await dialog.getByLabel("Type the key").count()).toBe(0);
+    await dialog.getByLabel("Now:").check();
+    await dialog.getByLabel("Reason").fill("stuck");
+    const submit = dialog.getByRole("button", { name: "End it now" });
+    expect(await submit.isDisabled()).toBe(true);
+    expect(await faultsOf(page)).toEqual([]);
+    await dialog.getByLabel("Type the key").fill("NEXT_1");
+    expect(await submit.isDisabled()).toBe(false);
+    await cut(page);
+    await page.clock.runFor(10_000);
+    await dialog.getByRole("alert").waitFor();
+    expect(await submit.isDisabled()).toBe(true);
+    waits.abort();
+  });
+
+  it("claims nothing without a log: it says where the history is, and draws what the query finds", async () => {
+    await (await locks.acquire("FAR_1")).release();
+    const atMs = Date.now() - 20_000;
+    const line = { key: "FAR_1", kind: "lock", lease: "l", owner: "far" } as const;
+    const asked: string[] = [];
+    const deployedLog = {
+      logGroup: "shop-log",
+      linesOf: (key: string, query: string) => {
+        asked.push(key, query);
+        const granted = { ...line, seq: 0, event: "granted", atMs, fencingToken: 1 } as const;
+        return Promise.resolve([
+          granted,
+          { ...line, seq: 1, event: "ended", atMs: atMs + 5000, heldMs: 5000, reason: "released" } as const,
+        ]);
+      },
+    };
+    const far = consoleOf({
+      locks,
+      where: "abc.example",
+      canChange: false,
+      pollMs: 1000,
+      deployedLog,
+      cliOptions: "--url https://abc.example",
+    });
+    const server = createLocalServer((request, response) => void far(request, response)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const page = await open("#/locks");
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/console#/locks/FAR_1`);
+    await page.getByText("This key's history is in CloudWatch Logs.").waitFor();
+    await page.getByText("this page saw no lease in this time").waitFor();
+    expect(await page.locator("main").textContent()).not.toMatch(/nothing happened|No events yet/);
+    await page.getByRole("button", { name: "Read the last hour" }).click();
+    await page.getByRole("row", { name: /released far held 5s/ }).waitFor();
+    expect(await page.locator(".lane title").textContent()).toBe("far, held 5s, token 1, released");
+    expect(asked).toEqual(["FAR_1", expect.stringContaining('model = "FAR" and id = "1"')]);
+    expect(await faultsOf(page)).toEqual([]);
+    const lease = await locks.acquire("FAR_1");
+    await page.getByText(`holdfast --url https://abc.example break FAR_1 --token ${lease.fencingToken} --reason "…"`).waitFor();
+    await lease.release();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  describe("whose connection is cut", () => {
+    it("tells what was and when, concludes nothing, and offers no break", async () => {
+      const lease = await locks.acquire("CUT_1", { leaseMs: 10_000 });
+      const page = await open("#/locks/CUT_1", true);
+      await page.getByText("Held by checkout-7").waitFor();
+      expect(await page.getByRole("button", { name: "Break…" }).isDisabled()).toBe(false);
+      await cut(page);
+      await page.clock.runFor(45_000);
+      await page.locator(".title .chip", { hasText: "not known" }).waitFor();
+      const sentence = await page.locator(".sentence").textContent();
+      expect(sentence).toMatch(/^At \d\d:\d\d:\d\d it was held by checkout-7, (granted|last renewed) \S+ before\. Not known since\.$/);
+      expect(await page.locator("main").textContent()).not.toMatch(/its holder didn't renew|may be dead|free in/);
+      expect(await page.getByRole("button", { name: "Break…" }).isDisabled()).toBe(true);
+      const bar = page.locator(".holders .fill");
+      const before = await bar.getAttribute("style");
+      await page.clock.runFor(30_000);
+      expect(await bar.getAttribute("style")).toBe(before);
+      expect(await faultsOf(page)).toEqual([]);
+      // The truth, meanwhile: the holder renewed.
+      expect((await locks.inspect("CUT_1")).holders).toMatchObject([{ owner: "checkout-7" }]);
+      await page.unroute("**/console/api/**");
+      await page.getByRole("button", { name: "Try again now" }).click();
+      await page.getByText("Held by checkout-7").waitFor();
+      await lease.release();
+    });
+
+    it("ends a hold's bar where the last answer was, and hatches what is not known", async () => {
+      const lease = await locks.acquire("CUT_2", { leaseMs: 10_000 });
+      const page = await open("#/locks/CUT_2", true);
+      await page.locator(".timeline rect.hold").waitFor();
+      await cut(page);
+      await page.clock.runFor(30_000);
+      await page.locator(".timeline rect.unknown").waitFor();
+      const [hold, now] = [page.locator(".timeline rect.hold"), page.locator(".timeline line.now")];
+      const end = Number(await hold.getAttribute("x")) + Number(await hold.getAttribute("width"));
+      expect(end).toBeLessThan(Number(await now.getAttribute("x1")));
+      expect(await page.locator(".timeline rect.future").count()).toBe(0);
+      await lease.release();
+    });
+
+    it("says the same of a list, of a run, and of the activity", async () => {
+      const lease = await locks.acquire("CUT_3", { leaseMs: 10_000, waitMs: MINUTE_MS });
+      await locks.runOnce("CUT_RUN", () => 1);
+      for (const hash of ["#/locks?prefix=CUT_3", "#/runs/CUT_RUN", "#/activity"]) {
+        const page = await open(hash, true);
+        await page
+          .getByText(hash === "#/runs/CUT_RUN" ? "Result" : "CUT_3")
+          .first()
+          .waitFor();
+        await cut(page);
+        await page.clock.runFor(45_000);
+        await page.getByRole("alert").getByText("The console lost its server").waitFor();
+        expect((await page.locator(".rows, .title").allTextContents()).join()).not.toMatch(/lease over|not renewed/);
+        expect(await page.locator(".light.live").count()).toBe(0);
+        expect(await faultsOf(page)).toEqual([]);
+      }
+      await lease.release();
+    });
+  });
+});
