@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyView } from "../../bin/console/data.js";
 import { poll } from "../../bin/console/page/poll.js";
 import { hrefOf, routeOf } from "../../bin/console/page/route.js";
-import { keyTone, kindOf, longestWaitMs, sentenceOf, shortToken, spanText, timeText, toneOf } from "../../bin/console/page/words.js";
+import { keyTone, kindOf, sentenceOf, shortToken, spanText, timeText, toneOf } from "../../bin/console/page/words.js";
 
 type Holder = KeyView["holders"][number];
 const holder = (more: Partial<Holder> = {}): Holder => ({
@@ -72,12 +72,8 @@ describe("a key in words", () => {
     ]);
   });
 
-  it("tells permits, the longest wait, and the end of a token", () => {
+  it("tells permits, and the end of a token", () => {
     expect(kindOf(view([holder({ permits: 2 }), holder()], { limit: 5 }))).toBe("3 of 5 permits");
-    const waiting = { owner: "", mode: "exclusive", priority: 0, position: 1 } as const;
-    expect(
-      longestWaitMs(view([], { waiters: [{ ...waiting, waitingMs: 3 }], waitSet: [{ owner: "", condition: "c", waitingMs: 9 }] })),
-    ).toBe(9);
     expect([shortToken(12), shortToken(1_795_418_612_644)]).toEqual(["12", "…612644"]);
   });
 
