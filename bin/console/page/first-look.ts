@@ -21,11 +21,12 @@ export function figuresOf(given: {
   readonly exhausted: Exhausted | undefined;
   readonly lines: readonly Line[];
   readonly logFromMs: number | undefined;
-  readonly nowMs: number;
+  /** The time of `data`. */
+  readonly atMs: number;
 }): Content {
-  const { data, exhausted, lines, logFromMs, nowMs } = given;
+  const { data, exhausted, lines, logFromMs, atMs } = given;
   const { held, waiting, waitedFor, late } = data.figures;
-  const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= nowMs - LOSSES_MS && isLoss(line)).length;
+  const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
   const refused = exhausted?.items.length ?? 0;
   const onKeys = waitedFor > 0 ? `, on ${waitedFor} ${waitedFor === 1 ? "key" : "keys"}` : "";
   return html`<ul class="figures" aria-label="Figures">

@@ -6,7 +6,7 @@ import type { Order } from "../overview.js";
 import { longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
 import { figuresOf, NeedsALook } from "./first-look.js";
-import { SharedContext, useNow, usePolled } from "./hooks.js";
+import { SharedContext, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
@@ -58,12 +58,11 @@ export function LocksView(given: {
   const { set, ...asked } = filters;
   const [max, setMax] = useState(ROWS.first);
   const polled = usePolled<Locks>("locks", { ...asked, max }, about.pollMs);
-  const nowMs = useNow(1000);
   const { data, atMs = 0, error } = polled;
   const sinceOf = useSince(data, atMs);
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Locks</h1>
-    ${data && figuresOf({ data, exhausted, lines, logFromMs: about.logFromMs, nowMs })}
+    ${data && figuresOf({ data, exhausted, lines, logFromMs: about.logFromMs, atMs })}
     <${Search} label="Find a key or an owner" value=${asked.find} onChange=${(find: string) => set({ find })} place="locks" />
     <${Freshness} polled=${polled} what="keys" />
     ${data && readAll(data, "Counted and sorted", "held keys", asked.all === "" ? () => set({ all: "1" }) : undefined)}
