@@ -35,3 +35,8 @@ export function formatDuration(ms: number): string {
   const rest = Math.floor((ms - count * unitMs) / lesserMs);
   return rest > 0 && lesserMs >= 1000 ? `${count}${unit} ${rest}${lesser}` : `${count}${unit}`;
 }
+
+/** Formats `ms` as {@link formatDuration} does, but without milliseconds, which nobody can read while they change: `<1s`. */
+export function formatSeconds(ms: number): string {
+  return ms > 0 && ms < 1000 ? "<1s" : formatDuration(ms);
+}

@@ -6,7 +6,7 @@ import { BatchWriteItemCommand, GetItemCommand } from "@aws-sdk/client-dynamodb"
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Face } from "../../bin/console/face.js";
 import { faceOf, PAID_POLL_MS } from "../../bin/console/face.js";
-import { ABOUT_POLL_MS, KEY_POLL_MS, poll } from "../../bin/console/page/poll.js";
+import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS, KEY_POLL_MS, poll } from "../../bin/console/page/poll.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { itemKey } from "../../lib/store/dynamo/item-key.js";
@@ -23,7 +23,7 @@ const BATCH = 25;
 /** A tab, and what the table has. */
 export interface TabCase {
   readonly title: string;
-  /** The data that the tab shows, and the interval of its requests in ms. It asks for the service's state too. */
+  /** The data that the tab shows, and the interval of its requests in ms. It asks for the service's state too, and for runs that need a person. */
   readonly path: "locks" | "lock";
   readonly query: Readonly<Record<string, string>>;
   readonly everyMs: number;
@@ -36,9 +36,9 @@ export const TAB_CASES: readonly TabCase[] = [
   { title: "the list, 100 keys held", path: "locks", query: {}, everyMs: PAID_POLL_MS, held: 100, idle: 0 },
   { title: "the list, 20,000 idle keys", path: "locks", query: {}, everyMs: PAID_POLL_MS, held: 0, idle: 20_000 },
   {
-    title: "an owner who holds none of 5,000 held keys",
+    title: "a search that finds none of 5,000 held keys",
     path: "locks",
-    query: { owner: "nobody" },
+    query: { find: "nobody" },
     everyMs: PAID_POLL_MS,
     held: 5000,
     idle: 0,
@@ -95,7 +95,7 @@ async function watch(meter: Meter, { path, query, everyMs }: TabCase): Promise<v
         return () => timer.cancel();
       },
     });
-  const polls = [keep("about", {}, ABOUT_POLL_MS), keep(path, query, everyMs)];
+  const polls = [keep("about", {}, ABOUT_POLL_MS), keep("exhausted", {}, EXHAUSTED_POLL_MS), keep(path, query, everyMs)];
   await clock.settle(clock.sleep(COUNTED_MS));
   for (const { stop } of polls) stop();
 }

@@ -36,16 +36,44 @@ export interface Lines {
   readonly fromMs: number;
 }
 
-/** The first keys of a list. */
+/** The answer to a look at a list. */
 export interface Listed<T> {
+  /** The first rows of those that fit the search, in the order that was asked for. */
   readonly items: readonly T[];
+  /** The number of those that fit. */
+  readonly fits: number;
+  /** The number of keys that were read, in the order of their names. */
+  readonly read: number;
+  /** True if there are more than were read, or may be. */
+  readonly more: boolean;
+  /** The requests that the look took. The next one waits as many intervals. Absent: they are free. */
+  readonly requests?: number;
+}
+
+/** The held keys: the rows that fit, and what there is to say about all that were read. */
+export interface Locks extends Listed<KeyView> {
+  readonly namespace?: string;
+  readonly figures: {
+    readonly held: number;
+    /** The callers in the queues, and the number of these queues. */
+    readonly waiting: number;
+    readonly waitedFor: number;
+    /** The holders that didn't renew in time. */
+    readonly late: number;
+  };
+  /** The keys that need a look, the longest wait first: as many as a person reads. */
+  readonly looks: readonly KeyView[];
+  /** The number of all keys that need a look. */
+  readonly looksInAll: number;
+}
+
+/** The runs that have used up the attempts that callers make by default, and are refused until somebody resets them. */
+export interface Exhausted {
+  /** In the order of their keys. The first few have their error. */
+  readonly items: readonly RunOfKey[];
   /** True if there are more, or may be. */
   readonly more: boolean;
-  /** The key behind which no key was looked at, if the look ended at its largest number of requests. */
-  readonly unreadFrom?: string;
-  /** The requests that the look took. The next one waits as many intervals. */
-  readonly requests: number;
-  readonly namespace?: string;
+  readonly requests?: number;
 }
 
 /** The parts that a key was made from, if they don't show in it. */

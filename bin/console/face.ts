@@ -3,11 +3,12 @@
  * calls of an operator only: no lease is acquired, renewed or released here, and no answer has a leaseId, a principal or a lease's meta.
  */
 import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
-import type { Reading } from "../inspect/pages.js";
+import type { Listing, Page } from "../inspect/pages.js";
 import { firstOf } from "../inspect/pages.js";
-import { jsonOf } from "../inspect/run-text.js";
-import type { About, History, KeyView, Line, Lines, Listed, RunOfKey } from "./data.js";
+import { hasUsedUp, jsonOf } from "../inspect/run-text.js";
+import type { About, Exhausted, History, KeyView, Line, Lines, Listed, Locks, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
+import { canBeKey, locksOf, ORDERS, runsThatFit } from "./overview.js";
 import type { RecentLines } from "./recent-lines.js";
 
 /** The calls of an operator, which are all that a console needs of a client. */
@@ -22,7 +23,7 @@ export interface FaceOptions {
   readonly where: string;
   readonly canChange: boolean;
   readonly pollMs: number;
-  /** The log. @default none */
+  /** The log. With it the service is in this process: its requests are free, and a look reads everything. @default none */
   readonly lines?: RecentLines;
   /** The options with which the command line finds the same locks. @default none: it finds them by itself */
   readonly cliOptions?: string;
@@ -56,8 +57,13 @@ export interface Face {
 /** The largest number of rows of a list: more than these is no longer read by a person. */
 const ROWS_MAX = 500;
 const ROWS = 100;
-/** The largest number of requests of one look: idle keys are read too, a page at a time. */
+/** The most keys and requests of one look at a service that charges for them. Idle keys are read too, a page at a time. */
+export const LOOK_KEYS = 500;
 export const LOOK_REQUESTS = 10;
+/** The most keys of a look that reads everything. */
+const ALL_KEYS = 20_000;
+/** The largest number of runs whose error is read too: a request for each. */
+const ERRORS_MAX = 5;
 /** The interval of the list's requests to a service that charges for them, in ms (docs/costs.md). */
 export const PAID_POLL_MS = 5000;
 /** The longest stored value that is shown, in characters. */
@@ -77,9 +83,10 @@ export function faceOf(options: FaceOptions): Face {
 
   const answers: Record<string, Answer> = {
     about: () => about(options),
-    locks: (given, reader) => listLocks(locks, given, withParts, reader),
+    locks: (given, reader) => listLocks(options, given, withParts, reader),
     lock: async (given): Promise<KeyView> => withParts(await locks.inspect(given.get("key") ?? "")),
-    runs: (given, reader) => listRuns(locks, given, withParts, reader),
+    runs: (given, reader) => listRuns(options, given, withParts, reader),
+    exhausted: (_given, reader) => listExhausted(options, withParts, reader),
     run: async (given): Promise<{ readonly run: RunOfKey | null }> => {
       const run = await locks.runs.get(given.get("key") ?? "");
       return { run: run && runOfKey(run, withParts) };
@@ -123,27 +130,89 @@ async function historyOf(log: DeployedLog | undefined, given: URLSearchParams, n
   return { query, canRun: true, logGroup: log.logGroup, ...lines };
 }
 
-async function listLocks(locks: Operator, given: URLSearchParams, withParts: WithParts, reader: AbortSignal): Promise<Listed<KeyView>> {
-  const [prefix, owner] = [given.get("prefix") ?? "", given.get("owner") ?? ""];
+async function listLocks(options: FaceOptions, given: URLSearchParams, withParts: WithParts, reader: AbortSignal): Promise<Locks> {
   let namespace: string | undefined;
-  const page = async (asked: { readonly max: number }) => {
-    const listed = await locks.list({ prefix, ...(owner !== "" && { owner }), ...asked });
+  const page = async (asked: Asked) => {
+    const listed = await options.locks.list(asked);
     ({ namespace } = listed);
     return listed;
   };
-  const { items, ...listing } = await firstOf(rowsOf(given), page, readingOf(given, reader));
-  return { items: items.map(withParts), ...listing, ...(namespace !== undefined && { namespace }) };
+  const { items, ...look } = await lookAt(page, options, given, reader);
+  const order = ORDERS.find((name) => name === given.get("order")) ?? "wait";
+  const search = { find: findIn(given), order, onlyWaited: given.get("only") === "waited", rowsMax: rowsOf(given) };
+  return { ...locksOf(items.map(withParts), search), ...look, ...(namespace !== undefined && { namespace }) };
 }
 
-async function listRuns(locks: Operator, given: URLSearchParams, withParts: WithParts, reader: AbortSignal): Promise<Listed<RunOfKey>> {
-  const [prefix, state] = [given.get("prefix") ?? "", given.get("state") ?? ""];
-  const query = { prefix, ...(state !== "" && { state: state as RunInspection["state"] }) };
-  const { items, ...listing } = await firstOf(rowsOf(given), (page) => locks.runs.list({ ...query, ...page }), readingOf(given, reader));
-  return { items: items.map((run) => runOfKey(run, withParts)), ...listing };
+async function listRuns(
+  options: FaceOptions,
+  given: URLSearchParams,
+  withParts: WithParts,
+  reader: AbortSignal,
+): Promise<Listed<RunOfKey>> {
+  const page = (asked: Asked) => options.locks.runs.list({ ...asked, ...stateIn(given) });
+  const { items, ...look } = await lookAt(page, options, given, reader);
+  const fitting = runsThatFit(
+    items.map((run) => runOfKey(run, withParts)),
+    findIn(given),
+  );
+  return { items: fitting.slice(0, rowsOf(given)), fits: fitting.length, ...look };
 }
 
-function readingOf(given: URLSearchParams, signal: AbortSignal): Reading {
-  return { requestsMax: LOOK_REQUESTS, from: given.get("from") ?? undefined, signal };
+/** Lists the runs that have used up their attempts. A page of failed runs alone reads sixteen times as many records as one of all. */
+async function listExhausted(options: FaceOptions, withParts: WithParts, reader: AbortSignal): Promise<Exhausted> {
+  const { runs } = options.locks;
+  const page = (asked: Asked) => runs.list({ ...asked, state: "failed" });
+  const { items, more, requests = 0 } = await lookAt(page, options, new URLSearchParams(), reader);
+  const usedUp = items.filter(hasUsedUp);
+  const named = await Promise.all(usedUp.slice(0, ERRORS_MAX).map(async ({ key }) => runs.get(key)));
+  // One that was reset meanwhile is no longer among them.
+  const still = [...named.filter((run) => run !== null), ...usedUp.slice(ERRORS_MAX)].filter(hasUsedUp);
+  return {
+    items: still.slice(0, ROWS_MAX).map((run) => runOfKey(run, withParts)),
+    more: more || still.length > ROWS_MAX,
+    ...(options.lines ? {} : { requests: requests + named.length }),
+  };
+}
+
+/** The part of a query that a page adds. */
+interface Asked {
+  readonly prefix?: string;
+  readonly max: number;
+  readonly cursor?: string;
+}
+
+/**
+ * Reads a list: everything if requests are free or all was asked for, otherwise its first keys, and after them those that begin with the
+ * search, which may come far behind.
+ */
+async function lookAt<T extends { readonly key: string }>(
+  page: (asked: Asked) => Promise<Page<T>>,
+  { lines }: FaceOptions,
+  given: URLSearchParams,
+  signal: AbortSignal,
+): Promise<Pick<Listed<T>, "items" | "read" | "more" | "requests">> {
+  const isAll = lines !== undefined || given.get("all") !== null;
+  const first: Listing<T> = await firstOf(isAll ? ALL_KEYS : LOOK_KEYS, page, { signal, ...(!isAll && { requestsMax: LOOK_REQUESTS }) });
+  const { items, more } = first;
+  let { requests } = first;
+  const prefix = findIn(given);
+  const found = [...items];
+  if (more && canBeKey(prefix)) {
+    const near = await firstOf(ROWS, (asked) => page({ ...asked, prefix }), { signal, requestsMax: 1 });
+    const known = new Set(items.map(({ key }) => key));
+    found.push(...near.items.filter(({ key }) => !known.has(key)));
+    requests += near.requests;
+  }
+  return { items: found, read: items.length, more, ...(lines ? {} : { requests }) };
+}
+
+function findIn(given: URLSearchParams): string {
+  return (given.get("find") ?? "").trim();
+}
+
+function stateIn(given: URLSearchParams): { readonly state?: RunInspection["state"] } {
+  const state = given.get("state") ?? "";
+  return state === "" ? {} : { state: state as RunInspection["state"] };
 }
 
 function rowsOf(given: URLSearchParams): number {

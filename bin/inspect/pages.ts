@@ -1,7 +1,7 @@
 /** Reads paged lists to the end or up to a limit. */
 
 /** A page; `cursor` requests the next one. It can be short, or even empty, without being the last. */
-interface Page<T> {
+export interface Page<T> {
   readonly items: readonly T[];
   readonly cursor?: string;
 }
@@ -11,8 +11,6 @@ export interface Listing<T> {
   readonly items: readonly T[];
   /** True if the list has more items, or may have: not all of it was read. */
   readonly more: boolean;
-  /** The cursor to read on from, if the reading ended at its largest number of requests. */
-  readonly unreadFrom?: string;
   readonly requests: number;
 }
 
@@ -20,8 +18,6 @@ export interface Listing<T> {
 export interface Reading {
   /** The largest number of requests. @default 1000 */
   readonly requestsMax?: number;
-  /** The cursor to begin from. @default none: from the first item */
-  readonly from?: string | undefined;
   /** Ends the reading before its next request. */
   readonly signal?: AbortSignal;
 }
@@ -35,10 +31,10 @@ const REQUESTS_MAX = 1000;
 export async function firstOf<T>(
   most: number,
   pageAfter: (page: { max: number; cursor?: string }) => Promise<Page<T>>,
-  { requestsMax = REQUESTS_MAX, from, signal }: Reading = {},
+  { requestsMax = REQUESTS_MAX, signal }: Reading = {},
 ): Promise<Listing<T>> {
   const items: T[] = [];
-  let cursor = from;
+  let cursor: string | undefined;
   for (let requests = 1; requests <= requestsMax; requests++) {
     signal?.throwIfAborted();
     const page = await pageAfter({ max: Math.min(PAGE_ITEMS, most - items.length), ...(cursor !== undefined && { cursor }) });
@@ -47,5 +43,5 @@ export async function firstOf<T>(
     if (cursor === undefined) return { items, more: false, requests };
     if (items.length >= most) return { items, more: true, requests };
   }
-  return { items, more: true, requests: requestsMax, ...(cursor !== undefined && { unreadFrom: cursor }) };
+  return { items, more: true, requests: requestsMax };
 }

@@ -2,14 +2,27 @@
 import type { RunInspection } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
 
-/** Returns the run's state, and for a failed run if the next caller runs it again. */
-export function stateOf({ state, retryable }: Pick<RunInspection, "state" | "retryable">): string {
+/** The attempts that a caller makes at most if it says nothing else. What a caller says is not stored with the run. */
+export const DEFAULT_ATTEMPTS = 5;
+
+type Attempts = Pick<RunInspection, "state" | "retryable" | "attempt">;
+
+/** True if the run has failed as often as callers try by default: by that limit it is refused until somebody resets it. */
+export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
+  return state === "failed" && retryable === true && attempt >= DEFAULT_ATTEMPTS;
+}
+
+/** Returns the run's state, and for a failed run if the next caller runs it again. More attempts than the default had another limit. */
+export function stateOf(run: Attempts): string {
+  const { state, retryable, attempt } = run;
+  if (hasUsedUp(run)) return `failed ${attempt} times, ${attempt > DEFAULT_ATTEMPTS ? "past the default limit" : "refused until reset"}`;
   return state === "failed" && retryable === true ? "failed, to be retried" : state;
 }
 
-/** Returns the time for which it has been running, or for which its outcome is still stored; `""` if neither is known. */
-export function lastsOf({ heldMs, keptForMs }: Pick<RunInspection, "heldMs" | "keptForMs">): string {
-  if (heldMs !== undefined) return `running for ${formatDuration(heldMs)}`;
+/** Returns the time for which it has been running, or for which its outcome is still stored; `""` if neither is known. `format`
+ * formats the former. */
+export function lastsOf({ heldMs, keptForMs }: Pick<RunInspection, "heldMs" | "keptForMs">, format = formatDuration): string {
+  if (heldMs !== undefined) return `running for ${format(heldMs)}`;
   if (keptForMs === undefined) return "";
   return keptForMs === "forever" ? "kept for ever" : `kept for ${formatDuration(keptForMs)}`;
 }

@@ -2,7 +2,7 @@
 import type { RunInspection } from "../../lib/index.js";
 import { withParts } from "./holds.js";
 import { firstOf } from "./pages.js";
-import { jsonOf, lastsOf, stateOf } from "./run-text.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
 import { plainJson } from "../plain-text.js";
 import type { Column } from "../table.js";
@@ -18,13 +18,17 @@ export interface RunsArgs {
 
 const COLUMNS: readonly Column<RunInspection>[] = [
   { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutKey } },
-  { title: "STATE", cell: stateOf },
+  // The next column tells how often.
+  { title: "STATE", cell: (run) => (hasUsedUp(run) ? "out of attempts" : stateOf(run)) },
   { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
   { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
   { title: "SINCE OR UNTIL", cell: lastsOf },
 ];
 
-/** Lists runs in the order of their keys. */
+/** The advice for runs that have used up their attempts. */
+const OUT_OF_ATTEMPTS = `a run out of attempts is refused until it is reset, unless its caller allows more than ${DEFAULT_ATTEMPTS}: holdfast reset KEY --reason TEXT`;
+
+/** Lists runs in the order of their keys, but those first that need a person. */
 export async function runs({ prefix, state, max }: RunsArgs, { locks, screen, asJson, print, say }: CommandContext): Promise<number> {
   const query = { prefix, ...(state !== undefined && { state }) };
   const { items, more } = await firstOf<RunInspection>(max, (page) => locks.runs.list({ ...query, ...page }));
@@ -33,7 +37,11 @@ export async function runs({ prefix, state, max }: RunsArgs, { locks, screen, as
     return 0;
   }
   if (items.length === 0) say(`there are no such runs`);
-  else await print(`${tableOf(COLUMNS, items, screen).join("\n")}\n`);
+  else {
+    const usedUp = items.filter(hasUsedUp);
+    await print(`${tableOf(COLUMNS, [...usedUp, ...items.filter((run) => !hasUsedUp(run))], screen).join("\n")}\n`);
+    if (usedUp.length > 0) say(OUT_OF_ATTEMPTS);
+  }
   if (more) say(`there are more than these ${items.length}: give a prefix, or a larger --max`);
   return 0;
 }

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { KeyView, Listed } from "../../bin/console/data.js";
 import type { Operator } from "../../bin/console/face.js";
 import { faceOf, LOOK_REQUESTS } from "../../bin/console/face.js";
+import { RecentLines } from "../../bin/console/recent-lines.js";
 import { poll } from "../../bin/console/page/poll.js";
 import { consoleOf } from "../../bin/console/server.js";
 import { createLocalServer } from "../../infra/local/local-server.js";
@@ -17,49 +18,94 @@ afterEach(() => {
 
 interface Query {
   readonly cursor?: string;
-  readonly owner?: string;
+  readonly prefix?: string;
 }
 
-/** A service on whose table all keys are idle, or held by others than who is asked for: each page is empty, and the next cursor is a number. */
-function idle() {
+const held = (key: string): KeyView => ({ key, version: 1, mode: "exclusive", fencingToken: 1, holders: [], waiters: [] });
+
+/** A service on whose table all keys are idle: each page is empty, and the next cursor is a number. */
+function idle(pages = Infinity) {
   const asked: Query[] = [];
   const list = async (query: Query) => {
     asked.push(query);
-    return { items: [], cursor: String(Number(query.cursor ?? 0) + 1), namespace: "default" };
+    const next = Number(query.cursor ?? 0) + 1;
+    return { items: [], ...(next < pages && { cursor: String(next) }), namespace: "default" };
   };
   const locks = { list, runs: { list } } as unknown as Operator;
   return { asked, locks };
 }
 
 const never = new AbortController().signal;
-const look = async (locks: Operator, path: "locks" | "runs", query: Record<string, string> = {}, signal = never) =>
+const look = async (locks: Operator, path: "locks" | "runs" | "exhausted", query: Record<string, string> = {}, signal = never) =>
   (await faceOf({ locks, where: "here", canChange: false, pollMs: 1000 }).answers[path]?.(
     new URLSearchParams(query),
     signal,
   )) as Listed<KeyView>;
 
-describe("a look", () => {
-  it.each(["locks", "runs"] as const)(
-    "at %s of a table full of idle keys is bounded, and says that not all were looked at",
-    async (path) => {
-      const { asked, locks } = idle();
-      const seen = await look(locks, path, { owner: "nobody" });
-      expect(asked).toHaveLength(LOOK_REQUESTS);
-      expect(seen).toMatchObject({ items: [], more: true, unreadFrom: String(LOOK_REQUESTS), requests: LOOK_REQUESTS });
-    },
-  );
+const PATHS = ["locks", "runs", "exhausted"] as const;
 
-  it.each(["locks", "runs"] as const)("at %s goes on from where the last one ended", async (path) => {
+describe("a look", () => {
+  it.each(PATHS)("at %s of a table full of idle keys is bounded, and says that not all were looked at", async (path) => {
     const { asked, locks } = idle();
-    const seen = await look(locks, path, { from: "7" });
-    expect(asked[0]).toMatchObject({ cursor: "7" });
-    expect(seen.unreadFrom).toBe(String(7 + LOOK_REQUESTS));
+    const seen = await look(locks, path);
+    expect(asked).toHaveLength(LOOK_REQUESTS);
+    expect(seen).toMatchObject({ items: [], more: true, requests: LOOK_REQUESTS });
   });
 
-  it("that reads to the end of the table, or fills its rows, left nothing out", async () => {
-    const held = (cursor?: string) => ({ list: () => Promise.resolve({ items: [{ key: "a" }], ...(cursor !== undefined && { cursor }) }) });
-    expect(await look(held() as never, "locks")).toEqual({ items: [{ key: "a" }], more: false, requests: 1 });
-    expect(await look(held("a") as never, "locks", { max: "1" })).toEqual({ items: [{ key: "a" }], more: true, requests: 1 });
+  it("that is bounded asks once more for the keys that begin with the search, if a key may begin so", async () => {
+    const { asked, locks } = idle();
+    expect(await look(locks, "locks", { find: " ORDER_1 " })).toMatchObject({ requests: LOOK_REQUESTS + 1 });
+    expect(asked.map(({ prefix }) => prefix)).toEqual([...Array<undefined>(LOOK_REQUESTS), "ORDER_1"]);
+    expect(await look(locks, "locks", { find: "no key" })).toMatchObject({ requests: LOOK_REQUESTS });
+  });
+
+  it("that begins with the search has a key once, and counts as read those alone that the order is of", async () => {
+    const [near, far] = [held("ORDER_1"), held("ORDER_2")];
+    const list = ({ prefix, cursor }: Query) =>
+      Promise.resolve(prefix === undefined ? { items: cursor === undefined ? [near] : [], cursor: "on" } : { items: [near, far] });
+    const { items, read, more } = await look({ list } as never, "locks", { find: "ORDER_" });
+    expect([items.map(({ key }) => key), read, more]).toEqual([["ORDER_1", "ORDER_2"], 1, true]);
+  });
+
+  it.each(["locks", "runs"] as const)("at %s reads on for as long as there are keys, if all are asked for", async (path) => {
+    const pages = 3 * LOOK_REQUESTS;
+    const { asked, locks } = idle(pages);
+    expect(await look(locks, path, { all: "1" })).toMatchObject({ more: false, requests: pages });
+    expect(asked).toHaveLength(pages);
+  });
+
+  it("at a service in this process reads everything, and its requests are free", async () => {
+    const pages = 3 * LOOK_REQUESTS;
+    const { asked, locks } = idle(pages);
+    const face = faceOf({ locks, where: "here", canChange: false, pollMs: 1000, lines: new RecentLines(0) });
+    expect(await face.answers["locks"]?.(new URLSearchParams(), never)).toEqual(
+      expect.not.objectContaining({ requests: expect.anything() as unknown }),
+    );
+    expect(asked).toHaveLength(pages);
+  });
+
+  it("that fills its rows says how many there are", async () => {
+    const list = () => Promise.resolve({ items: [held("a"), held("b")] });
+    const seen = await look({ list } as never, "locks", { max: "1" });
+    expect(seen).toMatchObject({ items: [{ key: "a" }], fits: 2, read: 2, more: false, requests: 1 });
+  });
+
+  it("at runs that have used up their attempts reads the error of the first few, each with a request, and leaves out what was reset meanwhile", async () => {
+    const run = (name: string, attempt = 5) => ({ key: name, state: "failed", retryable: true, attempt, fencingToken: 1, version: 1 });
+    const items = [run("once", 1), ...["a", "b", "c", "d", "e", "f"].map((name) => run(name))];
+    const states: unknown[] = [];
+    const list = ({ state }: { readonly state?: string }) => (states.push(state), Promise.resolve({ items }));
+    const get = (name: string) => Promise.resolve(name === "b" ? null : { ...run(name), error: new Error(`${name} is down`) });
+    const seen = await look({ runs: { list, get } } as never, "exhausted");
+    const errors = (seen.items as readonly { key: string; error?: string }[]).map(({ key, error }) => [key, error?.includes("is down")]);
+    expect(errors).toEqual([
+      ["a", true],
+      ["c", true],
+      ["d", true],
+      ["e", true],
+      ["f", undefined],
+    ]);
+    expect([states, seen.requests]).toEqual([["failed"], 6]);
   });
 });
 

@@ -88,7 +88,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
   /** Every view with what tells that its data are there. */
   const VIEWS: readonly (readonly [hash: string, text: string])[] = [
     ["#/locks", "ORDER_1"],
-    ["#/locks?prefix=none_", "No held key fits the filter"],
+    ["#/locks?find=none_", "No held key fits"],
     ["#/locks/ORDER_1", "1 refused"],
     ["#/locks/ORDER_2", "onerror"],
     ["#/locks/gate", "2 holders"],
@@ -137,7 +137,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     expect(await faultsOf(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.keyboard.press("?");
-    await page.getByText("Use these keys").waitFor();
+    await page.getByText("Use these shortcuts").waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.route("**/console/api/**", (route) => route.abort());
@@ -174,8 +174,20 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
   });
 
   it("names its own service in the command to try, and the state of its times on the button", async () => {
-    const page = await open("#/locks?prefix=none_");
-    await page.route("**/console/api/locks?**", (route) => route.fulfill({ json: { items: [], more: false } }));
+    const page = await open("#/locks?find=none_");
+    await page.route("**/console/api/locks?**", (route) =>
+      route.fulfill({
+        json: {
+          items: [],
+          fits: 0,
+          read: 0,
+          more: false,
+          figures: { held: 0, waiting: 0, waitedFor: 0, late: 0 },
+          looks: [],
+          looksInAll: 0,
+        },
+      }),
+    );
     await page.goto(`${service.url}/console#/locks`);
     await page.getByText(`npx holdfast --url ${service.url} lock demo -- sleep 30`, { exact: true }).waitFor();
     await page.getByRole("button", { name: "Times: UTC" }).click();
@@ -191,7 +203,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.getByRole("link", { name: "KEYS_1" }).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("KEYS_");
-    await page.getByText("1 held key", { exact: true }).waitFor();
+    await page.getByText(/^1 of \d+ held keys$/).waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
@@ -283,7 +295,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
       await page.clock.install();
       const asked: Route[] = [];
       await page.route("**/console/api/locks?**", (route) => void asked.push(route));
-      await page.goto(`${service.url}/console#/locks?prefix=ORDER_`);
+      await page.goto(`${service.url}/console#/locks?find=ORDER_`);
       const arrives = (count: number) => expect.poll(() => asked.length).toBe(count);
       await arrives(1);
       return { page, asked, arrives };
@@ -372,31 +384,27 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     expect((await ui.ended).status).toBe(0);
   });
 
-  it("says up to which key a bounded look went, and looks further on demand, or from the first key again", async () => {
+  it("says that a bounded look at idle keys found none so far, and reads all on demand", async () => {
+    const lastPage = 2 * LOOK_REQUESTS;
     const cursors: string[] = [];
-    const list = async ({ cursor = "K0" }: { readonly cursor?: string }) => {
+    const list = async ({ cursor = "0" }: { readonly cursor?: string }) => {
       cursors.push(cursor);
-      return { items: [], cursor: `K${Number(cursor.slice(1)) + 1}`, namespace: "default" };
+      return { items: [], ...(Number(cursor) + 1 < lastPage && { cursor: String(Number(cursor) + 1) }), namespace: "default" };
     };
     const health = async () => ({ status: "ok", version: "1.0.0", serverTimeMs: 0 });
-    const idle = { health, list, runs: { list } } as unknown as LockClient;
+    const none = async () => ({ items: [] });
+    const idle = { health, list, runs: { list: none } } as unknown as LockClient;
     const one = consoleOf({ locks: idle, where: "here", canChange: false, pollMs: 60_000 });
     const server = createLocalServer((request, response) => void one(request, response)).listen(0, "127.0.0.1");
     await once(server, "listening");
     const page = await browser.newPage();
     pages.push(page);
-    for (const place of ["locks", "runs"]) {
-      cursors.length = 0;
-      await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/console#/${place}`);
-      await page.getByText(`only those up to K${LOOK_REQUESTS}.`).waitFor();
-      await page.getByText("that was looked at").waitFor();
-      await page.getByRole("button", { name: "Look further" }).click();
-      await page.getByText(`only those up to K${2 * LOOK_REQUESTS}.`).waitFor();
-      expect([cursors.length, cursors[LOOK_REQUESTS]]).toEqual([2 * LOOK_REQUESTS, `K${LOOK_REQUESTS}`]);
-      await page.getByRole("button", { name: "Look from the first key" }).click();
-      await page.getByText(`only those up to K${LOOK_REQUESTS}.`).waitFor();
-      expect(await page.getByRole("button", { name: "Look from the first key" }).count()).toBe(0);
-    }
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/console#/locks`);
+    await page.getByText("None of the keys that were read is held").waitFor();
+    expect(cursors).toHaveLength(LOOK_REQUESTS);
+    await page.getByRole("button", { name: "Read all" }).click();
+    await page.getByText("No key is held").waitFor();
+    expect(cursors).toHaveLength(LOOK_REQUESTS + lastPage);
     server.closeAllConnections();
     server.close();
   });
@@ -409,16 +417,19 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     const page = await open("#/activity");
     await page.getByText("granted").first().waitFor();
     const used = await longestTaskMs(page, async () => {
-      await page.goto(`${service.url}/console#/locks?prefix=MANY_`);
-      await page.getByText("100 or more held keys").waitFor();
+      await page.goto(`${service.url}/console#/locks?find=MANY_`);
+      await page.getByText(new RegExp(`^${MANY.keys} of \\d+ held keys$`)).waitFor();
       for (const rows of [200, 300, 400, 500]) {
         await page.getByText("Show more keys").click();
-        await page.getByText(`${rows} or more held keys`).waitFor();
+        await page
+          .locator(".row-link")
+          .nth(rows - 1)
+          .waitFor();
       }
-      await page.getByText("Give a longer prefix").waitFor();
+      await page.getByText(`The first 500 of ${MANY.keys} are shown.`).waitFor();
       await page.getByLabel("Order").selectOption("left");
-      await page.getByLabel("Key begins with").fill("MANY_49");
-      await page.getByText("111 held keys").waitFor();
+      await page.getByRole("searchbox").fill("MANY_49");
+      await page.getByText(/^111 of \d+ held keys$/).waitFor();
     });
     expect(used).toBeGreaterThan(1);
     expect(used).toBeLessThan(MANY.taskMs);

@@ -33,7 +33,7 @@ describe("holdfast ui", () => {
     const { ask, secret, origin, printed, signal, ended } = await ui();
     expect(printed).toContain("It only reads; --allow-changes lets it break holds and reset runs.");
     expect(Buffer.from(secret, "base64url")).toHaveLength(24);
-    expect(await (await ask("/api/locks?prefix=ui:")).json()).toMatchObject({ items: [{ key: "ui:1" }] });
+    expect(await (await ask("/api/locks?find=ui:")).json()).toMatchObject({ items: [{ key: "ui:1" }] });
     expect((await ask("/api/locks", {})).status).toBe(403);
     expect((await ask("")).headers.get("content-security-policy")).toContain("default-src 'none'");
     expect((await fetch(`${origin}/v1/locks`)).status).toBe(404);

@@ -8,7 +8,6 @@ import {
   breakCommand,
   keyTone,
   kindOf,
-  longestWaitMs,
   oldSentenceOf,
   sentenceOf,
   signOfLife,
@@ -150,12 +149,8 @@ describe("a key in words", () => {
     ]);
   });
 
-  it("tells permits, the longest wait, and the end of a token", () => {
+  it("tells permits, and the end of a token", () => {
     expect(kindOf(view([holder({ permits: 2 }), holder()], { limit: 5 }))).toBe("3 of 5 permits");
-    const waiting = { owner: "", mode: "exclusive", priority: 0, position: 1 } as const;
-    expect(
-      longestWaitMs(view([], { waiters: [{ ...waiting, waitingMs: 3 }], waitSet: [{ owner: "", condition: "c", waitingMs: 9 }] })),
-    ).toBe(9);
     expect([shortToken(12), shortToken(1_795_418_612_644)]).toEqual(["12", "…612644"]);
   });
 
@@ -185,12 +180,7 @@ describe("a line of the log in words", () => {
       "lost",
       { why: "lease ran out", held: "held at most 3s, taken 40s later" },
     ],
-    [
-      "the same, by an older service",
-      { reason: "taken", heldMs: 43_000 },
-      "lost",
-      { why: "lease ran out, taken after 43s", held: "" },
-    ],
+    ["the same, by an older service", { reason: "taken", heldMs: 43_000 }, "lost", { why: "lease ran out, taken after 43s", held: "" }],
     ["a late release", { reason: "expired", heldMs: 5000, lapsedMs: 2000 }, "lost", { why: "lease ran out", held: "held at most 3s" }],
     ["a break", { reason: "broken: its machine: gone", heldMs: 3000 }, "broken", { why: "its machine: gone", held: "held at most 3s" }],
     ["a waiter that leaves", { reason: "cancelled" }, "gave up", { why: "", held: "" }],

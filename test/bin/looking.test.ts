@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { CommandContext } from "../../bin/context.js";
 import { ls } from "../../bin/inspect/ls.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
 import { run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
@@ -225,6 +226,22 @@ describe("runs", () => {
     expect(words(failed.stdout).map(([key]) => key)).toEqual(["KEY", "runs:b", "runs:c"]);
     const common = { key: "runs:d", version: A_NUMBER, state: "running", attempt: 1, fencingToken: A_NUMBER };
     expect(asJson).toEqual({ items: [{ ...common, owner: "me", heldMs: A_NUMBER, remainingMs: A_NUMBER }], more: false });
+  });
+
+  it("lists those first that are out of attempts, and says what ends that", async () => {
+    await service.locks.runOnce("tries:a", () => "done");
+    const fail = () => service.locks.runOnce("tries:b", () => Promise.reject(new Error("down"))).catch(() => undefined);
+    for (let attempt = 1; attempt <= DEFAULTS.maxAttempts; attempt++) await fail();
+    const { stdout, stderr } = await holdfast("runs", "tries:");
+    expect(words(stdout).map(([key, state, attempt]) => [key, state, attempt])).toEqual([
+      ["KEY", "STATE", "ATTEMPT"],
+      ["tries:b", "out of attempts", "5"],
+      ["tries:a", "succeeded", "1"],
+    ]);
+    expect(stderr).toBe(
+      "holdfast: a run out of attempts is refused until it is reset, unless its caller allows more than 5: holdfast reset KEY --reason TEXT\n",
+    );
+    expect((await holdfast("show", "--run", "tries:b")).stdout).toMatch(/^tries:b is failed 5 times, refused until reset; attempt 5, /);
   });
 
   it("says that there are none", async () => {

@@ -66,6 +66,7 @@ const ROOMS: readonly Room[] = [
       "bin/console/lanes.ts",
       "bin/console/activity.ts",
       "bin/console/audit.ts",
+      "bin/console/overview.ts",
       "bin/duration.ts",
       "bin/held-text.ts",
       "bin/plain-text.ts",

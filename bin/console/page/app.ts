@@ -1,6 +1,6 @@
 /** The page: its header, the view of its address, and the log that all views share. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { About, Line, Lines } from "../data.js";
+import type { About, Exhausted, Line, Lines } from "../data.js";
 import { formatDuration } from "../../duration.js";
 import { ActivityView } from "./activity-view.js";
 import { read } from "./api.js";
@@ -13,7 +13,7 @@ import { KeyView } from "./key-view.js";
 import { KEYS, useKeys } from "./keys.js";
 import { LocksView } from "./locks-view.js";
 import { Freshness } from "./parts.js";
-import { ABOUT_POLL_MS } from "./poll.js";
+import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS } from "./poll.js";
 import type { Place } from "./route.js";
 import { hrefOf, PLACES, useRoute } from "./route.js";
 import { RunsView, RunView } from "./runs-view.js";
@@ -61,6 +61,7 @@ function Page(props: PageProps): Content {
   const route = useRoute();
   const about = usePolled<About>("about", {}, ABOUT_POLL_MS);
   const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
+  const exhausted = useExhausted(about.data);
   const [news, setNews] = useState("");
   useEffect(() => void (document.title = `${route.key ?? TITLES[route.place]} · holdfast`), [route]);
   useEffect(() => {
@@ -73,7 +74,7 @@ function Page(props: PageProps): Content {
     <header class="top">
       <a class="brand" href=${hrefOf("locks")}><img src="/console/icon.svg" alt="" width="26" height="26" />holdfast</a>
       <nav aria-label="Views">
-        ${PLACES.map((each) => html`<a href=${hrefOf(each)} aria-current=${each === place ? "page" : undefined}>${TITLES[each]}</a>`)}
+        ${PLACES.map((each) => html`<a href=${hrefOf(each)} aria-current=${each === place ? "page" : undefined}>${TITLES[each]}${each === "runs" && badge(exhausted)}</a>`)}
       </nav>
       <${Status} about=${about} ...${props} />
     </header>
@@ -89,10 +90,27 @@ function Page(props: PageProps): Content {
   function view(): Content {
     if (name !== undefined && place === "locks") return html`<${KeyView} key=${name} name=${name} ...${shared} />`;
     if (name !== undefined && place === "runs") return html`<${RunView} key=${name} name=${name} ...${shared} />`;
-    if (place === "runs") return html`<${RunsView} about=${about.data} query=${query} />`;
+    if (place === "runs") return html`<${RunsView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
     if (place === "activity") return html`<${ActivityView} lines=${lines} logFromMs=${shared.logFromMs} polled=${polled} query=${query} />`;
-    return html`<${LocksView} about=${about.data} query=${query} />`;
+    return html`<${LocksView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
   }
+}
+
+/** Polls the runs that need a person. A service that charges for its requests is asked seldom. */
+function useExhausted(about: About | undefined): Exhausted | undefined {
+  const { data } = usePoll<Exhausted>(
+    async (reader) => (about ? read<Exhausted>("exhausted", {}, reader) : new Promise<Exhausted>(() => undefined)),
+    about?.logFromMs === undefined ? EXHAUSTED_POLL_MS : 2 * about.pollMs,
+    `exhausted ${about !== undefined}`,
+  );
+  return data;
+}
+
+function badge(exhausted: Exhausted | undefined): Content | false {
+  const count = exhausted?.items.length ?? 0;
+  return (
+    count > 0 && html` <span class="badge">${count}${exhausted?.more === true ? "+" : ""} ${count === 1 ? "needs" : "need"} you</span>`
+  );
 }
 
 function skip(event: Event): void {
@@ -142,7 +160,7 @@ function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PagePr
     <button type="button" onClick=${toggleUtc} title=${isUtc ? "Show local times" : "Show times in UTC"}>
       Times: ${isUtc ? "UTC" : "local"}
     </button>
-    <button type="button" onClick=${help} aria-label="Help: the keys">?</button>
+    <button type="button" onClick=${help} aria-label="Keyboard shortcuts">?</button>
   </div>`;
 }
 
@@ -155,7 +173,7 @@ function Help({
   readonly toggleKeys: () => void;
   readonly onClose: () => void;
 }): Content {
-  return html`<${Dialog} title="Keys" onClose=${onClose}>
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
     <table class="help"><tbody>${KEYS.map(
       ([keys, meaning]) =>
         html`<tr>
@@ -163,7 +181,7 @@ function Help({
           <td>${meaning}</td>
         </tr>`,
     )}</tbody></table>
-    <label class="check"><input type="checkbox" checked=${hasKeys} onChange=${toggleKeys} /> Use these keys</label>
+    <label class="check"><input type="checkbox" checked=${hasKeys} onChange=${toggleKeys} /> Use these shortcuts</label>
     <div class="buttons"><button type="button" onClick=${onClose}>Close</button></div>
   </${Dialog}>`;
 }

@@ -1,7 +1,10 @@
 /** The filters of a list. They are kept in the address, and applied a moment after the last key. */
 import { useEffect, useState } from "preact/hooks";
-import type { Content } from "./html.js";
+import { canBeKey } from "../overview.js";
+import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
+import type { Place } from "./route.js";
+import { hrefOf } from "./route.js";
 
 /** The time after the last key until a filter is applied, in ms. */
 const SETTLE_MS = 250;
@@ -36,6 +39,22 @@ export function TextFilter(given: {
       onInput=${(event: { readonly currentTarget: HTMLInputElement }) => setText(event.currentTarget.value)}
     />
   </label>`;
+}
+
+/** The search of a list: one box for a part of a key or an owner, and the way to a key that no list has. */
+export function Search(given: {
+  readonly label: string;
+  readonly value: string;
+  readonly place: Place;
+  readonly onChange: (value: string) => void;
+  readonly children?: Children;
+}): Content {
+  const { label, value, place, onChange } = given;
+  const key = value.trim();
+  return html`<form class="filters search" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
+    <${TextFilter} label=${label} value=${value} placeholder="1231, ORDER_1231, checkout-7" isFirst onChange=${onChange} />
+    ${canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${given.children}
+  </form>`;
 }
 
 /** The filters of what is held: by the beginning of the key, and by the owner. */

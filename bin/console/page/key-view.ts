@@ -11,7 +11,7 @@ import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, copyable, empty, Freshness, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
-import { hrefOf } from "./route.js";
+import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { legend, Timeline } from "./timeline.js";
 import { HistoryBox } from "./history-box.js";
@@ -50,7 +50,7 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
     polled.again();
   };
   return html`<main id="main" tabindex="-1">
-    <p class="back"><a href=${hrefOf("locks")} data-back>‹ Locks</a></p>
+    <p class="back"><a href=${listHref("locks")} data-back>‹ Locks</a></p>
     <div class="title">
       <h1>${keyName(name, view?.parts)}</h1>
       ${view && chip(tone)}

@@ -2,12 +2,12 @@
 import { useEffect, useRef } from "preact/hooks";
 import { hrefOf } from "./route.js";
 
-/** The keys with their meanings, for the help. */
+/** The shortcuts with their meanings, for the help. */
 export const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
-  ["/", "filter"],
+  ["/", "search"],
   ["↑ ↓ or k j", "previous or next row"],
   ["Enter", "open the row"],
-  ["Esc", "back to the list"],
+  ["Esc", "back to the list, as it was"],
   ["g then l, r or a", "locks, runs or activity"],
   ["b", "break the hold or reset the run"],
   ["t", "times in UTC or local"],

@@ -1,97 +1,141 @@
-/** The keys that are held now. */
-import { useRef, useState } from "preact/hooks";
-import { formatDuration } from "../../duration.js";
-import type { About, KeyView, Listed } from "../data.js";
-import { Choice, HolderFilters } from "./filters.js";
+/** The first view: is anything wrong, and which keys are held now. */
+import { useContext, useRef, useState } from "preact/hooks";
+import { formatSeconds } from "../../duration.js";
+import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
+import type { Order } from "../overview.js";
+import { longestWaitMs, ORDERS, shortestHold } from "../overview.js";
+import { Choice, Search } from "./filters.js";
+import { figuresOf, NeedsALook } from "./first-look.js";
 import type { Polled } from "./hooks.js";
-import { useAge, usePolled } from "./hooks.js";
+import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
+import { empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
 import { hrefOf, replaceRoute } from "./route.js";
-import { keyTone, kindOf, longestWaitMs, shortToken, WORDS } from "./words.js";
+import type { Since } from "./since.js";
+import { useSince } from "./since.js";
+import { keyTone, kindOf, timeText, WORDS } from "./words.js";
 
 /** The number of rows at first, and the largest number. */
 const ROWS = { first: 100, most: 500 };
 
-type Order = "key" | "wait" | "left" | "held";
-
-const ORDERS: readonly (readonly [Order, string])[] = [
-  ["key", "Key"],
-  ["wait", "Longest wait"],
-  ["left", "Least time left"],
-  ["held", "Held longest"],
-];
-
-const VALUES: Readonly<Record<Exclude<Order, "key">, (view: KeyView) => number>> = {
-  wait: (view) => -longestWaitMs(view),
-  left: ({ holders }) => Math.min(...holders.map(({ remainingMs }) => remainingMs)),
-  held: ({ holders }) => -Math.max(...holders.map(({ heldMs }) => heldMs)),
+const ORDER_NAMES: Readonly<Record<Order, string>> = {
+  wait: "Longest wait",
+  left: "Least time left",
+  held: "Held longest",
+  key: "Key",
 };
 
-/** The view. */
-export function LocksView({ about, query }: { readonly about: About; readonly query: URLSearchParams }): Content {
-  const filters = {
-    prefix: query.get("prefix") ?? "",
-    owner: query.get("owner") ?? "",
-    order: query.get("order") ?? "",
-    only: query.get("only") ?? "",
+/** The filters as the address has them; `set` changes some of them. */
+interface Filters {
+  readonly find: string;
+  /** `waited` for the keys with waiters alone. */
+  readonly only: string;
+  readonly order: Order;
+  /** `1` to read all keys of a service that charges for it. */
+  readonly all: string;
+  readonly set: (changed: Partial<Omit<Filters, "set">>) => void;
+}
+
+function filtersOf(query: URLSearchParams): Filters {
+  const order = ORDERS.find((name) => name === query.get("order")) ?? "wait";
+  const now = { find: query.get("find") ?? "", only: query.get("only") ?? "", order, all: query.get("all") ?? "" };
+  const set: Filters["set"] = (changed) => {
+    const next = { ...now, ...changed };
+    replaceRoute(hrefOf("locks", undefined, { ...next, order: next.order === "wait" ? "" : next.order }));
   };
-  // Another filter begins at the first key again.
-  const from = query.get("from") ?? "";
-  const set = (changed: Partial<typeof filters> & { readonly from?: string }): void =>
-    replaceRoute(hrefOf("locks", undefined, { ...filters, ...changed }));
+  return { ...now, set };
+}
+
+/** The view. */
+export function LocksView(given: {
+  readonly about: About;
+  readonly query: URLSearchParams;
+  readonly lines: readonly Line[];
+  readonly exhausted: Exhausted | undefined;
+}): Content {
+  const { about, query, lines, exhausted } = given;
+  const filters = filtersOf(query);
+  const { set, ...asked } = filters;
   const [max, setMax] = useState(ROWS.first);
-  const polled = usePolled<Listed<KeyView>>("locks", { prefix: filters.prefix, owner: filters.owner, max, from }, about.pollMs);
-  const order = ORDERS.find(([name]) => name === filters.order)?.[0] ?? "key";
-  const all = polled.data?.items ?? [];
-  const shown = filters.only === "waited" ? all.filter(({ waiters }) => waiters.length > 0) : all;
-  const { more = false, unreadFrom } = polled.data ?? {};
-  const isWhole = from === "" && unreadFrom === undefined;
+  const polled = usePolled<Locks>("locks", { ...asked, max }, about.pollMs);
+  const { data, atMs = 0, error } = polled;
+  const sinceOf = useSince(data, atMs);
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Locks</h1>
-    <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-      ${HolderFilters({ prefix: filters.prefix, owner: filters.owner, set })}
-      ${Choice({ label: "Order", value: order, choices: ORDERS, onChange: (name) => set({ order: name === "key" ? "" : name }) })}
-      <label class="check">
-        <input type="checkbox" checked=${filters.only === "waited"} onChange=${() => set({ only: filters.only === "" ? "waited" : "" })} />
-        Only keys with waiters
-      </label>
-      <p class="count" role="status">${polled.data && countText(shown.length, more)}</p>
-    </form>
+    ${data && figuresOf({ data, exhausted, lines, logFromMs: about.logFromMs, atMs })}
+    <${Search} label="Find a key or an owner" value=${asked.find} onChange=${(find: string) => set({ find })} place="locks" />
     <${Freshness} polled=${polled} what="keys" />
-    ${polled.data && (shown.length > 0 ? html`<${Table} items=${shown} polled=${polled} order=${order} />` : nothing())}
-    ${!polled.data && !polled.error && html`<p class="loading">Reading the locks…</p>`} ${more && unreadFrom === undefined && moreButton()}
-    ${!isWhole && partOfTable(from, unreadFrom, (key) => set({ from: key }))}
+    ${data && readAll(data, "Counted and sorted", "held keys", asked.all === "" ? () => set({ all: "1" }) : undefined)}
+    ${data && asked.find === "" && html`<${NeedsALook} data=${data} exhausted=${exhausted} sinceOf=${sinceOf} />`}
+    ${!data && !error && html`<p class="loading">Reading the locks…</p>`}
+    ${
+      data &&
+      html`<section class="panel" aria-label="Held keys">
+        <header class="filters">
+          <h2>${asked.find === "" ? "All held keys" : "Held keys that fit"}</h2>
+          <${Count} data=${data} atMs=${atMs} />
+          ${listFilters(filters)}
+        </header>
+        ${
+          data.items.length > 0
+            ? html`<${Table} items=${data.items} order=${asked.order} sinceOf=${sinceOf} polled=${polled} />`
+            : nothing(about, data, filters)
+        }
+        ${data.fits > data.items.length && moreRows(data, max, setMax)}
+      </section>`
+    }
   </main>`;
-
-  function nothing(): Content {
-    if (!isWhole) return empty("No key that was looked at is held and fits the filter");
-    if (filters.prefix === "" && filters.owner === "" && filters.only === "")
-      return empty("No key is held", "As soon as a caller acquires a lock, its key appears here.", tryIt(about, "lock demo -- sleep 30"));
-    const clear = html`<button type="button" onClick=${() => set({ prefix: "", owner: "", only: "" })}>Clear the filter</button>`;
-    return empty("No held key fits the filter", clear);
-  }
-
-  function moreButton(): Content {
-    if (max >= ROWS.most) return html`<p class="more muted">There are more than these ${ROWS.most}. Give a longer prefix.</p>`;
-    return html`<p class="more">
-      <button type="button" onClick=${() => setMax(Math.min(ROWS.most, max + ROWS.first))}>Show more keys</button>
-    </p>`;
-  }
 }
 
-function countText(count: number, more: boolean): string {
-  return `${count}${more ? " or more" : ""} held ${count === 1 && !more ? "key" : "keys"}`;
+function listFilters({ order, only, set }: Filters): Content {
+  const choices = ORDERS.map((name) => [name, ORDER_NAMES[name]] as const);
+  return html`${Choice({ label: "Order", value: order, choices, onChange: (name) => set({ order: name }) })}
+    <label class="check">
+      <input type="checkbox" checked=${only !== ""} onChange=${() => set({ only: only === "" ? "waited" : "" })} />
+      Only keys with waiters
+    </label>`;
 }
 
-function Table(given: { readonly items: readonly KeyView[]; readonly polled: Polled<unknown>; readonly order: Order }): Content {
-  const { items, polled, order } = given;
-  const { agoMs, isKnown } = useAge(polled);
+function nothing(about: About, { read, more }: Locks, { find, only, set }: Filters): Content {
+  const isAll = find === "" && only === "";
+  if (isAll && more) return empty("None of the keys that were read is held");
+  if (isAll)
+    return empty("No key is held", "As soon as a caller acquires a lock, its key appears here.", tryIt(about, "lock demo -- sleep 30"));
+  const clear = html`<button type="button" onClick=${() => set({ find: "", only: "" })}>Clear the filter</button>`;
+  const fault = find === "" ? "is waited for" : "fits";
+  return empty(more ? `None of the first ${read} held keys ${fault}` : `No held key ${fault}`, clear);
+}
+
+function moreRows({ fits }: Locks, max: number, setMax: (max: number) => void): Content {
+  if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${fits} are shown. Search for the others.</p>`;
+  return html`<p class="more">
+    <button type="button" onClick=${() => setMax(Math.min(ROWS.most, max + ROWS.first))}>Show more keys</button>
+  </p>`;
+}
+
+/** The number of rows that fit, and the time of the answer: what stands below is of then. */
+function Count({ data: { fits, read, more }, atMs }: { readonly data: Locks; readonly atMs: number }): Content {
+  const { isUtc } = useContext(SharedContext);
+  const of = fits === read || more ? "" : ` of ${read}`;
+  return html`<p class="count">
+    <span role="status">${fits}${of} held ${fits === 1 && of === "" ? "key" : "keys"}${more && " among those read"}</span>, at
+    ${timeText(atMs, isUtc)}
+  </p>`;
+}
+
+function Table(given: {
+  readonly items: readonly KeyView[];
+  readonly order: Order;
+  readonly sinceOf: Since;
+  readonly polled: Polled<unknown>;
+}): Content {
+  const { items, order, sinceOf, polled } = given;
+  const { isKnown } = useAge(polled);
   const isUnderPointer = useRef(false);
   const before = useRef<{ readonly order: Order; readonly keys: readonly string[] }>({ order, keys: [] });
-  const sorted = sortedBy(items, order, isUnderPointer.current && before.current.order === order ? before.current.keys : []);
-  before.current = { order, keys: sorted.map(({ key }) => key) };
+  const shown = isUnderPointer.current && before.current.order === order ? frozen(items, before.current.keys) : items;
+  before.current = { order, keys: shown.map(({ key }) => key) };
   return html`<table
     class="rows locks ${isKnown && !polled.error ? "" : "old"} ${items.length > ROWS.first ? "many" : ""}"
     onPointerEnter=${() => (isUnderPointer.current = true)}
@@ -101,49 +145,51 @@ function Table(given: { readonly items: readonly KeyView[]; readonly polled: Pol
       <tr>
         <th scope="col">Key</th>
         <th scope="col">Owner</th>
-        <th scope="col">Mode</th>
-        <th scope="col" class="number">Token</th>
-        <th scope="col" class="number">Held for</th>
+        <th scope="col">Held since</th>
+        <th scope="col">Last renewed</th>
         <th scope="col">Lease left</th>
         <th scope="col" class="number">Waiting</th>
-        <th scope="col" class="number">Longest wait</th>
       </tr>
     </thead>
     <tbody>
-      ${sorted.map((view) => row(view, agoMs))}
+      ${shown.map((view) => row(view, sinceOf))}
     </tbody>
   </table>`;
 }
 
-/** Sorts by `order`. The keys of `frozen` keep their places, so that no row moves away under the pointer. */
-function sortedBy(items: readonly KeyView[], order: Order, frozen: readonly string[]): readonly KeyView[] {
-  const valueOf = order === "key" ? () => 0 : VALUES[order];
-  const values = new Map(items.map((view) => [view.key, valueOf(view)]));
-  const places = new Map(frozen.map((key, at) => [key, at]));
-  const placeOf = ({ key }: KeyView): number => places.get(key) ?? frozen.length;
-  return items.toSorted((a, b) => placeOf(a) - placeOf(b) || (values.get(a.key) ?? 0) - (values.get(b.key) ?? 0));
+/** Returns `items` with those of `keys` in their old places, so that no row moves away under the pointer. */
+function frozen(items: readonly KeyView[], keys: readonly string[]): readonly KeyView[] {
+  const places = new Map(keys.map((key, at) => [key, at]));
+  const placeOf = ({ key }: KeyView): number => places.get(key) ?? keys.length;
+  return items.toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
-function row(view: KeyView, agoMs: number): Content {
-  const { key, parts, holders, waiters, fencingToken } = view;
-  const tone = keyTone(view, agoMs);
+/** Everything in a row is as the service told it: what an older answer would mean by now is not known. */
+function row(view: KeyView, sinceOf: Since): Content {
+  const { key, parts, holders, waiters, limit, mode } = view;
+  const tone = keyTone(view);
   const [first, ...others] = holders;
-  const shortest = holders.toSorted((a, b) => a.remainingMs - b.remainingMs)[0];
-  const waitMs = longestWaitMs(view);
+  const shortest = shortestHold(view);
+  const { leaseMs, remainingMs = 0 } = shortest ?? {};
+  const isUsual = limit === undefined && mode === "exclusive";
   return html`<tr key=${key} class=${tone}>
     <th scope="row">
       <a class="row-link" href=${hrefOf("locks", key)}
         >${mark(tone)}<span class="visually-hidden">${WORDS[tone]}: </span>${keyName(key, parts)}</a
       >
     </th>
-    <td data-label="Owner">${ownerName(first?.owner)}${others.length > 0 && html` <span class="muted">+${others.length}</span>`}</td>
-    <td data-label="Mode" class=${view.mode === "exclusive" && view.limit === undefined ? "usual" : ""}>${kindOf(view)}</td>
-    <td data-label="Token" class="number token" title=${String(fencingToken)}>${shortToken(fencingToken)}</td>
-    <td data-label="Held for" class="number">${first && formatDuration(first.heldMs + agoMs)}</td>
-    <td data-label="Lease left">${shortest && LeaseBar({ leftMs: shortest.remainingMs - agoMs, leaseMs: shortest.leaseMs, tone })}</td>
-    <td data-label="Waiting" class="number ${waiters.length > 0 ? "some" : "muted none"}">${waiters.length}</td>
-    <td data-label="Longest wait" class="number ${waiters.length > 0 ? "some" : "muted none"}">
-      ${waiters.length > 0 ? formatDuration(waitMs + agoMs) : "–"}
+    <td data-label="Owner">
+      ${ownerName(first?.owner)}${others.length > 0 && html` <span class="muted">+${others.length}</span>`}${!isUsual && html` <span class="tag">${kindOf(view)}</span>`}
+    </td>
+    <td data-label="Held since" class="nowrap">
+      ${first && html`${sinceOf(key, first)} <span class="muted">(${formatSeconds(first.heldMs)})</span>`}
+    </td>
+    <td data-label="Last renewed" class=${leaseMs === undefined ? "muted none" : tone === "late" || tone === "over" ? "some" : ""}>
+      ${leaseMs === undefined ? "–" : `${formatSeconds(leaseMs - remainingMs)} ago`}
+    </td>
+    <td data-label="Lease left">${shortest && LeaseBar({ leftMs: remainingMs, leaseMs, tone })}</td>
+    <td data-label="Waiting" class="number ${waiters.length > 0 ? "some" : "muted none"}">
+      ${waiters.length > 0 ? `${waiters.length}, for ${formatSeconds(longestWaitMs(view))}` : "–"}
     </td>
   </tr>`;
 }

@@ -1,8 +1,8 @@
 /** Small parts that several views use: a state's mark, a lease as a bar, a key's name, notices. */
 import { useContext, useState } from "preact/hooks";
-import { formatDuration } from "../../duration.js";
+import { formatDuration, formatSeconds } from "../../duration.js";
 import { plain } from "../../plain-text.js";
-import type { About } from "../data.js";
+import type { About, Listed } from "../data.js";
 import { ApiError } from "./api.js";
 import type { Polled } from "./hooks.js";
 import { SharedContext, useAge, useNow } from "./hooks.js";
@@ -55,7 +55,7 @@ export function LeaseBar(given: { readonly leftMs: number; readonly leaseMs: num
       part !== undefined &&
       html`<span class="bar" aria-hidden="true"><span class="fill ${tone}" style=${{ transform: `scaleX(${part.toFixed(4)})` }} /></span>`
     }
-    <span class="left">${tone === "over" ? "over" : formatDuration(left)}</span>
+    <span class="left">${tone === "over" ? "over" : formatSeconds(left)}</span>
   </span>`;
 }
 
@@ -91,13 +91,15 @@ export function empty(title: string, ...more: readonly Children[]): Content {
   return html`<div class="empty"><strong>${title}</strong>${more.map((part) => html`<p>${part}</p>`)}</div>`;
 }
 
-/** Says that a look ended before the last key, and offers to look on from there, or to begin again. */
-export function partOfTable(from: string, unreadFrom: string | undefined, look: (from: string) => void): Content {
-  const button = (text: string, key: string): Content => html` <button type="button" onClick=${() => look(key)}>${text}</button>`;
-  return html`<p class="more">
-    ${unreadFrom !== undefined && html`Not all keys were looked at, only those up to <bdi>${unreadFrom}</bdi>.${button("Look further", unreadFrom)}`}
-    ${from !== "" && button("Look from the first key", "")}
-  </p>`;
+/** Says that what was `done` is of the first keys alone, and offers to read all, unless that was asked for already. */
+export function readAll({ read, more }: Listed<unknown>, done: string, what: string, ask: (() => void) | undefined): Content | false {
+  return (
+    more &&
+    html`<p class="notice part">
+      <span>${done} among the first ${read} ${what} of more.</span>
+      ${ask && html`<button type="button" onClick=${ask}>Read all</button>`}
+    </p>`
+  );
 }
 
 /** Returns a text to copy, with the button that does it. */

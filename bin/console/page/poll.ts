@@ -28,6 +28,8 @@ export interface Poll {
 export const ABOUT_POLL_MS = 15_000;
 /** The largest interval at which the view of one key or run asks for it, in ms. */
 export const KEY_POLL_MS = 2000;
+/** The interval at which every view of a service that charges for requests asks for the runs that need a person, in ms. */
+export const EXHAUSTED_POLL_MS = 60_000;
 /** The longest time between two requests after failures, in ms. */
 const LONGEST_MS = 60_000;
 

@@ -33,11 +33,25 @@ export function replaceRoute(href: string): void {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
+/** The address at which each list was last seen, with its filters. */
+const lists: Partial<Record<Place, string>> = {};
+
+/** Returns the address of a list as it was last seen. */
+export function listHref(place: Place): string {
+  return lists[place] ?? hrefOf(place);
+}
+
+function present(): Route {
+  const route = routeOf(location.hash);
+  if (route.key === undefined) lists[route.place] = hrefOf(route.place, undefined, Object.fromEntries(route.query));
+  return route;
+}
+
 /** Returns the present route. */
 export function useRoute(): Route {
-  const [route, setRoute] = useState(() => routeOf(location.hash));
+  const [route, setRoute] = useState(present);
   useEffect(() => {
-    const change = (): void => setRoute(routeOf(location.hash));
+    const change = (): void => setRoute(present());
     addEventListener("hashchange", change);
     return () => removeEventListener("hashchange", change);
   }, []);

@@ -1,21 +1,26 @@
 /** The runs by state, and one run. */
-import { useMemo, useState } from "preact/hooks";
-import { lastsOf, stateOf } from "../../inspect/run-text.js";
-import type { About, Line, Listed, RunOfKey } from "../data.js";
+import { useContext, useMemo, useState } from "preact/hooks";
+import { formatSeconds } from "../../duration.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../inspect/run-text.js";
+import { plain } from "../../plain-text.js";
+import type { About, Exhausted, Line, Listed, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
+import { runsThatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
 import { Events } from "./events.js";
-import { Choice, TextFilter } from "./filters.js";
+import { Choice, Search } from "./filters.js";
+import { messageOf } from "./first-look.js";
 import { HistoryBox } from "./history-box.js";
 import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
-import { useAge, usePolled } from "./hooks.js";
+import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, partOfTable, tryIt } from "./parts.js";
+import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
-import { hrefOf, replaceRoute } from "./route.js";
+import { hrefOf, listHref, replaceRoute } from "./route.js";
 import { legend, Timeline } from "./timeline.js";
 import type { Tone } from "./words.js";
+import { timeText } from "./words.js";
 
 const STATES = [
   ["", "All"],
@@ -28,54 +33,88 @@ const STATES = [
 const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", interrupted: "late", succeeded: "done", failed: "over" };
 const ROWS = { first: 100, most: 500 };
 
-function lasts(run: RunOfKey): string {
-  return run.state === "interrupted" ? "the next start takes over" : lastsOf(run);
+/** When the answer arrived, and how times are shown. */
+interface Seen {
+  readonly atMs: number;
+  readonly isUtc: boolean;
 }
 
-/** The list of runs. */
-export function RunsView({ about, query }: { readonly about: About; readonly query: URLSearchParams }): Content {
-  const filters = { prefix: query.get("prefix") ?? "", state: query.get("state") ?? "" };
-  // Another filter begins at the first key again.
-  const from = query.get("from") ?? "";
-  const set = (changed: Partial<typeof filters> & { readonly from?: string }): void =>
-    replaceRoute(hrefOf("runs", undefined, { ...filters, ...changed }));
+/** Returns the time of a run in words. `failure`: the line of the log that tells how its last attempt failed, if it is known. */
+function lasts(run: RunOfKey, failure: Line | undefined, { isUtc, atMs }: Seen): string {
+  if (run.state === "interrupted") return "the next start takes over";
+  const kept = lastsOf(run, formatSeconds);
+  return [failure ? `failed at ${timeText(failure.atMs, isUtc)} (${formatSeconds(atMs - failure.atMs)} ago)` : "", kept]
+    .filter(Boolean)
+    .join(", ");
+}
+
+/** Finds the line of the log that tells how the last attempt of a run failed. */
+function useFailures(lines: readonly Line[]): (run: RunOfKey) => Line | undefined {
+  const last = useMemo(() => new Map(lines.filter(({ event }) => event === "recorded").map((line) => [line.key, line])), [lines]);
+  return ({ key, state, attempt }) => {
+    const line = last.get(key);
+    return state === "failed" && line?.attempt === attempt ? line : undefined;
+  };
+}
+
+/** The list of runs. Those that need a person come first, however far behind the others their keys are. */
+export function RunsView(given: {
+  readonly about: About;
+  readonly query: URLSearchParams;
+  readonly lines: readonly Line[];
+  readonly exhausted: Exhausted | undefined;
+}): Content {
+  const { about, query, lines, exhausted } = given;
+  const filters = { find: query.get("find") ?? "", state: query.get("state") ?? "" };
+  const all = query.get("all") ?? "";
+  const set = (changed: Partial<typeof filters> & { readonly all?: string }): void =>
+    replaceRoute(hrefOf("runs", undefined, { ...filters, all, ...changed }));
   const [max, setMax] = useState(ROWS.first);
-  const polled = usePolled<Listed<RunOfKey>>("runs", { ...filters, max, from }, about.pollMs);
-  const { items = [], more = false, unreadFrom } = polled.data ?? {};
-  const isWhole = from === "" && unreadFrom === undefined;
+  const polled = usePolled<Listed<RunOfKey>>("runs", { ...filters, all, max }, about.pollMs);
+  const failureOf = useFailures(lines);
+  const { data } = polled;
+  const isFailed = filters.state === "" || filters.state === "failed";
+  const first = isFailed ? runsThatFit(exhausted?.items ?? [], filters.find.trim()) : [];
+  const rows = [...first, ...(data?.items ?? []).filter(({ key }) => !first.some((run) => run.key === key))];
+  const fits = Math.max(rows.length, data?.fits ?? 0);
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Runs</h1>
-    <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-      <${TextFilter}
-        label="Key begins with"
-        value=${filters.prefix}
-        placeholder="REFUND_"
-        isFirst
-        onChange=${(prefix: string) => set({ prefix })}
-      />
+    <${Search} label="Find a key or an owner" value=${filters.find} onChange=${(find: string) => set({ find })} place="runs">
       ${Choice({ label: "State", value: filters.state, choices: STATES, onChange: (state) => set({ state }) })}
-      <p class="count" role="status">${polled.data && `${items.length}${more ? " or more" : ""} ${items.length === 1 ? "run" : "runs"}`}</p>
-    </form>
+      <p class="count" role="status">${data && `${fits}${data.more ? " or more" : ""} ${fits === 1 ? "run" : "runs"}`}</p>
+    </${Search}>
     <${Freshness} polled=${polled} what="runs" />
-    ${polled.data && (items.length > 0 ? table(items, polled.error !== undefined) : isWhole ? nothing(about, filters.prefix + filters.state === "", () => set({ prefix: "", state: "" })) : empty("No run that was looked at fits the filter"))}
-    ${!polled.data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
-    ${!isWhole && partOfTable(from, unreadFrom, (key) => set({ from: key }))}
-    ${more && unreadFrom === undefined && max < ROWS.most && html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more runs</button></p>`}
-    ${more && unreadFrom === undefined && max >= ROWS.most && html`<p class="more muted">There are more than these ${ROWS.most}. Give a longer prefix.</p>`}
+    ${data && readAll(data, "Searched", "runs", all === "" ? () => set({ all: "1" }) : undefined)}
+    ${data && (rows.length > 0 ? html`<${Table} items=${rows} atMs=${polled.atMs} failureOf=${failureOf} isOld=${polled.error !== undefined} />` : nothing(data))}
+    ${!data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
+    ${data && data.fits > data.items.length && moreRows(data)}
   </main>`;
+
+  function nothing({ read, more }: Listed<RunOfKey>): Content {
+    if (filters.find + filters.state === "" && !more)
+      return empty(
+        "There are no runs",
+        "Work that happens once per key, such as a payment, appears here.",
+        tryIt(about, "once demo -- date"),
+      );
+    const clear = html`<button type="button" onClick=${() => set({ find: "", state: "" })}>Clear the filter</button>`;
+    return empty(more ? `None of the first ${read} runs fits` : "No run fits the filter", clear);
+  }
+
+  function moreRows({ fits: count }: Listed<RunOfKey>): Content {
+    if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${count} are shown. Search for the others.</p>`;
+    return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more runs</button></p>`;
+  }
 }
 
-function nothing(about: About, isAll: boolean, clear: () => void): Content {
-  if (isAll)
-    return empty(
-      "There are no runs",
-      "Work that happens once per key, such as a payment, appears here.",
-      tryIt(about, "once demo -- date"),
-    );
-  return empty("No run fits the filter", html`<button type="button" onClick=${clear}>Clear the filter</button>`);
-}
-
-function table(items: readonly RunOfKey[], isOld: boolean): Content {
+function Table(given: {
+  readonly items: readonly RunOfKey[];
+  readonly atMs: number;
+  readonly failureOf: (run: RunOfKey) => Line | undefined;
+  readonly isOld: boolean;
+}): Content {
+  const { items, atMs, failureOf, isOld } = given;
+  const { isUtc } = useContext(SharedContext);
   return html`<table class=${`rows runs ${isOld ? "old" : ""}`}>
     <thead>
       <tr>
@@ -87,22 +126,27 @@ function table(items: readonly RunOfKey[], isOld: boolean): Content {
       </tr>
     </thead>
     <tbody>
-      ${items.map(
-        (run) =>
-          html`<tr key=${run.key} class=${TONES[run.state]}>
-            <th scope="row">
-              <a class="row-link" href=${hrefOf("runs", run.key)}>${mark(TONES[run.state])}${keyName(run.key, run.parts)}</a>
-            </th>
-            <td data-label="State">${stateOf(run)}</td>
-            <td data-label="Attempt" class="number">${run.attempt}${run.takeover && html` <span class="tag">takeover</span>`}</td>
-            <td data-label="Owner" class=${run.state === "running" ? "" : "muted none"}>
-              ${run.state === "running" ? ownerName(run.owner) : "–"}
-            </td>
-            <td data-label="Time" class=${lasts(run) === "" ? "none" : ""}>${lasts(run)}</td>
-          </tr>`,
-      )}
+      ${items.map((run) => row(run, failureOf(run), { isUtc, atMs }))}
     </tbody>
   </table>`;
+}
+
+function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
+  const time = lasts(run, failure, seen);
+  const owner = run.state === "running" ? run.owner : failure?.owner;
+  const error = run.error === undefined ? "" : messageOf(run.error);
+  return html`<tr key=${run.key} class=${TONES[run.state]}>
+    <th scope="row">
+      <a class="row-link" href=${hrefOf("runs", run.key)}>${mark(TONES[run.state])}${keyName(run.key, run.parts)}</a>
+    </th>
+    <td data-label="State">
+      ${hasUsedUp(run) ? html`<strong class="lost">${stateOf(run)}</strong>` : stateOf(run)}
+      ${error !== "" && html`<small class="error muted"><bdi>${plain(error)}</bdi></small>`}
+    </td>
+    <td data-label="Attempt" class="number">${run.attempt}${run.takeover && html` <span class="tag">takeover</span>`}</td>
+    <td data-label="Owner" class=${owner === undefined ? "muted none" : ""}>${owner === undefined ? "–" : ownerName(owner)}</td>
+    <td data-label="Time" class=${time === "" ? "none" : ""}>${time}</td>
+  </tr>`;
 }
 
 /** One run. */
@@ -119,6 +163,8 @@ export function RunView(given: {
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const { isKnown } = useAge(polled);
+  const { isUtc } = useContext(SharedContext);
+  const failureOf = useFailures(lines);
   const [found, setFound] = useState<readonly Line[]>([]);
   const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "run"), [found, lines, name]);
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
@@ -127,7 +173,7 @@ export function RunView(given: {
     polled.again();
   };
   return html`<main id="main" tabindex="-1">
-    <p class="back"><a href=${hrefOf("runs")} data-back>‹ Runs</a></p>
+    <p class="back"><a href=${listHref("runs")} data-back>‹ Runs</a></p>
     <div class="title">
       <h1>${keyName(name, run?.parts)}</h1>
       ${run && (isKnown ? chip(TONES[run.state], stateOf(run)) : chip("unknown"))}
@@ -135,7 +181,7 @@ export function RunView(given: {
     </div>
     <${Freshness} polled=${polled} what="data" />
     ${polled.data?.run === null && empty("This key has no run", "It never ran, or its outcome is forgotten.", html`<a href=${hrefOf("locks", name)}>See the lock of this key</a>`)}
-    ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run)}</div>`}
+    ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, failureOf(run), { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
     ${
       (run ?? own.length > 0) &&
       html`<section class="panel" aria-label="Timeline">
@@ -176,7 +222,7 @@ function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | u
   );
 }
 
-function facts(run: RunOfKey): Content {
+function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
   const { attempt, takeover, owner, fencingToken, remainingMs, checkpoint, result, error, resultOmitted } = run;
   const values = [
     ["Checkpoint", checkpoint],
@@ -189,17 +235,19 @@ function facts(run: RunOfKey): Content {
       <dl class="facts">
         <div>
           <dt>State</dt>
-          <dd>${[...(run.state === "running" ? [] : [stateOf(run)]), lasts(run)].filter(Boolean).join(", ")}</dd>
+          <dd>${[...(run.state === "running" ? [] : [stateOf(run)]), lasts(run, failure, seen)].filter(Boolean).join(", ")}</dd>
         </div>
         <div>
           <dt>Attempt</dt>
-          <dd>${attempt}${takeover && ", which took over from one that ended without an outcome"}</dd>
+          <dd>
+            ${attempt}${takeover && ", which took over from one that ended without an outcome"}${hasUsedUp(run) && `. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default`}
+          </dd>
         </div>
         ${
-          run.state === "running" &&
+          (failure ?? run.state === "running") &&
           html`<div>
             <dt>Owner</dt>
-            <dd>${ownerName(owner)}</dd>
+            <dd>${ownerName(failure ? failure.owner : owner)}</dd>
           </div>`
         }
         ${

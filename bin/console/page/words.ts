@@ -177,11 +177,6 @@ function renewalOf({ leaseMs, heldMs, remainingMs }: Holder): { readonly agoMs: 
 /** The error of comparing two durations from one answer, in ms. */
 const SLACK_MS = 50;
 
-/** Returns the longest time for which a waiter has waited, in ms; 0 without waiters. */
-export function longestWaitMs({ waiters, waitSet = [] }: Pick<KeyView, "waiters" | "waitSet">): number {
-  return Math.max(0, ...[...waiters, ...waitSet].map(({ waitingMs }) => waitingMs));
-}
-
 /** Returns the owner, or `nobody named`. */
 export function nameOf({ owner }: Pick<Holder | Waiter, "owner">): string {
   return plain(owner) || "an owner without a name";

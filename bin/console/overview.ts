@@ -1,0 +1,95 @@
+/** The view over all keys that were read: figures, the keys that need a look, and the rows that fit a search. Pure. */
+import type { KeyView, Locks, RunOfKey } from "./data.js";
+import { toneOf } from "./page/words.js";
+
+/** The orders of the held keys. `key`: as they were read. */
+export const ORDERS = ["wait", "left", "held", "key"] as const;
+/** An order of the held keys. */
+export type Order = (typeof ORDERS)[number];
+
+/** A caller that waits longer than this makes its key worth a look, in ms. */
+export const LONG_WAIT_MS = 60_000;
+/** The largest number of keys that are named as worth a look. */
+export const LOOKS_MAX = 5;
+
+/** A search in a list, and the rows that are shown of it. */
+export interface Search {
+  /** A part of the key's name or of an owner's; `""` for all. */
+  readonly find: string;
+  /** The largest number of rows. */
+  readonly rowsMax: number;
+}
+
+/** A search in the held keys. */
+export interface LocksSearch extends Search {
+  readonly order: Order;
+  /** True for those alone that are waited for. */
+  readonly onlyWaited: boolean;
+}
+
+type Holds = Pick<KeyView, "holders" | "waiters">;
+
+/** Returns the longest time for which a caller in the queue has waited, in ms; 0 for an empty queue. */
+export function longestWaitMs({ waiters }: Pick<KeyView, "waiters">): number {
+  return Math.max(0, ...waiters.map(({ waitingMs }) => waitingMs));
+}
+
+/** Returns the number of holders that didn't renew in time. */
+function lateOf({ holders }: Holds): number {
+  return holders.filter((holder) => ["late", "over"].includes(toneOf(holder))).length;
+}
+
+/** Returns the hold whose lease ends first. */
+export function shortestHold({ holders }: Pick<KeyView, "holders">): KeyView["holders"][number] | undefined {
+  return holders.toSorted((a, b) => a.remainingMs - b.remainingMs)[0];
+}
+
+const VALUES: Readonly<Record<Order, (view: KeyView) => number>> = {
+  wait: (view) => -longestWaitMs(view),
+  left: (view) => shortestHold(view)?.remainingMs ?? 0,
+  held: ({ holders }) => -Math.max(0, ...holders.map(({ heldMs }) => heldMs)),
+  key: () => 0,
+};
+
+/** Returns `views` in an order; those of the same value stay as they are. */
+export function sortedBy(views: readonly KeyView[], order: Order): readonly KeyView[] {
+  const values = new Map(views.map((view) => [view, VALUES[order](view)]));
+  return views.toSorted((a, b) => (values.get(a) ?? 0) - (values.get(b) ?? 0));
+}
+
+/** True if a part of one of the texts is `find`, in capitals or not. */
+function hasPart(find: string, texts: readonly (string | undefined)[]): boolean {
+  const part = find.toLowerCase();
+  return texts.some((text) => text?.toLowerCase().includes(part));
+}
+
+/** True if `text` can be a key, or the beginning of one. */
+export function canBeKey(text: string): boolean {
+  return /^[A-Za-z0-9._:~-]{1,200}$/.test(text);
+}
+
+/** Returns what is known of the keys that were read, with the first rows of those that fit. */
+export function locksOf(read: readonly KeyView[], { find, order, onlyWaited, rowsMax }: LocksSearch): Omit<Locks, "read" | "more"> {
+  const waited = read.filter(({ waiters }) => waiters.length > 0);
+  const looks = read.filter((view) => lateOf(view) > 0 || longestWaitMs(view) > LONG_WAIT_MS);
+  const fits = (onlyWaited ? waited : read).filter(({ key, parts, holders, waiters }) =>
+    hasPart(find, [key, parts, ...[...holders, ...waiters].map(({ owner }) => owner)]),
+  );
+  return {
+    items: sortedBy(fits, order).slice(0, rowsMax),
+    fits: fits.length,
+    figures: {
+      held: read.length,
+      waiting: waited.reduce((sum, { waiters }) => sum + waiters.length, 0),
+      waitedFor: waited.length,
+      late: read.reduce((sum, view) => sum + lateOf(view), 0),
+    },
+    looks: sortedBy(sortedBy(looks, "left"), "wait").slice(0, LOOKS_MAX),
+    looksInAll: looks.length,
+  };
+}
+
+/** Returns the runs whose key or owner fits. */
+export function runsThatFit(runs: readonly RunOfKey[], find: string): readonly RunOfKey[] {
+  return runs.filter(({ key, parts, owner }) => hasPart(find, [key, parts, owner]));
+}

@@ -1,0 +1,125 @@
+/** Is anything wrong? Four figures, and the keys and runs that need a person, each with a sentence. */
+import { formatSeconds } from "../../duration.js";
+import { plain } from "../../plain-text.js";
+import { DEFAULT_ATTEMPTS, stateOf } from "../../inspect/run-text.js";
+import { isLoss } from "../activity.js";
+import type { Exhausted, KeyView, Line, Locks, RunOfKey } from "../data.js";
+import { longestWaitMs, LOOKS_MAX, shortestHold } from "../overview.js";
+import type { Children, Content } from "./html.js";
+import { html } from "./html.js";
+import { keyName, mark } from "./parts.js";
+import { hrefOf } from "./route.js";
+import type { Since } from "./since.js";
+import { keyTone, nameOf } from "./words.js";
+
+/** The time over which losses are counted, in ms. */
+const LOSSES_MS = 600_000;
+
+/** Returns the figures. The last one comes from the log, and where there is none, from the runs. */
+export function figuresOf(given: {
+  readonly data: Locks;
+  readonly exhausted: Exhausted | undefined;
+  readonly lines: readonly Line[];
+  readonly logFromMs: number | undefined;
+  /** The time of `data`. */
+  readonly atMs: number;
+}): Content {
+  const { data, exhausted, lines, logFromMs, atMs } = given;
+  const { held, waiting, waitedFor, late } = data.figures;
+  const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
+  const refused = exhausted?.items.length ?? 0;
+  const onKeys = waitedFor > 0 ? `, on ${waitedFor} ${waitedFor === 1 ? "key" : "keys"}` : "";
+  return html`<ul class="figures" aria-label="Figures">
+    ${figure(held, `${held === 1 ? "key" : "keys"} held${data.more ? ", of those read" : ""}`, "")}
+    ${figure(waiting, `${waiting === 1 ? "caller" : "callers"} waiting${onKeys}`, "wait")}
+    ${figure(late, `${late === 1 ? "holder" : "holders"} not renewed in time`, "late")}
+    ${
+      logFromMs === undefined
+        ? figure(refused, `${refused === 1 ? "run" : "runs"} out of attempts`, "over")
+        : figure(losses, `${losses === 1 ? "lease" : "leases"} lost in the last 10 min`, "over")
+    }
+  </ul>`;
+}
+
+function figure(count: number, text: string, tone: string): Content {
+  return html`<li><strong class=${count > 0 ? tone : ""}>${count}</strong> ${text}</li>`;
+}
+
+/** The keys and runs that need a person; nothing if there are none. */
+export function NeedsALook(given: {
+  readonly data: Locks;
+  readonly exhausted: Exhausted | undefined;
+  readonly sinceOf: Since;
+}): Content | null {
+  const { data, exhausted, sinceOf } = given;
+  const runs = exhausted?.items ?? [];
+  const others = data.looksInAll - data.looks.length + Math.max(0, runs.length - LOOKS_MAX);
+  if (data.looks.length + runs.length === 0) return null;
+  return html`<section class="panel looks" aria-label="Needs a look">
+    <header>
+      <h2>Needs a look</h2>
+      <span class="muted">not renewed in time, waited for longer than a minute, or out of attempts</span>
+    </header>
+    <ul>
+      ${data.looks.map((view) => keyLook(view, sinceOf))} ${runs.slice(0, LOOKS_MAX).map(runLook)}
+    </ul>
+    ${others > 0 && html`<p class="muted">${others} more of these are in the lists.</p>`}
+  </section>`;
+}
+
+function look(href: string, tone: Parameters<typeof mark>[0], name: Content, said: Children, next: Children): Content {
+  return html`<li key=${href} class=${tone}>
+    <span class="name">${mark(tone)}${name}</span>
+    <div>
+      <p>${said}</p>
+      ${next !== "" && html`<p class="muted">${next}</p>`}
+    </div>
+    <a class="button" href=${href}>Open<span class="visually-hidden"> ${name}</span></a>
+  </li>`;
+}
+
+function keyLook(view: KeyView, sinceOf: Since): Content {
+  const { key, parts, holders, waiters } = view;
+  const [first, ...others] = holders;
+  const shortest = shortestHold(view);
+  const tone = keyTone(view);
+  const isLate = tone === "late" || tone === "over";
+  const { leaseMs, remainingMs = 0 } = shortest ?? {};
+  const agoText = leaseMs === undefined ? "" : formatSeconds(leaseMs - remainingMs);
+  const renewed = isLate
+    ? html` <strong class="some">Not renewed for ${agoText}: it may be dead.</strong>`
+    : agoText === ""
+      ? ""
+      : ` Renewed ${agoText} ago.`;
+  const said = first
+    ? html`Held by <strong><bdi>${nameOf(first)}</bdi></strong
+        >${others.length > 0 ? ` and ${others.length} more` : ""} since ${sinceOf(key, first)} (${formatSeconds(first.heldMs)}).${renewed}`
+    : "";
+  const [next] = waiters;
+  const silent = `If it stays silent, ${next ? `${nameOf(next)} gets the key` : "the key is free"} in about ${formatSeconds(remainingMs)}.`;
+  const waiting = waiters.length > 0 ? `${waiters.length} waiting, for up to ${formatSeconds(longestWaitMs(view))}.` : "";
+  const follows = [isLate && holders.length === 1 ? silent : "", waiting].filter(Boolean).join(" ");
+  return look(hrefOf("locks", key), tone, keyName(key, parts), said, html`<bdi>${follows}</bdi>`);
+}
+
+function runLook(run: RunOfKey): Content {
+  const { key, parts, error } = run;
+  const said = html`The run has <strong class="lost">${stateOf(run)}</strong>. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default.`;
+  return look(
+    hrefOf("runs", key),
+    "over",
+    keyName(key, parts),
+    said,
+    error === undefined ? "" : html`<bdi>${plain(messageOf(error))}</bdi>`,
+  );
+}
+
+/** Returns the message of a stored error, or all of it if it has none. */
+export function messageOf(error: string): string {
+  try {
+    const { message } = JSON.parse(error) as { readonly message?: unknown };
+    return typeof message === "string" ? message : error;
+  } catch {
+    return error; // It was cut.
+  }
+}
