@@ -30,6 +30,7 @@ const NEEDED_BY = {
   "lib/nest": [],
   "lib/dynamodb": SDK,
   "lib/sigv4": ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"],
+  "lib/cron": ["croner"],
   "lib/otel": ["@opentelemetry/api"],
   "lambda/index": SDK,
   "infra/index": ["aws-cdk-lib", "constructs"],

@@ -15,6 +15,8 @@ export type { LambdaContext } from "./middy/lambda-context.js";
 export type { LockHandlerOptions } from "./middy/lock.js";
 export { lockHandler, lockMiddleware } from "./middy/lock.js";
 export type { Middleware, MiddlewareRequest } from "./middy/middleware.js";
+export type { ScheduleEvent, ScheduleHandlerOptions, ScheduleResult } from "./middy/schedule.js";
+export { scheduleHandler } from "./middy/schedule.js";
 export type { SqsHandlerOptions, SqsMessage, SqsResponse } from "./middy/sqs.js";
 export { sqsHandler } from "./middy/sqs.js";
 export type { HttpAnswer } from "./web/problem.js";

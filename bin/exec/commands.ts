@@ -24,6 +24,7 @@ interface OnceOptions extends RunOptions {
   readonly keep: number | "forever";
   readonly maxAttempts: number;
   readonly fingerprint?: string;
+  readonly tick?: number;
   readonly final?: readonly number[];
   readonly largeOutput: OnceArgs["largeOutput"];
 }
@@ -84,6 +85,11 @@ export function addRunCommands(program: Command, host: CliHost): void {
         .default(durationOrForever(DEFAULT_KEEP), DEFAULT_KEEP),
     )
     .option("--fingerprint <text>", "identifies the input: the same key with another one is refused")
+    .option(
+      "--tick <duration>",
+      "KEY is a schedule's name: run once for each multiple of this, such as 1h, and never two at once",
+      duration,
+    )
     .option("--max-attempts <n>", "how often it may be started; 0: no end", count, 5)
     .option("--final <statuses>", "exit statuses to keep besides 0, e.g. 1,2; after any other, the next caller runs it again", exitStatuses)
     .addOption(
@@ -94,11 +100,13 @@ export function addRunCommands(program: Command, host: CliHost): void {
     .addHelpText("after", ONCE_EXAMPLE)
     .action(async (key: string, words: readonly string[], options: OnceOptions) => {
       const command = commandAfterDashes("once", key, host.argv, words);
-      const { keep: keepResultMs, maxAttempts, fingerprint, final: finalStatuses = [], largeOutput } = options;
+      const { keep: keepResultMs, maxAttempts, fingerprint, tick: tickMs, final: finalStatuses = [], largeOutput } = options;
+      if (tickMs !== undefined && fingerprint !== undefined)
+        throw new CliError("usage", "--fingerprint: not with --tick, whose input is the time");
       const args = { ...commonOf(key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
       const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
       const { once } = await import("./once.js");
-      host.ends(await once({ ...args, ...given({ fingerprint }) }, context));
+      host.ends(await once({ ...args, ...given({ fingerprint, tickMs }) }, context));
     });
 }
 

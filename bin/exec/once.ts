@@ -1,5 +1,5 @@
 /** `holdfast once`: runs a command once per key. Later callers get its output and its status. */
-import type { Run, RunOptions } from "../../lib/index.js";
+import type { LockClient, Run, RunOptions, RunResult } from "../../lib/index.js";
 import { LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
@@ -21,6 +21,8 @@ export interface OnceArgs {
   readonly keepResultMs: number | "forever";
   readonly maxAttempts: number;
   readonly fingerprint?: string;
+  /** The key is a schedule's name, and the command runs once for each multiple of this interval, in ms. */
+  readonly tickMs?: number;
   /** The statuses other than 0 that are stored and replayed. After any other, the next caller runs the command again. */
   readonly finalStatuses: readonly number[];
   /** The treatment of output that can't be stored: an error, or left out. */
@@ -36,29 +38,22 @@ class Failed extends Error {
 
 /** Runs the command, or returns the outcome of an earlier run. @throws CliError, or the error that prevented the command from running */
 export async function once(args: OnceArgs, context: RunContext): Promise<number> {
-  const { key, waitMs, conflictStatus } = args;
+  const { key } = args;
   const { locks, signals, tell } = context;
   const waiting = new AbortController();
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
   const course: { outcome?: Outcome } = {};
   try {
-    const { value, replayed, attempt } = await locks
-      // In an invocation, a run ends when its outcome is recorded or can't be any more: with this process, its record would end too early.
-      .forInvocation({ getRemainingTimeInMillis: () => Number.POSITIVE_INFINITY })
-      .runOnce<unknown>(key, optionsOf(args, waiting.signal), async (run) => {
-        waiting.signal.throwIfAborted();
-        tell(`${key}: attempt ${run.attempt}${run.takeover ? ", taken over from one that did not end" : ""}, token ${run.fencingToken}`);
-        return attemptOf(run, args, context, course);
-      });
+    const { value, replayed, attempt } = await begun(args, locks, waiting.signal, async (run) => {
+      waiting.signal.throwIfAborted();
+      const { idempotencyKey, takeover, fencingToken } = run;
+      tell(`${idempotencyKey}: attempt ${run.attempt}${takeover ? ", taken over from one that did not end" : ""}, token ${fencingToken}`);
+      return attemptOf(run, args, context, course);
+    });
     if (replayed) tell(`${key} was done before, in attempt ${attempt}`);
     return await shown(value, replayed, args, context);
   } catch (error) {
-    if (error instanceof LockTimeoutError) {
-      throw new CliError("notGot", `${key} is still run by another${waitMs > 0 ? ` after ${formatDuration(waitMs)}` : ""}`, {
-        next: `The command was not run. Wait longer by --wait, or look: holdfast show --run ${key}`,
-        status: conflictStatus,
-      });
-    }
+    if (error instanceof LockTimeoutError) throw stillRun(args);
     if (error instanceof LockError && error.code === "attempts-exhausted") {
       throw new CliError("refused", error.message, {
         code: error.code,
@@ -71,6 +66,42 @@ export async function once(args: OnceArgs, context: RunContext): Promise<number>
     if (error instanceof Failed) return statusOf(outcome);
     throw notRecorded(key, outcome, error);
   }
+}
+
+/** Starts the run of the key, or of the last occurrence of the schedule. @throws CliError if that is running, or skipped */
+async function begun(
+  args: OnceArgs,
+  locks: LockClient,
+  signal: AbortSignal,
+  work: (run: Run) => Promise<Kept>,
+): Promise<RunResult<unknown>> {
+  // In an invocation, a run ends when its outcome is recorded or can't be any more: with this process, its record would end too early.
+  const view = locks.forInvocation({ getRemainingTimeInMillis: () => Number.POSITIVE_INFINITY });
+  const { key, tickMs, leaseMs, waitMs, keepResultMs, maxAttempts, conflictStatus: status } = args;
+  if (tickMs === undefined) return view.runOnce<unknown>(key, optionsOf(args, signal), work);
+  const keepMs = keepResultMs === "forever" ? keepResultMs : Math.max(keepResultMs, tickMs);
+  const result = await view.tick<unknown>(key, { everyMs: tickMs, leaseMs, waitMs, keepMs, maxAttempts, signal }, work);
+  if (result.how === "running") throw stillRun(args);
+  if (result.how === "skipped") {
+    const who = result.running.map(({ owner, heldMs }) => `${owner || "another"} for ${formatDuration(heldMs)}`).join(", ");
+    throw new CliError(
+      "notGot",
+      `${key}: the occurrence of ${result.occurrence.toISOString()} is skipped: ${who || "another"} was running`,
+      {
+        next: "The command was not run, and will not be for this occurrence.",
+        status,
+      },
+    );
+  }
+  return { value: result.value, replayed: result.how === "done-before", attempt: result.attempt };
+}
+
+function stillRun({ key, tickMs, waitMs, conflictStatus: status }: OnceArgs): CliError {
+  const look = tickMs === undefined ? `holdfast show --run ${key}` : `holdfast runs ${key}_`;
+  return new CliError("notGot", `${key} is still run by another${waitMs > 0 ? ` after ${formatDuration(waitMs)}` : ""}`, {
+    next: `The command was not run. Wait longer by --wait, or look: ${look}`,
+    status,
+  });
 }
 
 function optionsOf(args: OnceArgs, signal: AbortSignal): RunOptions {

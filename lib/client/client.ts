@@ -14,6 +14,8 @@ import { handleCalls } from "./coordination/lock-handles.js";
 import { checkWatch, watch } from "./coordination/watch.js";
 import type { InvocationContext } from "./invocation.js";
 import { checkContext } from "./invocation.js";
+import type { WithUnscoped } from "./jobs/job-calls.js";
+import { jobCalls, UNSCOPED } from "./jobs/job-calls.js";
 import { Alarms } from "./lease/alarms.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
@@ -58,16 +60,18 @@ function createView(
   { context, scope }: { readonly context?: InvocationContext | undefined; readonly scope?: string | undefined } = {},
 ): LockClient {
   const deps: AcquireDeps = { ...shared, context, track: (work) => registry.track(work) };
+  const unscoped = (): LockClient => (scope === undefined ? client : createView(shared, options, new Registry(registry), { context }));
   const session = new Session(deps, options, registry, context, scope);
   const locks = lockCalls(session, shared.localQueues);
   const close = (): Promise<void> => closeSession(session);
-  const client: LockClient & WithSession = {
+  const client: LockClient & WithSession & WithUnscoped = {
     ...locks,
     ...setCalls(session),
     ...runCalls(session),
     ...handleCalls(locks, deps.random),
     ...operatorCalls(session),
     ...standingCalls(session),
+    ...jobCalls(unscoped, session),
 
     forInvocation(invocation) {
       checkContext(invocation);
@@ -82,6 +86,7 @@ function createView(
     close,
     [Symbol.asyncDispose]: close,
     [SESSION]: session,
+    [UNSCOPED]: unscoped,
   };
   return client;
 }

@@ -5,6 +5,8 @@ import type { Inspection } from "../core/lock/views.js";
 import type { ElectOptions, Lead } from "./coordination/elect.js";
 import type { KeyPart } from "../core/key.js";
 import type { InvocationContext } from "./invocation.js";
+import type { RefreshOptions } from "./jobs/refresh.js";
+import type { Tick, TickOptions, TickResult } from "./jobs/tick.js";
 import type { Lease } from "./lease/lease.js";
 import type { LeaseSet, SetKey } from "./lease/lease-set.js";
 import type { AcquireOptions, LeaseOptions, SetOptions, WhenUnavailable } from "./options.js";
@@ -107,6 +109,23 @@ export interface LockClient extends AsyncDisposable {
    */
   elect(key: string, lead: Lead): Promise<void>;
   elect(key: string, options: ElectOptions, lead: Lead): Promise<void>;
+  /**
+   * Returns a value that is shared and expensive or dangerous to renew, such as an OAuth token, and renews it once for all if it is not
+   * fresh. A fresh value costs no request. Nothing of it is stored by the service. Concurrent callers of this client share one refresh, with
+   * the first one's options. A scope doesn't make it reentrant. Don't close the client during a renewal: that ends its lease.
+   * @throws the error of `read`, `renew` or `save`; LockTimeoutError if another caller still renews it after `waitMs`; LockLostError if the
+   *   lease was lost during the renewal, whose value is not saved then; LockUnavailableError if the value is not fresh and there was no
+   *   response; AbortError if `signal` aborts.
+   */
+  refresh<T>(key: string, options: RefreshOptions<T>): Promise<T>;
+  /**
+   * Runs `work` once for an occurrence of a schedule, whoever delivers it and however often. The run's key is `name`, `_` and the time as ISO
+   * 8601. Two occurrences never run at the same time: a lock on `name` is held meanwhile. If `work` throws, the next delivery of the same
+   * occurrence is the next attempt.
+   * @throws the error of `work`; RunFailedError if it failed for good before (`FinalError`); LockLostError if the lease was lost while it
+   *   ran; LockUnavailableError if there was no response; LockError `attempts-exhausted`; AbortError if `signal` aborts.
+   */
+  tick<T>(name: string, options: TickOptions, work: (tick: Tick) => Promise<T> | T): Promise<TickResult<T>>;
   /** Lists held keys in order, one page at a time. */
   list(options?: {
     readonly prefix?: string | undefined;

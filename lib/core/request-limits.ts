@@ -43,6 +43,8 @@ export const resultBytes = 256 * 1024;
 export const keepResultMinMs = 1 * MINUTE;
 /** The longest time for which an outcome is stored, other than for ever. */
 export const keepResultMaxMs = 365 * DAY;
+/** The shortest interval of a schedule. */
+export const tickMinMs = 1 * SECOND;
 /** The most starts of a run. */
 export const attemptsMax = 1_000_000;
 /** The highest priority in a key's queue. */

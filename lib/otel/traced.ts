@@ -2,6 +2,8 @@
 import { InvalidRequestError } from "../client/errors.js";
 import { handleCalls } from "../client/coordination/lock-handles.js";
 import type { ElectOptions, Lead } from "../client/coordination/elect.js";
+import type { WithUnscoped } from "../client/jobs/job-calls.js";
+import { jobCalls, UNSCOPED } from "../client/jobs/job-calls.js";
 import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet, SetKey } from "../client/lease/lease-set.js";
 import type { LockClient } from "../client/lock-client.js";
@@ -71,6 +73,7 @@ function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
       checkWork("elect", "lead", lead);
       return client.elect(key, options, (lease) => telemetry.around(useOf(key, lease, true), lease, lead));
     },
+    ...jobCalls(() => view((client as WithUnscoped)[UNSCOPED]?.() ?? client), session),
     scope: (id) => view(client.scope(id)),
     forInvocation: (invocation) => view(client.forInvocation(invocation)),
   };

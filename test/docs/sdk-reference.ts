@@ -16,6 +16,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     ...["State", "LeaseState", "LockHandle", "ReadWriteHandle", "SegmentsHandle"],
     ...["Work", "Inspection", "HolderView", "WatchOptions", "ElectOptions", "Lead"],
   ],
+  jobs: ["RefreshOptions", "Renewal", "Tick", "TickOptions", "OccurrenceOptions", "Schedule", "TickResult", "RunningBefore"],
   sets: ["LeaseSet", "SetKey", "SetOptions"],
   runs: ["Run", "RunResult", "RunOptions", "Runs", "RunInspection", "RunView"],
   wrappers: [

@@ -64,6 +64,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "holdfast/fastify": "lib/fastify.js",
   "holdfast/hono": "lib/hono.js",
   "holdfast/nest": "lib/nest.js",
+  "holdfast/cron": "lib/cron.js",
   "holdfast/otel": "lib/otel.js",
 };
 

@@ -38,6 +38,12 @@ const WAYS: Readonly<Record<string, readonly [hold: (locks: LockClient, key: str
     },
     "lock",
   ],
+  refresh: [
+    (locks, key) => locks.refresh(key, { read: () => undefined, isFresh: () => true, renew: () => "new", save: async () => undefined }),
+    "acquire",
+    "lock",
+  ],
+  tick: [(locks, key) => locks.tick(key, { occurrence: new Date(0) }, () => "done"), "acquire", "lock", "run"],
   attach: [
     async (locks, key) => (await locks.attach(await (await locks.acquire(key)).detach())).release(),
     "acquire",
@@ -59,6 +65,7 @@ const WAYS: Readonly<Record<string, readonly [hold: (locks: LockClient, key: str
     "lock",
   ],
   "scope()": [(locks, key) => locks.scope(SCOPE).withLock(key, () => "done"), "acquire", "lock"],
+  "scope().tick": [(locks, key) => locks.scope(SCOPE).tick(key, { occurrence: new Date(0) }, () => "done"), ...["acquire", "lock", "run"]],
   "forInvocation()": [
     (locks, key) =>
       locks
@@ -83,7 +90,7 @@ describe("the members of a client", () => {
     const same = members.filter((member) => locks[member] === plain[member]);
     // The last three are the testing client's own.
     expect(same.sort()).toEqual([...UNTRACED, "clock", "faults", "store"].sort());
-    const ways = Object.keys(WAYS).filter((way) => !way.endsWith(")"));
+    const ways = Object.keys(WAYS).filter((way) => !way.includes("("));
     expect(members.filter((member) => !same.includes(member)).sort()).toEqual([...ways, ...VIEWS].sort());
     expect(locks[Symbol.asyncDispose]).toBe(plain[Symbol.asyncDispose]);
   });

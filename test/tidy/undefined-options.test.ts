@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type * as Cdk from "../../infra/index.js";
+import type * as CronEntry from "../../lib/cron.js";
 import type * as Table from "../../lib/dynamodb.js";
 import type * as Hono from "../../lib/hono.js";
 import type * as Middy from "../../lib/middy.js";
@@ -34,11 +35,16 @@ const TAKES = {
   PolicyOptions: true satisfies Takes<Table.PolicyOptions>,
   RunOptions: true satisfies Takes<Table.RunOptions>,
   SetOptions: true satisfies Takes<Table.SetOptions>,
+  OccurrenceOptions: true satisfies Takes<Table.OccurrenceOptions>,
+  RefreshOptions: true satisfies Takes<Table.RefreshOptions<string>>,
+  TickOptions: true satisfies Takes<Table.TickOptions>,
   WatchOptions: true satisfies Takes<Table.WatchOptions>,
+  CronOptions: true satisfies Takes<CronEntry.CronOptions>,
   SigV4Options: true satisfies Takes<Sigv4.SigV4Options>,
   TestClientOptions: true satisfies Takes<Testing.TestClientOptions>,
   IdempotencyOptions: true satisfies Takes<Middy.IdempotencyOptions<never, never>>,
   LockHandlerOptions: true satisfies Takes<Middy.LockHandlerOptions<never, never>>,
+  ScheduleHandlerOptions: true satisfies Takes<Middy.ScheduleHandlerOptions>,
   SqsHandlerOptions: true satisfies Takes<Middy.SqsHandlerOptions<never>>,
   HonoIdempotentOptions: true satisfies Takes<Hono.HonoIdempotentOptions<object>>,
   IdempotentOptions: true satisfies Takes<Nest.IdempotentOptions<object>>,

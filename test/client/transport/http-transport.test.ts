@@ -460,12 +460,12 @@ describe("a request is sent", () => {
     const api = httpApi({ url: server.url, fetch: noting });
     await api.check(REF);
     // As in Workers of before November 2024.
-    const { cache } = Object.getOwnPropertyDescriptors(Request.prototype);
+    const before = Object.getOwnPropertyDescriptor(Request.prototype, "cache");
     Reflect.deleteProperty(Request.prototype, "cache");
     try {
       await api.check(REF);
     } finally {
-      if (cache) Object.defineProperty(Request.prototype, "cache", cache);
+      if (before) Object.defineProperty(Request.prototype, "cache", before);
     }
     expect(caches).toEqual(["no-store", undefined]);
   });

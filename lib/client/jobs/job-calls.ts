@@ -1,0 +1,41 @@
+/** The calls of a client for jobs: a value that is refreshed once for all, and work that is done once for each occurrence of a schedule. */
+import type { LockClient } from "../lock-client.js";
+import { checkWork } from "../options.js";
+import type { Session } from "../session.js";
+import type { Locks } from "./locks.js";
+import { occurrenceOf } from "./occurrence.js";
+import type { Flights } from "./refresh.js";
+import { checkRefresh, refresh } from "./refresh.js";
+import { checkTick, runKeyOf, tick } from "./tick.js";
+
+/** The member through which this package's wrappers reach the same client without its scope. Other packages can't name it. */
+export const UNSCOPED = Symbol("unscoped");
+
+/** A client, as this package's wrappers see it. */
+export interface WithUnscoped {
+  readonly [UNSCOPED]?: () => LockClient;
+}
+
+/**
+ * Returns the calls, which are made of others of the client.
+ * @param locks returns the client without a scope: under one, two processes of a request would be let in together
+ */
+export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient, "refresh" | "tick"> {
+  const flights: Flights = new Map();
+  return {
+    async refresh(name, options) {
+      session.keyOf(name);
+      checkRefresh(options);
+      return refresh(locks(), flights, name, options, session.registry);
+    },
+
+    async tick(name, options, work) {
+      session.keyOf(name);
+      checkTick(options);
+      checkWork("tick", "work", work);
+      const occurrence = occurrenceOf(options, session.deps.clock.wallMs());
+      session.keyOf(runKeyOf(name, occurrence.at));
+      return tick(locks(), name, occurrence, options, work);
+    },
+  };
+}

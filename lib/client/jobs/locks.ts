@@ -1,0 +1,13 @@
+/** The client calls of which jobs are made. They are written out here because `LockClient` has the jobs' own calls. */
+import type { Inspection } from "../../core/lock/views.js";
+import type { Lease } from "../lease/lease.js";
+import type { AcquireOptions } from "../options.js";
+import type { Run, RunResult } from "../run/run-once.js";
+import type { RunOptions } from "../run/run-options.js";
+
+/** A client, as far as jobs use it. */
+export interface Locks {
+  withLock<T>(key: string, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T): Promise<T>;
+  runOnce<T>(idempotencyKey: string, options: RunOptions, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
+  inspect(key: string): Promise<Inspection>;
+}

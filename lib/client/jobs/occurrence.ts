@@ -1,0 +1,67 @@
+/** The occurrence of a schedule that a tick is for: the time that names its run, the same for everybody who is asked to run it. */
+import * as LIMITS from "../../core/request-limits.js";
+import { checkMs, refused } from "../options.js";
+import { InvalidRequestError } from "../errors.js";
+
+/** A schedule, as `cron()` of `holdfast/cron` makes it. */
+export interface Schedule {
+  /** Returns the last occurrence at or before `time`. @throws Error if there was none yet */
+  last(time: Date): Date;
+  /** Returns the first occurrence after `time`; null if there is none. */
+  next(time: Date): Date | null;
+}
+
+/** The ways to name an occurrence: exactly one is given. */
+export interface OccurrenceOptions {
+  /** The time that the schedule's event names. */
+  readonly occurrence?: Date | undefined;
+  /**
+   * The interval in ms, from 1 s to 365 d: the occurrence is the last multiple of it since the epoch, by this process's clock. A day begins
+   * at midnight UTC.
+   */
+  readonly everyMs?: number | undefined;
+  /** A schedule, of which the last occurrence is meant, by this process's clock: `cron("0 3 * * *")` of `holdfast/cron`. */
+  readonly cron?: Schedule | undefined;
+}
+
+/** An occurrence, and the time for which its outcome must be remembered. */
+export interface Occurrence {
+  readonly at: Date;
+  /** The time in ms until the next one, for which late callers still name this one; 0 if the caller names it. */
+  readonly intervalMs: number;
+}
+
+/** A name of an occurrence has four digits for the year. */
+const LAST_YEAR = 9999;
+const WAYS = ["occurrence", "everyMs", "cron"] as const;
+
+/** @throws InvalidRequestError unless exactly one way is given, and valid. */
+export function checkOccurrence(options: OccurrenceOptions): void {
+  const given = WAYS.filter((name) => options[name] !== undefined);
+  if (given.length !== 1)
+    throw new InvalidRequestError(`occurrence: tick needs one of ${WAYS.join(", ")}, not ${given.join(" and ") || "none"}`, "occurrence");
+  const { occurrence, everyMs, cron } = options;
+  checkMs("everyMs", everyMs, LIMITS.tickMinMs, LIMITS.keepResultMaxMs);
+  if (occurrence !== undefined && !isTime(occurrence))
+    throw refused("occurrence", occurrence, "it must be a valid Date, from the year 0 to 9999");
+  if (cron !== undefined && typeof (cron as Partial<Schedule> | null)?.last !== "function")
+    throw refused("cron", cron, "it must be a schedule, as cron() of holdfast/cron makes it");
+}
+
+/** Returns the occurrence that is due at the time `nowMs`, of checked options. */
+export function occurrenceOf({ occurrence, everyMs = 0, cron = multiplesOf(everyMs) }: OccurrenceOptions, nowMs: number): Occurrence {
+  if (occurrence !== undefined) return { at: occurrence, intervalMs: 0 };
+  const at = cron.last(new Date(nowMs));
+  const next = cron.next(at);
+  return { at, intervalMs: next === null ? Number.POSITIVE_INFINITY : next.getTime() - at.getTime() };
+}
+
+function multiplesOf(everyMs: number): Schedule {
+  const last = (time: Date): Date => new Date(Math.floor(time.getTime() / everyMs) * everyMs);
+  return { last, next: (time) => new Date(last(time).getTime() + everyMs) };
+}
+
+function isTime(given: unknown): boolean {
+  const year = given instanceof Date ? given.getUTCFullYear() : Number.NaN;
+  return year >= 0 && year <= LAST_YEAR;
+}

@@ -1,0 +1,135 @@
+/**
+ * A shared value that is expensive or dangerous to renew, renewed once for all: an OAuth token whose provider revokes the whole chain if a
+ * refresh token is used twice. The value stays in the caller's own store; the service sees the key alone.
+ *
+ * 1. Read the value. A fresh one costs no request.
+ * 2. Acquire the key, and read again: another caller may have renewed it meanwhile.
+ * 3. Renew. Then save, unless the lease was lost: a process that was frozen must not overwrite a later value.
+ *
+ * Everybody asks for the key exclusively. A reader that shared it could be the one that takes over from a dead process, and then the one
+ * that renews would not learn of the death.
+ */
+import type { Ending } from "../../core/record.js";
+import { abortError } from "../acquire/acquire.js";
+import { checkNames, checkWaiting, checkWork } from "../options.js";
+import type { Registry } from "../registry.js";
+import type { Locks } from "./locks.js";
+
+/** The circumstances in which {@link RefreshOptions.renew} is called. */
+export interface Renewal {
+  /** Aborts when the lease is lost: another process can renew the value from then on. */
+  readonly signal: AbortSignal;
+  /**
+   * True if the last holder of the key before this one ended without a release, so it may have renewed `old` and not saved the result. Costs a
+   * request, so ask when the provider refuses `old`. No lock can tell more: somebody has to log in again.
+   */
+  interrupted(): Promise<boolean>;
+}
+
+/** The calls and limits of a refresh. */
+export interface RefreshOptions<T> {
+  /** Reads the value from your own store, undefined if there is none. Called without the lock, and again under it. */
+  readonly read: () => Promise<T | undefined> | T | undefined;
+  /** Returns true if the value can be used as it is. Leave a margin, such as a minute before it expires. */
+  readonly isFresh: (value: T) => boolean;
+  /** Makes a new value, with `old` as it was read under the lock. Nobody else does so at the same time. */
+  readonly renew: (old: T | undefined, renewal: Renewal) => Promise<T> | T;
+  /** Stores the value. Let the store refuse a smaller fencing token than it has seen (see `fencedWrite`). */
+  readonly save: (value: T, lease: { readonly fencingToken: number }) => Promise<unknown>;
+  /** The lease's length in ms, after which another process takes over if this one dies. @default the client's `leaseMs`, else 30 000 */
+  readonly leaseMs?: number | undefined;
+  /** The time to wait for another process that renews the value, in ms. @default the client's `waitMs`, else 45 000 */
+  readonly waitMs?: number | undefined;
+  /** Ends this caller's wait with an AbortError, and not that of others. A renewal that has begun goes on. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The refreshes of one client that are under way, by their keys. */
+export type Flights = Map<string, Flight>;
+
+const CALLS = ["read", "isFresh", "renew", "save"] as const;
+const LIMITS = ["leaseMs", "waitMs", "signal"];
+
+/** The endings of a lease whose holder did not give it back. */
+const INTERRUPTED: ReadonlySet<Ending> = new Set(["expired", "taken", "broken"]);
+
+/** @throws InvalidRequestError naming the invalid option of a refresh. */
+export function checkRefresh<T>(options: RefreshOptions<T>): void {
+  checkNames("refresh", options, [...CALLS, ...LIMITS]);
+  for (const name of CALLS) checkWork(name, name, options[name], "it must be a function");
+  const { leaseMs, waitMs, signal } = options;
+  checkWaiting("refresh", { leaseMs, waitMs, signal }, LIMITS);
+}
+
+/** Returns the fresh value. Callers of one client share one refresh, which has the first caller's options. */
+export async function refresh<T>(locks: Locks, flights: Flights, key: string, options: RefreshOptions<T>, registry: Registry): Promise<T> {
+  const underWay = flights.get(key);
+  if (underWay) {
+    const value = (await underWay.join(options.signal, registry)) as T;
+    // What is fresh for another caller can be what the provider refused to this one.
+    if (options.isFresh(value)) return value;
+  }
+  const flight = flights.get(key) ?? new Flight(flights, key, (signal) => refreshed(locks, key, { ...options, signal }));
+  return flight.join(options.signal, registry) as Promise<T>;
+}
+
+/** A refresh, for all callers that wait for it. When the last of them is gone, its wait for the key ends; a renewal that has begun goes on. */
+class Flight {
+  readonly #value: Promise<unknown>;
+  readonly #givenUp = new AbortController();
+  #callers = 0;
+
+  constructor(flights: Flights, key: string, start: (signal: AbortSignal) => Promise<unknown>) {
+    flights.set(key, this);
+    const isOver = (): void => {
+      if (flights.get(key) === this) flights.delete(key);
+    };
+    this.#givenUp.signal.addEventListener("abort", isOver);
+    this.#value = start(this.#givenUp.signal).finally(isOver);
+    // If all callers are gone, nobody is left to tell.
+    this.#value.catch(() => undefined);
+  }
+
+  /** Resolves with the value. @throws AbortError if `signal` aborts before that; LockError if the client is closed */
+  async join(signal: AbortSignal | undefined, registry: Registry): Promise<unknown> {
+    this.#callers++;
+    try {
+      return await registry.run(
+        signal,
+        (giveUp) =>
+          new Promise((resolve, reject) => {
+            const stop = (): void => reject(abortError(giveUp));
+            giveUp.addEventListener("abort", stop);
+            if (giveUp.aborted) stop();
+            this.#value.then(resolve, reject);
+          }),
+      );
+    } finally {
+      if (--this.#callers === 0) this.#givenUp.abort();
+    }
+  }
+}
+
+async function refreshed<T>(
+  locks: Locks,
+  key: string,
+  { read, isFresh, renew, save, leaseMs, waitMs, signal }: RefreshOptions<T>,
+): Promise<T> {
+  const seen = await read();
+  if (seen !== undefined && isFresh(seen)) return seen;
+  return locks.withLock(key, { leaseMs, waitMs, signal }, async (lease) => {
+    const old = await read();
+    if (old !== undefined && isFresh(old)) return old;
+    const value = await renew(old, { signal: lease.signal, interrupted: () => wasInterrupted(locks, key) });
+    lease.assertHeld();
+    await save(value, { fencingToken: lease.fencingToken });
+    return value;
+  });
+}
+
+/** True if the last lease of the key that was held and is over was not given back. */
+async function wasInterrupted(locks: Locks, key: string): Promise<boolean> {
+  const { recent = [] } = await locks.inspect(key);
+  const last = recent.find(({ ending }) => ending !== "cancelled");
+  return last !== undefined && INTERRUPTED.has(last.ending);
+}
