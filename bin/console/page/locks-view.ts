@@ -119,8 +119,8 @@ function Count({ data: { fits, read, more }, atMs }: { readonly data: Locks; rea
   const { isUtc } = useContext(SharedContext);
   const of = fits === read || more ? "" : ` of ${read}`;
   return html`<p class="count">
-    <span role="status">${fits}${of} held ${fits === 1 && of === "" ? "key" : "keys"}${more && " among those read"}</span>, at
-    ${timeText(atMs, isUtc)}
+    <span role="status">${fits}${of} held ${fits === 1 && of === "" ? "key" : "keys"}${more && " among those read"}</span
+    >${", at "}${timeText(atMs, isUtc)}
   </p>`;
 }
 
