@@ -18,7 +18,7 @@ const FORM_TOKENS = 4;
 /** The documents that are pages. The README is for the forge: the site begins with a page of its own. */
 const PAGES = /^(?:CHANGELOG\.md|CONTRIBUTING\.md|docs\/(?!site\/).*\.md|examples\/[^/]+\/README\.md|test\/e2e\/README\.md)$/;
 /** Pages for those who work on holdfast. The search leaves them out: they have every word, and are nobody's answer. */
-const NOT_SEARCHED = /^(?:CHANGELOG|CONTRIBUTING|docs\/decisions\/|docs\/(?:evidence|mistakes|trackers)|test\/)/;
+const NOT_SEARCHED = /^(?:CHANGELOG|CONTRIBUTING|docs\/decisions\/|docs\/(?:evidence|mistakes|trackers|skill\/)|test\/)/;
 /** Other words for what a page is about. A comment at the page's start, which only the search reads. */
 const KEYWORDS = /<!-- search: (.*?) -->/;
 const ICON = readFileSync(join(ROOT, "bin/console/page/icon.svg")).toString("base64");
