@@ -18,10 +18,12 @@ function silentIn(text: string): readonly string[] {
   return [...text.matchAll(/<img\s[^>]*>/g)].map(String).filter((image) => !/\salt="[^"]{20,}"/.test(image));
 }
 
-/** The width of a WebP in px, from the header of its extended form, which Chromium writes. @throws Error if it is another file */
+/** The width of a WebP in px, from its header: Chromium writes the simple form of a picture without transparency. @throws Error if it is another file */
 function widthOf(webp: Buffer): number {
-  if (webp.toString("latin1", 8, 16) !== "WEBPVP8X") throw new Error("not an extended WebP");
-  return webp.readUIntLE(24, 3) + 1;
+  const form = webp.toString("latin1", 8, 16);
+  if (form === "WEBPVP8X") return webp.readUIntLE(24, 3) + 1;
+  if (form === "WEBPVP8 ") return webp.readUInt16LE(26) & 0x3fff;
+  throw new Error(`${form} is no WebP of Chromium's`);
 }
 
 describe("the pictures", () => {
