@@ -150,7 +150,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     await page.getByText("Free. No holder is on record.").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "ORDER_91231" }).click();
-    await page.getByText("Held by checkout-7.").waitFor();
+    await page.getByText(/^Held by checkout-7 since /).waitFor();
     await page.getByRole("link", { name: "‹ Locks" }).click();
     await page.getByRole("link", { name: "ORDER_91231" }).waitFor();
     expect([page.url(), await page.getByRole("searchbox").inputValue()]).toEqual([`${here}#/locks?find=91231`, "91231"]);

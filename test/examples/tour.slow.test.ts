@@ -79,9 +79,9 @@ describe("the tour", () => {
         await expect.poll(address, { timeout: TIMEOUT_MS }).not.toBe("");
         const page = await browser.newPage();
         await page.goto(address());
-        await page.getByText("Held by ann.").waitFor();
+        await page.getByText(/^Held by ann since /).waitFor();
         await page.getByLabel("Queue").getByText("bob").waitFor();
-        for (const name of [/ended ann taken/, /granted bob/]) await page.getByRole("row", { name }).waitFor();
+        for (const name of [/lost ann lease ran out/, /granted bob/]) await page.getByRole("row", { name }).waitFor();
         expect(await page.locator(".timeline path.end.lost").count()).toBe(1);
         expect((await closed)[0]).toBe(0);
       } finally {

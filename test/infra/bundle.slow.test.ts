@@ -48,11 +48,11 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
   const asset = join(directory, assets[0] ?? "none");
   const code = join(asset, "index.mjs");
 
-  it("is one ES module of at most 154 KB for the whole API, the SDK beside it, their source maps and licences", () => {
+  it("is one ES module of at most 155 KB for the whole API, the SDK beside it, their source maps and licences", () => {
     expect(status, said).toBe(0);
     expect(assets).toHaveLength(1);
     expect(readdirSync(asset).sort()).toEqual(["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"]);
-    expect(statSync(code).size).toBeLessThanOrEqual(154_000);
+    expect(statSync(code).size).toBeLessThanOrEqual(155_000);
     expect(statSync(join(asset, "sdk.mjs")).size).toBeLessThanOrEqual(260_000);
   });
 

@@ -21,7 +21,7 @@ import { issuerAt } from "./token-check.js";
 
 const HOSTILE = `<img src=x onerror="window.broken=1"><script>window.broken=2</script>`;
 /** The most that the files may weigh, gzipped, in bytes, without the icon. */
-const FILES_MAX_BYTES = 34_000;
+const FILES_MAX_BYTES = 37_000;
 const ISSUER = "https://id.example.com/";
 const issuer = issuerAt(ISSUER, "locks");
 /** An operator, a colleague who may use locks alone, an operator whose time is over, and one of another issuer. */
@@ -197,7 +197,7 @@ describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without o
     await enter(page, TOKENS.operator);
     await page.getByText(HOSTILE).first().waitFor();
     await page.getByRole("link", { name: "ORDER_1" }).click();
-    await page.getByText("Held by worker-1.").waitFor();
+    await page.getByText(/^Held by worker-1 since /).waitFor();
     await page.getByRole("link", { name: "Runs" }).click();
     await page.getByRole("link", { name: "REFUND_1" }).click();
     await page.getByText("Result").first().waitFor();
@@ -250,7 +250,7 @@ describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without o
     const readOnly = await open();
     await enter(readOnly.page, TOKENS.operator);
     await readOnly.page.getByRole("link", { name: "BREAK_1" }).click();
-    await readOnly.page.getByText("Held by stuck.").waitFor();
+    await readOnly.page.getByText(/^Held by stuck since /).waitFor();
     expect(await readOnly.page.getByRole("button", { name: "Break…" }).count()).toBe(0);
 
     const { page } = await open();
@@ -259,7 +259,6 @@ describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without o
     await page.getByRole("link", { name: "BREAK_1" }).click();
     await page.getByRole("button", { name: "Break…" }).click();
     await page.getByLabel("Reason").fill("its machine is gone");
-    await page.getByLabel("Type the key").fill("BREAK_1");
     await page.getByRole("button", { name: "Break it" }).click();
     await page.getByText("BREAK_1: the hold can't be renewed any more").waitFor();
     expect((await locks.inspect("BREAK_1")).holders).toMatchObject([{ fencingToken: lease.fencingToken, breaking: true }]);
