@@ -40,7 +40,7 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
   }, 300_000);
 
   const search = (words: string): readonly string[] =>
-    index.search(words, { prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 }, boostDocument }).map(({ id }) => String(id));
+    index.search(words, { prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 }, boostDocument }).map(({ id }) => id);
 
   it.each([
     ["namespace", "docs/choosing-keys"],
