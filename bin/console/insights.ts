@@ -27,6 +27,8 @@ export interface Span {
 /** The pause between two looks at a running query, in ms, and the largest number of looks. */
 const PAUSE_MS = 500;
 const LOOKS = 60;
+/** The longest time for one call, in ms. */
+const CALL_MS = 10_000;
 
 /** Runs `query` and returns its rows. @throws Error with CloudWatch's own words if it refuses, or if the query doesn't end within about 30 s */
 export async function runQuery(query: string, { fromMs, toMs }: Span, options: InsightsOptions): Promise<readonly Row[]> {
@@ -62,9 +64,9 @@ async function call<T>(action: string, { endpoint, sign, fetch: send = fetch }: 
   const text = JSON.stringify(body);
   const plain = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `Logs_20140328.${action}` };
   const headers = { ...plain, ...(await sign({ method: "POST", url: endpoint, headers: plain, body: text })) };
-  const response = await send(endpoint, { method: "POST", headers, body: text });
-  const answer = (await response.json().catch(() => ({}))) as Refused;
-  if (response.ok) return answer as unknown as T;
+  const response = await send(endpoint, { method: "POST", headers, body: text, signal: AbortSignal.timeout(CALL_MS) });
+  const answer = (await response.json().catch(() => ({}))) as T & Refused;
+  if (response.ok) return answer;
   const { __type: type = "", message, Message = message } = answer;
   throw new Error(`${action}: ${type.replace(/^.*#/, "") || response.status}${Message === undefined ? "" : `: ${Message}`}`);
 }

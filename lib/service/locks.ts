@@ -60,15 +60,16 @@ export function lockOperations(requests: Requests): LockApi {
       read({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
     inspect: ({ key, ifNoneMatch, waitMs = 0 }, { signal } = {}) =>
       read({ key }, async () => {
-        const seenAs = (record: LockRecord | undefined) => inspection(key, record, clocks());
         const isKnown = (tag: string): boolean => namesTag(ifNoneMatch, tag);
-        const hasChanged = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(seenAs(record)));
+        const hasChanged = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(inspection(key, record, clocks())));
         const record = await watch(requests, lockOf(key), ifNoneMatch === undefined ? 0 : waitMs, hasChanged, signal);
-        const found = seenAs(record);
+        // By one reading, so that no hold is both among the holders and over, or neither.
+        const reading = clocks();
+        const found = inspection(key, record, reading);
         const tag = inspectionTag(found);
         if (isKnown(tag)) return { ok: true, tag, unchanged: true };
-        const recent = record ? endedLeases(record, clocks()) : [];
-        const lapsed = record ? lapsedHolds(record, clocks()) : [];
+        const recent = record ? endedLeases(record, reading) : [];
+        const lapsed = record ? lapsedHolds(record, reading) : [];
         return { ok: true, tag, inspection: { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) } };
       }),
     list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
