@@ -4,8 +4,8 @@
  */
 import { Token } from "aws-cdk-lib";
 import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
-import type { Duty } from "../lambda/routes.js";
-import { dutyOf, ROUTES } from "../lambda/routes.js";
+import type { Duty } from "../lib/contract/routes.js";
+import { dutyOf, ROUTE_KEYS } from "../lambda/routes.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { TENANCY_KEY } from "../lib/store/dynamo/item.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
@@ -33,9 +33,9 @@ export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string
   if (prefix !== undefined && !PREFIX.test(prefix)) {
     throw new Error(`prefix: no key can begin with ${JSON.stringify(prefix)}; keys are made of A-Z a-z 0-9 . _ : ~ -`);
   }
-  const routes = Object.keys(ROUTES)
-    .filter((routeKey) => duties.includes(dutyOf(routeKey)))
-    .map((routeKey) => routeKey.split(" ") as [method: string, path: string]);
+  const routes = ROUTE_KEYS.filter((routeKey) => duties.includes(dutyOf(routeKey))).map(
+    (routeKey) => routeKey.split(" ") as [method: string, path: string],
+  );
   const allowed =
     prefix === undefined
       ? routes.map(([method, path]) => [method, path.replaceAll(/\{\w+\}/g, "*")] as const)

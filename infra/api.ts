@@ -15,8 +15,8 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
-import type { Duty } from "../lambda/routes.js";
-import { dutyOf, PATHS, ROUTES } from "../lambda/routes.js";
+import type { Duty } from "../lib/contract/routes.js";
+import { dutyOf, PATHS, ROUTE_KEYS } from "../lambda/routes.js";
 import type { Functions } from "./functions.js";
 import { acknowledge } from "./functions.js";
 
@@ -62,7 +62,7 @@ const ACCESS_LOG = {
 };
 
 /** The routes that grant new leases. They have their own throttle, which leaves the rest of the stage's rate to holders. */
-export const ACQUIRING_ROUTES = Object.keys(ROUTES).filter((routeKey) => routeKey.startsWith("PUT ") && dutyOf(routeKey) === "acquire");
+export const ACQUIRING_ROUTES = ROUTE_KEYS.filter((routeKey) => routeKey.startsWith("PUT ") && dutyOf(routeKey) === "acquire");
 
 /** The routes of the console's files. A page that the browser loads has no token, so they are open. */
 export const PAGE_PATHS = ["/console", "/console/{file}"];
@@ -91,7 +91,7 @@ export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi
     ...(jwt?.scopes && { defaultAuthorizationScopes: [...jwt.scopes] }),
   });
   const { adminScopes = [ADMIN_SCOPE] } = jwt ?? {};
-  const routeKeys = [...Object.keys(ROUTES), ...PATHS.map((path) => `ANY ${path}`)];
+  const routeKeys = [...ROUTE_KEYS, ...PATHS.map((path) => `ANY ${path}`)];
   const routes = routeKeys.flatMap((routeKey) => {
     const [method, path] = routeKey.split(" ") as [keyof typeof HttpMethod, string];
     const duty = dutyOf(routeKey);

@@ -21,7 +21,7 @@ import {
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
-import type { Duty } from "../lambda/routes.js";
+import type { Duty } from "../lib/contract/routes.js";
 import here from "./here.cjs";
 import type { LockTable } from "./table.js";
 

@@ -12,7 +12,7 @@ import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { ILogGroup } from "aws-cdk-lib/aws-logs";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
-import type { Duty } from "../lambda/routes.js";
+import type { Duty } from "../lib/contract/routes.js";
 import { LIMITS } from "../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { callRight, tableRights } from "./access.js";

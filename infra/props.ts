@@ -4,7 +4,7 @@ import type { DomainMappingOptions, ThrottleSettings } from "aws-cdk-lib/aws-api
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
-import type { Duty } from "../lambda/routes.js";
+import type { Duty } from "../lib/contract/routes.js";
 import { tenancyFrom } from "../lambda/tenancy.js";
 import { isServerWait, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { JwtOptions } from "./api.js";

@@ -10,9 +10,8 @@ import type { Tenancy } from "./tenancy.js";
 import { callerOf } from "./caller.js";
 import { problem } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
-import { instanceOf, OPERATIONS } from "./operations.js";
-import type { RouteKey } from "./routes.js";
-import { methodsOf, PATHS, ROUTES } from "./routes.js";
+import { instanceOf, serve } from "./operations.js";
+import { methodsOf, operationAt, PATHS } from "./routes.js";
 
 /** The dependencies of the handler. */
 export interface HandlerDeps extends ServiceDeps {
@@ -47,11 +46,12 @@ export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (ev
     const instance = instanceOf(event);
     try {
       const { routeKey } = event;
-      if (!Object.hasOwn(ROUTES, routeKey)) return unrouted(routeKey, instance);
+      const operation = operationAt(routeKey);
+      if (!operation) return unrouted(routeKey, instance);
       const caller = callerOf(event, tenancy);
       if (!caller) return problem(refuse("forbidden", { detail: "No authorizer vouches for the caller" }), instance);
       const api = lockService(deps, caller, gatewayClocks(deps.clock, event.requestContext.timeEpoch));
-      const result = await OPERATIONS[ROUTES[routeKey as RouteKey]](event, api);
+      const result = await serve(operation, event, api);
       return "code" in result ? problem(result, instance) : result;
     } catch (error) {
       report(error, event.requestContext.requestId);

@@ -3,8 +3,8 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "
 import type { Refusal } from "../lib/core/errors.js";
 import { ERRORS, refuse } from "../lib/core/errors.js";
 import { toSecondsUp } from "../lib/core/time.js";
-import type { Decoded } from "../lib/wire/decode.js";
-import { PROBLEM_TYPE, toProblem } from "../lib/wire/problem.js";
+import type { Decoded } from "../lib/contract/decode.js";
+import { PROBLEM_TYPE, toProblem } from "../lib/contract/problem.js";
 
 /** An event of an HTTP API; `authorizer` is the output of the route's authorizer. */
 export type HttpEvent = APIGatewayProxyEventV2 & { readonly requestContext: { readonly authorizer?: unknown } };

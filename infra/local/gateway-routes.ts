@@ -2,7 +2,7 @@
  * Matches requests to routes as API Gateway does: the method's own route of the path, then the path's `ANY` route, and `$default` if no
  * path matches.
  */
-import { PATHS, ROUTES } from "../../lambda/routes.js";
+import { operationAt, PATHS } from "../../lambda/routes.js";
 
 /** A route with its percent-decoded path parameters. */
 export interface RouteMatch {
@@ -22,7 +22,7 @@ export function matchRoute(method: string, encodedPath: string): RouteMatch | un
     const own = `${method} ${path}`;
     const parameters = Object.entries(found.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)] as const);
     return {
-      routeKey: Object.hasOwn(ROUTES, own) ? own : `ANY ${path}`,
+      routeKey: operationAt(own) ? own : `ANY ${path}`,
       ...(parameters.length > 0 && { pathParameters: Object.fromEntries(parameters) }),
     };
   }

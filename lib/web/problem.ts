@@ -4,7 +4,7 @@
  */
 import { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
 import type { RetryAdvice } from "../core/errors.js";
-import { PROBLEM_TYPE } from "../wire/problem.js";
+import { PROBLEM_TYPE } from "../contract/problem.js";
 
 /** An answer in the form that every gateway accepts. */
 export interface HttpAnswer {

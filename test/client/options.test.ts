@@ -4,9 +4,9 @@ import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../../lib/index.js";
 import type { LockClient } from "../../lib/testing.js";
 import { createLockClient, InvalidRequestError } from "../../lib/testing.js";
-import type { Schema } from "../../lib/wire/decode.js";
-import { decode } from "../../lib/wire/decode.js";
-import { AcquireBody, AcquireSetBody, BreakBody, ListQuery, ResetBody, RunListQuery } from "../../lib/wire/messages.js";
+import type { Schema } from "../../lib/contract/decode.js";
+import { decode } from "../../lib/contract/decode.js";
+import { ListQuery, REQUESTS, RunListQuery } from "../../lib/contract/requests.js";
 import { createHarness } from "./harness.js";
 
 const KEY = "ORDER_1231";
@@ -231,30 +231,30 @@ describe("other operations", () => {
 describe("what no message of the API may be", () => {
   const half = "half \ud83c of a pair";
   it.each<[what: string, schema: Schema, message: Loose, ask: (locks: LooseClient) => unknown, field: string]>([
-    ["an owner", AcquireBody, { owner: half }, (locks) => locks.acquire(KEY, { owner: half }), "owner"],
-    ["an owner of a client", AcquireBody, { owner: half }, () => createLockClient({ owner: half }), "owner"],
-    ["a scope", AcquireBody, { scope: half }, (locks) => locks.scope(half), "scope"],
+    ["an owner", REQUESTS.AcquireRequest, { owner: half }, (locks) => locks.acquire(KEY, { owner: half }), "owner"],
+    ["an owner of a client", REQUESTS.AcquireRequest, { owner: half }, () => createLockClient({ owner: half }), "owner"],
+    ["a scope", REQUESTS.AcquireRequest, { scope: half }, (locks) => locks.scope(half), "scope"],
     [
       "a reason",
-      BreakBody,
+      REQUESTS.BreakRequest,
       { reason: half, fencingToken: 1 },
       (locks) => locks.forceRelease(KEY, { reason: half, fencingToken: 1 }),
       "reason",
     ],
-    ["a run's reason", ResetBody, { reason: half }, (locks) => locks.runs.reset(KEY, { reason: half }), "reason"],
+    ["a run's reason", REQUESTS.ResetRequest, { reason: half }, (locks) => locks.runs.reset(KEY, { reason: half }), "reason"],
     ["a prefix", ListQuery, { prefix: "a b" }, (locks) => locks.list({ prefix: "a b" }), "prefix"],
     ["a prefix of runs", RunListQuery, { prefix: "a/" }, (locks) => locks.runs.list({ prefix: "a/" }), "prefix"],
     ["a cursor", ListQuery, { cursor: "a b" }, (locks) => locks.list({ cursor: "a b" }), "cursor"],
     ["an owner to list", ListQuery, { owner: "x".repeat(257) }, (locks) => locks.list({ owner: "x".repeat(257) }), "owner"],
     [
       "a key's mode in a set",
-      AcquireSetBody,
+      REQUESTS.AcquireSetRequest,
       { locks: [{ key: KEY, mode: "read" }] },
       (locks) => locks.acquireAll([{ key: KEY, mode: "read" }]),
       "mode",
     ],
-    ["no key in a set", AcquireSetBody, { keys: [null] }, (locks) => locks.acquireAll([null]), "key"],
-    ["a meta", AcquireBody, { meta: "1970-01-01T00:00:00.000Z" }, (locks) => locks.acquire(KEY, { meta: new Date(0) }), "meta"],
+    ["no key in a set", REQUESTS.AcquireSetRequest, { keys: [null] }, (locks) => locks.acquireAll([null]), "key"],
+    ["a meta", REQUESTS.AcquireRequest, { meta: "1970-01-01T00:00:00.000Z" }, (locks) => locks.acquire(KEY, { meta: new Date(0) }), "meta"],
   ])("%s is refused by both", async (_what, schema, message, ask, field) => {
     expect(decode(schema, message)).toMatchObject({ ok: false, code: "invalid-request" });
     const locks = createLockClient();
@@ -267,7 +267,7 @@ describe("what no message of the API may be", () => {
     const query = { prefix: ".", cursor: "x".repeat(200), owner: "" };
     expect(decode(ListQuery, query)).toMatchObject({ ok: true });
     expect((await createLockClient().list(query)).items).toEqual([]);
-    expect(decode(ResetBody, { reason: "\u{1f319}" })).toMatchObject({ ok: true });
+    expect(decode(REQUESTS.ResetRequest, { reason: "\u{1f319}" })).toMatchObject({ ok: true });
     await expect(createLockClient().runs.reset(KEY, { reason: "\u{1f319}" })).rejects.toMatchObject({ code: "not-found" });
   });
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HttpClientOptions, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 import { refuse } from "../../lib/core/errors.js";
-import { toProblem } from "../../lib/wire/problem.js";
+import { toProblem } from "../../lib/contract/problem.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 import type { Received, StubServer } from "./transport/stub-server.js";
 import { startStubServer } from "./transport/stub-server.js";

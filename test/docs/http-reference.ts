@@ -1,5 +1,5 @@
 /** Makes docs/http-api.md: the OpenAPI document for people, with the defaults that the service fills in. */
-import { openapi } from "../../lib/wire/openapi.js";
+import { openapi } from "../../lib/contract/openapi.js";
 import { readPage, table, withParts } from "./generated.js";
 import { EXAMPLES } from "./http-examples.js";
 

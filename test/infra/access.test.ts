@@ -7,15 +7,14 @@ import type { Stack } from "aws-cdk-lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LockService } from "../../infra/lock-service.js";
-import { DUTIES, ROUTES } from "../../lambda/routes.js";
+import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { Statement } from "./resources.js";
 import { arnLike, callOf, functionOf, grantedStatements, mayCall, only, pathsOf } from "./resources.js";
 import { synthesizeOwn } from "./synthesize.js";
 
-const ROUTE_KEYS = Object.keys(ROUTES) as (keyof typeof ROUTES)[];
-const isAdmins = (routeKey: keyof typeof ROUTES): boolean => DUTIES[ROUTES[routeKey]] === "admin";
+const isAdmins = (routeKey: string): boolean => dutyOf(routeKey) === "admin";
 
 /** A stack whose function `Shop` gets grants, and the function's environment. */
 function grantTo(grant: (service: LockService, shop: LambdaFunction) => unknown, propsFor: (stack: Stack) => object = () => ({})) {

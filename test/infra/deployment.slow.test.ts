@@ -3,7 +3,6 @@
  * the stack, tested for conformance with the whole API.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DUTIES, ROUTES } from "../../lambda/routes.js";
 import { conformance } from "../e2e/conformance.js";
 import { withHeaders } from "../e2e/target.js";
 import { freshTable } from "../support/engine.js";
@@ -43,7 +42,6 @@ describe("what was asked above", () => {
       "LocksAdmin",
       "LocksHold",
     ]);
-    expect(Object.keys(ROUTES)).toHaveLength(Object.keys(DUTIES).length);
   });
 
   it("is in the log, where the metric of grants counts it, and no line has a leaseId", () => {

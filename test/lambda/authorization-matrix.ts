@@ -2,7 +2,7 @@
  * The authorization matrix: every route, what its request asks for of an owner's leases, and the answer that each caller gets. A route has a
  * row for every way in which a caller might reach what is another's.
  */
-import type { RouteName } from "../../lambda/routes.js";
+import type { OperationName } from "../../lib/contract/routes.js";
 import { ACQUIRE, RENEW_RUN, START, COMPLETE_RUN } from "../support/direct-service.js";
 import type { EventParts } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
@@ -86,7 +86,7 @@ function row(asks: string, request: Row["request"], [owner, peer, operator, tena
 }
 
 /** The rows of each route. A route without any doesn't compile, and fails the test that compares them with the routes. */
-export const MATRIX: Readonly<Record<RouteName, readonly Row[]>> = {
+export const MATRIX: Readonly<Record<OperationName, readonly Row[]>> = {
   acquire: [
     row("the owner's lease", (of) => ({ ...lockLease(of), body: lockBody(of) }), ["200", FORBIDDEN, FORBIDDEN, "201"]),
     row("a lease of its own", ({ key, newId }) => ({ key, leaseId: newId }), ["423 locked", "423 locked", "423 locked", "201"]),

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { Renewals } from "../../lib/wire/messages.js";
+import { ANSWERS } from "../../lib/contract/answers.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
 import type { Reply } from "../support/reply.js";
@@ -33,7 +33,7 @@ describe("renewals", () => {
     const shuffled = leases.toSorted((a, b) => (a.leaseId.slice(-4) < b.leaseId.slice(-4) ? -1 : 1));
     const { status, body } = await renewals(shuffled.map(renewalOf));
     expect(status).toBe(200);
-    expect(v.safeParse(Renewals, body).issues).toBeUndefined();
+    expect(v.safeParse(ANSWERS.Renewals, body).issues).toBeUndefined();
     expect(body.results).toHaveLength(LIMITS.renewalsMax);
     for (const [index, { key, leaseId, url, body: granted }] of shuffled.entries()) {
       expect(body.results[index]).toMatchObject({ status: 200, key, leaseId, fencingToken: granted.fencingToken, remainingMs: LEASE_MS });
@@ -59,7 +59,7 @@ describe("renewals", () => {
     const asked = [broken, fine, theirs, expiring, released].map(renewalOf);
     const { status, body } = await renewals([...asked, never, { ...renewalOf(longer), leaseMs: 60_000 }]);
     expect(status).toBe(200);
-    expect(v.safeParse(Renewals, body).issues).toBeUndefined();
+    expect(v.safeParse(ANSWERS.Renewals, body).issues).toBeUndefined();
     expect(body.results).toMatchObject([
       { key: broken.key, status: 410, code: "lease-lost", reason: "broken", definite: true, retry: "new-lease" },
       { key: fine.key, status: 200, remainingMs: LEASE_MS },

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
-import { LeaseSet } from "../../lib/wire/messages.js";
+import { ANSWERS } from "../../lib/contract/answers.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
 import type { Reply } from "../support/reply.js";
@@ -27,7 +27,7 @@ describe("a set", () => {
     const [keys, leaseId] = [freshKeys(3), newId()];
     const { status, body } = await putSet(leaseId, { keys, leaseMs: LEASE_MS, owner: "cart" });
     expect(status).toBe(201);
-    expect(v.safeParse(LeaseSet, body).issues).toBeUndefined();
+    expect(v.safeParse(ANSWERS.LeaseSet, body).issues).toBeUndefined();
     expect(body).toMatchObject({ leaseId, leaseMs: LEASE_MS, remainingMs: LEASE_MS, renewAfterMs: Math.floor(LEASE_MS / 3) });
     expect(Object.keys(body.fencingTokens).sort()).toEqual([...keys].sort());
     for (const key of keys) {

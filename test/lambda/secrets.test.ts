@@ -6,7 +6,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
-import { ROUTES } from "../../lambda/routes.js";
+import type { OperationName, RouteKey } from "../../lib/contract/routes.js";
+import { ROUTES } from "../../lib/contract/routes.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { freshTable } from "../support/engine.js";
 import type { DynamoRequest, Fault, FaultProxy } from "../support/fault-proxy.js";
@@ -87,7 +88,7 @@ async function askEverything(
   change: (parts: Partial<EventParts>) => Partial<EventParts> = (parts) => parts,
 ): Promise<ReadonlySet<number>> {
   const statuses = new Set<number>();
-  for (const [routeKey, name] of Object.entries(ROUTES))
+  for (const [name, routeKey] of Object.entries(ROUTES) as [OperationName, RouteKey][])
     for (const { request } of MATRIX[name]) statuses.add((await ask(routeKey, { authorizer, ...change(request(owned)) })).status);
   return statuses;
 }

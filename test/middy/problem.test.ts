@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../lib/core/errors.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { problemAnswer, PROBLEMS } from "../../lib/web/problem.js";
 import type { ProblemCode } from "../../lib/web/problem.js";
-import { fromProblem, PROBLEM_TYPE } from "../../lib/wire/problem.js";
+import { fromProblem, PROBLEM_TYPE } from "../../lib/contract/problem.js";
 import { isHttp, withHeaders } from "../../lib/middy/http.js";
 import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
 

@@ -20,7 +20,7 @@ export const PARTS: readonly Part[] = [
       "test/core/!(kinds.property|queue.property).test.ts",
       "test/regression/{remembered-ids,shut-keys}.test.ts",
       "test/store/{fast-path,fast-path-states,record-bytes}.test.ts",
-      "test/wire/errors.test.ts",
+      "test/contract/errors.test.ts",
     ],
   },
   {

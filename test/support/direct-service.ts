@@ -1,7 +1,7 @@
 /** The handler on records in memory, called with events: for requests that no HTTP client can send. */
 import type { HandlerDeps } from "../../lambda/handler.js";
 import { createHandler } from "../../lambda/handler.js";
-import { ROUTES } from "../../lambda/routes.js";
+import { operationAt } from "../../lambda/routes.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -74,7 +74,7 @@ export function directService(options: DirectOptions = {}): DirectService {
     async ask(routeKey, parts = {}) {
       const event = httpEvent(routeKey, { timeEpoch: clock.wallMs(), key: "ORDER_1", ...parts });
       const reply = replyOf(await handler(event));
-      checkReply(Object.hasOwn(ROUTES, routeKey) ? routeKey : "$default", reply, JSON.stringify([event.pathParameters, parts.body]));
+      checkReply(operationAt(routeKey) ? routeKey : "$default", reply, JSON.stringify([event.pathParameters, parts.body]));
       return reply;
     },
   };

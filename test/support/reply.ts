@@ -7,9 +7,12 @@ import { expect } from "vitest";
 import type { HttpResult } from "../../lambda/http.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import * as messages from "../../lib/wire/messages.js";
-import { OPERATION_DOCS, SCHEMAS as NAMED } from "../../lib/wire/operation-docs.js";
-import { ALWAYS, openapi } from "../../lib/wire/openapi.js";
+import { operationAt } from "../../lambda/routes.js";
+import type { ProblemBody } from "../../lib/contract/answers.js";
+import { ANSWERS } from "../../lib/contract/answers.js";
+import type { OperationDoc } from "../../lib/contract/operation.js";
+import { OPERATIONS } from "../../lib/contract/operations.js";
+import { ALWAYS, openapi } from "../../lib/contract/openapi.js";
 import { LEASE_ID } from "./lease-ids.js";
 
 /** The response. */
@@ -34,7 +37,7 @@ const MAX_CHARS: Readonly<Record<string, number>> = {
   Inspection: MAX_LOOK_CHARS,
   List: MAX_LOOK_CHARS,
 };
-const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = NAMED;
+const SCHEMAS: Readonly<Record<string, v.GenericSchema>> = ANSWERS;
 const DOCUMENT = openapi() as { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>> };
 
 /** Converts the handler's result to a reply. */
@@ -52,7 +55,9 @@ export function replyFrom(status: number, headers: Readonly<Record<string, strin
 export function checkReply(routeKey: string, reply: Reply, asked: string): void {
   const { status, headers, text, body } = reply;
   const said = `${JSON.stringify(headers)} ${text}`;
-  const schema = OPERATION_DOCS[routeKey]?.answers[status] ?? "";
+  const name = operationAt(routeKey);
+  const doc: OperationDoc | undefined = name && name !== "openapi" ? OPERATIONS[name] : undefined;
+  const schema = doc?.answers[status] ?? "";
   expect(said.length).toBeLessThan(MAX_CHARS[schema] ?? MAX_REPLY_CHARS);
   for (const [leaseId] of said.matchAll(LEASE_ID))
     expect(asked.toLowerCase(), "a lease that the request didn't name").toContain(leaseId.toLowerCase());
@@ -64,8 +69,8 @@ export function checkReply(routeKey: string, reply: Reply, asked: string): void 
     );
   }
   if (status >= 400) {
-    const { code } = body as messages.ProblemBody;
-    const documented: readonly string[] = [...(OPERATION_DOCS[routeKey]?.refusals ?? []), ...ALWAYS];
+    const { code } = body as ProblemBody;
+    const documented: readonly string[] = [...(doc?.refusals ?? []), ...ALWAYS];
     if (status !== 405 && routeKey !== "$default") expect(documented, `${routeKey} refuses with ${code}`).toContain(code);
     return checkProblem(reply);
   }
@@ -77,8 +82,8 @@ export function checkReply(routeKey: string, reply: Reply, asked: string): void 
 
 function checkProblem({ status, headers, text, body }: Reply): void {
   expect(headers["content-type"]).toBe("application/problem+json");
-  expect(v.safeParse(messages.Problem, body).issues, text).toBeUndefined();
-  const { code, instance = "", retryAfterMs } = body as messages.ProblemBody;
+  expect(v.safeParse(ANSWERS.Problem, body).issues, text).toBeUndefined();
+  const { code, instance = "", retryAfterMs } = body as ProblemBody;
   expect(body).toMatchObject({ status, type: `/problems/${code}`, title: ERRORS[code].title });
   expect(ERRORS[code].status).toBe(status);
   expect(instance).toMatch(/^(?:\/v1\/(?:locks|runs)\/[A-Za-z0-9._:~-]+)?$/);

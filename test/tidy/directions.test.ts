@@ -18,7 +18,7 @@ describe("import directions", () => {
     ["lib/core/lock/acquire.ts", `import type { Item } from "../../store/item.js";`],
     ["lib/core/lock/acquire.ts", `export * from "../../client/lease.js";`],
     ["lib/core/lock/acquire.ts", `import { readFile } from "node:fs/promises";`],
-    ["lib/wire/acquire.ts", `import type { LockStore } from "../store/port.js";`],
+    ["lib/contract/acquire.ts", `import type { LockStore } from "../store/port.js";`],
     ["lib/store/dynamo/item.ts", `import { unmarshall } from "@aws-sdk/util-dynamodb";`],
     ["lib/store/memory-store.ts", `const sdk = await import("@aws-sdk/client-dynamodb");`],
     ["lib/store/dynamo/dynamo-store.ts", `import { limits } from "../../service/limits.js";`],

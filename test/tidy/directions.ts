@@ -27,24 +27,24 @@ const ANYTHING = /^/;
 
 const ROOMS: readonly Room[] = [
   { of: "lib/core/", files: [], packages: ["node:crypto"] },
-  { of: "lib/wire/", files: ["lib/core/"], packages: ["valibot", "@valibot/to-json-schema"] },
+  { of: "lib/contract/", files: ["lib/core/"], packages: ["valibot", "@valibot/to-json-schema"] },
   { of: SPEAKS_DYNAMODB, files: ["lib/core/", "lib/store/"], packages: [...AWS_SDK, "node:http"] },
   { of: SENDS_HTTP, files: ["lib/core/", "lib/store/"], packages: ["node:crypto", "node:http", "node:https"] },
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },
-  { of: "lib/client/", files: ["lib/core/", "lib/wire/"], packages: [ANY_NODE] },
-  { of: "lib/web/", files: ["lib/core/", "lib/wire/", "lib/client/"], packages: [] },
-  { of: "lib/middy/", files: ["lib/core/", "lib/wire/", "lib/client/", "lib/web/"], packages: [] },
+  { of: "lib/client/", files: ["lib/core/", "lib/contract/"], packages: [ANY_NODE] },
+  { of: "lib/web/", files: ["lib/core/", "lib/contract/", "lib/client/"], packages: [] },
+  { of: "lib/middy/", files: ["lib/core/", "lib/contract/", "lib/client/", "lib/web/"], packages: [] },
   { of: "lib/frameworks/", files: ["lib/core/", "lib/client/", "lib/web/"], packages: ["node:http", "node:zlib"] },
   { of: "lib/otel/", files: ["lib/core/", "lib/client/"], packages: ["@opentelemetry/api"] },
-  { of: "lib/testing/", files: ["lib/core/", "lib/wire/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
+  { of: "lib/testing/", files: ["lib/core/", "lib/contract/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
   { of: ENTRY, files: ["lib/"], packages: [ANYTHING] },
   {
     of: "lambda/compose.ts",
-    files: ["lambda/", "lib/service/", "lib/wire/", "lib/store/", "lib/core/"],
+    files: ["lambda/", "lib/service/", "lib/contract/", "lib/store/", "lib/core/"],
     packages: ["aws-lambda", "@aws-sdk/client-dynamodb", ANY_NODE],
   },
-  { of: "lambda/", files: ["lib/service/", "lib/wire/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
+  { of: "lambda/", files: ["lib/service/", "lib/contract/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   // What runs and what builds the service on localhost has the console too, and so does the tour.
   {
     of: /^infra\/local\/(start|live-console)\.ts$/,

@@ -38,12 +38,12 @@ const aNewOption: readonly Edit[] = [
   [
     "0,\n  ),\n  meta: v.optional(meta),\n",
     "0,\n  ),\n  meta: v.optional(meta),\n  note: v.optional(text(100)),\n",
-    "lib/wire/messages.ts",
+    "lib/contract/requests.ts",
   ],
   [
     '  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),\n',
     '  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),\n  note: v.optional(v.string()),\n',
-    "lib/wire/messages.ts",
+    "lib/contract/answers.ts",
   ],
   ["priority = 0, meta } = request;", "priority = 0, meta, note } = request;", "lib/service/locks.ts"],
   ["scope, meta, priority]);", "scope, meta, priority, ...(note === undefined ? [] : [note])]);", "lib/service/locks.ts"],

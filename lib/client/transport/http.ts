@@ -5,14 +5,17 @@
 import type { Held, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
-import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
+import type { CallOptions, LeaseRef } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { ServiceApi, Started } from "../../core/api/runs.js";
 import type { SetHeld, SetRef } from "../../core/api/sets.js";
-import type { Check } from "../../wire/answers.js";
-import * as answers from "../../wire/answers.js";
+import type { Check } from "../../contract/checks.js";
+import * as answers from "../../contract/checks.js";
+import type { Aside } from "../../contract/encode.js";
+import { encode } from "../../contract/encode.js";
+import type { OperationName, PathOf } from "../../contract/routes.js";
 import type { Callers } from "../lease/renewal-batcher.js";
-import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../wire/problem.js";
+import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/problem.js";
 import type { Sockets } from "./held-requests.js";
 import { withinShare } from "./held-requests.js";
 import type { HttpOptions } from "./http-options.js";
@@ -48,13 +51,12 @@ const CREDENTIAL_MIN_CHARS = 8;
 /** Stands for the result of a heartbeat that the answer lacks. */
 const NO_RESULT: { readonly key?: string; readonly status: number } = { status: 0 };
 
-/** Sends one request to a path of the API. */
-type Call = (
-  method: string,
-  path: string,
-  body: object | undefined,
-  options?: CallOptions,
-  extraHeaders?: Record<string, string>,
+/** Sends one request by the route of the operation. `body` stands in place of the request's own members, if it is given. */
+type Call = <Name extends OperationName>(
+  name: Name,
+  request: PathOf<Name> & Aside,
+  options: CallOptions | undefined,
+  body?: object,
 ) => Promise<Reply>;
 
 /** Returns the operations of the service at `options.url`. */
@@ -85,10 +87,11 @@ function callerOf(options: HttpOptions): Call {
     return unsent("unavailable", detail, isGivenUp && { retry: "later" });
   }
 
-  return async (method, path, body, callOptions = {}, extra = {}) => {
+  return async (name, request, callOptions = {}, given) => {
+    const { method, path, body, headers: asks } = encode(name, request, given);
     const url = base + path;
     const text = body && JSON.stringify(body);
-    const plain = { ...options.headers, ...extra, ...(text !== undefined && { "content-type": "application/json" }) };
+    const plain = { ...options.headers, ...asks, ...(text !== undefined && { "content-type": "application/json" }) };
     const headers: Record<string, string> = { ...plain };
     try {
       Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
@@ -142,36 +145,34 @@ function leaseCalls(
   call: Call,
 ): Pick<ServiceApi, "acquire" | "renew" | "check" | "changeMode" | "waitForCondition" | "notify" | "transfer" | "release"> {
   return {
-    async acquire({ kind, key, leaseId, waitMs, ...body }, options) {
-      const prefer: Record<string, string> = waitMs === undefined ? {} : { prefer: `wait=${Math.floor(waitMs / 1000)}` };
-      const reply = await call("PUT", leasePath({ kind, key, leaseId }), body, options, prefer);
-      return waiting(reply) ?? held(reply, { key, leaseId }, reply.status === 201 ? "granted" : "replayed");
+    async acquire(request, options) {
+      const reply = await call("acquire", request, options);
+      return waiting(reply) ?? held(reply, request, grantIn(reply));
     },
-    async renew({ kind, key, leaseId, ...body }, options) {
-      return held(await call("POST", `${leasePath({ kind, key, leaseId })}/renew`, body, options), { key, leaseId }, "renewed");
+    async renew(request, options) {
+      return held(await call(request.kind === "runs" ? "renewRun" : "renew", request, options), request, "renewed");
     },
     async check(ref, options) {
-      const reply = await call("GET", leasePath(ref), undefined, options);
+      const reply = await call(ref.kind === "runs" ? "checkRun" : "check", ref, options);
       return waiting(reply) ?? held(reply, ref, "checked");
     },
-    async changeMode({ kind, key, leaseId, ...body }, options) {
-      const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/mode`, body, options);
-      return held(reply, { key, leaseId }, isReplay(reply) ? "replayed" : "changed");
+    async changeMode(request, options) {
+      const reply = await call("changeMode", request, options);
+      return held(reply, request, isReplay(reply) ? "replayed" : "changed");
     },
     async waitForCondition({ to, condition, ...ref }, options) {
-      const reply = await call("POST", `${leasePath(ref)}/wait`, { condition, ...to }, options);
+      const reply = await call("wait", ref, options, { condition, ...to });
       return waiting(reply) ?? refusal(reply);
     },
-    async notify({ kind, key, leaseId, ...body }, options) {
-      const reply = await call("POST", `${leasePath({ kind, key, leaseId })}/notify`, body, options);
-      return told(reply, answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified }));
+    async notify(request, options) {
+      return told(await call("notify", request, options), answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified }));
     },
     async transfer({ to, ...ref }, options) {
-      const reply = await call("POST", `${leasePath(ref)}/transfer`, to, options);
+      const reply = await call("transfer", ref, options, to);
       return held(reply, { key: ref.key, leaseId: to.leaseId }, "transferred");
     },
     async release(ref, options) {
-      const reply = await call("DELETE", leasePath(ref), undefined, options);
+      const reply = await call(ref.kind === "runs" ? "abandonRun" : "release", ref, options);
       const state = reply.headers.get("lease-state");
       return reply.status === 204 ? { ok: true, state: answers.isLeaseState(state) ? state : "unknown" } : refusal(reply);
     },
@@ -181,21 +182,21 @@ function leaseCalls(
 /** The calls that look at locks and end holds of others. */
 function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "list" | "health"> {
   return {
-    async breakHold({ key, ...body }, options) {
-      return told(await call("POST", `${keyPath("locks", key)}/break`, body, options), answers.isBreaking, asTold);
+    async breakHold(request, options) {
+      return told(await call("break", request, options), answers.isBreaking, asTold);
     },
-    async inspect({ key, ...conditions }, options) {
-      const reply = await call("GET", keyPath("locks", key), undefined, options, preconditions(conditions));
+    async inspect({ key, ifNoneMatch, waitMs }, options) {
+      const reply = await call("inspect", { key, ifNoneMatch, waitMs }, options);
       return (
-        unchanged(reply, conditions) ??
+        unchanged(reply, ifNoneMatch) ??
         told(reply, of({ key }, answers.isInspection), (inspection) => ({ ok: true, tag: tagOf(reply), inspection }))
       );
     },
-    async list(query, options) {
-      return told(await call("GET", `/v1/locks${queryText(query)}`, undefined, options), answers.isList, asTold);
+    async list(request, options) {
+      return told(await call("list", request, options), answers.isList, asTold);
     },
-    async health(query, options) {
-      return told(await call("GET", `/v1/health${queryText(query)}`, undefined, options), answers.isHealth, asTold);
+    async health(request, options) {
+      return told(await call("health", request, options), answers.isHealth, asTold);
     },
   };
 }
@@ -203,29 +204,27 @@ function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "
 /** The calls of runs. */
 function runCalls(call: Call, sockets: () => Sockets): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
   return {
-    async start({ kind: _runs, key, leaseId, waitMs: wanted = 0, ...body }, options) {
-      const reply = await withinShare(sockets(), wanted, (waitMs) =>
-        call("PUT", leasePath({ kind: "runs", key, leaseId }), body, options, preconditions({ waitMs })),
-      );
+    async start(request, options) {
+      const reply = await withinShare(sockets(), request.waitMs ?? 0, (waitMs) => call("start", { ...request, waitMs }, options));
       if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
-      return told(reply, of({ key, leaseId }, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => {
-        const how = reply.status === 201 ? "granted" : "replayed";
-        return { ok: true, state, how, lease, attempt, takeover, ...(checkpoint !== undefined && { checkpoint }) };
-      });
+      return told(reply, of(request, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => ({
+        ...{ ok: true, how: grantIn(reply), state, attempt, takeover, lease },
+        ...(checkpoint !== undefined && { checkpoint }),
+      }));
     },
-    async complete({ key, leaseId, outcome }, options) {
-      const reply = await call("PUT", `${leasePath({ kind: "runs", key, leaseId })}/outcome`, outcome, options);
+    async complete({ outcome, ...ref }, options) {
+      const reply = await call("complete", ref, options, outcome);
       return told(reply, answers.isRecorded, () => ({ ok: true, how: isReplay(reply) ? "replayed" : "recorded" }));
     },
-    async run({ key, ...conditions }, options) {
-      const reply = await call("GET", keyPath("runs", key), undefined, options, preconditions(conditions));
-      return unchanged(reply, conditions) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run }));
+    async run({ key, ifNoneMatch, waitMs }, options) {
+      const reply = await call("run", { key, ifNoneMatch, waitMs }, options);
+      return unchanged(reply, ifNoneMatch) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run }));
     },
-    async runs(query, options) {
-      return told(await call("GET", `/v1/runs${queryText(query)}`, undefined, options), answers.isRunList, asTold);
+    async runs(request, options) {
+      return told(await call("runs", request, options), answers.isRunList, asTold);
     },
-    async resetRun({ key, reason }, options) {
-      return told(await call("POST", `${keyPath("runs", key)}/reset`, { reason }, options), answers.isReset, () => ({ ok: true }));
+    async resetRun(request, options) {
+      return told(await call("resetRun", request, options), answers.isReset, () => ({ ok: true }));
     },
   };
 }
@@ -233,24 +232,20 @@ function runCalls(call: Call, sockets: () => Sockets): Pick<ServiceApi, "start" 
 /** The calls that name many leases. */
 function setCalls(call: Call): Pick<ServiceApi, "acquireSet" | "renewSet" | "releaseSet" | "renewMany"> {
   return {
-    async acquireSet({ leaseId, ...body }, options) {
-      const reply = await call("PUT", `/v1/lock-sets/${leaseId}`, body, options);
-      return heldSet(reply, { leaseId, keys: body.locks.map(({ key }) => key) }, reply.status === 201 ? "granted" : "replayed");
+    async acquireSet(request, options) {
+      const reply = await call("acquireSet", request, options);
+      return heldSet(reply, { leaseId: request.leaseId, keys: request.locks.map(({ key }) => key) }, grantIn(reply));
     },
-    async renewSet({ leaseId, ...body }, options) {
-      return heldSet(await call("POST", `/v1/lock-sets/${leaseId}/renew`, body, options), { leaseId, keys: body.keys }, "renewed");
+    async renewSet(request, options) {
+      return heldSet(await call("renewSet", request, options), request, "renewed");
     },
-    async releaseSet({ leaseId, ...body }, options) {
-      const reply = await call("POST", `/v1/lock-sets/${leaseId}/release`, body, options);
-      return told(
-        reply,
-        ofKeys(body.keys, answers.isSetEnded, ({ states }) => states),
-        asTold,
-      );
+    async releaseSet(request, options) {
+      const isEnded = ofKeys(request.keys, answers.isSetEnded, ({ states }) => states);
+      return told(await call("releaseSet", request, options), isEnded, asTold);
     },
     async renewMany({ leases }, options) {
       const body = { leases: leases.map(({ key, leaseId, leaseMs }) => ({ key, leaseId, leaseMs })) };
-      const reply = await call("POST", "/v1/renewals", body, options);
+      const reply = await call("renewMany", {}, options, body);
       return told(reply, answers.isRenewals, ({ results }) => ({
         ok: true,
         results: leases.map((ref, at) => {
@@ -262,30 +257,13 @@ function setCalls(call: Call): Pick<ServiceApi, "acquireSet" | "renewSet" | "rel
   };
 }
 
-/** Returns the path of a key. Keys need no escaping: their alphabet was chosen for that. */
-function keyPath(kind: Kind, key: string): string {
-  return `/v1/${kind}/${key}`;
-}
-
-function leasePath({ kind = "locks", key, leaseId }: LeaseRef): string {
-  return `${keyPath(kind, key)}/leases/${leaseId}`;
-}
-
-/** Returns the query string. URLSearchParams would encode a space as `+`, which breaks signatures. */
-function queryText(query: object): string {
-  const given = Object.entries(query as Readonly<Record<string, string | number | undefined>>);
-  const text = given.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])).join("&");
-  return text && `?${text}`;
-}
-
-/** Returns the headers for a known state and a wait. */
-function preconditions({ ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: string | undefined; readonly waitMs?: number | undefined }) {
-  const seconds = Math.floor(waitMs / 1000);
-  return { ...(ifNoneMatch !== undefined && { "if-none-match": ifNoneMatch }), ...(seconds > 0 && { prefer: `wait=${seconds}` }) };
-}
-
 function isSuccess({ status }: Pick<Reply, "status">): boolean {
   return status >= 200 && status < 300;
+}
+
+/** Returns the answer's word on a lease: granted now, or by an earlier request. */
+function grantIn({ status }: Reply): "granted" | "replayed" {
+  return status === 201 ? "granted" : "replayed";
 }
 
 /** True if the service carried the request out before. */
@@ -298,7 +276,7 @@ function tagOf({ headers }: Reply): string {
 }
 
 /** Returns the answer that nothing changed, if the request named a state and this is one. */
-function unchanged(reply: Reply, { ifNoneMatch }: { readonly ifNoneMatch?: string | undefined }) {
+function unchanged(reply: Reply, ifNoneMatch: string | undefined) {
   return reply.status === 304 && ifNoneMatch !== undefined ? ({ ok: true, tag: tagOf(reply), unchanged: true } as const) : undefined;
 }
 

@@ -5,7 +5,7 @@ import { httpApi } from "../../../lib/client/transport/http.js";
 import { LazyAbort } from "../../../lib/client/transport/lazy-abort.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { refuse } from "../../../lib/core/errors.js";
-import { toProblem } from "../../../lib/wire/problem.js";
+import { toProblem } from "../../../lib/contract/problem.js";
 import type { Received, StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
 

@@ -10,7 +10,7 @@ import { refuse, refuseLocally } from "../../../lib/core/errors.js";
 import type { LockApi } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
-import { toProblem } from "../../../lib/wire/problem.js";
+import { toProblem } from "../../../lib/contract/problem.js";
 import type { StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
 

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
 import { createLockClient, key, LockUnavailableError } from "../../../lib/index.js";
-import { toProblem } from "../../../lib/wire/problem.js";
+import { toProblem } from "../../../lib/contract/problem.js";
 import type { StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
 

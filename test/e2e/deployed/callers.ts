@@ -5,7 +5,7 @@ import type { Sign } from "../../../lib/client/transport/http-options.js";
 import type { Refusal } from "../../../lib/core/errors.js";
 import type { Credentials } from "../../../lib/sigv4.js";
 import { sigv4 } from "../../../lib/sigv4.js";
-import { fromProblem } from "../../../lib/wire/problem.js";
+import { fromProblem } from "../../../lib/contract/problem.js";
 import type { Deployed, OfDeployed } from "../deployed.js";
 import { signerOf } from "../deployed.js";
 import { signed } from "../signed.js";

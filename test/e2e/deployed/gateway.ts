@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { httpApi } from "../../../lib/client/transport/http.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import { createLockClient, LockTimeoutError } from "../../../lib/index.js";
-import { fromProblem } from "../../../lib/wire/problem.js";
+import { fromProblem } from "../../../lib/contract/problem.js";
 import { told } from "../calls.js";
 import type { Deployed, OfDeployed } from "../deployed.js";
 import { signerOf } from "../deployed.js";

@@ -3,8 +3,8 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import type { ErrorCode, RefusalDetails } from "../../lib/core/errors.js";
 import { ERRORS, refuse } from "../../lib/core/errors.js";
-import { Problem } from "../../lib/wire/messages.js";
-import { fromProblem, toProblem } from "../../lib/wire/problem.js";
+import { ANSWERS } from "../../lib/contract/answers.js";
+import { fromProblem, toProblem } from "../../lib/contract/problem.js";
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 /** A refusal with every optional field. */
@@ -32,7 +32,7 @@ describe.each(CODES)("the refusal %s", (code) => {
   ])("goes out as a problem document and comes back the same, %s", (_what, details) => {
     const refusal = refuse(code, details);
     const body = overTheWire(toProblem(refusal, "/v1/locks/ORDER_1"));
-    expect(v.safeParse(Problem, body).issues).toBeUndefined();
+    expect(v.safeParse(ANSWERS.Problem, body).issues).toBeUndefined();
     expect(body).toMatchObject({
       type: `/problems/${code}`,
       status: ERRORS[code].status,

@@ -1,6 +1,7 @@
 /** The fields that messages share: numbers, text, keys, leaseIds, and the members of a lease. */
 import * as v from "valibot";
 import { isKey } from "../core/key.js";
+import { isShallow, JSON_DEPTH } from "../core/canonical.js";
 import { isLeaseId } from "../core/lease-id.js";
 import { LIMITS } from "../core/limits.js";
 
@@ -69,3 +70,20 @@ export const mode = v.picklist(["exclusive", "shared"], "must be exclusive or sh
 
 /** A condition's name. */
 export const condition = v.pipe(text(LIMITS.conditionChars, 1), v.description("The name of a condition of the key."));
+
+const metaRule = `must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
+/** The object that a caller stores with its lease. */
+export const meta = v.pipe(
+  v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === "object" && value !== null && !Array.isArray(value), metaRule),
+  v.check((value) => jsonBytes(value) <= LIMITS.metaBytes, metaRule),
+  v.description(`At most ${LIMITS.metaBytes} bytes as JSON.`),
+);
+
+/** Any JSON. */
+export const json = v.pipe(
+  v.unknown(),
+  v.check((value) => isShallow(value), `must be JSON, nested at most ${JSON_DEPTH} deep`),
+);
+
+/** The state of a run. */
+export const runState = v.picklist(["running", "interrupted", "succeeded", "failed"], "must be running, interrupted, succeeded or failed");

@@ -1,8 +1,8 @@
 /** A refusal as a problem document (RFC 9457), and back. */
 import type { LocalCode, Refusal } from "../core/errors.js";
 import { ERRORS, refuseLocally } from "../core/errors.js";
-import { isProblem } from "./answers.js";
-import type { ProblemBody } from "./messages.js";
+import type { ProblemBody } from "./answers.js";
+import { isProblem } from "./checks.js";
 
 /** The media type of every error. */
 export const PROBLEM_TYPE = "application/problem+json";

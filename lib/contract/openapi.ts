@@ -1,15 +1,21 @@
-/** The OpenAPI 3.1 document, made from the schemas that validate the requests. */
+/**
+ * The OpenAPI 3.1 document, made from the rows of the contract and the schemas that validate the requests. Its links name the operations
+ * that an answer leads to: a generator of requests follows them, so they are what a caller can rely on.
+ */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { ERRORS } from "../core/errors.js";
 import type { ErrorCode } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import { VERSION } from "../core/version.js";
-import { LEADS_TO, LINKS } from "./links.js";
-import * as messages from "./messages.js";
-import type { OperationDoc } from "./operation-docs.js";
-import { OPERATION_DOCS, SCHEMAS } from "./operation-docs.js";
+import { ANSWERS } from "./answers.js";
+import { Key, LeaseId } from "./fields.js";
+import type { AnswerName, OperationDoc, RequestName } from "./operation.js";
+import { OPERATIONS } from "./operations.js";
 import { PROBLEM_TYPE } from "./problem.js";
+import { REQUESTS } from "./requests.js";
+import type { OperationName } from "./routes.js";
+import { ROUTES } from "./routes.js";
 
 type Schema = v.GenericSchema;
 type Json = Readonly<Record<string, unknown>>;
@@ -42,12 +48,60 @@ const SECURITY_SCHEMES = {
   jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of the issuer that the deployment names" },
 };
 
+/** A link. A request body with members is merged into the caller's. */
+interface Link {
+  readonly operationId: string;
+  readonly description: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly requestBody?: string | Readonly<Record<string, string>>;
+}
+
+const OF_KEY = { key: "$request.path.key" };
+const OF_SET = { leaseId: "$request.path.leaseId" };
+const OF_LEASE = { ...OF_KEY, ...OF_SET };
+const ITS_TOKEN = { fencingToken: "$response.body#/fencingToken" };
+const ITS_KEYS = { keys: "$request.body#/keys" };
+
+const to = (operationId: string, description: string, parameters: Link["parameters"], requestBody?: Link["requestBody"]): Link => ({
+  operationId,
+  description,
+  parameters,
+  ...(requestBody !== undefined && { requestBody }),
+});
+
+/** Every link, by its name in `components`. */
+const LINKS: Readonly<Record<string, Link>> = {
+  poll: to("acquire", "Ask again, to keep the place and to be granted the key", OF_LEASE, "$request.body"),
+  check: to("check", "Is it still held, or still waiting?", OF_LEASE),
+  renew: to("renew", "Extend the lease", OF_LEASE),
+  changeMode: to("changeMode", "Become the writer, or a reader", OF_LEASE, ITS_TOKEN),
+  transfer: to("transfer", "Hand the hold to a new leaseId", OF_LEASE),
+  renewTransferred: to("renew", "Extend the lease under its new id", { ...OF_KEY, leaseId: "$response.body#/leaseId" }),
+  release: to("release", "Release the lease, or leave the queue", OF_LEASE),
+  inspect: to("inspect", "See who holds the key", OF_KEY),
+  break: to("break", "End the hold as an operator", OF_KEY, ITS_TOKEN),
+  renewSet: to("renewSet", "Extend every lease of the set", OF_SET, ITS_KEYS),
+  releaseSet: to("releaseSet", "Release the set", OF_SET, ITS_KEYS),
+  checkRun: to("checkRun", "Is it still held?", OF_LEASE),
+  renewRun: to("renewRun", "Extend the lease, and save how far the work got", OF_LEASE),
+  complete: to("complete", "Record what came of the work", OF_LEASE),
+  abandonRun: to("abandonRun", "Cancel the start", OF_LEASE),
+  run: to("run", "See what is known of the run", OF_KEY),
+  resetRun: to("resetRun", "Forget the run as an operator", OF_KEY),
+};
+
+/** The words of every operation. The document's own has no call of the service. */
+const DOCS: Readonly<Record<OperationName, OperationDoc>> = {
+  ...OPERATIONS,
+  openapi: { summary: "This document", answers: { 200: "empty" } },
+};
+
 /** The document, as plain JSON. */
 export function openapi(): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const [route, doc] of Object.entries(OPERATION_DOCS)) {
+  for (const [operationId, route] of Object.entries(ROUTES)) {
     const [method = "", path = ""] = route.split(" ", 2);
-    (paths[path] ??= {})[method.toLowerCase()] = operation(path, doc);
+    (paths[path] ??= {})[method.toLowerCase()] = { operationId, ...operation(path, DOCS[operationId as OperationName]) };
   }
   return {
     openapi: "3.1.0",
@@ -62,17 +116,18 @@ export function openapi(): Json {
     components: {
       securitySchemes: SECURITY_SCHEMES,
       links: LINKS,
-      schemas: Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)])),
+      schemas: Object.fromEntries(Object.entries({ ...REQUESTS, ...ANSWERS }).map(([name, schema]) => [name, jsonSchema(schema)])),
     },
   };
 }
 
-function operation(path: string, { operationId, summary, body, answers, refusals = [], query, asks = {}, tells = {} }: OperationDoc): Json {
+function operation(path: string, doc: OperationDoc): Json {
+  const { summary, body, maxBytes = LIMITS.bodyBytes, answers, refusals = [], query, asks = {}, tells = {}, leadsTo = {} } = doc;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
     in: "path",
     required: true,
-    schema: jsonSchema(name === "key" ? messages.Key : messages.LeaseId),
+    schema: jsonSchema(name === "key" ? Key : LeaseId),
   }));
   const inQuery = Object.entries(query?.entries ?? {}).map(([name, schema]) => ({
     name,
@@ -82,21 +137,20 @@ function operation(path: string, { operationId, summary, body, answers, refusals
   const inHeader = Object.entries(asks).map(([name, description]) => ({ name, in: "header", description, schema: { type: "string" } }));
   const headers = headersOf(tells);
   return {
-    operationId,
     summary,
     parameters: [...inPath, ...inQuery, ...inHeader],
     ...(body && {
       requestBody: {
-        required: !v.is(SCHEMAS[body], {}),
+        required: !v.is(REQUESTS[body], {}),
         content: { "application/json": { schema: ref(body) } },
-        description: `At most ${body === "OutcomeRequest" ? LIMITS.outcomeBodyBytes : LIMITS.bodyBytes} bytes.`,
+        description: `At most ${maxBytes} bytes.`,
       },
     }),
     responses: {
       ...Object.fromEntries(
         Object.entries(answers).map(([status, name]) => [
           status,
-          { ...response(name), ...(name === "Waiting" ? headersOf(RETRY_AFTER) : headers), ...linksOf(LEADS_TO[operationId]?.[status]) },
+          { ...response(name), ...(name === "Waiting" ? headersOf(RETRY_AFTER) : headers), ...linksOf(leadsTo[Number(status)]) },
         ]),
       ),
       401: {
@@ -121,7 +175,7 @@ function problems(codes: readonly ErrorCode[]): Record<string, Json> {
   );
 }
 
-function response(name: keyof typeof SCHEMAS | "empty"): Json {
+function response(name: AnswerName): Json {
   return name === "empty"
     ? { description: "No content of note" }
     : { description: name, content: { "application/json": { schema: ref(name) } } };
@@ -137,7 +191,7 @@ function linksOf(names: readonly string[] = []): Json {
   return links.length > 0 ? { links: Object.fromEntries(links) } : {};
 }
 
-function ref(name: keyof typeof SCHEMAS): Json {
+function ref(name: RequestName | Exclude<AnswerName, "empty">): Json {
   return { $ref: `#/components/schemas/${name}` };
 }
 

@@ -1,8 +1,8 @@
 /** The OpenAPI document and the answers about runs: the service checks its own answers against the document's schemas. */
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import * as messages from "../../lib/wire/messages.js";
-import { openapi } from "../../lib/wire/openapi.js";
+import { ANSWERS } from "../../lib/contract/answers.js";
+import { openapi } from "../../lib/contract/openapi.js";
 import type { JsonSchema } from "../support/json-schema.js";
 import { fits } from "../support/json-schema.js";
 
@@ -26,7 +26,7 @@ describe("the document and what is answered", () => {
   };
   const STARTED = { state: "running", attempt: 1, takeover: false, ...LEASE };
   const RUN = { key: "ORDER_1", version: 8, state: "succeeded", attempt: 1, fencingToken: 7, keptForMs: 60_000 };
-  const ANSWERS: readonly (readonly [name: "Started" | "StartedOrReplayed" | "Run" | "RunList", good: boolean, body: object])[] = [
+  const BODIES: readonly (readonly [name: "Started" | "StartedOrReplayed" | "Run" | "RunList", good: boolean, body: object])[] = [
     ["Started", true, STARTED],
     ["Started", true, { ...STARTED, checkpoint: null }],
     ["Started", false, LEASE],
@@ -47,7 +47,7 @@ describe("the document and what is answered", () => {
     ["RunList", false, { items: [{ ...RUN, fingerprint: "f" }] }],
   ];
 
-  it.each(ANSWERS)("agree on %s (%s): %j", (name, good, body) => {
-    expect([fits(document.components.schemas[name]!, body), v.is(messages[name], body)]).toEqual([good, good]);
+  it.each(BODIES)("agree on %s (%s): %j", (name, good, body) => {
+    expect([fits(document.components.schemas[name]!, body), v.is(ANSWERS[name], body)]).toEqual([good, good]);
   });
 });

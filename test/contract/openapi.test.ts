@@ -1,12 +1,13 @@
 /** The OpenAPI document: it describes exactly the routes that are served, and is as strict as the service itself. */
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { ROUTES } from "../../lambda/routes.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";
-import { decodeBody } from "../../lib/wire/decode.js";
-import * as messages from "../../lib/wire/messages.js";
-import { openapi } from "../../lib/wire/openapi.js";
+import { decodeBody } from "../../lib/contract/decode.js";
+import { Key } from "../../lib/contract/fields.js";
+import { ListQuery, REQUESTS, RunListQuery } from "../../lib/contract/requests.js";
+import { ROUTES } from "../../lib/contract/routes.js";
+import { openapi } from "../../lib/contract/openapi.js";
 import { ACQUIRE, COMPLETE_RUN, directService, START } from "../support/direct-service.js";
 import type { JsonSchema } from "../support/json-schema.js";
 import { fits } from "../support/json-schema.js";
@@ -57,7 +58,7 @@ describe("the document", () => {
   });
 
   it("has exactly the routes that are served, each by the name of its operation", () => {
-    expect(Object.fromEntries(operations.map(({ routeKey, operation }) => [routeKey, operation.operationId]))).toEqual(ROUTES);
+    expect(Object.fromEntries(operations.map(({ routeKey, operation }) => [operation.operationId, routeKey]))).toEqual(ROUTES);
     expect(byId.size).toBe(operations.length);
   });
 
@@ -116,10 +117,11 @@ describe("the document", () => {
       "complete",
       "resetRun",
     ]);
-    const { TransferBody, WaitBody, NotifyBody, BreakBody, OutcomeBody, ResetBody } = messages;
-    for (const schema of [TransferBody, WaitBody, NotifyBody, BreakBody, OutcomeBody, ResetBody]) expect(v.is(schema, {})).toBe(false);
-    const { AcquireBody, RenewBody, StartBody, RenewRunBody } = messages;
-    expect([AcquireBody, RenewBody, StartBody, RenewRunBody].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(true));
+    const { TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest } = REQUESTS;
+    for (const schema of [TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest])
+      expect(v.is(schema, {})).toBe(false);
+    const { AcquireRequest, RenewRequest, StartRequest, RenewRunRequest } = REQUESTS;
+    expect([AcquireRequest, RenewRequest, StartRequest, RenewRunRequest].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(true));
   });
 
   it("tells of the headers that carry an answer", () => {
@@ -189,16 +191,16 @@ describe("the document", () => {
 const TO = "01a1fadb-2b13-71b0-b423-0517604dd9ad";
 const BREAK = { reason: "stuck", fencingToken: 7 };
 const SCHEMAS = {
-  acquire: messages.AcquireBody,
-  renew: messages.RenewBody,
-  transfer: messages.TransferBody,
-  wait: messages.WaitBody,
-  notify: messages.NotifyBody,
-  break: messages.BreakBody,
-  start: messages.StartBody,
-  renewRun: messages.RenewRunBody,
-  complete: messages.OutcomeBody,
-  resetRun: messages.ResetBody,
+  acquire: REQUESTS.AcquireRequest,
+  renew: REQUESTS.RenewRequest,
+  transfer: REQUESTS.TransferRequest,
+  wait: REQUESTS.WaitRequest,
+  notify: REQUESTS.NotifyRequest,
+  break: REQUESTS.BreakRequest,
+  start: REQUESTS.StartRequest,
+  renewRun: REQUESTS.RenewRunRequest,
+  complete: REQUESTS.OutcomeRequest,
+  resetRun: REQUESTS.ResetRequest,
 } as const;
 /** Bodies, and true if the service accepts them. */
 const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean, body: object])[] = [
@@ -358,12 +360,12 @@ describe("the document and the service", () => {
     ["é", false],
   ])("agree on the key %j", (key, good) => {
     const { schema } = byId.get("inspect")!.parameters[0]!;
-    expect([fits(schema, key), v.is(messages.Key, key)]).toEqual([good, good]);
+    expect([fits(schema, key), v.is(Key, key)]).toEqual([good, good]);
   });
 
   it.each([
-    ["list", messages.ListQuery],
-    ["runs", messages.RunListQuery],
+    ["list", ListQuery],
+    ["runs", RunListQuery],
   ] as const)("agree on what the query of %s may be", (id, query) => {
     const parameters = byId.get(id)?.parameters.map(({ name, schema }) => [name, schema] as const) ?? [];
     expect(parameters.map(([name]) => name)).toEqual(Object.keys(query.entries));

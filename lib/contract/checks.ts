@@ -1,5 +1,5 @@
 /**
- * Checks of answers, for clients: what messages.ts defines, in rows that weigh a fraction of its schemas in a bundle. test/wire/answers
+ * Checks of answers, for clients: what answers.ts defines, in rows that weigh a fraction of its schemas in a bundle. test/contract/checks
  * compares both, member by member. Members and words that this version doesn't know are accepted: a newer service may send them.
  */
 import type { Breaking, LeaseState, LeaseView, Notifying, Waiting } from "../core/commands.js";

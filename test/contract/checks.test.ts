@@ -4,8 +4,8 @@
  */
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import * as answers from "../../lib/wire/answers.js";
-import * as messages from "../../lib/wire/messages.js";
+import * as answers from "../../lib/contract/checks.js";
+import { ANSWERS } from "../../lib/contract/answers.js";
 
 const ID = "01a2ce8b-d400-7145-b733-952723412670";
 const HOLDER = { owner: "me", mode: "exclusive", permits: 1, fencingToken: 7, heldMs: 5, remainingMs: 6 };
@@ -27,29 +27,33 @@ const RUN = {
 
 /** Each check, the schema of the same message, and a message with all of its members. */
 const MESSAGES: Readonly<Record<keyof typeof answers, readonly [is: (value: unknown) => boolean, v.GenericSchema, whole: unknown]>> = {
-  isLease: [answers.isLease, messages.Lease, LEASE],
-  isStarted: [answers.isStarted, messages.Started, { ...LEASE, state: "running", attempt: 1, takeover: false, checkpoint: 1 }],
-  isReplayed: [answers.isReplayed, messages.Replayed, { state: "succeeded", attempt: 1, result: 1, error: 1, resultOmitted: true }],
-  isWaiting: [answers.isWaiting, messages.Waiting, { state: "waiting", position: 1, retryAfterMs: 1, pollWithinMs: 1, condition: "ready" }],
+  isLease: [answers.isLease, ANSWERS.Lease, LEASE],
+  isStarted: [answers.isStarted, ANSWERS.Started, { ...LEASE, state: "running", attempt: 1, takeover: false, checkpoint: 1 }],
+  isReplayed: [
+    answers.isReplayed,
+    ANSWERS.StartedOrReplayed.options[1],
+    { state: "succeeded", attempt: 1, result: 1, error: 1, resultOmitted: true },
+  ],
+  isWaiting: [answers.isWaiting, ANSWERS.Waiting, { state: "waiting", position: 1, retryAfterMs: 1, pollWithinMs: 1, condition: "ready" }],
   isSet: [
     answers.isSet,
-    messages.LeaseSet,
+    ANSWERS.LeaseSet,
     { leaseId: ID, fencingTokens: { a: 1 }, leaseMs: 3000, remainingMs: 1, renewAfterMs: 1, serverTimeMs: 1 },
   ],
-  isLeaseState: [answers.isLeaseState, messages.SetStates.entries.states.value, "expired"],
-  isSetEnded: [answers.isSetEnded, messages.SetStates, { states: { a: "lost", b: "unknown" } }],
-  isRenewals: [answers.isRenewals, messages.Renewals, { results: [{ status: 200, ...LEASE }] }],
-  isNotified: [answers.isNotified, messages.Notified, { notified: 1 }],
-  isBreaking: [answers.isBreaking, messages.Break, { breakInMs: 1 }],
-  isRecorded: [answers.isRecorded, messages.Recorded, { recorded: true }],
-  isReset: [answers.isReset, messages.Reset, { reset: true }],
-  isInspection: [answers.isInspection, messages.Inspection, INSPECTION],
-  isList: [answers.isList, messages.List, { namespace: "default", items: [INSPECTION], cursor: "k" }],
-  isRun: [answers.isRun, messages.Run, RUN],
-  isRunList: [answers.isRunList, messages.RunList, { items: [RUN], cursor: "k" }],
+  isLeaseState: [answers.isLeaseState, ANSWERS.SetStates.entries.states.value, "expired"],
+  isSetEnded: [answers.isSetEnded, ANSWERS.SetStates, { states: { a: "lost", b: "unknown" } }],
+  isRenewals: [answers.isRenewals, ANSWERS.Renewals, { results: [{ status: 200, ...LEASE }] }],
+  isNotified: [answers.isNotified, ANSWERS.Notified, { notified: 1 }],
+  isBreaking: [answers.isBreaking, ANSWERS.Break, { breakInMs: 1 }],
+  isRecorded: [answers.isRecorded, ANSWERS.Recorded, { recorded: true }],
+  isReset: [answers.isReset, ANSWERS.Reset, { reset: true }],
+  isInspection: [answers.isInspection, ANSWERS.Inspection, INSPECTION],
+  isList: [answers.isList, ANSWERS.List, { namespace: "default", items: [INSPECTION], cursor: "k" }],
+  isRun: [answers.isRun, ANSWERS.Run, RUN],
+  isRunList: [answers.isRunList, ANSWERS.RunList, { items: [RUN], cursor: "k" }],
   isHealth: [
     answers.isHealth,
-    messages.Health,
+    ANSWERS.Health,
     {
       ...{ status: "ok", version: "1", serverTimeMs: 1 },
       caller: { namespace: "n", principal: "p", format: 1, clockErrorMs: 1, retentionMs: 1 },
@@ -57,7 +61,7 @@ const MESSAGES: Readonly<Record<keyof typeof answers, readonly [is: (value: unkn
   ],
   isProblem: [
     answers.isProblem,
-    messages.Problem,
+    ANSWERS.Problem,
     {
       ...{ type: "/problems/locked", title: "", status: 423, code: "locked", detail: "", instance: "/v1/locks/k", definite: true },
       ...{ retry: "later", retryAfterMs: 1, holders: [HOLDER], holdersOmitted: 1, reason: "taken", blocking: ["a"], lost: ["a"] },

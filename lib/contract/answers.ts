@@ -1,0 +1,235 @@
+/** The answers of the service, for the OpenAPI document and the tests. checks.ts has the client's own checks of them. */
+import * as v from "valibot";
+import { ERRORS } from "../core/errors.js";
+import { LIMITS } from "../core/limits.js";
+import { condition, durationMs, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState } from "./fields.js";
+
+const renewAfterMs = v.pipe(
+  durationMs,
+  v.description("When to renew: after a third of the lease; the larger the key's record, the later."),
+);
+
+/** A holder as a refusal shows it. */
+const Holder = v.strictObject({ owner, mode, permits: integer(1, 1000), fencingToken, heldMs: durationMs, remainingMs: durationMs });
+const InspectedHolder = v.strictObject({
+  ...Holder.entries,
+  leaseMs: v.optional(leaseMs),
+  breaking: v.optional(v.pipe(v.literal(true), v.description("An operator broke the hold: it can't be renewed."))),
+});
+const ending = v.picklist(["released", "expired", "taken", "broken", "transferred", "cancelled", "unknown"]);
+
+/** Everything that any caller of the namespace may see of a key. */
+const Inspection = v.strictObject({
+  key: Key,
+  version: durationMs,
+  mode,
+  limit: v.optional(integer(1, LIMITS.permitsMax)),
+  fencingToken,
+  holders: v.array(InspectedHolder),
+  waiters: v.array(
+    v.strictObject({
+      owner,
+      mode,
+      priority: integer(0, LIMITS.priorityMax),
+      position: integer(1, 1000),
+      waitingMs: durationMs,
+      offered: v.optional(v.pipe(v.literal(true), v.description("The key is reserved for it, until it claims the key."))),
+    }),
+  ),
+  waitSet: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ owner, condition, waitingMs: durationMs })),
+      v.description("The leases that wait for a condition; absent: none."),
+    ),
+  ),
+  recent: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ askedAgoMs: durationMs, ending })),
+      v.description("The last leases of the key that ended, the latest end first; absent: none, and from lists."),
+    ),
+  ),
+  lapsed: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ owner, fencingToken, heldMs: durationMs, endedAgoMs: durationMs })),
+      v.description("The holds whose lease is over and that nobody has taken over since; absent: none, and from lists."),
+    ),
+  ),
+});
+
+/** A lease as its holder sees it. */
+const Lease = v.strictObject({
+  key: Key,
+  leaseId: LeaseId,
+  owner,
+  mode,
+  permits: integer(1, LIMITS.permitsMax),
+  holdCount: integer(1, LIMITS.leasesMax),
+  fencingToken,
+  fenceFloor: v.optional(
+    v.pipe(durationMs, v.description("Of a shared lease or a permit: the token that a resource compares in place of its own.")),
+  ),
+  leaseMs,
+  remainingMs: v.pipe(durationMs, v.description("Believe the lease this long, counted from when this request was sent.")),
+  renewAfterMs,
+  version: durationMs,
+  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),
+  meta: v.optional(meta),
+});
+
+/** In the queue: nothing is held yet. */
+const Waiting = v.strictObject({
+  state: v.literal("waiting"),
+  position: v.pipe(integer(1, 2 * LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
+  retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
+  pollWithinMs: v.pipe(durationMs, v.description("Poll within this time to keep the place.")),
+  condition: v.optional(v.pipe(condition, v.description("It waits for a notify of this condition; absent: it is in the queue."))),
+});
+
+/** The number of leases that a notify woke. */
+const Notified = v.strictObject({ notified: integer(0, LIMITS.waitersMax) });
+
+/** A set that is held. */
+const LeaseSet = v.strictObject({
+  leaseId: LeaseId,
+  fencingTokens: v.record(Key, fencingToken),
+  leaseMs,
+  remainingMs: v.pipe(durationMs, v.description("Of the key that has least; counted from when this request was sent.")),
+  renewAfterMs,
+  serverTimeMs: durationMs,
+});
+
+/** The state of each key of a set after its release. */
+const SetStates = v.strictObject({
+  states: v.record(Key, v.picklist(["released", "expired", "lost", "transferred", "never", "unknown"])),
+});
+
+const attempt = v.pipe(integer(1, Number.MAX_SAFE_INTEGER), v.description("1 for the first."));
+
+/** This caller runs the work: a lease, and the number of the attempt. */
+const Started = v.strictObject({
+  state: v.literal("running"),
+  attempt,
+  takeover: v.pipe(v.boolean(), v.description("The attempt before this one never said how it ended.")),
+  checkpoint: v.optional(json),
+  ...Lease.entries,
+});
+
+/** The recorded outcome of the work. */
+const Replayed = v.strictObject({
+  state: v.picklist(["succeeded", "failed"]),
+  attempt,
+  result: v.optional(json),
+  error: v.optional(json),
+  resultOmitted: v.optional(v.literal(true)),
+});
+
+/** The answer to a start that was carried out before: the caller runs already, or the outcome is recorded. */
+const StartedOrReplayed = v.variant("state", [Started, Replayed]);
+
+/** The outcome is recorded. */
+const Recorded = v.strictObject({ recorded: v.literal(true) });
+
+/** Everything that any caller of the namespace may see of a run. */
+const Run = v.strictObject({
+  key: Key,
+  version: durationMs,
+  state: runState,
+  retryable: v.optional(v.boolean()),
+  attempt,
+  takeover: v.optional(v.pipe(v.literal(true), v.description("The attempt before this one ended without an outcome."))),
+  fencingToken,
+  owner: v.optional(owner),
+  heldMs: v.optional(durationMs),
+  remainingMs: v.optional(durationMs),
+  endedAgoMs: v.optional(v.pipe(durationMs, v.description("For an interrupted run: the time since the end of its lease."))),
+  keptForMs: v.optional(v.union([durationMs, v.literal("forever")])),
+  checkpoint: v.optional(json),
+  result: v.optional(json),
+  error: v.optional(json),
+  resultOmitted: v.optional(v.literal(true)),
+});
+
+/** A page of runs. */
+const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(v.string()) });
+
+/** The run is deleted. */
+const Reset = v.strictObject({ reset: v.literal(true) });
+
+/** A page of held keys. */
+const List = v.strictObject({ namespace: v.string(), items: v.array(Inspection), cursor: v.optional(v.string()) });
+
+/** The answer to a break: over now, or in `breakInMs`. */
+const Break = v.strictObject({ breakInMs: durationMs });
+
+/** `application/problem+json`, RFC 9457. */
+const Problem = v.strictObject({
+  type: v.string(),
+  title: v.string(),
+  status: integer(400, 599),
+  code: v.picklist(Object.keys(ERRORS) as [keyof typeof ERRORS]),
+  detail: v.string(),
+  instance: v.optional(v.string()),
+  definite: v.pipe(v.boolean(), v.description("The operation certainly did not happen.")),
+  retry: v.picklist(["same", "later", "new-lease", "never"]),
+  retryAfterMs: v.optional(durationMs),
+  holders: v.optional(v.array(Holder)),
+  holdersOmitted: v.optional(v.pipe(integer(1, LIMITS.leasesMax), v.description("How many more hold the key than `holders` names."))),
+  reason: v.optional(v.picklist(["expired", "taken", "broken", "released", "transferred", "never"])),
+  blocking: v.optional(v.array(Key)),
+  lost: v.optional(v.array(Key)),
+  field: v.optional(v.string()),
+  serverTimeMs: v.optional(durationMs),
+  leaseIdAboveMs: v.optional(durationMs),
+});
+
+/** One answer per heartbeat: a lease or a problem, each with its key and status. */
+const Renewals = v.strictObject({
+  results: v.array(
+    v.union([v.strictObject({ status: v.literal(200), ...Lease.entries }), v.strictObject({ key: Key, ...Problem.entries })]),
+  ),
+});
+
+/** The body of a problem document. */
+export type ProblemBody = v.InferOutput<typeof Problem>;
+
+/** The caller as the service knows it, and the parameters of the records. */
+const caller = v.strictObject({
+  namespace: v.string(),
+  principal: v.pipe(v.string(), v.description("Who the gateway authenticated: leases answer to this principal.")),
+  format: v.pipe(integer(0, Number.MAX_SAFE_INTEGER), v.description("The version of the records' format; 0: in memory.")),
+  clockErrorMs: durationMs,
+  retentionMs: durationMs,
+});
+
+/** The service is up. */
+const Health = v.strictObject({
+  status: v.literal("ok"),
+  version: v.string(),
+  serverTimeMs: durationMs,
+  caller: v.optional(caller),
+});
+
+/** The error of a gateway that answers in place of the service. */
+const GatewayAnswer = v.object({ message: v.string() });
+
+/** The answers, by their names in the OpenAPI document. */
+export const ANSWERS = {
+  Lease,
+  Waiting,
+  Notified,
+  Inspection,
+  List,
+  Break,
+  LeaseSet,
+  SetStates,
+  Renewals,
+  Started,
+  StartedOrReplayed,
+  Recorded,
+  Run,
+  RunList,
+  Reset,
+  Health,
+  Problem,
+  GatewayAnswer,
+} as const satisfies Record<string, v.GenericSchema>;

@@ -1,0 +1,189 @@
+/**
+ * The contract: one row for each operation of the API. A row has the operation's words in the OpenAPI document, the schemas of its request,
+ * and how the service is called and its answer put on the wire. The handler and the document are loops over the rows. The rows of runs are
+ * in run-operations.ts; the routes are in routes.ts.
+ */
+import { LIMITS } from "../core/limits.js";
+import type { Operation } from "./operation.js";
+import {
+  answer,
+  ASKS,
+  endedAnswer,
+  heldOrWaiting,
+  leaseAnswer,
+  lookAnswer,
+  marked,
+  operation,
+  plainAnswer,
+  TELLS,
+  waitingAnswer,
+} from "./operation.js";
+import { toProblem } from "./problem.js";
+import { HealthQuery, ListQuery } from "./requests.js";
+import type { OperationName, PathOf } from "./routes.js";
+import { RUN_OPERATIONS } from "./run-operations.js";
+
+const HELD = ["check", "renew", "changeMode", "transfer", "release", "inspect", "break"];
+const SET = ["renewSet", "releaseSet"];
+
+const LEASE_OPERATIONS = {
+  acquire: operation("acquire", {
+    summary: "Acquire the key under a leaseId of your own making, or ask again under it",
+    body: "AcquireRequest",
+    answers: { 200: "Lease", 201: "Lease", 202: "Waiting" },
+    refusals: ["locked", "limit-mismatch", "queue-full", "key-full", "lease-over", "lease-reused", "lease-id-time"],
+    asks: {
+      Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next; a deployment may answer at once`,
+    },
+    tells: { ...TELLS.versionTag, ...TELLS.replayed },
+    leadsTo: { 200: HELD, 201: HELD, 202: ["poll", "check", "release", "inspect"] },
+    serve: async (api, { path, body, waitMs }) => answer(await api.acquire({ ...path, ...body, waitMs }), heldOrWaiting),
+  }),
+  check: operation("check", {
+    summary: "Still mine, or still in the queue?",
+    answers: { 200: "Lease", 202: "Waiting" },
+    refusals: ["lease-lost"],
+    tells: TELLS.versionTag,
+    leadsTo: { 200: HELD, 202: ["check", "release"] },
+    serve: async (api, { path }) => answer(await api.check(path), heldOrWaiting),
+  }),
+  release: operation("release", {
+    summary:
+      "Release the lease, leave the queue, or cancel an acquire of unknown outcome; always safe to repeat. `Lease-State` says how it ended",
+    answers: { 204: "empty" },
+    tells: TELLS.leaseState,
+    leadsTo: { 204: ["check", "renew"] },
+    serve: async (api, { path }) => answer(await api.release(path), endedAnswer),
+  }),
+  renew: operation("renew", {
+    summary: "Extend the lease; never shortens",
+    body: "RenewRequest",
+    answers: { 200: "Lease" },
+    refusals: ["key-full", "lease-lost"],
+    tells: TELLS.versionTag,
+    leadsTo: { 200: HELD },
+    serve: async (api, { path, body }) => answer(await api.renew({ ...path, ...body }), leaseAnswer),
+  }),
+  changeMode: operation("changeMode", {
+    summary: "Become the writer, if no other reader remains, or a reader, with a new token",
+    body: "ModeRequest",
+    answers: { 200: "Lease" },
+    refusals: ["locked", "upgrade-conflict", "token-mismatch", "limit-mismatch", "lease-lost"],
+    tells: { ...TELLS.versionTag, ...TELLS.replayed },
+    leadsTo: { 200: HELD },
+    serve: async (api, { path, body }) => answer(await api.changeMode({ ...path, ...body }), leaseAnswer),
+  }),
+  transfer: operation("transfer", {
+    summary: "Hand the hold to a new leaseId, with a new token",
+    body: "TransferRequest",
+    answers: { 200: "Lease" },
+    refusals: ["locked", "key-full", "lease-lost", "lease-over", "lease-reused", "lease-id-time"],
+    tells: { ...TELLS.versionTag, ...TELLS.replayed },
+    leadsTo: { 200: ["renewTransferred", "inspect", "check"] },
+    serve: async (api, { path, body: to }) => answer(await api.transfer({ ...path, to }), leaseAnswer),
+  }),
+  wait: operation("wait", {
+    summary:
+      "Free the key and wait for a condition under a new leaseId, in one step; then acquire by that id, as any waiter. After a refusal, cancel the new id before you go on: a duplicate of the request could still free the key",
+    body: "WaitRequest",
+    answers: { 202: "Waiting" },
+    refusals: ["not-exclusive", "queue-full", "key-full", "lease-lost", "lease-over", "lease-reused", "lease-id-time"],
+    serve: async (api, { path, body: { condition, ...to } }) =>
+      answer(await api.waitForCondition({ ...path, condition, to }), waitingAnswer),
+  }),
+  notify: operation("notify", {
+    summary: "Wake the first that waits for the condition, or all of them: each queues for the key",
+    body: "NotifyRequest",
+    answers: { 200: "Notified" },
+    refusals: ["not-exclusive", "lease-lost"],
+    tells: TELLS.replayed,
+    serve: async (api, { path, body }) =>
+      answer(await api.notify({ ...path, ...body }), ({ how, notified }) => marked(how, { status: 200, body: { notified } })),
+  }),
+};
+
+const KEY_OPERATIONS = {
+  inspect: operation("inspect", {
+    summary: "Who holds the key, and who waits for it",
+    answers: { 200: "Inspection", 304: "empty" },
+    asks: { ...ASKS.ifNoneMatch, ...ASKS.wait },
+    tells: { ETag: "Over who holds and who waits; a renewal doesn't change it" },
+    serve: async (api, { path, ifNoneMatch, waitMs }) =>
+      answer(await api.inspect({ ...path, ifNoneMatch, waitMs }), (found) =>
+        lookAnswer(found.tag, "unchanged" in found ? undefined : found.inspection),
+      ),
+  }),
+  break: operation("break", {
+    summary: "End somebody's hold, named by its token",
+    body: "BreakRequest",
+    answers: { 200: "Break", 202: "Break" },
+    refusals: ["other-hold", "not-found"],
+    serve: async (api, { path, body }) =>
+      answer(await api.breakHold({ ...path, ...body }), ({ breakInMs }) => ({ status: breakInMs > 0 ? 202 : 200, body: { breakInMs } })),
+  }),
+  list: operation("list", {
+    summary: "Held keys, in order; a page may be short, and is the last without a `cursor`",
+    query: ListQuery,
+    answers: { 200: "List" },
+    serve: async (api, { query }) => answer(await api.list(query), plainAnswer),
+  }),
+};
+
+const SET_OPERATIONS = {
+  acquireSet: operation("acquireSet", {
+    summary: "Acquire all of these keys under one leaseId, or none",
+    body: "AcquireSetRequest",
+    answers: { 200: "LeaseSet", 201: "LeaseSet" },
+    refusals: ["locked", "limit-mismatch", "key-full", "lease-over", "lease-reused", "lease-id-time"],
+    tells: TELLS.replayed,
+    leadsTo: { 200: SET, 201: SET },
+    serve: async (api, { path, body: { keys = [], locks = keys.map((key) => ({ key })), ...body } }) =>
+      answer(await api.acquireSet({ ...path, locks, ...body }), ({ ok: _ok, how, ...set }) =>
+        marked(how, { status: how === "granted" ? 201 : 200, body: set }),
+      ),
+  }),
+  renewSet: operation("renewSet", {
+    summary: "Extend every lease of the set; refused with the keys that are lost",
+    body: "RenewSetRequest",
+    answers: { 200: "LeaseSet" },
+    refusals: ["lease-lost"],
+    leadsTo: { 200: SET },
+    serve: async (api, { path, body }) =>
+      answer(await api.renewSet({ ...path, ...body }), ({ ok: _ok, how: _renewed, ...set }) => ({ status: 200, body: set })),
+  }),
+  releaseSet: operation("releaseSet", {
+    summary: "Release the set, or cancel one of unknown outcome; always safe to repeat",
+    body: "ReleaseSetRequest",
+    answers: { 200: "SetStates" },
+    serve: async (api, { path, body }) => answer(await api.releaseSet({ ...path, ...body }), plainAnswer),
+  }),
+  renewMany: operation("renewMany", {
+    summary: "The heartbeats of many leases in one request; one result per lease, in the same order",
+    body: "RenewalsRequest",
+    answers: { 200: "Renewals" },
+    serve: async (api, { body: { leases } }) =>
+      answer(await api.renewMany({ leases }), ({ results }) => ({
+        status: 200,
+        body: {
+          results: results.map((result, index) => {
+            const key = leases[index]?.key ?? "";
+            return result.ok ? { status: 200, ...result.lease } : { key, ...toProblem(result, `/v1/locks/${key}`) };
+          }),
+        },
+      })),
+  }),
+};
+
+/** Every operation that the service carries out. The OpenAPI document has its own row in openapi.ts. */
+export const OPERATIONS = {
+  ...LEASE_OPERATIONS,
+  ...KEY_OPERATIONS,
+  ...SET_OPERATIONS,
+  ...RUN_OPERATIONS,
+  health: operation("health", {
+    summary: "Is the service up; ?deep=1 also reads the table, and ?caller=1 also says as whom it knows the caller",
+    query: HealthQuery,
+    answers: { 200: "Health" },
+    serve: async (api, { query }) => answer(await api.health(query), plainAnswer),
+  }),
+} satisfies { readonly [Name in Exclude<OperationName, "openapi">]: Operation<PathOf<Name>> };

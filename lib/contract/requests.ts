@@ -1,0 +1,226 @@
+/**
+ * The requests' bodies and queries, defined once: validation, types and the OpenAPI document all come from these schemas.
+ * Unknown members are refused, by name. A function, here or in the service, checks a rule about several fields;
+ * `v.metadata` expresses it as JSON Schema for the document.
+ */
+import * as v from "valibot";
+import { JSON_DEPTH } from "../core/canonical.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
+import { condition, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState, text } from "./fields.js";
+
+const acquireFields = v.strictObject({
+  leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
+  owner: v.optional(owner, ""),
+  mode: v.optional(mode, "exclusive"),
+  limit: v.optional(
+    v.pipe(
+      integer(1, LIMITS.permitsMax),
+      v.description("How many permits of the key are out at once; 1 is a mutex. A shared lease takes no permits."),
+    ),
+    1,
+  ),
+  permits: v.optional(v.pipe(integer(1, LIMITS.permitsMax), v.description("How many of them this lease takes: at most `limit`.")), 1),
+  scope: v.optional(
+    v.pipe(
+      text(LIMITS.scopeMaxChars, LIMITS.scopeMinChars),
+      v.description("Makes acquires of one request reentrant: unguessable, never shown."),
+    ),
+  ),
+  priority: v.optional(
+    v.pipe(integer(0, LIMITS.priorityMax), v.description("In the queue: higher ones first, then in the order of arrival.")),
+    0,
+  ),
+  meta: v.optional(meta),
+});
+
+/** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit` above 1. */
+const AcquireRequest = v.pipe(
+  acquireFields,
+  v.metadata({
+    allOf: [
+      { if: { properties: { limit: { maximum: 1 } } }, then: { properties: { permits: { maximum: 1 } } } },
+      { if: { required: ["mode"], properties: { mode: { const: "shared" } } }, then: { properties: { limit: { maximum: 1 } } } },
+    ],
+  }),
+);
+
+/** `POST …/renew` */
+const RenewRequest = v.strictObject({ leaseMs: v.optional(leaseMs), meta: v.optional(meta) });
+
+/** `POST …/mode` */
+const ModeRequest = v.strictObject({ mode, fencingToken });
+
+/** `POST …/transfer` */
+const TransferRequest = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
+
+/** `POST …/wait` */
+const WaitRequest = v.strictObject({
+  condition,
+  leaseId: v.pipe(LeaseId, v.description("A new id, under which the key is taken back.")),
+  leaseMs: acquireFields.entries.leaseMs,
+  owner: acquireFields.entries.owner,
+  scope: acquireFields.entries.scope,
+  priority: acquireFields.entries.priority,
+  meta: acquireFields.entries.meta,
+});
+
+/** `POST …/notify` */
+const NotifyRequest = v.strictObject({
+  condition,
+  sequence: v.optional(
+    v.pipe(
+      integer(1, Number.MAX_SAFE_INTEGER),
+      v.description(
+        "1 for the lease's first notify, one more for each new one: a repeated request wakes no other. Without it, each request is a new notify.",
+      ),
+    ),
+  ),
+  all: v.optional(v.boolean("must be true or false"), false),
+});
+
+/** `POST /v1/locks/{key}/break` */
+const BreakRequest = v.strictObject({
+  reason: text(LIMITS.reasonChars, 1),
+  fencingToken,
+  drainMs: v.optional(integer(0, LIMITS.drainMaxMs)),
+});
+
+const page = {
+  prefix: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{0,200}$/, "must be the beginning of a key"))),
+  max: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[0-9]{1,3}$/, `must be a whole number from 1 to ${LIMITS.listMax}`),
+      v.transform(Number),
+      integer(1, LIMITS.listMax),
+      v.metadata({ default: DEFAULTS.listMax }),
+    ),
+  ),
+  cursor: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,200}$/, "must be the cursor of an earlier page"))),
+};
+
+const setKeysRule = `must be 1 to ${LIMITS.setKeys} keys`;
+const setKeys = v.pipe(v.array(Key, setKeysRule), v.minLength(1, setKeysRule), v.maxLength(LIMITS.setKeys, setKeysRule));
+
+/** `PUT /v1/lock-sets/{leaseId}` */
+const AcquireSetRequest = v.pipe(
+  v.strictObject({
+    keys: v.optional(v.pipe(setKeys, v.description("Either these, each for itself alone, or `locks`."))),
+    locks: v.optional(
+      v.pipe(
+        v.array(v.strictObject({ key: Key, mode: v.optional(mode, "exclusive") }), setKeysRule),
+        v.minLength(1, setKeysRule),
+        v.maxLength(LIMITS.setKeys, setKeysRule),
+      ),
+    ),
+    leaseMs: acquireFields.entries.leaseMs,
+    owner: acquireFields.entries.owner,
+    scope: acquireFields.entries.scope,
+    meta: acquireFields.entries.meta,
+  }),
+  v.forward(
+    v.check(({ keys, locks }) => (keys === undefined) !== (locks === undefined), "is required, or locks in its place, and not both"),
+    ["keys"],
+  ),
+  v.metadata({ oneOf: [{ required: ["keys"] }, { required: ["locks"] }] }),
+);
+
+/** `POST /v1/lock-sets/{leaseId}/renew` */
+const RenewSetRequest = v.strictObject({ keys: setKeys, leaseMs: v.optional(leaseMs) });
+
+/** `POST /v1/lock-sets/{leaseId}/release` */
+const ReleaseSetRequest = v.strictObject({ keys: setKeys });
+
+const renewalsRule = `must be 1 to ${LIMITS.renewalsMax} leases`;
+
+/** `POST /v1/renewals` */
+const RenewalsRequest = v.strictObject({
+  leases: v.pipe(
+    v.array(v.strictObject({ key: Key, leaseId: LeaseId, leaseMs: v.optional(leaseMs) }), renewalsRule),
+    v.minLength(1, renewalsRule),
+    v.maxLength(LIMITS.renewalsMax, renewalsRule),
+  ),
+});
+
+/** The query of `GET /v1/locks`. */
+export const ListQuery = v.strictObject({ ...page, owner: v.optional(owner) });
+
+/** A stored value. The service counts its bytes. */
+const kept = (maxBytes: number) => v.pipe(json, v.description(`At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`));
+const keepResultRule = `must be "forever" or a whole number from ${LIMITS.keepResultMinMs} to ${LIMITS.keepResultMaxMs}`;
+
+/** `PUT /v1/runs/{key}/leases/{leaseId}` */
+const StartRequest = v.strictObject({
+  fingerprint: v.optional(
+    v.pipe(text(LIMITS.fingerprintChars, 1), v.description("What the run is about; another under the same key is refused.")),
+  ),
+  leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
+  keepResultMs: v.optional(
+    v.pipe(
+      v.union([v.literal("forever"), integer(LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs, keepResultRule)], keepResultRule),
+      v.description("How long the outcome is kept, in ms."),
+    ),
+    DEFAULTS.keepResultMs,
+  ),
+  maxAttempts: v.optional(v.pipe(integer(0, LIMITS.attemptsMax), v.description("0: no end.")), DEFAULTS.maxAttempts),
+  owner: v.optional(owner, ""),
+});
+
+/** `POST …/renew` of a run */
+const RenewRunRequest = v.strictObject({
+  leaseMs: v.optional(leaseMs),
+  checkpoint: v.optional(kept(LIMITS.checkpointBytes)),
+  sequence: v.optional(
+    v.pipe(
+      integer(1, Number.MAX_SAFE_INTEGER),
+      v.description("The checkpoint's place among those of this lease: a late duplicate does not undo a later one."),
+    ),
+  ),
+});
+
+/** `PUT …/outcome` */
+const OutcomeRequest = v.variant(
+  "state",
+  [
+    v.pipe(
+      v.strictObject({
+        state: v.literal("succeeded"),
+        result: v.optional(kept(LIMITS.resultBytes)),
+        resultOmitted: v.optional(v.pipe(v.literal(true, "must be true, or left out"), v.description("In place of a `result`."))),
+      }),
+      v.metadata({ not: { required: ["result", "resultOmitted"] } }),
+    ),
+    v.strictObject({ state: v.literal("failed"), error: kept(LIMITS.resultBytes), retryable: v.boolean("must be true or false") }),
+  ],
+  'must be "succeeded" or "failed"',
+);
+
+/** `POST /v1/runs/{key}/reset` */
+const ResetRequest = v.strictObject({ reason: text(LIMITS.reasonChars, 1) });
+
+/** The query of `GET /v1/runs`. */
+export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState) });
+
+const flag = v.optional(v.picklist(["0", "1"], "must be 0 or 1"), "0");
+
+/** The query of `GET /v1/health`. */
+export const HealthQuery = v.strictObject({ deep: flag, caller: flag });
+
+/** The bodies, by their names in the OpenAPI document. */
+export const REQUESTS = {
+  AcquireRequest,
+  RenewRequest,
+  ModeRequest,
+  TransferRequest,
+  WaitRequest,
+  NotifyRequest,
+  BreakRequest,
+  AcquireSetRequest,
+  RenewSetRequest,
+  ReleaseSetRequest,
+  RenewalsRequest,
+  StartRequest,
+  RenewRunRequest,
+  OutcomeRequest,
+  ResetRequest,
+} as const satisfies Record<string, v.GenericSchema<unknown, object>>;
