@@ -12,7 +12,7 @@ import { createPolicy } from "./core/policy.js";
 import type { Clock } from "./core/time.js";
 import { backgroundClock } from "./core/time.js";
 import { gatewayClocks } from "./service/clocks.js";
-import { lockService } from "./service/service.js";
+import { serviceOnEachCall } from "./service/service.js";
 import type { Log } from "./service/log.js";
 import type { LockStore } from "./store/port.js";
 import { createMemoryStore } from "./store/memory-store.js";
@@ -47,22 +47,13 @@ export function createLockClient(options: TestClientOptions = {}): TestLockClien
   const { store = createMemoryStore({ policy: createPolicy(), clock }) } = options;
   const faults = new Faults();
   const caller = { principal, namespace: "test", requestId: "test" };
-  const api = faults.inFrontOf(onEachCall((now) => lockService({ store, log, clock }, caller, now), clock));
+  const api = faults.inFrontOf(serviceOnEachCall({ store, log, clock }, caller, () => gatewayClocks(trueClock(clock), undefined)));
   const ids = new LeaseIds(clock, randomBytes);
   const client = createClient({ api, clock, random: () => 0.5, ids, transport: "memory" }, options);
   return Object.assign(client, { clock, faults, store });
 }
 
-type Service = ReturnType<typeof lockService>;
-
-/**
- * Returns a service that reads its clocks once per call, as a Lambda function does. The clocks show true time: only the client's wall clock
- * can jump.
- */
-function onEachCall(serve: (clocks: ReturnType<typeof gatewayClocks>) => Service, virtual: VirtualClock): Service {
-  const clock: Clock = { ...backgroundClock(virtual), wallMs: () => virtual.monotonicMs() };
-  const operations = Object.keys(serve(gatewayClocks(clock, undefined))) as (keyof Service)[];
-  const call = (operation: keyof Service) => (request: never, options: never) =>
-    serve(gatewayClocks(clock, undefined))[operation](request, options);
-  return Object.fromEntries(operations.map((operation) => [operation, call(operation)])) as unknown as Service;
+/** The service's clock, which shows true time: only the client's wall clock can jump. */
+function trueClock(virtual: VirtualClock): Clock {
+  return { ...backgroundClock(virtual), wallMs: () => virtual.monotonicMs() };
 }

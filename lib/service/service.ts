@@ -1,4 +1,5 @@
 /** The service: every operation, for one caller and by the clocks of one request. */
+import { apiBy, callOf } from "../core/api/call.js";
 import type { ServiceApi } from "../core/api/runs.js";
 import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
@@ -7,6 +8,12 @@ import type { ServiceDeps } from "./request.js";
 import { requests } from "./request.js";
 import { runOperations } from "./runs.js";
 import { setOperations } from "./sets.js";
+
+/** Makes the operations of `caller`. Each reads the clocks itself, as a function does for every request. */
+export function serviceOnEachCall(deps: ServiceDeps, caller: Caller, clocks: () => RequestClocks): ServiceApi {
+  const now = (): ServiceApi => lockService(deps, caller, clocks());
+  return apiBy(now(), (operation, request, options) => callOf(now())(operation, request, options));
+}
 
 /** Makes the operations of `caller`, by these clocks. */
 export function lockService(deps: ServiceDeps, caller: Caller, clocks: RequestClocks): ServiceApi {

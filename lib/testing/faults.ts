@@ -1,9 +1,10 @@
 /** Faults to inject between a client and its service: requests and responses that get lost. */
+import type { Operation } from "../core/api/call.js";
+import { wrapped } from "../core/api/call.js";
 import type { ServiceApi } from "../core/api/runs.js";
 import { NoResponse } from "../core/api/locks.js";
 
-/** An operation of the service. */
-export type Operation = keyof ServiceApi;
+export type { Operation } from "../core/api/call.js";
 
 /** Pending faults. Each happens once, in the order of the calls that added them. */
 export class Faults {
@@ -21,16 +22,13 @@ export class Faults {
 
   /** Returns `api` with these faults in front of it. */
   inFrontOf(api: ServiceApi): ServiceApi {
-    const faulty = (operation: Operation) => async (request: never, options: never) => {
+    return wrapped(api, (next) => async (operation, request, options) => {
       const fault = this.#take(operation);
       if (fault === "request") throw new NoResponse(`${operation}: the request was lost`);
-      const answer = await api[operation](request, options);
+      const answer = await next(operation, request, options);
       if (fault === "response") throw new NoResponse(`${operation}: the answer was lost`);
       return answer;
-    };
-    return Object.fromEntries(
-      (Object.keys(api) as Operation[]).map((operation) => [operation, faulty(operation)]),
-    ) as unknown as ServiceApi;
+    });
   }
 
   #take(operation: Operation): "request" | "response" | undefined {

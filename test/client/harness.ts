@@ -12,7 +12,7 @@ import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Clock } from "../../lib/core/time.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
-import { lockService } from "../../lib/service/service.js";
+import { serviceOnEachCall } from "../../lib/service/service.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
@@ -88,10 +88,5 @@ function timersOf(clock: VirtualClock): Pick<Clock, "after" | "inBackground"> {
 /** The service's operations. Each reads the clock itself, like a function for every request. */
 function serviceOn(store: LockStore, clock: Clock): ServiceApi {
   const caller = { principal: "test/client", namespace: "test", requestId: "test" };
-  const operations = lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
-  const ask = (operation: keyof ServiceApi) => (request: never, options: never) =>
-    lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined))[operation](request, options);
-  return Object.fromEntries(
-    (Object.keys(operations) as (keyof ServiceApi)[]).map((operation) => [operation, ask(operation)]),
-  ) as unknown as ServiceApi;
+  return serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => gatewayClocks(clock, undefined));
 }

@@ -4,6 +4,8 @@
  */
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseRef } from "../../lib/core/api/locks.js";
+import type { AnswerOf, Call } from "../../lib/core/api/call.js";
+import { wrapped } from "../../lib/core/api/call.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { NoResponse } from "../../lib/core/api/locks.js";
 import type { Clock } from "../../lib/core/time.js";
@@ -53,7 +55,7 @@ export function createWire(api: ServiceApi, clock: Clock): Wire {
   const passes = (delayMs = 0): Promise<void> | undefined =>
     delayMs > 0 ? new Promise((resolve) => clock.after(delayMs, resolve)) : undefined;
   const wire: Wire = {
-    api: Object.fromEntries((Object.keys(api) as Operation[]).map((operation) => [operation, through(operation)])) as unknown as ServiceApi,
+    api: wrapped(api, throughWire),
     sent,
     of: (operation) => sent.filter((one) => one.operation === operation),
     next: (operation, ...fates) => void planned.set(operation, [...(planned.get(operation) ?? []), ...fates]),
@@ -62,15 +64,15 @@ export function createWire(api: ServiceApi, clock: Clock): Wire {
   };
   return wire;
 
-  function through(operation: Operation) {
-    return async (request: never, options: never): Promise<unknown> => {
-      const one: Sent = { operation, request, atMs: clock.monotonicMs() };
+  function throughWire(carryOut: Call): Call {
+    return async (operation, request, options) => {
+      const one: Sent = { operation, request: request as Sent["request"], atMs: clock.monotonicMs() };
       sent.push(one);
       wire.onSend(one);
       const { requestMs, replyMs, lost, silently, stale, instead } = planned.get(operation)?.shift() ?? standing.get(operation) ?? {};
       await passes(requestMs);
       if (lost === "request") return noAnswer(operation, silently, stale);
-      const answer = instead ?? (await api[operation](request, options));
+      const answer = (instead as AnswerOf<typeof operation> | undefined) ?? (await carryOut(operation, request, options));
       await passes(replyMs);
       return lost === "reply" ? noAnswer(operation, silently, stale) : answer;
     };

@@ -6,6 +6,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
+import { wrapped } from "../../lib/core/api/call.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
@@ -126,15 +127,10 @@ function scene() {
 
   /** The operations; each call counts as a request to the service. */
   function counted(service: ServiceApi): ServiceApi {
-    return Object.fromEntries(
-      Object.entries(service).map(([name, operation]) => [
-        name,
-        (...asked: readonly unknown[]) => {
-          calls++;
-          return (operation as (...args: readonly unknown[]) => unknown)(...asked);
-        },
-      ]),
-    ) as unknown as ServiceApi;
+    return wrapped(service, (next) => (...asked) => {
+      calls++;
+      return next(...asked);
+    });
   }
 
   const cost = (grants: number): Cost => ({ grants, writes, reads, calls, lastedMs: world.nowMs - START_MS });

@@ -112,7 +112,7 @@ export class RenewalBatcher {
   }
 
   #sendTogether(group: readonly Gathered[]): void {
-    const leases = group.map(({ request }) => request);
+    const leases = group.map(({ request: { key, leaseId, leaseMs } }) => ({ key, leaseId, leaseMs }));
     void this.#api.renewMany({ leases }, whenAll(group)).then(
       (answer) => {
         if (!answer.ok && answer.code === "forbidden") {

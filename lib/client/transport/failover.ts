@@ -13,6 +13,8 @@
 import type { Refusal } from "../../core/errors.js";
 import type { CallerIdentity, CallOptions, Health, LeaseRef, Via } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
+import type { AnswerOf, Operation, RequestOf } from "../../core/api/call.js";
+import { apiBy, callOf } from "../../core/api/call.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { LockClientEvent } from "../client-options.js";
 import { LockError } from "../errors.js";
@@ -48,7 +50,6 @@ export interface Failover {
   readonly use: (via: Via) => Promise<void>;
 }
 
-type Operation = keyof ServiceApi;
 type Answer = { readonly ok: true } | Refusal;
 type Outcome = "answered" | "failed" | undefined;
 
@@ -68,10 +69,7 @@ const REMEMBERED = 1000;
 /** Combines both ways. Nothing is sent before the first call. */
 export function failover(deps: FailoverDeps): Failover {
   const ways = new TwoWays(deps);
-  const call = (operation: Operation) => (request: never, options: never) => ways.call(operation, request, options);
-  const { service } = deps;
-  const operations = service && (Object.keys(service) as Operation[]).map((operation) => [operation, call(operation)]);
-  const api = operations ? (Object.fromEntries(operations) as unknown as ServiceApi) : ways.on("table");
+  const api = deps.service ? apiBy(deps.service, (...asked) => ways.call(...asked)) : ways.on("table");
   return {
     api: { ...api, health: async (...asked) => ways.describe(await api.health(...asked)) },
     use: (via) => ways.use(via),
@@ -108,12 +106,12 @@ class TwoWays {
   }
 
   /** Carries out one attempt. */
-  call(operation: Operation, request: never, options: CallOptions | undefined): Promise<Answer> {
+  call<Name extends Operation>(operation: Name, request: RequestOf<Name>, options?: CallOptions): Promise<AnswerOf<Name>> {
     this.#isUsed = true;
     this.#probeIfDue();
     const ids = idsOf(request);
     const way = this.#wayOf(ids);
-    const answering: Promise<Answer> = this.on(way)[operation](request, options);
+    const answering = callOf(this.on(way))(operation, request, options);
     const { kind } = request as Partial<LeaseRef>;
     return this.#observed(way, ids, options, answering, (answer) => leaseIn(operation, kind, answer));
   }
@@ -158,13 +156,13 @@ class TwoWays {
   }
 
   /** Takes the outcome of an attempt from its answer, or from its end without one. */
-  async #observed(
+  async #observed<A extends Answer>(
     way: Way,
     ids: readonly string[],
     options: CallOptions | undefined,
-    answering: Promise<Answer>,
-    leaseOf: (answer: Answer) => LeaseRef | undefined,
-  ): Promise<Answer> {
+    answering: Promise<A>,
+    leaseOf: (answer: A) => LeaseRef | undefined,
+  ): Promise<A> {
     const stop = options && stopSignalOf(options);
     let isOver = false;
     const end = (outcome: Outcome): void => {
@@ -303,7 +301,8 @@ function otherThan(way: Way): Way {
 }
 
 /** Returns the leaseIds that a request is about. */
-function idsOf({ leaseId, leases }: { readonly leaseId?: string; readonly leases?: readonly LeaseRef[] }): readonly string[] {
+function idsOf(request: object): readonly string[] {
+  const { leaseId, leases } = request as { readonly leaseId?: string; readonly leases?: readonly LeaseRef[] };
   return leaseId === undefined ? (leases ?? []).map((lease) => lease.leaseId) : [leaseId];
 }
 

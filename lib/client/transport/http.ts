@@ -5,18 +5,18 @@
 import type { Held, LeaseView, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
+import type { AnswerOf, Call, Operation, RequestOf } from "../../core/api/call.js";
+import { apiBy } from "../../core/api/call.js";
 import type { CallOptions, LeaseRef } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { ServiceApi, Started } from "../../core/api/runs.js";
 import type { SetHeld, SetRef } from "../../core/api/sets.js";
 import type { Check } from "../../contract/checks.js";
 import * as answers from "../../contract/checks.js";
-import type { Aside } from "../../contract/encode.js";
+import type { Encoded } from "../../contract/encode.js";
 import { encode } from "../../contract/encode.js";
-import type { OperationName, PathOf } from "../../contract/routes.js";
 import type { Callers } from "../lease/renewal-batcher.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/problem.js";
-import type { Sockets } from "./held-requests.js";
 import { withinShare } from "./held-requests.js";
 import type { HttpOptions } from "./http-options.js";
 import type { Answer } from "./send.js";
@@ -51,18 +51,17 @@ const CREDENTIAL_MIN_CHARS = 8;
 /** Stands for the result of a heartbeat that the answer lacks. */
 const NO_RESULT: { readonly key?: string; readonly status: number } = { status: 0 };
 
-/** Sends one request by the route of the operation. `body` stands in place of the request's own members, if it is given. */
-type Call = <Name extends OperationName>(
-  name: Name,
-  request: PathOf<Name> & Aside,
-  options: CallOptions | undefined,
-  body?: object,
-) => Promise<Reply>;
-
 /** Returns the operations of the service at `options.url`. */
 export function httpApi(options: HttpOptions): ServiceApi {
-  const call = callerOf(options);
-  return { ...leaseCalls(call), ...operatorCalls(call), ...runCalls(call, () => socketsTo(options.url, options.fetch)), ...setCalls(call) };
+  const send = senderOf(options);
+  const call: Call = async (operation, request, callOptions = {}) => {
+    const { waitMs } = request as { readonly waitMs?: number | undefined };
+    const ask = (ms: number | undefined): Promise<Reply> => send(encode(operation, { ...request, waitMs: ms }), callOptions);
+    const reply = await (operation === "start" ? withinShare(socketsTo(options.url, options.fetch), waitMs ?? 0, ask) : ask(waitMs));
+    const decode: Decoder<typeof operation> = DECODERS[operation];
+    return decode(reply, request);
+  };
+  return apiBy(DECODERS, call);
 }
 
 /** Returns what tells the callers of a client with these options apart; undefined if all its requests are of one caller. */
@@ -71,7 +70,7 @@ export function callersOf({ sign, token }: Pick<HttpOptions, "sign" | "token">):
   return typeof token === "function" ? token : undefined;
 }
 
-function callerOf(options: HttpOptions): Call {
+function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions) => Promise<Reply> {
   const { sign, token } = options;
   const send = senderBy(options.fetch);
   const base = options.url.replace(/\/+$/, "");
@@ -87,8 +86,7 @@ function callerOf(options: HttpOptions): Call {
     return unsent("unavailable", detail, isGivenUp && { retry: "later" });
   }
 
-  return async (name, request, callOptions = {}, given) => {
-    const { method, path, body, headers: asks } = encode(name, request, given);
+  return async ({ method, path, body, headers: asks }, callOptions) => {
     const url = base + path;
     const text = body && JSON.stringify(body);
     const plain = { ...options.headers, ...asks, ...(text !== undefined && { "content-type": "application/json" }) };
@@ -140,122 +138,59 @@ function withoutCredentials(text: string, { "content-type": _type, prefer: _pref
   return values.filter(({ length }) => length >= CREDENTIAL_MIN_CHARS).reduce((struck, value) => struck.replaceAll(value, STRUCK), text);
 }
 
-/** The calls of a lease, of a lock or of a run. */
-function leaseCalls(
-  call: Call,
-): Pick<ServiceApi, "acquire" | "renew" | "check" | "changeMode" | "waitForCondition" | "notify" | "transfer" | "release"> {
-  return {
-    async acquire(request, options) {
-      const reply = await call("acquire", request, options);
-      return waiting(reply) ?? held(reply, request, grantIn(reply));
-    },
-    async renew(request, options) {
-      return held(await call(request.kind === "runs" ? "renewRun" : "renew", request, options), request, "renewed");
-    },
-    async check(ref, options) {
-      const reply = await call(ref.kind === "runs" ? "checkRun" : "check", ref, options);
-      return waiting(reply) ?? held(reply, ref, "checked");
-    },
-    async changeMode(request, options) {
-      const reply = await call("changeMode", request, options);
-      return held(reply, request, isReplay(reply) ? "replayed" : "changed");
-    },
-    async waitForCondition({ to, condition, ...ref }, options) {
-      const reply = await call("wait", ref, options, { condition, ...to });
-      return waiting(reply) ?? refusal(reply);
-    },
-    async notify(request, options) {
-      return told(await call("notify", request, options), answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified }));
-    },
-    async transfer({ to, ...ref }, options) {
-      const reply = await call("transfer", ref, options, to);
-      return held(reply, { key: ref.key, leaseId: to.leaseId }, "transferred");
-    },
-    async release(ref, options) {
-      const reply = await call(ref.kind === "runs" ? "abandonRun" : "release", ref, options);
-      const state = reply.headers.get("lease-state");
-      return reply.status === 204 ? { ok: true, state: answers.isLeaseState(state) ? state : "unknown" } : refusal(reply);
-    },
-  };
-}
+/** Makes the answer of a reply. @throws NoResponse if the reply is none to this request */
+type Decoder<Name extends Operation> = (reply: Reply, request: RequestOf<Name>) => AnswerOf<Name>;
 
-/** The calls that look at locks and end holds of others. */
-function operatorCalls(call: Call): Pick<ServiceApi, "breakHold" | "inspect" | "list" | "health"> {
-  return {
-    async breakHold(request, options) {
-      return told(await call("break", request, options), answers.isBreaking, asTold);
-    },
-    async inspect({ key, ifNoneMatch, waitMs }, options) {
-      const reply = await call("inspect", { key, ifNoneMatch, waitMs }, options);
-      return (
-        unchanged(reply, ifNoneMatch) ??
-        told(reply, of({ key }, answers.isInspection), (inspection) => ({ ok: true, tag: tagOf(reply), inspection }))
-      );
-    },
-    async list(request, options) {
-      return told(await call("list", request, options), answers.isList, asTold);
-    },
-    async health(request, options) {
-      return told(await call("health", request, options), answers.isHealth, asTold);
-    },
-  };
-}
+const heldOrWaiting = (reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Waiting | Refusal => waiting(reply) ?? held(reply, ref, how);
 
-/** The calls of runs. */
-function runCalls(call: Call, sockets: () => Sockets): Pick<ServiceApi, "start" | "complete" | "run" | "runs" | "resetRun"> {
-  return {
-    async start(request, options) {
-      const reply = await withinShare(sockets(), request.waitMs ?? 0, (waitMs) => call("start", { ...request, waitMs }, options));
-      if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
-      return told(reply, of(request, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => ({
-        ...{ ok: true, how: grantIn(reply), state, attempt, takeover, lease },
-        ...(checkpoint !== undefined && { checkpoint }),
-      }));
-    },
-    async complete({ outcome, ...ref }, options) {
-      const reply = await call("complete", ref, options, outcome);
-      return told(reply, answers.isRecorded, () => ({ ok: true, how: isReplay(reply) ? "replayed" : "recorded" }));
-    },
-    async run({ key, ifNoneMatch, waitMs }, options) {
-      const reply = await call("run", { key, ifNoneMatch, waitMs }, options);
-      return unchanged(reply, ifNoneMatch) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run }));
-    },
-    async runs(request, options) {
-      return told(await call("runs", request, options), answers.isRunList, asTold);
-    },
-    async resetRun(request, options) {
-      return told(await call("resetRun", request, options), answers.isReset, () => ({ ok: true }));
-    },
-  };
-}
-
-/** The calls that name many leases. */
-function setCalls(call: Call): Pick<ServiceApi, "acquireSet" | "renewSet" | "releaseSet" | "renewMany"> {
-  return {
-    async acquireSet(request, options) {
-      const reply = await call("acquireSet", request, options);
-      return heldSet(reply, { leaseId: request.leaseId, keys: request.locks.map(({ key }) => key) }, grantIn(reply));
-    },
-    async renewSet(request, options) {
-      return heldSet(await call("renewSet", request, options), request, "renewed");
-    },
-    async releaseSet(request, options) {
-      const isEnded = ofKeys(request.keys, answers.isSetEnded, ({ states }) => states);
-      return told(await call("releaseSet", request, options), isEnded, asTold);
-    },
-    async renewMany({ leases }, options) {
-      const body = { leases: leases.map(({ key, leaseId, leaseMs }) => ({ key, leaseId, leaseMs })) };
-      const reply = await call("renewMany", {}, options, body);
-      return told(reply, answers.isRenewals, ({ results }) => ({
-        ok: true,
-        results: leases.map((ref, at) => {
-          const { status, ...one } = results[at] ?? NO_RESULT;
-          return held({ ...reply, status: one.key === ref.key ? status : 0, body: one }, ref, "renewed");
-        }),
-      }));
-    },
-  };
-}
+/** The decoder of each operation. */
+const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
+  acquire: (reply, ref) => heldOrWaiting(reply, ref, grantIn(reply)),
+  renew: (reply, ref) => held(reply, ref, "renewed"),
+  check: (reply, ref) => heldOrWaiting(reply, ref, "checked"),
+  changeMode: (reply, ref) => held(reply, ref, isReplay(reply) ? "replayed" : "changed"),
+  waitForCondition: (reply) => waiting(reply) ?? refusal(reply),
+  notify: (reply) => told(reply, answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified })),
+  transfer: (reply, { key, to: { leaseId } }) => held(reply, { key, leaseId }, "transferred"),
+  release(reply) {
+    const state = reply.headers.get("lease-state");
+    return reply.status === 204 ? { ok: true, state: answers.isLeaseState(state) ? state : "unknown" } : refusal(reply);
+  },
+  breakHold: (reply) => told(reply, answers.isBreaking, asTold),
+  inspect: (reply, { key, ifNoneMatch }) =>
+    unchanged(reply, ifNoneMatch) ??
+    told(reply, of({ key }, answers.isInspection), (inspection) => ({ ok: true, tag: tagOf(reply), inspection })),
+  list: (reply) => told(reply, answers.isList, asTold),
+  health: (reply) => told(reply, answers.isHealth, asTold),
+  acquireSet: (reply, { leaseId, locks }) => heldSet(reply, { leaseId, keys: locks.map(({ key }) => key) }, grantIn(reply)),
+  renewSet: (reply, set) => heldSet(reply, set, "renewed"),
+  releaseSet: (reply, { keys }) =>
+    told(
+      reply,
+      ofKeys(keys, answers.isSetEnded, ({ states }) => states),
+      asTold,
+    ),
+  renewMany: (reply, { leases }) =>
+    told(reply, answers.isRenewals, ({ results }) => ({
+      ok: true,
+      results: leases.map((ref, at) => {
+        const { status, ...one } = results[at] ?? NO_RESULT;
+        return held({ ...reply, status: one.key === ref.key ? status : 0, body: one }, ref, "renewed");
+      }),
+    })),
+  start(reply, ref) {
+    if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
+    return told(reply, of(ref, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => ({
+      ...{ ok: true, how: grantIn(reply), state, attempt, takeover, lease },
+      ...(checkpoint !== undefined && { checkpoint }),
+    }));
+  },
+  complete: (reply) => told(reply, answers.isRecorded, () => ({ ok: true, how: isReplay(reply) ? "replayed" : "recorded" })),
+  run: (reply, { key, ifNoneMatch }) =>
+    unchanged(reply, ifNoneMatch) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run })),
+  runs: (reply) => told(reply, answers.isRunList, asTold),
+  resetRun: (reply) => told(reply, answers.isReset, asTold),
+};
 
 function isSuccess({ status }: Pick<Reply, "status">): boolean {
   return status >= 200 && status < 300;

@@ -7,7 +7,7 @@ import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
 import { randomBytes } from "../../../lib/client/runtime.js";
 import { createPolicy } from "../../../lib/core/policy.js";
-import type { ServiceApi } from "../../../lib/core/api/runs.js";
+import { wrapped } from "../../../lib/core/api/call.js";
 import { gatewayClocks } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
 import { createMemoryStore } from "../../../lib/store/memory-store.js";
@@ -38,17 +38,13 @@ async function contend({ clients, workMs }: Contention) {
   function client(order: number) {
     const caller = { namespace: "n", principal: `p${order}`, requestId: "r" };
     const service = lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
-    const overTheWire = Object.entries(service).map(([name, operation]) => [
-      name,
-      async (...request: unknown[]) => {
-        requests++;
-        await sleep(2 * LATENCY_MS * unit());
-        const answer: unknown = await (operation as (...request: unknown[]) => Promise<unknown>)(...request);
-        await sleep(2 * LATENCY_MS * unit());
-        return answer;
-      },
-    ]);
-    const api = Object.fromEntries(overTheWire) as unknown as ServiceApi;
+    const api = wrapped(service, (next) => async (...asked) => {
+      requests++;
+      await sleep(2 * LATENCY_MS * unit());
+      const answer = await next(...asked);
+      await sleep(2 * LATENCY_MS * unit());
+      return answer;
+    });
     return createClient({ api, clock, random: unit, ids: new LeaseIds(clock, randomBytes) });
   }
 

@@ -13,7 +13,7 @@ import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import type { Clock } from "../../../lib/core/time.js";
 import type { Lease, LockClient } from "../../../lib/index.js";
 import { gatewayClocks } from "../../../lib/service/clocks.js";
-import { lockService } from "../../../lib/service/service.js";
+import { serviceOnEachCall } from "../../../lib/service/service.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
 import { startChild } from "../../support/child.js";
@@ -82,15 +82,8 @@ describe("straight on the table", () => {
     const { client, tableName } = await freshTable();
     const store = createDynamoStore({ client, tableName, policy: createPolicy(), clock, random: () => 0 });
     const caller = { principal: "test/direct", namespace: "test", requestId: "test" };
-    // One clock reading serves one request, so every request has its own service.
-    const fresh = (): ServiceApi => lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
-    const perRequest = Object.fromEntries(
-      (Object.keys(fresh()) as (keyof ServiceApi)[]).map((operation) => [
-        operation,
-        (request: never, options: never) => fresh()[operation](request, options),
-      ]),
-    ) as unknown as ServiceApi;
-    const counted = createWire(perRequest, clock);
+    const service = serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => gatewayClocks(clock, undefined));
+    const counted = createWire(service, clock);
     const locks = clientOf(counted.api, clock);
     const leases = await hold(locks, 10);
     const before = leases.map((lease) => lease.remainingMs());

@@ -13,7 +13,7 @@ import type { CallerIdentity, Via } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { createPolicy } from "../../../lib/core/policy.js";
 import { gatewayClocks } from "../../../lib/service/clocks.js";
-import { lockService } from "../../../lib/service/service.js";
+import { serviceOnEachCall } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore } from "../../../lib/store/memory-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
@@ -120,10 +120,6 @@ export function rivalOn(store: LockStore, clock: VirtualClock): LockClient {
 
 /** Returns the operations of one caller. Each reads the clock itself, like a function for every request. */
 function serviceOf(store: LockStore, clock: VirtualClock, { namespace, principal }: typeof CALLER): ServiceApi {
-  const made = () =>
-    lockService({ store, log: () => undefined, clock }, { namespace, principal, requestId: "test" }, gatewayClocks(clock, undefined));
-  const ask = (operation: keyof ServiceApi) => (request: never, options: never) => made()[operation](request, options);
-  return Object.fromEntries(
-    (Object.keys(made()) as (keyof ServiceApi)[]).map((operation) => [operation, ask(operation)]),
-  ) as unknown as ServiceApi;
+  const caller = { namespace, principal, requestId: "test" };
+  return serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => gatewayClocks(clock, undefined));
 }

@@ -8,6 +8,7 @@ import { createClient } from "../../../lib/client/client.js";
 import type { Lease } from "../../../lib/client/lease/lease.js";
 import type { LockClient } from "../../../lib/client/lock-client.js";
 import { failover } from "../../../lib/client/transport/failover.js";
+import { wrapped } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import { gatewayClocks } from "../../../lib/service/clocks.js";
@@ -47,16 +48,13 @@ export async function checkComparedWays(seed: number, bench: Pick<Bench, "covera
 
   /** The service as `principal` reaches it. */
   function overNetwork(principal: string): ServiceApi {
-    const api = on(shared, principal);
-    const ask = (operation: keyof ServiceApi) => async (request: never) => {
+    return wrapped(on(shared, principal), (next) => async (operation, request) => {
       await world.sleep(random.between(1, 30));
       if (world.nowMs < downUntilMs) return new Promise(() => undefined);
-      const answer: unknown = await api[operation](request, {});
+      const answer = await next(operation, request, {});
       await world.sleep(random.between(1, 30));
       return world.nowMs < downUntilMs ? new Promise(() => undefined) : answer;
-    };
-    const names = Object.keys(api) as (keyof ServiceApi)[];
-    return Object.fromEntries(names.map((name) => [name, ask(name)])) as unknown as ServiceApi;
+    });
   }
 
   function join(name: string, table: LockStore): LockClient {

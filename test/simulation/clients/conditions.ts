@@ -9,9 +9,10 @@ import { LockTimeoutError } from "../../../lib/client/errors.js";
 import type { Lease } from "../../../lib/client/lease/lease.js";
 import type { LockClient } from "../../../lib/client/lock-client.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
+import { wrapped } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { gatewayClocks } from "../../../lib/service/clocks.js";
-import { lockService } from "../../../lib/service/service.js";
+import { serviceOnEachCall } from "../../../lib/service/service.js";
 import type { MemoryTable } from "../../../lib/store/memory-store.js";
 import type { LockRecord } from "../../../lib/core/record.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
@@ -71,12 +72,8 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
 
   /** The service as `of` reaches it. A process that has ended sends nothing and hears nothing. */
   function apiFor(of: Consumer): ServiceApi {
-    const carryOut = (operation: keyof ServiceApi, request: never): Promise<never> =>
-      lockService({ store, log: () => undefined, clock: server }, caller, gatewayClocks(server, undefined))[operation](
-        request,
-        {},
-      ) as Promise<never>;
-    const ask = (operation: keyof ServiceApi) => async (request: never) => {
+    const service = serviceOnEachCall({ store, log: () => undefined, clock: server }, caller, () => gatewayClocks(server, undefined));
+    return wrapped(service, (carryOut) => async (operation, request) => {
       of.asked++;
       await world.sleep(random.between(1, 60));
       if (of.process.isDead || random.chance(faults.lost / 2)) return lost(of, operation);
@@ -87,9 +84,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
       if (of.process.isDead || random.chance(faults.lost / 2)) return lost(of, operation);
       of.asked--;
       return answer;
-    };
-    const operations = lockService({ store, log: () => undefined, clock: server }, caller, gatewayClocks(server, undefined));
-    return Object.fromEntries((Object.keys(operations) as (keyof ServiceApi)[]).map((name) => [name, ask(name)])) as unknown as ServiceApi;
+    });
   }
 
   async function lost(of: Consumer, operation: string): Promise<never> {

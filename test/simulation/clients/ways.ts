@@ -10,6 +10,7 @@ import type { Lease } from "../../../lib/client/lease/lease.js";
 import type { LockClient } from "../../../lib/client/lock-client.js";
 import { failover } from "../../../lib/client/transport/failover.js";
 import type { CallerIdentity } from "../../../lib/core/api/locks.js";
+import { apiBy, callOf } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { refuse } from "../../../lib/core/errors.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
@@ -23,6 +24,9 @@ import { drawClockError } from "../faults.js";
 import { Random } from "../random.js";
 import type { Bench } from "../oracles/verdict.js";
 import { Process, World } from "../world.js";
+
+/** The answer of a service that refuses everything: one to every operation. */
+const REFUSED = refuse("unavailable", { definite: true, retry: "same" }) as never;
 
 /** Every so many seeds, a history has clients with two ways too: those that leave this remainder. */
 const EVERY = 5;
@@ -80,22 +84,19 @@ export async function checkWays(seed: number, bench: Pick<Bench, "coverage" | "f
   const functions = [0, 1].map((index) => new Process(world, { name: `function-${index}`, wallErrorMs: drawClockError(random, WRONG_MS) }));
   const caller = { principal: `${NAMESPACE}/shop`, namespace: NAMESPACE, requestId: "simulated" };
   const tableErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
-  const names = Object.keys(
-    lockService({ store: storeOf(gateway), log: () => undefined, clock: gateway }, caller, gatewayClocks(gateway, 0)),
-  );
-  const operations = (ask: (operation: keyof ServiceApi) => unknown): ServiceApi =>
-    Object.fromEntries(names.map((name) => [name, ask(name as keyof ServiceApi)])) as unknown as ServiceApi;
-  const never = <T>(): Promise<T> => new Promise(() => undefined);
+  const names = lockService({ store: storeOf(gateway), log: () => undefined, clock: gateway }, caller, gatewayClocks(gateway, 0));
+  const never = (): Promise<never> => new Promise(() => undefined);
 
   /** The service over the network of `link`. A lost message is silence. */
   function overNetwork(link: Link): ServiceApi {
-    return operations((operation) => async (request: never): Promise<unknown> => {
+    return apiBy(names, async (operation, request) => {
       if (link.state === "out" || link.state === "down" || random.chance(faults.lost / 2)) return never();
       await world.sleep(random.chance(faults.late) ? random.between(0, LATE_MS) : random.between(1, 60));
-      if (link.state === "refusing") return refuse("unavailable", { definite: true, retry: "same" });
+      if (link.state === "refusing") return REFUSED;
       const server = random.pick(functions);
       const deps = { store: storeOf(server), log: () => undefined, clock: server };
-      const answer: unknown = await lockService(deps, caller, gatewayClocks(server, gateway.wallMs()))[operation](request, {});
+      const service = lockService(deps, caller, gatewayClocks(server, gateway.wallMs()));
+      const answer = await callOf(service)(operation, request, {});
       await world.sleep(random.between(1, 60));
       return link.state === "up" && !random.chance(faults.lost / 2) ? answer : never();
     });
