@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../lib/core/errors.js";
 import { ERRORS } from "../../lib/core/errors.js";
-import { problemAnswer, PROBLEMS } from "../../lib/web/problem.js";
-import type { ProblemCode } from "../../lib/web/problem.js";
+import { problemAnswer, PROBLEMS } from "../../lib/adapters/problem.js";
+import type { ProblemCode } from "../../lib/adapters/problem.js";
 import { fromProblem, PROBLEM_TYPE } from "../../lib/wire/problem.js";
-import { isHttp, withHeaders } from "../../lib/middy/http.js";
+import { isHttp, withHeaders } from "../../lib/adapters/lambda-http.js";
 import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];

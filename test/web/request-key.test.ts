@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { isKey, key } from "../../lib/core/key.js";
-import type { KeyOptions, Target } from "../../lib/web/request-key.js";
-import { askedAt, isSafe, keyInHeader, requestKeys } from "../../lib/web/request-key.js";
+import type { KeyOptions, Target } from "../../lib/adapters/request.js";
+import { comparedOf, isSafe, keyInHeader, requestKeys } from "../../lib/adapters/request.js";
 import { guide } from "../docs/snippets.js";
 
 type Options = KeyOptions<readonly [user: string]>;
@@ -136,7 +136,7 @@ describe("a route", () => {
   /** Returns what two requests must have in common to be the same run, and the same content. */
   const placed = (path: string, pattern?: string): unknown => [
     keyOf({ target: { method: "POST", path, pattern } }),
-    askedAt({ method: "POST", path, pattern }, {}),
+    comparedOf({ method: "POST", path, pattern }, {}),
   ];
 
   it.each([
@@ -185,11 +185,11 @@ describe("the header", () => {
     ['"form-1"', "form-1"],
     [' "a\\"b" ', 'a"b'],
   ])("%s is the key %s", (header, own) => {
-    expect(keyInHeader(header)).toBe(own);
+    expect(keyInHeader({ idempotencyKey: header })).toBe(own);
   });
 
   it.each([undefined, "", '""', "two words", "x".repeat(256)])("%s is refused as the caller's mistake", (header) => {
-    expect(() => keyInHeader(header)).toThrow(expect.objectContaining({ field: "Idempotency-Key" }) as Error);
+    expect(() => keyInHeader({ idempotencyKey: header })).toThrow(expect.objectContaining({ field: "Idempotency-Key" }) as Error);
   });
 });
 

@@ -1,6 +1,7 @@
 /**
- * The key of a run over HTTP: the service, a mark, the caller, the route, and the key that the request brings. So no caller gets another's
- * response, no service another's, and no header names a run that the application started by itself.
+ * A request as a run: its key, and what must be equal when it is repeated. The key is the service, a mark, the caller, the route, and the
+ * key that the request brings. So no caller gets another's response, no service another's, and no header names a run that the application
+ * started by itself.
  */
 import { fromEnvironment } from "../client/environment.js";
 import { InvalidRequestError } from "../client/errors.js";
@@ -33,6 +34,14 @@ export interface Target {
   readonly path: string;
   /** The pattern of the route that serves it, such as `/orders/:id`. @default not told */
   readonly pattern?: string | undefined;
+}
+
+/** The parts of a request that its key and its comparison are made of, as a host reads them. */
+export interface RequestParts extends Target {
+  /** The `Idempotency-Key` header, as sent. */
+  readonly idempotencyKey: string | undefined;
+  /** Returns what the request asks for besides where it goes, such as query and body; never headers. Its errors are the sender's mistake. */
+  readonly content: () => object;
 }
 
 /** Makes the keys of one service's runs. */
@@ -94,15 +103,16 @@ export function requestKeys<Asked extends readonly unknown[]>({ service, caller 
 }
 
 /** Returns the key in a request's `Idempotency-Key` header. @throws InvalidRequestError if it has none, or none that can be one */
-export function keyInHeader(header: string | undefined): string {
-  const text = unquoted(header ?? "");
+export function keyInHeader(request: Pick<RequestParts, "idempotencyKey"> | undefined): string {
+  if (!request) throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
+  const text = unquoted(request.idempotencyKey ?? "");
   if (VISIBLE.test(text)) return text;
   throw new InvalidRequestError("Idempotency-Key: the request needs this header, of 1 to 255 visible characters", "Idempotency-Key");
 }
 
 /** Returns what must be equal when a request is repeated: where it goes, and the rest of what it asks for. */
-export function askedAt(target: Target, rest: object): unknown {
-  return { method: target.method, path: placeOf(target).path, ...rest };
+export function comparedOf(target: Target, content: object): unknown {
+  return { method: target.method, path: placeOf(target).path, ...content };
 }
 
 /** Returns the caller's name. The error doesn't repeat a credential. */
@@ -145,4 +155,52 @@ function segmentsOf(path: string): readonly string[] {
 
 function textOf(segments: readonly string[]): string {
   return segments.map((segment) => `/${segment}`).join("");
+}
+
+/**
+ * Returns a body as parsed JSON, so that spaces and the order of members make no difference; else its text, or base64 if its bytes are no
+ * text. Also returns the text if JavaScript can't represent a number in it exactly: the ids 9007199254740993 and 9007199254740992 would
+ * become equal.
+ */
+export function contentOf(body: string | Uint8Array): unknown {
+  let text: string;
+  try {
+    text = typeof body === "string" ? body : UTF8.decode(body);
+  } catch {
+    return Buffer.from(body as Uint8Array).toString("base64");
+  }
+  try {
+    const json = JSON.parse(text) as unknown;
+    return numbersIn(text).every(isExact) ? json : text;
+  } catch {
+    return text;
+  }
+}
+
+/** Rejects bytes that are not UTF-8: a lenient decoder would make them all the same. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Returns the numbers of a JSON text, as written. */
+function numbersIn(text: string): readonly string[] {
+  const withoutStrings = text.replaceAll(/\\./g, "").replaceAll(/"[^"]*"/g, "");
+  return withoutStrings.match(/-?\d[\d.eE+-]*/g) ?? [];
+}
+
+/**
+ * The longest number that is checked, in characters. A number that JavaScript can represent is shorter, and the limit bounds the work on an
+ * attacker's digits.
+ */
+const EXACT_CHARS = 40;
+
+/** True if JavaScript represents the written number exactly. */
+function isExact(written: string): boolean {
+  return written.length <= EXACT_CHARS && decimalOf(written) === decimalOf(String(Number(written)));
+}
+
+/** Returns the same text for all ways to write a decimal number: its significant digits and its exponent. */
+function decimalOf(written: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent = 0] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(written) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  return significant && `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }

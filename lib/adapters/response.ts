@@ -20,6 +20,9 @@ export class TransientResponse {
   constructor(readonly statusCode: number) {}
 }
 
+/** A stream that was cut off: its work is not known to be done. */
+export const CUT_OFF = new TransientResponse(500);
+
 /** A response of a route. */
 export type MadeResponse = StoredResponse | TransientResponse;
 
@@ -72,21 +75,23 @@ export function bytesOf({ body, isBase64Encoded }: StoredResponse): Buffer {
   return Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
 }
 
+/** The headers of a response that a host is about to send. */
+interface HeadersToSend {
+  set(name: string, value: string): unknown;
+  delete(name: string): unknown;
+}
+
 /**
- * Returns the changes to a response's headers that make it carry `answer`: undefined removes one. Headers that other middlewares set, such
- * as CORS, stay.
+ * Changes a response's headers so that it carries `answer`. Headers that other middlewares set, such as CORS, stay.
  * @param current the headers that are set already, by lower-case name
  */
-export function changesFor({ headers }: StoredResponse, current: SentHeaders): Readonly<Record<string, string | undefined>> {
+export function carry({ headers }: StoredResponse, current: SentHeaders, to: HeadersToSend): void {
   const exposed = String(current["access-control-expose-headers"] ?? "");
   const isExposed = new Set(exposed.split(",").map((name) => name.trim().toLowerCase()));
   const isSent = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   const toExpose = EXPOSED.filter((name) => isSent.has(name.toLowerCase()) && !isExposed.has(name.toLowerCase()));
-  return {
-    ...Object.fromEntries(CONTENT.map((name) => [name, undefined])),
-    ...headers,
-    ...(current["access-control-allow-origin"] !== undefined && {
-      "access-control-expose-headers": [...(exposed === "" ? [] : [exposed]), ...toExpose].join(", "),
-    }),
-  };
+  for (const name of CONTENT) if (headers[name] === undefined) to.delete(name);
+  for (const [name, value] of Object.entries(headers)) to.set(name, value);
+  if (current["access-control-allow-origin"] !== undefined)
+    to.set("access-control-expose-headers", [...(exposed === "" ? [] : [exposed]), ...toExpose].join(", "));
 }

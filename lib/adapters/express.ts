@@ -1,11 +1,12 @@
 /** Idempotent routes of Express 5, and its refusals. Express is not imported: a middleware is a function of three arguments. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { IdempotentOptions } from "../web/idempotent.js";
-import { isCovered, serveOnce } from "../web/idempotent.js";
-import { problemOf } from "../web/problem.js";
 import { sendAnswer } from "./held-response.js";
 import type { NodeRequest } from "./node-request.js";
 import { partsOf, serveHeld } from "./node-request.js";
+import { isCovered } from "./once.js";
+import { problemOf } from "./problem.js";
+import type { IdempotentOptions } from "./route.js";
+import { serveOnce } from "./route.js";
 
 /** A request of Express, as far as it is read here. Express's own `Request` is one. */
 export type ExpressRequest = IncomingMessage & NodeRequest;
@@ -14,12 +15,8 @@ export type ExpressRequest = IncomingMessage & NodeRequest;
 export type ExpressMiddleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void;
 
 /**
- * Returns a middleware for routes that run once per `Idempotency-Key`. Use it after the body parser and authentication:
- * `app.post("/orders", idempotent({ locks, service: "orders", caller: (req: Request) => req.user.id }), route)`. The response is sent when
- * it is recorded. A repeated request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is
- * answered 409, another request with the same key 422, a request without a key 400, and 503 if the locks can't be reached. If the client
- * hangs up, the route still finishes and is recorded. A stream is sent as it comes and not recorded: after it, the key is answered 409
- * `result-omitted`.
+ * Returns a middleware for routes that run once per `Idempotency-Key`, as {@link IdempotentOptions} says. Use it after the body parser and
+ * authentication: `app.post("/orders", idempotent({ locks, service: "orders", caller: (req: Request) => req.user.id }), route)`.
  * @throws InvalidRequestError naming the invalid option
  */
 export function idempotent<Request extends ExpressRequest = ExpressRequest>(
@@ -28,7 +25,7 @@ export function idempotent<Request extends ExpressRequest = ExpressRequest>(
   const serve = serveOnce(options);
   return (request, response, next) => {
     if (!isCovered(partsOf(request), options)) next();
-    else serveHeld(serve, request, response, options, next).catch(next);
+    else serveHeld(serve, request, response, options, { route: next }).catch(next);
   };
 }
 

@@ -2,22 +2,20 @@
  * A handler that runs while it holds the lock named by its event. `lockHandler` wraps the handler, so that nothing can run in between.
  * `lockMiddleware` is the same for Middy's `use`, and must be the last middleware.
  */
-import { currentLease } from "../client/wrap/reentrancy-guard.js";
-import { LockLostError } from "../client/errors.js";
 import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet } from "../client/lease/lease-set.js";
 import type { LockClient } from "../client/lock-client.js";
+import { checkAcquire } from "../client/options.js";
 import type { LockedOptions } from "../client/wrap/locked.js";
 import { locked } from "../client/wrap/locked.js";
-import { checkAcquire } from "../client/options.js";
-import type { Around, Handler, Wrapped } from "./around.js";
-import { handlerOf, invocationOf } from "./around.js";
-import { isHttp } from "./http.js";
-import type { Middleware } from "./middleware.js";
-import { middlewareOf } from "./middleware.js";
-import { checkClient, HTTP_WAIT_MS } from "../web/once.js";
-import type { HttpAnswer } from "../web/problem.js";
-import { problemAnswer, refusalBefore } from "../web/problem.js";
+import { currentLease } from "../client/wrap/reentrancy-guard.js";
+import type { Around, Handler, Wrapped } from "./lambda.js";
+import { handlerOf, invocationOf } from "./lambda.js";
+import { isHttp } from "./lambda-http.js";
+import type { Middleware } from "./middy.js";
+import { middlewareOf } from "./middy.js";
+import type { Protection } from "./once.js";
+import { attempt, checkClient, waitOf } from "./once.js";
 
 /** Options of a handler that runs under a lock, in addition to those of the acquire. The invocation's remaining time bounds all of them. */
 export interface LockHandlerOptions<Event, Context> extends Omit<
@@ -85,50 +83,30 @@ export function lockMiddleware<Event, Context = unknown>(
   return middlewareOf("lease", underLock(options));
 }
 
+const LOCKS: Protection<Lease | LeaseSet | undefined> = {
+  current: currentLease,
+  isLost: (lease) => lease?.state === "lost",
+  held: "locked",
+};
+
 function underLock<Event, Context>(options: LockHandlerOptions<Event, Context>): Around<Event, Context, Lease | LeaseSet | undefined> {
   const { locks, key, waitMs, whenHeld = "wait", whenUnavailable = "throw", ...acquire } = options;
   checkClient(locks);
   checkAcquire({ ...acquire, ...(waitMs !== undefined && { waitMs }) });
   locked({ locks, key, whenHeld, whenUnavailable }, async () => undefined); // Refuses invalid options before any call.
 
-  return async (event, context, work) => {
-    const http = isHttp(event);
-    let lease: Lease | LeaseSet | undefined;
-    let stage: Stage = "before";
-    const call = locked(
-      {
-        ...acquire,
-        locks: locks.forInvocation(invocationOf(context)),
-        key,
-        ...((waitMs !== undefined || http) && { waitMs: waitMs ?? HTTP_WAIT_MS }),
-        // The sender waits for an answer, and a skipped call has none.
-        whenHeld: http && whenHeld === "skip" ? "throw" : whenHeld,
-        whenUnavailable: http && whenUnavailable === "skip" ? "throw" : whenUnavailable,
-      },
-      async function handler(_event: Event, _context: Context) {
-        stage = "in";
-        lease = currentLease();
-        const response = await work(lease);
-        stage = "after";
-        return response;
-      },
+  return (event, context, work) => {
+    const isRequest = isHttp(event);
+    const ofCall = {
+      ...waitOf(isRequest, { waitMs, whenUnavailable }),
+      whenHeld: isRequest && whenHeld === "skip" ? "throw" : whenHeld,
+      locks: locks.forInvocation(invocationOf(context)),
+      key,
+    } as const;
+    return attempt(isRequest, LOCKS, work, (perform) =>
+      locked({ ...acquire, ...ofCall }, async function handler(_event: Event, _context: Context) {
+        return perform();
+      })(event, context),
     );
-    try {
-      return { how: "answered", response: await call(event, context) };
-    } catch (error) {
-      const answer = http ? refusal(error, stage, lease) : undefined;
-      if (answer) return { how: "refused", error, answer };
-      throw error;
-    }
   };
-}
-
-/** The progress of a call: before the handler, in it, or after it returned. */
-type Stage = "before" | "in" | "after";
-
-/** Returns the answer for an error of the lock; undefined for an error of the handler or of its configuration. */
-function refusal(error: unknown, stage: Stage, lease: Lease | LeaseSet | undefined): HttpAnswer | undefined {
-  if (stage !== "before")
-    return error instanceof LockLostError && (stage === "after" || lease?.state === "lost") ? problemAnswer("lease-lost") : undefined;
-  return refusalBefore(error, "locked");
 }

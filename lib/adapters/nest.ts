@@ -8,11 +8,12 @@ import type { LockClient } from "../client/lock-client.js";
 import type { LockedOptions } from "../client/wrap/locked.js";
 import { locked } from "../client/wrap/locked.js";
 import type { AsyncMethod } from "../client/wrap/wrap-method.js";
-import type { IdempotentOptions, Serve } from "../web/idempotent.js";
-import { isCovered, serveOnce } from "../web/idempotent.js";
-import { problemOf } from "../web/problem.js";
 import type { NodeRequest } from "./node-request.js";
 import { partsOf, serveHeld } from "./node-request.js";
+import { isCovered } from "./once.js";
+import { problemOf } from "./problem.js";
+import type { IdempotentOptions, Serve } from "./route.js";
+import { serveOnce } from "./route.js";
 
 /** The token of the client: `@Inject(LOCKS) readonly locks: LockClient`. */
 export const LOCKS = Symbol.for("holdfast.locks");
@@ -106,11 +107,8 @@ export class HoldfastModule {
 }
 
 /**
- * Makes a route, or all routes of a controller, run once per `Idempotency-Key`. Guards come before, so a request that they refuse gets
- * nothing. The response is sent when it is recorded. A repeated request gets the recorded status, body and headers, with
- * `Idempotent-Replayed: true`. A key in progress is answered 409, another request with the same key 422, a request without a key 400, and
- * 503 if the locks can't be reached. If the client hangs up, the route still finishes and is recorded. A stream is sent as it comes and not
- * recorded: after it, the key is answered 409 `result-omitted`. A route with `@Res()` without `passthrough` is refused.
+ * Makes a route, or all routes of a controller, run once per `Idempotency-Key`, as {@link IdempotentOptions} says. Guards come before, so
+ * a request that they refuse gets nothing. A route with `@Res()` without `passthrough` is refused.
  * @param options replace the module's for these routes
  */
 export function Idempotent<Request extends NodeRequest = NodeRequest>(
@@ -166,11 +164,11 @@ export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {
     const serve = this.#serving.get(handler) ?? serveOnce(options);
     this.#serving.set(handler, serve);
     return new Promise((resolve, reject) => {
-      // Nest replies to each request. The reply to one whose route is not called is held, and replaced by the answer.
-      const route = (): void => resolve(next.handle());
-      // RxJS takes a list wherever it takes an Observable.
-      const nothing = (): void => resolve([undefined] as Result);
-      serveHeld(serve, request, response.raw ?? response, options, route, nothing).catch(reject);
+      serveHeld(serve, request, response.raw ?? response, options, {
+        route: () => resolve(next.handle()),
+        // Nest replies to each request. RxJS takes a list wherever it takes an Observable.
+        reply: () => resolve([undefined] as Result),
+      }).catch(reject);
     });
   }
 }

@@ -5,11 +5,12 @@
 import { InvalidRequestError } from "../client/errors.js";
 import { resultBytes } from "../core/request-limits.js";
 import { systemClock } from "../core/time.js";
-import type { IdempotentOptions, RequestParts } from "../web/idempotent.js";
-import { isCovered, serveOnce } from "../web/idempotent.js";
-import { problemAnswer, problemOf } from "../web/problem.js";
-import type { MadeResponse, StoredResponse } from "../web/response.js";
-import { bytesOf, changesFor, madeResponse, TransientResponse } from "../web/response.js";
+import { isCovered } from "./once.js";
+import { problemAnswer, problemOf } from "./problem.js";
+import type { MadeResponse, StoredResponse } from "./response.js";
+import { bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
+import type { IdempotentOptions } from "./route.js";
+import { partsFrom, serveOnce } from "./route.js";
 
 /** A context of Hono, as far as it is used here. Hono's own `Context` is one. */
 export interface HonoContext {
@@ -40,16 +41,11 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** A response that isn't complete after this is a stream, in ms. A body in memory takes no time at all. */
 const STREAM_MS = 20;
 
-/** A stream that was cut off: its work is not known to be done. */
-const CUT_OFF = new TransientResponse(500);
-
 /**
- * Returns a middleware for routes that run once per `Idempotency-Key`. Use it after authentication: `app.post("/orders", idempotent({
- * locks, service: "orders", caller: (c: Context) => c.get("user").id }), route)`. The response is sent when it is recorded. A repeated
- * request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request with the same key
- * 422, a request without a key 400, a body over `maxBodyBytes` 413, and 503 if the locks can't be reached. If the client hangs up, the route
- * still finishes and is recorded. A stream (`text/event-stream`, with `Transfer-Encoding`, or not complete after 20 ms) is sent as it comes
- * and not recorded: after it, the key is answered 409 `result-omitted`.
+ * Returns a middleware for routes that run once per `Idempotency-Key`, as {@link IdempotentOptions} says. Use it after authentication:
+ * `app.post("/orders", idempotent({ locks, service: "orders", caller: (c: Context) => c.get("user").id }), route)`. A body over
+ * `maxBodyBytes` is answered 413. A response is a stream if it is a `text/event-stream`, has `Transfer-Encoding`, or is not complete after
+ * 20 ms.
  * @throws InvalidRequestError naming the invalid option
  */
 export function idempotent<Context extends HonoContext = HonoContext>({
@@ -60,14 +56,13 @@ export function idempotent<Context extends HonoContext = HonoContext>({
     throw new InvalidRequestError(`maxBodyBytes: must be a whole number of bytes, 0 or more; it is ${maxBodyBytes}`, "maxBodyBytes");
   const serve = serveOnce(options);
   return async (c, next) => {
-    const { pathname, search } = new URL(c.req.url);
-    const { method, routePath: pattern } = c.req;
-    const idempotencyKey = c.req.raw.headers.get("idempotency-key") ?? undefined;
-    const asked = { method, url: pathname + search, pattern, idempotencyKey };
+    const { method, routePath: pattern, raw, url } = c.req;
+    const asked = { method, pattern, idempotencyKey: raw.headers.get("idempotency-key") ?? undefined };
     if (!isCovered(asked, options)) return next();
     const body = options.fingerprint ? undefined : await bodyOf(c, maxBodyBytes);
     if (body === "too-large") return void replace(c, responseOf(problemAnswer("too-large"), c.res.headers));
-    const parts: RequestParts = { ...asked, body: () => body };
+    const { pathname, search } = new URL(url);
+    const parts = partsFrom(pathname + search, { ...asked, readBody: () => body });
     await new Promise<void>((streams, reject) => {
       const served = serve(c, parts, async () => {
         await next();
@@ -79,8 +74,8 @@ export function idempotent<Context extends HonoContext = HonoContext>({
         streams();
         return ended;
       });
-      served.then((settled) => {
-        if (settled.how === "answer") replace(c, responseOf(settled.answer, c.res.headers));
+      served.then((answer) => {
+        if (answer) replace(c, responseOf(answer, c.res.headers));
         streams();
       }, reject);
     });
@@ -158,10 +153,7 @@ async function madeOf(response: Response, replayHeaders: readonly string[] | und
 
 function responseOf(answer: StoredResponse, current: Headers): Response {
   const headers = new Headers(current);
-  for (const [name, value] of Object.entries(changesFor(answer, Object.fromEntries(current)))) {
-    if (value === undefined) headers.delete(name);
-    else headers.set(name, value);
-  }
+  carry(answer, Object.fromEntries(current), headers);
   return new Response(answer.body === "" ? null : new Uint8Array(bytesOf(answer)), { status: answer.statusCode, headers });
 }
 

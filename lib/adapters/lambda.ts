@@ -1,23 +1,23 @@
 /**
- * The logic around a handler, independent of how it is attached: directly around the handler, where nothing can run in between, or as a
- * Middy middleware (./middleware.ts).
+ * Handlers of Lambda: the logic around one, and its direct attachment, where nothing can run in between. ./middy.ts attaches the same as a
+ * middleware.
  */
 import type { InvocationContext } from "../client/invocation.js";
 import { ENDLESS } from "../client/invocation.js";
-import { checkFunction } from "../web/once.js";
-import type { HttpAnswer } from "../web/problem.js";
-import type { AnswerTo } from "./http.js";
-
-/** The outcome of a call: a response (the handler's or a substitute), or an error with an HTTP answer. */
-export type Outcome =
-  | { readonly how: "answered"; readonly response: unknown }
-  | { readonly how: "refused"; readonly error: unknown; readonly answer: HttpAnswer };
+import type { LockClient } from "../client/lock-client.js";
+import type { AnswerTo } from "./lambda-http.js";
+import type { Outcome } from "./once.js";
+import { checkClient, checkFunction } from "./once.js";
 
 /**
  * Runs `work`, the rest of the call, under a lease or as a run, and passes the lease or run to it; or returns without calling `work`.
  * Rejects with the error of `work`, or with its own error if the caller doesn't use HTTP.
  */
-export type Around<Event, Context, Under> = (event: Event, context: Context, work: (under: Under) => Promise<unknown>) => Promise<Outcome>;
+export type Around<Event, Context, Under> = (
+  event: Event,
+  context: Context,
+  work: (under: Under) => Promise<unknown>,
+) => Promise<Outcome<unknown>>;
 
 /** A handler, as Lambda and Middy call it. `Rest` is the arguments after event and context. */
 export type Handler<Event, Context, Rest extends readonly unknown[], Result> = (
@@ -49,4 +49,21 @@ export function handlerOf<Event, Context, Under, Rest extends readonly unknown[]
 export function invocationOf(context: unknown): InvocationContext {
   const { getRemainingTimeInMillis } = (context ?? {}) as Partial<InvocationContext>;
   return typeof getRemainingTimeInMillis === "function" ? (context as InvocationContext) : ENDLESS;
+}
+
+/**
+ * Returns `handler` with a view of `locks` for each invocation. The invocation's remaining time bounds leases and waits. When the handler
+ * ends, its remaining leases are released and their heartbeats stop, before the sandbox can be frozen.
+ * @throws InvalidRequestError if `locks` is not a client
+ */
+export function withInvocation<Event, Context, Result>(
+  locks: LockClient,
+  handler: (event: Event, context: Context, locks: LockClient) => Promise<Result> | Result,
+): (event: Event, context: Context) => Promise<Result> {
+  checkClient(locks);
+  checkFunction("handler", handler);
+  return async (event, context) => {
+    await using view = locks.forInvocation(invocationOf(context));
+    return await handler(event, context, view);
+  };
 }

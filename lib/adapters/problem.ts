@@ -13,12 +13,6 @@ export interface HttpAnswer {
   body: string;
 }
 
-interface Entry {
-  readonly status: number;
-  readonly retry: RetryAdvice;
-  readonly title: string;
-}
-
 /** The problems, by their `code`. */
 export const PROBLEMS = {
   locked: { status: 423, retry: "later", title: "Somebody else works on this just now" },
@@ -32,7 +26,7 @@ export const PROBLEMS = {
   unavailable: { status: 503, retry: "later", title: "The request could not be protected, and was not carried out" },
   "not-recorded": { status: 503, retry: "later", title: "The request was carried out, perhaps without being remembered" },
   "lease-lost": { status: 503, retry: "later", title: "The request lost its protection; it may be carried out in part" },
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, { status: number; retry: RetryAdvice; title: string }>;
 
 /** The `code` of a problem. */
 export type ProblemCode = keyof typeof PROBLEMS;
@@ -48,21 +42,13 @@ export function problemAnswer(
   { retryAfterMs = RETRY_AFTER_MS, detail }: { retryAfterMs?: number | undefined; detail?: string } = {},
 ): HttpAnswer {
   const { status, retry, title } = PROBLEMS[code];
-  const later = retry === "later";
-  const body = {
-    type: `/problems/${code}`,
-    title,
-    status,
-    code,
-    ...(detail !== undefined && { detail }),
-    definite: !INDEFINITE.has(code),
-    retry,
-    ...(later && { retryAfterMs }),
-  };
+  const isLater = retry === "later";
+  const told = { type: `/problems/${code}`, title, status, code, detail, definite: !INDEFINITE.has(code), retry };
+  const retryAfter = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
   return {
     statusCode: status,
-    headers: { "content-type": PROBLEM_TYPE, ...(later && { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }) },
-    body: JSON.stringify(body),
+    headers: { "content-type": PROBLEM_TYPE, ...(isLater && { "retry-after": retryAfter }) },
+    body: JSON.stringify({ ...told, ...(isLater && { retryAfterMs }) }),
   };
 }
 
@@ -74,16 +60,17 @@ const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
  * @param held the problem of a key that is still held after the wait
  */
 export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"): HttpAnswer | undefined {
-  if (error instanceof LockTimeoutError || (error instanceof LockError && error.code === "contended")) return problemAnswer(held, error);
-  // Nothing is held for the handler: the process froze, or the invocation is nearly over.
-  if (error instanceof LockUnavailableError || error instanceof LockLostError) return problemAnswer("unavailable", error);
-  if (error instanceof LockError && error.code === "invocation-ends") return problemAnswer("unavailable", error);
   if (error instanceof InvalidRequestError) {
     const { field, message: detail } = error;
     if (field === "body") return problemAnswer("unsupported-media-type", { detail });
     return ASKED_WRONGLY.includes(field) ? problemAnswer("invalid-request", { detail }) : undefined;
   }
-  return error instanceof LockError && error.code in PROBLEMS ? problemAnswer(error.code as ProblemCode, error) : undefined;
+  if (!(error instanceof LockError)) return undefined;
+  if (error instanceof LockTimeoutError || error.code === "contended") return problemAnswer(held, error);
+  // Nothing is held for the handler: the process froze, or the invocation is nearly over.
+  if (error instanceof LockUnavailableError || error instanceof LockLostError || error.code === "invocation-ends")
+    return problemAnswer("unavailable", error);
+  return error.code in PROBLEMS ? problemAnswer(error.code as ProblemCode, error) : undefined;
 }
 
 /** Returns the answer for an error that a route threw: 400, 409, 422, 423 or 503. Undefined if it isn't a refusal of a lock or a run. */

@@ -1,14 +1,14 @@
 /** Idempotent routes of Fastify 5, and its refusals. Fastify is not imported: a route's handler is wrapped. */
 import type { ServerResponse } from "node:http";
 import { resultBytes } from "../core/request-limits.js";
-import type { IdempotentOptions } from "../web/idempotent.js";
-import { isCovered, serveOnce } from "../web/idempotent.js";
-import { problemOf } from "../web/problem.js";
-import type { SentHeaders, StoredResponse } from "../web/response.js";
-import { bytesOf, changesFor } from "../web/response.js";
-import { hold } from "./held-response.js";
 import type { NodeRequest } from "./node-request.js";
-import { partsOf } from "./node-request.js";
+import { partsOf, serveHeld } from "./node-request.js";
+import { isCovered } from "./once.js";
+import { problemOf } from "./problem.js";
+import type { SentHeaders, StoredResponse } from "./response.js";
+import { bytesOf, carry } from "./response.js";
+import type { IdempotentOptions } from "./route.js";
+import { serveOnce } from "./route.js";
 
 /** A reply of Fastify, as far as it is used here. */
 export interface FastifyReplyLike {
@@ -25,39 +25,25 @@ export interface FastifyReplyLike {
 export type FastifyHandler = (this: any, request: any, reply: any) => unknown; // eslint-disable-line @typescript-eslint/no-explicit-any -- Fastify's own types, which depend on the route
 
 /**
- * Returns `handler`, run once per `Idempotency-Key`: `app.post("/orders", idempotent({ locks, service: "orders", caller }, handler))`, where
- * `caller` is `(request) => request.user.id`. Hooks and validation come before it. The response is sent when it is recorded. A repeated
- * request gets the recorded status, body and headers, with `Idempotent-Replayed: true`. A key in progress is answered 409, another request
- * with the same key 422, a request without a key 400, and 503 if the locks can't be reached. If the client hangs up, the handler still
- * finishes and is recorded. A stream is sent as it comes and not recorded: after it, the key is answered 409 `result-omitted`.
+ * Returns `handler`, run once per `Idempotency-Key` as {@link IdempotentOptions} says: `app.post("/orders", idempotent({ locks, service:
+ * "orders", caller }, handler))`, where `caller` is `(request) => request.user.id`. Hooks and validation come before it.
  * @throws InvalidRequestError naming the invalid option
  */
 export function idempotent<Handler extends FastifyHandler>(options: IdempotentOptions<Parameters<Handler>[0]>, handler: Handler): Handler {
   const serve = serveOnce<NodeRequest>(options);
   const wrapped = function (this: unknown, request: NodeRequest, reply: FastifyReplyLike): unknown {
-    const parts = partsOf(request);
     const call = (): unknown => Reflect.apply<unknown, [NodeRequest, FastifyReplyLike], unknown>(handler, this, [request, reply]);
-    if (!isCovered(parts, options)) return call();
+    if (!isCovered(partsOf(request), options)) return call();
     return new Promise((resolve, reject) => {
-      let held: ReturnType<typeof hold> | undefined;
-      const settled = serve(request, parts, () => {
-        const sending = watchSend(reply);
-        held = hold(reply.raw, options.replayHeaders, (bytes, isKnown) => (isKnown || sending.isWhole()) && bytes <= resultBytes);
-        resolve(called(call, reply, sending));
-        return held.made;
-      });
-      settled.then(
-        (one) => {
-          if (one.how === "made") held?.release();
-          else {
-            // Hooks see the answer too, and what they do to its body is dropped: they have done it to what was recorded.
-            const answered = held ?? hold(reply.raw, undefined, () => true);
-            if (!held) resolve(payloadOf(one.answer, reply));
-            answered.replace(one.answer);
-          }
+      const sending = new Sending();
+      serveHeld(serve, request, reply.raw, options, {
+        route() {
+          sending.watch(reply);
+          resolve(called(call, reply, sending));
         },
-        (error: unknown) => reject(error as Error),
-      );
+        reply: (answer) => resolve(payloadOf(answer, reply)),
+        holds: (bytes, isKnown) => (isKnown || sending.isWhole) && bytes <= resultBytes,
+      }).catch(reject);
     });
   };
   return wrapped as Handler;
@@ -79,37 +65,29 @@ async function called(call: () => unknown, reply: FastifyReplyLike, sending: Sen
   // A handler that returns nothing sends its reply later. A reply resolves when it was sent.
   const value = await ((result === undefined ? reply : result) as Promise<unknown>);
   // Fastify sends nothing to a client that is gone. The response is for the client's next request.
-  if (value === undefined && reply.raw.destroyed && !sending.isLeft()) reply.raw.end();
+  if (value === undefined && reply.raw.destroyed && !sending.isLeft) reply.raw.end();
   return value;
 }
 
-/** Facts about the way in which a reply is sent. */
-interface Sending {
+/** The way in which a reply is sent, by the handler or by Fastify. */
+class Sending {
   /** True if the handler calls `send` itself, or waits for its reply: then its result says nothing. */
-  isLeft(): boolean;
+  isLeft = false;
   /** True if the payload is sent, and is no stream; a hook such as a compression may make one of it. */
-  isWhole(): boolean;
-}
+  isWhole = false;
 
-/** Watches how `reply` is sent, by the handler or by Fastify. */
-function watchSend(reply: FastifyReplyLike): Sending {
-  let isLeft = false;
-  let isWhole = false;
-  for (const name of ["send", "then"]) {
-    Object.defineProperty(reply, name, {
-      configurable: true,
-      get() {
-        isLeft = true;
-        Reflect.deleteProperty(reply, name);
-        if (name === "then") return Reflect.get(reply, name) as unknown;
-        return (payload?: unknown): unknown => {
-          isWhole = !isStream(payload);
-          return reply.send(payload);
-        };
-      },
-    });
+  watch(reply: FastifyReplyLike): void {
+    const use = (name: "send" | "then"): unknown => {
+      this.isLeft = true;
+      Reflect.deleteProperty(reply, name);
+      if (name === "then") return Reflect.get(reply, name) as unknown;
+      return (payload?: unknown): unknown => {
+        this.isWhole = !isStream(payload);
+        return reply.send(payload);
+      };
+    };
+    for (const name of ["send", "then"] as const) Object.defineProperty(reply, name, { configurable: true, get: () => use(name) });
   }
-  return { isLeft: () => isLeft, isWhole: () => isWhole };
 }
 
 /** True for a stream of Node or the web, or a response of `fetch`. */
@@ -121,9 +99,6 @@ function isStream(payload: unknown): boolean {
 /** Sets status and headers, and returns the payload to send. */
 function payloadOf(answer: StoredResponse, reply: FastifyReplyLike): unknown {
   reply.code(answer.statusCode);
-  for (const [name, value] of Object.entries(changesFor(answer, reply.getHeaders()))) {
-    if (value === undefined) reply.removeHeader(name);
-    else reply.header(name, value);
-  }
+  carry(answer, reply.getHeaders(), { set: (name, value) => reply.header(name, value), delete: (name) => reply.removeHeader(name) });
   return answer.body === "" ? undefined : bytesOf(answer);
 }
