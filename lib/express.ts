@@ -4,5 +4,5 @@
  */
 export type { ExpressMiddleware, ExpressRequest } from "./adapters/express.js";
 export { idempotent, lockErrors } from "./adapters/express.js";
-export type { NodeRequest } from "./adapters/node-request.js";
+export type { NodeRequest } from "./adapters/node-http.js";
 export type { IdempotentOptions } from "./adapters/route.js";

@@ -4,5 +4,5 @@
  */
 export type { FastifyHandler, FastifyReplyLike } from "./adapters/fastify.js";
 export { idempotent, lockErrors } from "./adapters/fastify.js";
-export type { NodeRequest } from "./adapters/node-request.js";
+export type { NodeRequest } from "./adapters/node-http.js";
 export type { IdempotentOptions } from "./adapters/route.js";

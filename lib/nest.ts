@@ -4,5 +4,5 @@
  */
 export type { NestAsyncOptions, NestContext, NestModule, NestProvider } from "./adapters/nest.js";
 export { HoldfastModule, Idempotent, IdempotencyInterceptor, Locked, LockErrorFilter, LOCKS } from "./adapters/nest.js";
-export type { NodeRequest } from "./adapters/node-request.js";
+export type { NodeRequest } from "./adapters/node-http.js";
 export type { IdempotentOptions } from "./adapters/route.js";

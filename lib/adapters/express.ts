@@ -1,8 +1,7 @@
 /** Idempotent routes of Express 5, and its refusals. Express is not imported: a middleware is a function of three arguments. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { sendAnswer } from "./held-response.js";
-import type { NodeRequest } from "./node-request.js";
-import { partsOf, serveHeld } from "./node-request.js";
+import type { NodeRequest } from "./node-http.js";
+import { partsOf, sendAnswer, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
 import type { IdempotentOptions } from "./route.js";

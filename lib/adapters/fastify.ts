@@ -1,8 +1,8 @@
 /** Idempotent routes of Fastify 5, and its refusals. Fastify is not imported: a route's handler is wrapped. */
 import type { ServerResponse } from "node:http";
 import { resultBytes } from "../core/request-limits.js";
-import type { NodeRequest } from "./node-request.js";
-import { partsOf, serveHeld } from "./node-request.js";
+import type { NodeRequest } from "./node-http.js";
+import { partsOf, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
 import type { SentHeaders, StoredResponse } from "./response.js";

@@ -51,17 +51,16 @@ export function sqsHandler<Message extends SqsMessage>(
 
   return async ({ Records }, context) => {
     const failed = new Set<string>();
-    const workThrough = async (messages: readonly Message[], inOrder: boolean): Promise<void> => {
-      const { batchItemFailures } = await runBatch(locks, { Records: messages }, invocationOf(context), { ...batch, inOrder }, work);
-      for (const { itemIdentifier } of batchItemFailures) failed.add(itemIdentifier);
+    const isFifo = Records[0]?.eventSourceARN?.endsWith(".fifo") === true;
+    const waiting = isFifo ? groupsOf(Records) : [Records];
+    const runGroups = async (): Promise<void> => {
+      for (let group = waiting.shift(); group; group = waiting.shift()) {
+        const event = { Records: group };
+        const { batchItemFailures } = await runBatch(locks, event, invocationOf(context), { ...batch, inOrder: isFifo }, work);
+        for (const { itemIdentifier } of batchItemFailures) failed.add(itemIdentifier);
+      }
     };
-    const runGroups = async (waiting: (readonly Message[])[]): Promise<void> => {
-      for (let group = waiting.shift(); group; group = waiting.shift()) await workThrough(group, true);
-    };
-    if (Records[0]?.eventSourceARN?.endsWith(".fifo") === true) {
-      const waiting = [...groupsOf(Records).values()];
-      await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, () => runGroups(waiting)));
-    } else await workThrough(Records, false);
+    await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, runGroups));
     return {
       batchItemFailures: Records.filter(({ messageId }) => failed.has(messageId)).map(({ messageId }) => ({ itemIdentifier: messageId })),
     };
@@ -69,13 +68,13 @@ export function sqsHandler<Message extends SqsMessage>(
 }
 
 /** Returns the messages by group, each group in delivery order. */
-function groupsOf<Message extends SqsMessage>(messages: readonly Message[]): ReadonlyMap<string, readonly Message[]> {
+function groupsOf<Message extends SqsMessage>(messages: readonly Message[]): (readonly Message[])[] {
   const groups = new Map<string, Message[]>();
   for (const message of messages) {
     const id = message.attributes?.MessageGroupId ?? "";
     groups.set(id, [...(groups.get(id) ?? []), message]);
   }
-  return groups;
+  return [...groups.values()];
 }
 
 /** An event of a schedule. */

@@ -4,12 +4,11 @@
  */
 import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet } from "../client/lease/lease-set.js";
-import type { LockClient } from "../client/lock-client.js";
 import { checkAcquire } from "../client/options.js";
 import type { LockedOptions } from "../client/wrap/locked.js";
 import { locked } from "../client/wrap/locked.js";
 import { currentLease } from "../client/wrap/reentrancy-guard.js";
-import type { Around, Handler, Wrapped } from "./lambda.js";
+import type { Around, Handler, Wrapped, WrapperOptions } from "./lambda.js";
 import { handlerOf, invocationOf } from "./lambda.js";
 import { isHttp } from "./lambda-http.js";
 import type { Middleware } from "./middy.js";
@@ -18,12 +17,8 @@ import type { Protection } from "./once.js";
 import { attempt, checkClient, waitOf } from "./once.js";
 
 /** Options of a handler that runs under a lock, in addition to those of the acquire. The invocation's remaining time bounds all of them. */
-export interface LockHandlerOptions<Event, Context> extends Omit<
-  LockedOptions<unknown, readonly [event: Event, context: Context]>,
-  "locks"
-> {
-  /** The client, created once outside of the handler. */
-  readonly locks: LockClient;
+export interface LockHandlerOptions<Event, Context>
+  extends Omit<LockedOptions<unknown, readonly [event: Event, context: Context]>, keyof WrapperOptions>, WrapperOptions {
   /**
    * Makes the key from event and context. A list of several keys is one set, all or nothing. With an empty list, the handler runs without a
    * lock. An error of this function is thrown, so validate the event fields that it reads.
@@ -40,12 +35,6 @@ export interface LockHandlerOptions<Event, Context> extends Omit<
    * @default "wait"
    */
   readonly whenHeld?: "wait" | "skip" | "throw" | undefined;
-  /**
-   * The behaviour if the locks can't be reached: `"throw"` throws LockUnavailableError (503 with Retry-After over HTTP), `"skip"` returns
-   * undefined (over HTTP it acts as `"throw"`), and `"proceed"` runs without the lock. The client's `onEvent` reports the latter two.
-   * @default "throw"
-   */
-  readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
 }
 
 /** With these options a call can skip the handler and return undefined. */

@@ -4,7 +4,7 @@
  * for Middy's `use`, and must be the first middleware.
  */
 import type { Run } from "../client/run/run-once.js";
-import type { Around, Handler, Wrapped } from "./lambda.js";
+import type { Around, Handler, Wrapped, WrapperOptions } from "./lambda.js";
 import { handlerOf, invocationOf } from "./lambda.js";
 import { replayOf, requestOf, statusOf } from "./lambda-http.js";
 import type { Middleware } from "./middy.js";
@@ -13,7 +13,7 @@ import type { OnceOptions } from "./once.js";
 import { checkOptions, isCovered, isFinalStatus, once } from "./once.js";
 
 /** Options of an idempotent handler, in addition to those of the run. The invocation's remaining time bounds all of them. */
-export interface IdempotencyOptions<Event, Context> extends OnceOptions<readonly [event: Event, context: Context]> {
+export interface IdempotencyOptions<Event, Context> extends OnceOptions<readonly [event: Event, context: Context]>, WrapperOptions {
   /**
    * Makes the idempotency key. For a request over HTTP it is any text, and takes the place of the header: service, caller and route stand
    * before it. For another event it is a whole key, as `key()` makes it, and only the service stands before it. With it, requests of every
@@ -36,13 +36,6 @@ export interface IdempotencyOptions<Event, Context> extends OnceOptions<readonly
    *   itself
    */
   readonly isRecorded?: ((response: unknown) => boolean) | undefined;
-  /**
-   * The behaviour if no run can be started because the locks can't be reached: `"throw"` throws LockUnavailableError (503 with Retry-After
-   * over HTTP), `"skip"` returns undefined (over HTTP it acts as `"throw"`), and `"proceed"` runs the handler without a run: perhaps a second
-   * time, and nothing is recorded. The client's `onEvent` reports the latter two.
-   * @default "throw"
-   */
-  readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
 }
 
 /**

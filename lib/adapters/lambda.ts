@@ -33,6 +33,19 @@ export type Wrapped<Event, Context, Rest extends readonly unknown[], Result> = (
   ...rest: Rest
 ) => Promise<Result | AnswerTo<Event>>;
 
+/** The options that every wrapper of a handler has. */
+export interface WrapperOptions {
+  /** The client, created once outside of the handler. */
+  readonly locks: LockClient;
+  /**
+   * The behaviour if the locks can't be reached: `"throw"` throws LockUnavailableError (503 with Retry-After over HTTP), `"skip"` returns
+   * undefined (over HTTP it acts as `"throw"`), and `"proceed"` runs the handler without its lock or run: perhaps beside another or a second
+   * time, and nothing is recorded. The client's `onEvent` reports the latter two.
+   * @default "throw"
+   */
+  readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
+}
+
 /** Returns `handler` with `around` applied to each call. */
 export function handlerOf<Event, Context, Under, Rest extends readonly unknown[], Result>(
   around: Around<Event, Context, Under>,

@@ -61,40 +61,49 @@ export interface Middleware<Event, Context, Added> {
 class Passage<Under, Name extends string> {
   /** The answer to a refusal, which `onError` sets. */
   answer: HttpAnswer | undefined;
-  readonly #places: readonly Partial<Record<Name, Under>>[];
   readonly #name: Name;
-  readonly #work = promised<unknown>();
+  readonly #request: { readonly context: unknown; readonly internal: unknown };
+  #finish: (result: unknown) => void = () => undefined;
+  readonly #work = new Promise<unknown>((resolve) => (this.#finish = resolve));
   #outcome: Promise<Outcome<unknown>> | undefined;
 
-  constructor(name: Name, ...places: readonly Partial<Record<Name, Under>>[]) {
+  constructor(name: Name, request: { readonly context: unknown; readonly internal: unknown }) {
     this.#name = name;
-    this.#places = places;
+    this.#request = request;
   }
 
   /** Begins the call. Resolves with its response if the handler must not be called. */
   async begin(around: (work: (under: Under) => Promise<unknown>) => Promise<Outcome<unknown>>): Promise<{ response: unknown } | undefined> {
-    const entered = promised<undefined>();
+    let enter: (none: undefined) => void = () => undefined;
+    const entered = new Promise<undefined>((resolve) => (enter = resolve));
     const outcome = around((under) => {
-      for (const place of this.#places) if (under !== undefined) place[this.#name] = under;
-      entered.resolve(undefined);
-      return this.#work.promise;
+      this.#show(under);
+      enter(undefined);
+      return this.#work;
     });
-    const first = await Promise.race([entered.promise, outcome]);
+    const first = await Promise.race([entered, outcome]);
     if (first) return this.#responseOf(first);
     this.#outcome = outcome;
     return undefined;
   }
 
-  /** Ends the call, if it has begun and not ended, with the handler's outcome. */
-  async end(settle: (work: Promised<unknown>) => void): Promise<void> {
+  /** Ends the call, if it has begun and not ended, with the handler's response or error. */
+  async end(result: () => Promise<unknown>): Promise<void> {
     const outcome = this.#outcome;
     if (!outcome) return;
     this.#outcome = undefined;
-    settle(this.#work);
+    this.#finish(result());
     try {
       this.#responseOf(await outcome);
     } finally {
-      for (const place of this.#places) Reflect.deleteProperty(place, this.#name);
+      this.#show(undefined);
+    }
+  }
+
+  #show(under: Under | undefined): void {
+    for (const place of [this.#request.context, this.#request.internal] as Partial<Record<Name, Under>>[]) {
+      if (under === undefined) Reflect.deleteProperty(place, this.#name);
+      else place[this.#name] = under;
     }
   }
 
@@ -118,22 +127,24 @@ export function middlewareOf<Event, Context, Under, Name extends string>(
   const passages = new WeakMap<object, Passage<Under, Name>>();
   return {
     async before(request) {
-      const passage = new Passage<Under, Name>(name, request.context, request.internal);
+      const passage = new Passage<Under, Name>(name, request);
       passages.set(request, passage);
       const early = await passage.begin((work) => around(request.event, request.context, work));
       if (early) request.earlyResponse = early.response;
     },
 
     async after(request) {
-      await passages.get(request)?.end(({ resolve }) => resolve(request.response));
+      await passages.get(request)?.end(async () => request.response);
     },
 
     async onError(request) {
       const passage = passages.get(request);
       const { response, error } = request;
-      const isAnswered = response !== undefined && isAnswer(response);
       try {
-        await passage?.end(({ resolve, reject }) => (isAnswered ? resolve(response) : reject(error)));
+        await passage?.end(async () => {
+          if (response === undefined || !isAnswer(response)) throw error;
+          return response;
+        });
       } catch (another) {
         // This is not the handler's error: the lease was lost, and the caller must know that.
         if (another !== error) Object.assign(request, { error: another, ...(!passage?.answer && { response: undefined }) });
@@ -143,17 +154,4 @@ export function middlewareOf<Event, Context, Under, Name extends string>(
       if (answer) request.response = { ...answer, headers: withHeaders(request.response, answer.headers) };
     },
   };
-}
-
-/** A promise with its settlers. */
-interface Promised<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-function promised<T>(): Promised<T> {
-  let [resolve, reject]: [(value: T) => void, (error: unknown) => void] = [() => undefined, () => undefined];
-  const promise = new Promise<T>((...settlers) => ([resolve, reject] = settlers));
-  return { promise, resolve, reject };
 }

@@ -21,9 +21,9 @@ const SPEAKS_DYNAMODB =
 /** The files that send HTTP requests to DynamoDB. */
 const SENDS_HTTP = /^lib\/store\/dynamo\/(built-in-calls|http-sender|signature|environment-settings)\.ts$/;
 /** The adapters that hold responses of node:http. The others never import them, for they run on Cloudflare Workers too. */
-const ON_NODE_HTTP = /^lib\/adapters\/(held-response|node-request|express|fastify|nest)\.ts$/;
+const ON_NODE_HTTP = /^lib\/adapters\/(node-http|express|fastify|nest)\.ts$/;
 const ANY_ADAPTER = /^lib\/adapters\//;
-const OFF_NODE_HTTP = /^lib\/adapters\/(?!held-response|node-request|express|fastify|nest)/;
+const OFF_NODE_HTTP = /^lib\/adapters\/(?!node-http|express|fastify|nest)/;
 /** The entries that package.json exports, and that `bin` and users import. */
 const ENTRY = /^lib\/[\w-]+\.ts$/;
 const ANY_NODE = /^node:/;
