@@ -2,18 +2,13 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, request as send } from "node:http";
 import { connect } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createLockClient, locked } from "../../lib/testing.js";
-import type { AppServer } from "../middy/app-server.js";
+import { closingAfterEach } from "./app-server.js";
 import type { Reply } from "./servers.js";
 import { FRAMEWORKS } from "./servers.js";
 
-const servers: AppServer[] = [];
-const agents: Agent[] = [];
-afterEach(async () => {
-  for (const agent of agents.splice(0)) agent.destroy();
-  await Promise.all(servers.splice(0).map((server) => server.close()));
-});
+const open = closingAfterEach();
 
 const ORDER = '{"product":"camera"}';
 const REPLIES: Readonly<Record<string, Reply>> = {
@@ -30,12 +25,10 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
     const locks = createLockClient();
     const pay = locked({ locks, key: () => "ORDER_7", whenHeld: "throw" }, async (): Promise<Reply> => ({ body: "paid" }));
     await locks.acquire("ORDER_7");
-    const server = await serve({ locks, service: "shop", caller: "header", waitMs: 0 }, (name) =>
-      name === "pay" ? pay() : REPLIES[name]!,
-    );
-    servers.push(server);
+    const application = (name: string) => (name === "pay" ? pay() : REPLIES[name]!);
+    const server = open(await serve({ locks, service: "shop", caller: "header", waitMs: 0 }, application));
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    agents.push(agent);
+    open({ close: async () => agent.destroy() });
     let connections = 0;
     const post = async (path: string, key: string | undefined, body = ORDER) => {
       const headers = { "content-type": "application/json", "x-user": "ann", ...(key !== undefined && { "idempotency-key": key }) };

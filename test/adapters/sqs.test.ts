@@ -1,7 +1,7 @@
 /** The handler of a queue: each message's work once, failed messages again, and a FIFO queue's order preserved. */
 import { describe, expect, it } from "vitest";
 import { key } from "../../lib/index.js";
-import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
+import type { SqsMessage } from "../../lib/middy.js";
 import { runBatch, sqsHandler } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate } from "../support/run-gate.js";
@@ -152,21 +152,6 @@ describe("sqsHandler", () => {
     expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures("a1"));
     expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures());
     expect([told, (await locks.runs.get("refund_a1"))?.state]).toEqual([["a1"], "succeeded"]);
-  });
-
-  it.each<[options: object, message: string]>([
-    [{ locks: {} }, "locks: must be a client"],
-    [{ keyFor: "k" }, "keyFor: must be a function"],
-    [{ onFailure: "log" }, "onFailure: must be a function"],
-    [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms"],
-    [{ inOrder: true }, "inOrder: is not an option of runOnce"],
-  ])("refuses %j before any message, rather than fail each of them", (wrong, message) => {
-    const options = { locks: createHarness().locks, ...wrong } as SqsHandlerOptions<SqsMessage>;
-    expect(() => sqsHandler(options, async () => undefined)).toThrow(message);
-  });
-
-  it("refuses work that is none", () => {
-    expect(() => sqsHandler({ locks: createHarness().locks }, undefined as never)).toThrow("work: must be a function");
   });
 });
 

@@ -1,7 +1,6 @@
 /** The handler of a schedule: which occurrence an event names, and which outcomes make Lambda deliver it again. */
 import { describe, expect, it } from "vitest";
 import type { TickResult } from "../../lib/index.js";
-import { InvalidRequestError } from "../../lib/index.js";
 import { scheduleHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
 import { cutOff } from "../client/jobs/provider.js";
@@ -85,16 +84,5 @@ describe("a schedule's handler", () => {
     const handler = scheduleHandler({ locks, name: "nightly" }, () => ++runs);
     await expect(handler(event as never, invocation(locks.clock))).rejects.toThrow(message);
     expect(runs).toBe(0);
-  });
-
-  it.each([
-    ["locks", { locks: {} }, "locks: must be a client"],
-    ["name", { name: "night job" }, 'key: "night job" given'],
-    ["overlap", { overlap: "wait" }, 'overlap: "wait" given'],
-    ["everyMs", { everyMs: 3_600_000 }, "occurrence: tick needs one of occurrence, everyMs, cron, not occurrence and everyMs"],
-  ])("refuses a wrong %s before any event", (_what, wrong, message) => {
-    const options = { locks: createLockClient(), name: "nightly", ...wrong } as never;
-    expect(() => scheduleHandler(options, () => "done")).toThrow(InvalidRequestError);
-    expect(() => scheduleHandler(options, () => "done")).toThrow(message);
   });
 });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { afterEach } from "vitest";
 import type { HttpAnswer } from "../../lib/middy.js";
 import type { RequestV2 } from "./events.js";
 
@@ -19,24 +20,25 @@ export async function serveApp(handler: (event: RequestV2, context: object) => P
       const chunks: Buffer[] = [];
       for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
       const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-      const requestContext = { http: { method: request.method ?? "" } };
-      const body = Buffer.concat(chunks).toString("utf8");
+      const { pathname, search } = new URL(request.url ?? "", "http://localhost");
       const event: RequestV2 = {
         version: "2.0",
-        rawPath: request.url ?? "",
-        rawQueryString: "",
+        rawPath: pathname,
+        rawQueryString: search.slice(1),
         headers,
-        body,
+        body: Buffer.concat(chunks).toString("utf8"),
         isBase64Encoded: false,
-        requestContext,
+        requestContext: { http: { method: request.method ?? "" } },
       };
-      const answer = await handler(event, { getRemainingTimeInMillis: () => 29_000 }).catch(() => ({
-        statusCode: 500,
-        headers: {},
-        body: "",
-      }));
-      const { statusCode, headers: answered = {}, body: text = "" } = answer as Partial<HttpAnswer>;
-      response.writeHead(statusCode ?? 200, answered).end(text);
+      const failed = () => ({ statusCode: 500 });
+      const answer = await handler(event, { getRemainingTimeInMillis: () => 29_000 }).catch(failed);
+      const {
+        statusCode,
+        headers: answered = {},
+        body: text = "",
+        isBase64Encoded,
+      } = answer as Partial<HttpAnswer & { isBase64Encoded: true }>;
+      response.writeHead(statusCode ?? 200, answered).end(isBase64Encoded ? Buffer.from(text, "base64") : text);
     })();
   });
 }
@@ -53,4 +55,24 @@ export async function listening(listener: RequestListener): Promise<AppServer> {
       await once(server, "close");
     },
   };
+}
+
+/** Returns the function that closes a server after the test that opened it. Called once by a file. */
+export function closingAfterEach(): <Server extends { close(): Promise<void> }>(server: Server) => Server {
+  const open: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((server) => server.close()));
+  });
+  return (server) => {
+    open.push(server);
+    return server;
+  };
+}
+
+/** A request with a key. */
+export const ASKED = { method: "POST", headers: { "idempotency-key": "form-1", "x-user": "ann" } };
+
+/** The header of a replay. */
+export function replayed({ headers }: Response): string | null {
+  return headers.get("idempotent-replayed");
 }

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
-import { lockHandler } from "../../lib/middy.js";
 import type { LockHandlerOptions } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
@@ -216,17 +215,4 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
     const { clock, handler } = deployed(async (lease) => lease?.isHeld());
     expect(await clock.settle(handler(requestV2(), {}))).toBe(true);
   });
-});
-
-it.each<[options: object, message: string]>([
-  [{ locks: undefined }, "locks: must be a client"],
-  [{ key: "ORDER_1" }, 'key: "ORDER_1" given; it must be a function'],
-  [{ whenHeld: "maybe" }, 'whenHeld: "maybe" given; it must be'],
-  [{ whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be'],
-  [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms from 1000 to 86400000"],
-  [{ waitSeconds: 5 }, "waitSeconds: is not an option of acquire"],
-])("refuses %j before any call", (wrong, message) => {
-  const { locks } = createHarness();
-  const options = { locks, key: () => KEY, ...wrong } as LockHandlerOptions<unknown, unknown>;
-  expect(() => lockHandler(options, async () => undefined)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-/** One application in each framework, listening on localhost: all of its routes hand the request to the same function. */
+/** One application in each host, listening on localhost: all of its routes hand the request to the same function. */
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
@@ -20,8 +20,10 @@ import * as ofFastify from "../../lib/fastify.js";
 import * as ofHono from "../../lib/hono.js";
 import { HoldfastModule, Idempotent } from "../../lib/nest.js";
 import type { IdempotentOptions } from "../../lib/nest.js";
-import type { AppServer } from "../middy/app-server.js";
-import { listening } from "../middy/app-server.js";
+import type { AppServer } from "./app-server.js";
+import { listening, serveApp } from "./app-server.js";
+import type { RequestV2 } from "./events.js";
+import { ONCE_SHAPES } from "./shapes.js";
 
 /** A response of the application. */
 export interface Reply {
@@ -35,7 +37,9 @@ export interface Reply {
 export type Application = (name: string) => Promise<Reply> | Reply;
 
 /** Options that are the same in every framework. */
-export type Options = Omit<IdempotentOptions<unknown>, "caller" | "fingerprint"> & { readonly caller: "header" | "none" | "nobody" };
+export type Options = Omit<IdempotentOptions<unknown>, "caller" | "fingerprint" | "isRecorded"> & {
+  readonly caller: "header" | "none" | "nobody";
+};
 
 /** A framework, and a server of the application in it. */
 export interface Framework {
@@ -212,4 +216,31 @@ export const FRAMEWORKS: readonly Framework[] = [
     serve: async (options, application) =>
       listeningNest(await NestFactory.create(nestModule(options, application), new FastifyAdapter(), { logger: false, cors: CORS })),
   },
+];
+
+/** Serves the application as a function behind an HTTP API, whose handler is wrapped in one of the ways. */
+async function serveHandler({ deploy }: (typeof ONCE_SHAPES)[number], { caller, ...options }: Options, application: Application) {
+  const route = async ({ rawPath }: RequestV2): Promise<object> => {
+    const { status: statusCode = 200, headers: made = {}, body } = await application(rawPath.split("/")[2]!);
+    if (body instanceof Uint8Array) return { statusCode, headers: made, body: Buffer.from(body).toString("base64"), isBase64Encoded: true };
+    const isJson = typeof body === "object";
+    const headers = { ...(isJson && { "content-type": "application/json" }), ...made };
+    return { statusCode, headers, body: isJson ? JSON.stringify(body) : body };
+  };
+  const callerOf = ({ headers }: RequestV2): string => callerIn(caller, (name) => headers[name]);
+  const once = deploy({ ...options, caller: caller === "none" ? caller : callerOf }, (_run, event: RequestV2) => route(event));
+  return serveApp(async (event, context) => {
+    const { method } = event.requestContext.http;
+    if (!event.rawPath.startsWith("/idempotent/")) return { statusCode: 404 };
+    return once({ ...event, routeKey: `${method} /idempotent/:name` }, context);
+  });
+}
+
+/** All frameworks, and handlers of Lambda. */
+export const HOSTS: readonly Framework[] = [
+  ...FRAMEWORKS,
+  ...ONCE_SHAPES.map((shape): Framework => ({
+    name: shape.name,
+    serve: (options, application) => serveHandler(shape, options, application),
+  })),
 ];

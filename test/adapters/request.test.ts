@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { isKey, key } from "../../lib/core/key.js";
 import type { KeyOptions, Target } from "../../lib/adapters/request.js";
-import { comparedOf, isSafe, keyInHeader, requestKeys } from "../../lib/adapters/request.js";
+import { isFinalStatus } from "../../lib/adapters/once.js";
+import { comparedOf, contentOf, isSafe, keyInHeader, requestKeys } from "../../lib/adapters/request.js";
 import { guide } from "../docs/snippets.js";
 
 type Options = KeyOptions<readonly [user: string]>;
@@ -195,4 +196,35 @@ describe("the header", () => {
 
 it("only GET, HEAD and OPTIONS are safe", () => {
   expect(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", ""].filter(isSafe)).toEqual(["GET", "HEAD", "OPTIONS"]);
+});
+
+describe("the content of a body", () => {
+  const latin1 = (text: string): Uint8Array => Buffer.from(text, "latin1");
+
+  it.each<[what: string, one: string | Uint8Array, another: string | Uint8Array]>([
+    ["an integer beyond 2^53", '{"order": 9007199254740992}', '{"order": 9007199254740993}'],
+    ["a negative one", '{"order": [-9007199254740993]}', '{"order": [-9007199254740992]}'],
+    ["a fraction beyond a double's digits", '{"cents": 0.1}', '{"cents": 0.10000000000000000001}'],
+    ["an exponent beyond a double's", '{"cents": 1e400}', '{"cents": 2e400}'],
+    ["bytes that are no UTF-8", latin1('{"city":"K\u00f6ln"}'), latin1('{"city":"K\u00e4ln"}')],
+  ])("differs in %s", (_what, one, another) => {
+    expect(contentOf(one)).not.toEqual(contentOf(another));
+    expect(contentOf(one)).toEqual(contentOf(one.slice()));
+  });
+
+  it.each<[one: string, another: string | Uint8Array]>([
+    ['{"a":0.30000000000000004,"b":9007199254740991}', '{ "b": 9007199254740991, "a": 0.30000000000000004 }'],
+    ['{"a":1e21,"b":1e-7,"c":-0.5}', '{"b":0.0000001,"a":1E+21,"c":-5e-1}'],
+    ['{"a":"9007199254740993 \\" 1e400","b":1.50}', '{"b":1.5,"a":"9007199254740993 \\" 1e400"}'],
+    ['{"city":"Köln"}', Buffer.from('{"city":"Köln"}')],
+  ])("is the same as long as its numbers are, however they are written: %s", (one, another) => {
+    expect(contentOf(one)).toEqual(contentOf(another));
+  });
+});
+
+it.each<[statuses: readonly number[], isFinal: boolean]>([
+  [[200, 201, 204, 302, 400, 402, 404, 410, 412, 422], true],
+  [[401, 403, 408, 409, 423, 425, 429, 500, 502, 503, 504], false],
+])("responses of status %j are results of the work: %s", (statuses, isFinal) => {
+  expect(statuses.filter((status) => isFinalStatus(status) !== isFinal)).toEqual([]);
 });
