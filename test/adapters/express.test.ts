@@ -53,6 +53,16 @@ describe("Express", () => {
     expect((await post("/whole", "two")).status).toBe(422);
   });
 
+  it("answers in place of a response that is held when isRecorded throws", async () => {
+    const isRecorded = (): boolean => {
+      throw new Error("a mistake of the application");
+    };
+    const serve = ofExpress({ ...ofAll(), isRecorded });
+    const server = open(await listening((req, res) => serve(req, res, () => res.writeHead(201).end("made"))));
+    const refused = await fetch(server.url, ASKED);
+    expect([refused.status, await refused.json()]).toMatchObject([503, { code: "not-recorded" }]);
+  });
+
   it.each<[what: string, route: (res: ServerResponse) => void, kept: boolean]>([
     ["writes a body of known length", (res) => (res.writeHead(201, "Made", { "content-length": 4 }), res.write("ma"), res.end("de")), true],
     ["gives its headers as a list", (res) => (res.writeHead(201, ["location", "/1", "etag", '"1"']), res.end("made")), true],

@@ -135,6 +135,16 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(calls).toEqual([1, 2]);
     });
 
+    it("ends for good with an error that isFinal, which is not asked about a response that is not recorded", async () => {
+      const isFinal = (): boolean => true;
+      const failing = deployed(async () => Promise.reject(new Error("no such account")), { isFinal });
+      await failing.call(REQUEST);
+      expect(await failing.call(REQUEST)).toMatchObject({ name: "RunFailedError" });
+      const busy = deployed(async () => ({ statusCode: 503 }), { isFinal });
+      for (let asked = 0; asked < 2; asked++) expect(await busy.call(REQUEST)).toEqual({ statusCode: 503 });
+      expect([failing.calls, busy.calls]).toEqual([[1], [1, 2]]);
+    });
+
     it("that was taken over while it was frozen is told so, and the one that took over is what is replayed", async () => {
       const gate = createGate();
       const { clock, handler, call, rival } = deployed(() => gate.pass().then(() => ({ statusCode: 200, body: "frozen" })));
