@@ -71,7 +71,7 @@ const ROOMS = [
     files: [
       "test/support/globals.ts",
       "test/tidy/left-behind.test.ts",
-      "test/frameworks/idempotent.test.ts",
+      "test/adapters/once.test.ts",
       "test/infra/lock-service.test.ts",
     ],
     may: ["time", "random", "env", "console", "purity"],

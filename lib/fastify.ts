@@ -2,7 +2,7 @@
  * `holdfast/fastify`: handlers of Fastify 5 that run once per `Idempotency-Key`, and an error handler for refusals of locks. It imports
  * nothing from Fastify.
  */
-export type { FastifyHandler, FastifyReplyLike } from "./frameworks/fastify.js";
-export { idempotent, lockErrors } from "./frameworks/fastify.js";
-export type { NodeRequest } from "./frameworks/node-request.js";
-export type { IdempotentOptions } from "./web/idempotent.js";
+export type { FastifyHandler, FastifyReplyLike } from "./adapters/fastify.js";
+export { idempotent, lockErrors } from "./adapters/fastify.js";
+export type { NodeRequest } from "./adapters/node-http.js";
+export type { IdempotentOptions } from "./adapters/route.js";

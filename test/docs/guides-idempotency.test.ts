@@ -6,7 +6,7 @@ import type { Hold } from "../../lib/core/record.js";
 import { startedTtlAtSec } from "../../lib/core/run/run.js";
 import { idempotencyHandler } from "../../lib/middy.js";
 import { createLockClient, FinalError } from "../../lib/testing.js";
-import { requestV1, requestV2, SCHEDULED } from "../middy/events.js";
+import { requestV1, requestV2, SCHEDULED } from "../adapters/events.js";
 import { guide } from "./snippets.js";
 
 const PAGE = guide("idempotency").text;

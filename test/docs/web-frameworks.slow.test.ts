@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { PROBLEMS } from "../../lib/web/problem.js";
+import { PROBLEMS } from "../../lib/adapters/problem.js";
 import { ROOT } from "../tidy/tree.js";
 import { plainEnvironment } from "./npm-start.js";
 import { compile, guide, pasted, workshop } from "./snippets.js";

@@ -5,7 +5,7 @@ import type { Order, Orders } from "../../examples/frameworks/orders.js";
 import { ordersInMemory } from "../../examples/frameworks/orders.js";
 import type { LockClient } from "../../lib/testing.js";
 import { createLockClient } from "../../lib/testing.js";
-import type { AppServer } from "../middy/app-server.js";
+import type { AppServer } from "../adapters/app-server.js";
 import { FRAMEWORKS } from "./frameworks-servers.js";
 import { gate } from "./gate.js";
 import { unprotected } from "./unprotected.js";

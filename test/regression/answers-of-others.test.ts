@@ -2,19 +2,16 @@
  * Requests with the same `Idempotency-Key` on one table. Regressions: a service was answered with another service's response, another
  * spelling of a route made another order, and a bearer token stood in the key.
  */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createLockClient } from "../../lib/testing.js";
 import type { TestLockClient } from "../../lib/testing.js";
-import type { Options, Reply } from "../frameworks/servers.js";
-import { FRAMEWORKS } from "../frameworks/servers.js";
-import type { AppServer } from "../middy/app-server.js";
+import { closingAfterEach } from "../adapters/app-server.js";
+import type { Options, Reply } from "../adapters/servers.js";
+import { FRAMEWORKS, HOSTS } from "../adapters/servers.js";
 
-const servers: AppServer[] = [];
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close()));
-});
+const open = closingAfterEach();
 
-type Framework = (typeof FRAMEWORKS)[number];
+type Framework = (typeof HOSTS)[number];
 type Ask = (path: string, user?: string) => Promise<Response>;
 
 /** A client of a service that may have others. */
@@ -24,8 +21,7 @@ const joined = ({ clock, store }: TestLockClient): TestLockClient => createLockC
 async function served(framework: Framework, options: Partial<Options> & Pick<Options, "locks">) {
   const orders: string[] = [];
   const application = (name: string): Reply => ({ status: 201, body: { order: orders.push(name) } });
-  const server = await framework.serve({ service: "shop", caller: "header", waitMs: 0, ...options }, application);
-  servers.push(server);
+  const server = open(await framework.serve({ service: "shop", caller: "header", waitMs: 0, ...options }, application));
   const ask: Ask = (path, user = "ann") =>
     fetch(`${server.url}${path}`, { method: "POST", headers: { "idempotency-key": "form-1", "x-user": user } });
   return { orders, ask };
@@ -33,18 +29,18 @@ async function served(framework: Framework, options: Partial<Options> & Pick<Opt
 
 const replayed = ({ headers }: Response): boolean => headers.get("idempotent-replayed") === "true";
 
-it("services on one table run by themselves, in each framework; control: under one name they share a run", async () => {
+it("services on one table run by themselves, in each host; control: under one name they share a run", async () => {
   const table = createLockClient();
-  const own = await Promise.all(FRAMEWORKS.map((one) => served(one, { locks: joined(table), service: one.name.replaceAll(" ", "-") })));
+  const own = await Promise.all(HOSTS.map((one) => served(one, { locks: joined(table), service: one.name.replaceAll(/\W/g, "-") })));
   const answers = await Promise.all(own.map(({ ask }) => ask("/idempotent/order")));
-  expect(answers.map((answer) => [answer.status, replayed(answer)])).toEqual(FRAMEWORKS.map(() => [201, false]));
+  expect(answers.map((answer) => [answer.status, replayed(answer)])).toEqual(HOSTS.map(() => [201, false]));
 
   const shared = [];
   for (const one of FRAMEWORKS) shared.push(await (await served(one, { locks: joined(table) })).ask("/idempotent/order"));
   expect(shared.map(replayed)).toEqual([false, ...FRAMEWORKS.slice(1).map(() => true)]);
 });
 
-describe.each(FRAMEWORKS)("$name", (framework) => {
+describe.each(HOSTS)("$name", (framework) => {
   it("makes one order of a request whose path is spelled in another way that the router takes", async () => {
     const { orders, ask } = await served(framework, { locks: createLockClient() });
     const answers = [];

@@ -20,6 +20,10 @@ const SPEAKS_DYNAMODB =
   /^lib\/store\/dynamo\/(table-clock|sdk-calls|client-settings|choose-transport|default-client|lazy-calls|dynamo-store)\.ts$/;
 /** The files that send HTTP requests to DynamoDB. */
 const SENDS_HTTP = /^lib\/store\/dynamo\/(built-in-calls|http-sender|signature|environment-settings)\.ts$/;
+/** The adapters that hold responses of node:http. The others never import them, for they run on Cloudflare Workers too. */
+const ON_NODE_HTTP = /^lib\/adapters\/(node-http|express|fastify|nest)\.ts$/;
+const ANY_ADAPTER = /^lib\/adapters\//;
+const OFF_NODE_HTTP = /^lib\/adapters\/(?!node-http|express|fastify|nest)/;
 /** The entries that package.json exports, and that `bin` and users import. */
 const ENTRY = /^lib\/[\w-]+\.ts$/;
 const ANY_NODE = /^node:/;
@@ -33,9 +37,8 @@ const ROOMS: readonly Room[] = [
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },
   { of: "lib/client/", files: ["lib/core/", "lib/contract/"], packages: [ANY_NODE] },
-  { of: "lib/web/", files: ["lib/core/", "lib/contract/", "lib/client/"], packages: [] },
-  { of: "lib/middy/", files: ["lib/core/", "lib/contract/", "lib/client/", "lib/web/"], packages: [] },
-  { of: "lib/frameworks/", files: ["lib/core/", "lib/client/", "lib/web/"], packages: ["node:http", "node:zlib"] },
+  { of: ON_NODE_HTTP, files: ["lib/core/", "lib/client/", "lib/adapters/"], packages: ["node:http", "node:zlib"] },
+  { of: ANY_ADAPTER, files: ["lib/core/", "lib/contract/", "lib/client/", OFF_NODE_HTTP], packages: [] },
   { of: "lib/otel/", files: ["lib/core/", "lib/client/"], packages: ["@opentelemetry/api"] },
   { of: "lib/testing/", files: ["lib/core/", "lib/contract/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
   { of: ENTRY, files: ["lib/"], packages: [ANYTHING] },

@@ -1,0 +1,39 @@
+/** Idempotent routes of Express 5, and its refusals. Express is not imported: a middleware is a function of three arguments. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { NodeRequest } from "./node-http.js";
+import { partsOf, sendAnswer, serveHeld } from "./node-http.js";
+import { isCovered } from "./once.js";
+import { problemOf } from "./problem.js";
+import type { IdempotentOptions } from "./route.js";
+import { serveOnce } from "./route.js";
+
+/** A request of Express, as far as it is read here. Express's own `Request` is one. */
+export type ExpressRequest = IncomingMessage & NodeRequest;
+
+/** A middleware of Express. */
+export type ExpressMiddleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void;
+
+/**
+ * Returns a middleware for routes that run once per `Idempotency-Key`, as {@link IdempotentOptions} says. Use it after the body parser and
+ * authentication: `app.post("/orders", idempotent({ locks, service: "orders", caller: (req: Request) => req.user.id }), route)`.
+ * @throws InvalidRequestError naming the invalid option
+ */
+export function idempotent<Request extends ExpressRequest = ExpressRequest>(
+  options: IdempotentOptions<Request>,
+): ExpressMiddleware<Request> {
+  const serve = serveOnce(options);
+  return (request, response, next) => {
+    if (!isCovered(partsOf(request), options)) next();
+    else serveHeld(serve, request, response, options, { route: next }).catch(next);
+  };
+}
+
+/**
+ * An error handler: `app.use(lockErrors)` after all routes. Answers a lock that is held with 423, a lock that was lost or can't be reached
+ * with 503, each as a problem with Retry-After where a retry helps. Passes all other errors on.
+ */
+export function lockErrors(error: unknown, _request: unknown, response: ServerResponse, next: (error?: unknown) => void): void {
+  const answer = problemOf(error);
+  if (answer && !response.headersSent) sendAnswer(response, answer);
+  else next(error);
+}

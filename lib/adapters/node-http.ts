@@ -1,0 +1,257 @@
+/**
+ * Requests on node:http, as Express, Fastify and Nest hand them to a route, and the service of one: its response is held back until its
+ * outcome is recorded. Until then status, headers and body stay changeable, and nothing is sent. A body that is written in parts without a
+ * known length is a stream: it is sent as it comes, and can't be replaced.
+ */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
+import { InvalidRequestError } from "../client/errors.js";
+import { resultBytes } from "../core/request-limits.js";
+import type { RequestParts } from "./request.js";
+import type { MadeResponse, SentHeaders, StoredResponse } from "./response.js";
+import { bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
+import type { IdempotentOptions, Serve } from "./route.js";
+import { partsFrom } from "./route.js";
+
+/** The fields of a request that are read here. */
+export interface NodeRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly originalUrl?: string | undefined;
+  /** The route of Express, whose own type is `any`: `{ path }`. */
+  readonly route?: unknown;
+  /** The route of Fastify. */
+  readonly routeOptions?: { readonly url?: string | undefined } | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** The body as a parser left it. */
+  readonly body?: unknown;
+}
+
+/** Returns the parts of `request`. */
+export function partsOf(request: NodeRequest): RequestParts {
+  const { method = "", originalUrl, url = "/", headers, route, routeOptions } = request;
+  // Express has a list or an expression where a route has several patterns.
+  const pattern: unknown = routeOptions?.url ?? (route as { readonly path?: unknown } | undefined)?.path;
+  return partsFrom(originalUrl ?? url, {
+    method,
+    pattern: typeof pattern === "string" ? pattern : undefined,
+    idempotencyKey: headers["idempotency-key"] as string | undefined,
+    readBody: () => bodyOf(request),
+  });
+}
+
+/** @throws InvalidRequestError if the body is not wholly in `request.body`: different bodies would be equal. */
+function bodyOf({ body, headers }: NodeRequest): unknown {
+  const type = headers["content-type"];
+  // Parsers of forms with files, such as multer, leave their fields alone in the body.
+  if (type !== undefined && /^multipart\//i.test(type))
+    throw new InvalidRequestError(`body: ${type.split(";", 1)[0]} can have files, which fingerprint must cover`, "body");
+  if (body === undefined && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0))
+    throw new InvalidRequestError(`body: no parser took ${type ?? "it"}; use one before this, or give fingerprint`, "body");
+  return body ?? undefined;
+}
+
+/** The way of a framework to answer a request. */
+interface Replying {
+  /** Starts the route, which ends with the response. */
+  readonly route: () => void;
+  /**
+   * Makes the framework send `answer` to a request whose route is not called. Its hooks see it too, and what they do to its body is dropped:
+   * they have done it to what was recorded. @default the answer is sent without the framework
+   */
+  readonly reply?: (answer: StoredResponse) => void;
+  readonly holds?: Holds;
+}
+
+/** Serves a request. Resolves when the answer is on its way. */
+export async function serveHeld<Request extends NodeRequest>(
+  serve: Serve<Request>,
+  request: Request,
+  response: ServerResponse,
+  { replayHeaders }: Pick<IdempotentOptions<Request>, "replayHeaders">,
+  { route, reply, holds }: Replying,
+): Promise<void> {
+  let held: HeldResponse | undefined;
+  const answer = await serve(request, partsOf(request), () => {
+    held = new HeldResponse(response, replayHeaders, holds);
+    route();
+    return held.made;
+  });
+  if (!answer) held?.release();
+  else if (held) held.replace(answer);
+  else if (!reply) sendAnswer(response, answer);
+  else {
+    new HeldResponse(response, undefined, () => true).replace(answer);
+    reply(answer);
+  }
+}
+
+/** The arguments of `write` and `end`. */
+type Args = readonly [chunk?: unknown, encoding?: unknown, done?: unknown];
+
+/** Returns true to hold a body that is written in parts. `bytes` is its length, or if that `isKnown` not, what was written of it. */
+export type Holds = (bytes: number, isKnown: boolean) => boolean;
+
+const KNOWN_LENGTH: Holds = (bytes, isKnown) => isKnown && bytes <= resultBytes;
+/** The members of a response that tell or change how far it is. Every framework on node:http sends by these. */
+const MEMBERS = ["writableEnded", "writeHead", "flushHeaders", "write", "end", "destroy"] as const;
+/** Statuses whose responses have no body, and so no length. */
+const BODILESS: readonly number[] = [204, 304];
+const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, br: brotliDecompressSync, deflate: inflateSync } as const;
+
+/** A response that is held back. */
+export class HeldResponse {
+  /** Resolves when the route has ended its response, or when its stream has ended. */
+  readonly made: Promise<MadeResponse>;
+  readonly #response: ServerResponse;
+  readonly #replayHeaders: readonly string[] | undefined;
+  readonly #holds: Holds;
+  readonly #own: readonly (PropertyDescriptor | undefined)[];
+  readonly #parts: Buffer[] = [];
+  #isEnded = false;
+  #settle: (made: MadeResponse) => void = () => undefined;
+  #send: (answer?: StoredResponse) => void = () => undefined;
+
+  /** @param holds @default bodies of a known length */
+  constructor(response: ServerResponse, replayHeaders?: readonly string[], holds = KNOWN_LENGTH) {
+    this.#response = response;
+    this.#replayHeaders = replayHeaders;
+    this.#holds = holds;
+    this.made = new Promise((resolve) => (this.#settle = resolve));
+    this.#own = MEMBERS.map((name) => Object.getOwnPropertyDescriptor(response, name));
+    Object.defineProperty(response, "writableEnded", { configurable: true, get: () => this.#isEnded });
+    // Once the route has ended its response, nothing that it calls changes anything.
+    Object.assign(response, {
+      writeHead: (...args: readonly [status: number, ...unknown[]]) => (this.#isEnded || this.#writeHead(...args), response),
+      flushHeaders: () => void (this.#isEnded || this.#flushHeaders()),
+      write: (...args: Args) => !this.#isEnded && this.#write(args),
+      end: (...args: Args) => (this.#isEnded || this.#end(args), response),
+      destroy: (error?: Error) => (this.#restore(), this.#settle(CUT_OFF), response.destroy(error)),
+    });
+  }
+
+  /** Sends the route's response, unless it is a stream. */
+  release(): void {
+    this.#send();
+  }
+
+  /** Sends `answer` in its place, as soon as the route has ended its own. */
+  replace(answer: StoredResponse): void {
+    void this.made.then(() => this.#send(answer));
+  }
+
+  #writeHead(status: number, ...[message, headers]: readonly unknown[]): void {
+    this.#response.statusCode = status;
+    const hasMessage = typeof message === "string";
+    if (hasMessage) this.#response.statusMessage = message;
+    const given = hasMessage ? headers : message;
+    setHeaders(this.#response, Array.isArray(given) ? byName(given) : ((given ?? {}) as OutgoingHttpHeaders));
+  }
+
+  #flushHeaders(): void {
+    if (this.#holds(0, false)) return;
+    this.#stream();
+    this.#response.flushHeaders();
+  }
+
+  #write(args: Args): boolean {
+    const response = this.#response;
+    const written = bytesIn(args);
+    const length = response.getHeader("content-length");
+    const heldBytes = [...this.#parts, ...written].reduce((bytes, part) => bytes + part.length, 0);
+    if (!this.#holds(length === undefined ? heldBytes : Number(length), length !== undefined)) {
+      this.#stream();
+      return Reflect.apply(response.write.bind(response), undefined, args) as boolean;
+    }
+    // The rest may never come, if it is piped to a client that hangs up.
+    if (this.#parts.length === 0) response.once("close", () => this.#settle(CUT_OFF));
+    this.#parts.push(...written);
+    const done = doneOf(args);
+    if (done) process.nextTick(done);
+    return true;
+  }
+
+  #end(args: Args): void {
+    const response = this.#response;
+    this.#parts.push(...bytesIn(args));
+    this.#isEnded = true;
+    const { statusCode, statusMessage } = response;
+    const headers = { ...response.getHeaders() };
+    const body = Buffer.concat(this.#parts);
+    this.#send = (answer) => {
+      this.#restore();
+      Object.assign(response, { statusCode, statusMessage });
+      for (const name of response.getHeaderNames()) response.removeHeader(name);
+      setHeaders(response, headers);
+      if (answer) sendAnswer(response, answer);
+      else response.end(body);
+      doneOf(args)?.();
+    };
+    this.#settle(madeResponse(statusCode, ...decoded(headers, body), this.#replayHeaders));
+  }
+
+  #stream(): void {
+    const response = this.#response;
+    this.#restore();
+    response.once("finish", () => this.#settle(new TransientResponse(response.statusCode)));
+    response.once("close", () => this.#settle(CUT_OFF));
+    for (const part of this.#parts) response.write(part);
+  }
+
+  #restore(): void {
+    this.#isEnded = false;
+    for (const [at, name] of MEMBERS.entries()) {
+      const before = this.#own[at];
+      if (before) Object.defineProperty(this.#response, name, before);
+      else Reflect.deleteProperty(this.#response, name);
+    }
+  }
+}
+
+/** Sends `answer` as the response. Headers that other middlewares set, such as CORS, stay. */
+export function sendAnswer(response: ServerResponse, answer: StoredResponse): void {
+  const body = bytesOf(answer);
+  response.statusCode = answer.statusCode;
+  response.statusMessage = "";
+  carry(answer, response.getHeaders(), {
+    set: (name, value) => response.setHeader(name, value),
+    delete: (name) => response.removeHeader(name),
+  });
+  // Node tells no length by itself once the header of one was removed: the end of the connection would be the end of the body.
+  if (!BODILESS.includes(answer.statusCode)) response.setHeader("content-length", body.length);
+  response.end(body);
+}
+
+/** Returns headers and body without their content encoding, which belongs to one exchange; as they are, if it is another or too large. */
+function decoded(headers: OutgoingHttpHeaders, body: Buffer): readonly [headers: SentHeaders, body: Buffer] {
+  const { "content-encoding": encoding, ...others } = headers;
+  const decode = Object.hasOwn(DECODERS, String(encoding)) ? DECODERS[encoding as keyof typeof DECODERS] : undefined;
+  try {
+    return decode ? [others, decode(body, { maxOutputLength: resultBytes })] : [headers, body];
+  } catch {
+    return [headers, body];
+  }
+}
+
+function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) response.removeHeader(name);
+    else response.setHeader(name, value);
+  }
+}
+
+/** Returns headers that are a list of names and values in turn. */
+function byName(list: readonly unknown[]): OutgoingHttpHeaders {
+  const flat = list.flat() as string[];
+  return Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]]] : [])));
+}
+
+function bytesIn([chunk, encoding]: Args): readonly Buffer[] {
+  if (chunk === undefined || chunk === null || typeof chunk === "function") return [];
+  if (typeof chunk !== "string") return [Buffer.from(chunk as Uint8Array)];
+  return [Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8")];
+}
+
+function doneOf(args: Args): (() => void) | undefined {
+  return args.find((one) => typeof one === "function") as (() => void) | undefined;
+}

@@ -1,0 +1,206 @@
+/**
+ * A request as a run: its key, and what must be equal when it is repeated. The key is the service, a mark, the caller, the route, and the
+ * key that the request brings. So no caller gets another's response, no service another's, and no header names a run that the application
+ * started by itself.
+ */
+import { fromEnvironment } from "../client/environment.js";
+import { InvalidRequestError } from "../client/errors.js";
+import { unquoted } from "../client/events.js";
+import { checkKey, refused } from "../client/options.js";
+import { keyWithin, markedKey } from "../core/key.js";
+
+/** The options for the parts of a key that a request doesn't choose. `Asked` are the arguments by which the application sees a request. */
+export interface KeyOptions<Asked extends readonly unknown[]> {
+  /**
+   * The name of the service whose requests these are: 1 to 64 characters of `A-Z a-z 0-9 . _ : -`. It is the first part of every key, so
+   * services that share a table never share a response, and `grantClient(fn, { prefix: "orders_" })` fits the service `orders`. A `_` in it
+   * is written `~5F`, as `key()` does.
+   * @default in Lambda the function's name (`AWS_LAMBDA_FUNCTION_NAME`); elsewhere it is required
+   */
+  readonly service?: string | undefined;
+  /**
+   * Names the caller, as your authentication knows it: the subject of a token, never the token. The `Idempotency-Key` is chosen by the
+   * caller, so without this, one caller could get another caller's response. A caller without a name, and one that looks like a credential,
+   * is an error, and nothing runs. `"none"`: there are no callers to tell apart; whoever knows a key gets its response.
+   */
+  readonly caller: ((...asked: Asked) => string) | "none";
+}
+
+/** Where a request goes. */
+export interface Target {
+  /** The method; empty if nobody told it. */
+  readonly method: string;
+  /** The path, as sent. */
+  readonly path: string;
+  /** The pattern of the route that serves it, such as `/orders/:id`. @default not told */
+  readonly pattern?: string | undefined;
+}
+
+/** The parts of a request that its key and its comparison are made of, as a host reads them. */
+export interface RequestParts extends Target {
+  /** The `Idempotency-Key` header, as sent. */
+  readonly idempotencyKey: string | undefined;
+  /** Returns what the request asks for besides where it goes, such as query and body; never headers. Its errors are the sender's mistake. */
+  readonly content: () => object;
+}
+
+/** Makes the keys of one service's runs. */
+export interface RequestKeys<Asked extends readonly unknown[]> {
+  /** Returns the key of a request; `own` is the part that it chooses. @throws InvalidRequestError if its caller can't be in a key */
+  ofRequest(asked: Asked, target: Target, own: string): string;
+  /** Returns the key of an event without a caller: the key `named`, below the service. @throws InvalidRequestError if it is no key */
+  ofEvent(named: string): string;
+}
+
+/** Methods that change nothing, and so need no key. */
+const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+/** Stands after the service, where no part of `key()` can look like it. */
+const MARK = "http";
+/** Stands for a method that nobody told. */
+const UNKNOWN = "-";
+const SERVICE = /^[\w.:-]{1,64}$/;
+/** The header's text: visible characters, of a length that every proxy accepts. */
+const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+/** In a pattern: it doesn't say which route of several it is. */
+const WILDCARD = /\*|\+\}/;
+/** In a segment of a pattern: it stands for text of the request. */
+const PARAMETER = /[:{}()?+*!]/;
+/** Secrets, which people would read in keys, and which change while their caller stays the same. */
+const CREDENTIALS: readonly (readonly [what: string, pattern: RegExp])[] = [
+  ["an Authorization header", /^(?:apikey|aws4-hmac-sha256|basic|bearer|digest|dpop|negotiate|token)\s/i],
+  ["a JSON Web Token", /(?:^|[^\w-])eyJ[\w-]{10,}\.[\w-]*\./],
+];
+
+/** True if requests of this method change nothing. */
+export function isSafe(method: string): boolean {
+  return SAFE.includes(method);
+}
+
+/**
+ * Returns the maker of keys with these options.
+ * @throws InvalidRequestError naming the invalid option
+ */
+export function requestKeys<Asked extends readonly unknown[]>({ service, caller }: KeyOptions<Asked>): RequestKeys<Asked> {
+  const name = service ?? fromEnvironment("AWS_LAMBDA_FUNCTION_NAME");
+  if (name === undefined)
+    throw new InvalidRequestError(
+      'service: name the service whose requests these are, such as "orders"; only in Lambda it has a default, the function\'s name',
+      "service",
+    );
+  if (typeof name !== "string" || !SERVICE.test(name)) throw refused("service", name, "it is 1 to 64 characters of A-Z a-z 0-9 . _ : -");
+  if (caller !== "none" && typeof caller !== "function")
+    throw refused("caller", caller, 'it must be a function that names the caller of a request, or "none"');
+  return {
+    ofRequest(asked, target, own) {
+      const callers = caller === "none" ? [] : [callerOf(caller(...asked))];
+      return markedKey(name, MARK, ...callers, target.method || UNKNOWN, placeOf(target).route, own);
+    },
+    ofEvent(named) {
+      checkKey(named);
+      return keyWithin(name, named);
+    },
+  };
+}
+
+/** Returns the key in a request's `Idempotency-Key` header. @throws InvalidRequestError if it has none, or none that can be one */
+export function keyInHeader(request: Pick<RequestParts, "idempotencyKey"> | undefined): string {
+  if (!request) throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
+  const text = unquoted(request.idempotencyKey ?? "");
+  if (VISIBLE.test(text)) return text;
+  throw new InvalidRequestError("Idempotency-Key: the request needs this header, of 1 to 255 visible characters", "Idempotency-Key");
+}
+
+/** Returns what must be equal when a request is repeated: where it goes, and the rest of what it asks for. */
+export function comparedOf(target: Target, content: object): unknown {
+  return { method: target.method, path: placeOf(target).path, ...content };
+}
+
+/** Returns the caller's name. The error doesn't repeat a credential. */
+function callerOf(name: unknown): string {
+  if (typeof name !== "string" || name === "")
+    throw new InvalidRequestError("caller: returned no text for this request; authenticate the request before this", "caller");
+  const [what] = CREDENTIALS.find(([, pattern]) => pattern.test(name)) ?? [];
+  if (what === undefined) return name;
+  throw new InvalidRequestError(
+    `caller: returned ${what} for this request; return the subject that it stands for: operators read keys, and a new token is the same caller`,
+    "caller",
+  );
+}
+
+/**
+ * Returns the route for the key, and the path for the comparison.
+ *
+ * 1. A pattern names its route. Mounted routers tell only the end of it, so it is laid over the end of the path.
+ * 2. Without one, the route is the path without what a router may ignore: its case and a slash at its end.
+ * 3. The compared path is spelled as its pattern where that is plain text, and as sent elsewhere. So two requests are the same only if
+ *    every router takes them for the same, and those that merely may be are refused instead of run twice.
+ */
+function placeOf({ path, pattern = "" }: Target): { readonly route: string; readonly path: string } {
+  const sent = segmentsOf(path);
+  const known = segmentsOf(pattern);
+  const mountedAt = sent.length - known.length;
+  if (pattern === "" || WILDCARD.test(pattern) || mountedAt < 0) return { route: textOf(sent).toLowerCase() || "/", path };
+  const spelled = sent.map((segment, at) => {
+    const own = known[at - mountedAt];
+    return own !== undefined && !PARAMETER.test(own) && own.toLowerCase() === segment.toLowerCase() ? own : segment;
+  });
+  return { route: textOf(sent.slice(0, mountedAt)).toLowerCase() + pattern, path: textOf(spelled) };
+}
+
+/** Returns the parts between the slashes, without those before the first and after the last. */
+function segmentsOf(path: string): readonly string[] {
+  const inner = path.replace(/^\//, "").replace(/\/$/, "");
+  return inner === "" ? [] : inner.split("/");
+}
+
+function textOf(segments: readonly string[]): string {
+  return segments.map((segment) => `/${segment}`).join("");
+}
+
+/**
+ * Returns a body as parsed JSON, so that spaces and the order of members make no difference; else its text, or base64 if its bytes are no
+ * text. Also returns the text if JavaScript can't represent a number in it exactly: the ids 9007199254740993 and 9007199254740992 would
+ * become equal.
+ */
+export function contentOf(body: string | Uint8Array): unknown {
+  let text: string;
+  try {
+    text = typeof body === "string" ? body : UTF8.decode(body);
+  } catch {
+    return Buffer.from(body as Uint8Array).toString("base64");
+  }
+  try {
+    const json = JSON.parse(text) as unknown;
+    return numbersIn(text).every(isExact) ? json : text;
+  } catch {
+    return text;
+  }
+}
+
+/** Rejects bytes that are not UTF-8: a lenient decoder would make them all the same. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Returns the numbers of a JSON text, as written. */
+function numbersIn(text: string): readonly string[] {
+  const withoutStrings = text.replaceAll(/\\./g, "").replaceAll(/"[^"]*"/g, "");
+  return withoutStrings.match(/-?\d[\d.eE+-]*/g) ?? [];
+}
+
+/**
+ * The longest number that is checked, in characters. A number that JavaScript can represent is shorter, and the limit bounds the work on an
+ * attacker's digits.
+ */
+const EXACT_CHARS = 40;
+
+/** True if JavaScript represents the written number exactly. */
+function isExact(written: string): boolean {
+  return written.length <= EXACT_CHARS && decimalOf(written) === decimalOf(String(Number(written)));
+}
+
+/** Returns the same text for all ways to write a decimal number: its significant digits and its exponent. */
+function decimalOf(written: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent = 0] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(written) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  return significant && `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
+}

@@ -1,0 +1,78 @@
+/** An application's own API on loopback: an HTTP server that passes each request to a Lambda handler, as an HTTP API does. */
+import { once } from "node:events";
+import type { RequestListener } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach } from "vitest";
+import type { HttpAnswer } from "../../lib/middy.js";
+import type { RequestV2 } from "./events.js";
+
+/** A running server. */
+export interface AppServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Serves on a free port. A handler that throws gives a 500. */
+export async function serveApp(handler: (event: RequestV2, context: object) => Promise<unknown>): Promise<AppServer> {
+  return listening((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+      const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+      const { pathname, search } = new URL(request.url ?? "", "http://localhost");
+      const event: RequestV2 = {
+        version: "2.0",
+        rawPath: pathname,
+        rawQueryString: search.slice(1),
+        headers,
+        body: Buffer.concat(chunks).toString("utf8"),
+        isBase64Encoded: false,
+        requestContext: { http: { method: request.method ?? "" } },
+      };
+      const failed = () => ({ statusCode: 500 });
+      const answer = await handler(event, { getRemainingTimeInMillis: () => 29_000 }).catch(failed);
+      const {
+        statusCode,
+        headers: answered = {},
+        body: text = "",
+        isBase64Encoded,
+      } = answer as Partial<HttpAnswer & { isBase64Encoded: true }>;
+      response.writeHead(statusCode ?? 200, answered).end(isBase64Encoded ? Buffer.from(text, "base64") : text);
+    })();
+  });
+}
+
+/** Serves on a free port of loopback. */
+export async function listening(listener: RequestListener): Promise<AppServer> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** Returns the function that closes a server after the test that opened it. Called once by a file. */
+export function closingAfterEach(): <Server extends { close(): Promise<void> }>(server: Server) => Server {
+  const open: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((server) => server.close()));
+  });
+  return (server) => {
+    open.push(server);
+    return server;
+  };
+}
+
+/** A request with a key. */
+export const ASKED = { method: "POST", headers: { "idempotency-key": "form-1", "x-user": "ann" } };
+
+/** The header of a replay. */
+export function replayed({ headers }: Response): string | null {
+  return headers.get("idempotent-replayed");
+}

@@ -1,0 +1,244 @@
+/**
+ * Handlers of events that can be delivered twice. Of a queue: each message's work once, failed messages again, and a FIFO queue's order
+ * preserved. Of a schedule: which occurrence an event names, and which outcomes make Lambda deliver it again.
+ */
+import { describe, expect, it } from "vitest";
+import type { TickResult } from "../../lib/index.js";
+import { key } from "../../lib/index.js";
+import type { SqsMessage } from "../../lib/middy.js";
+import { runBatch, scheduleHandler, sqsHandler } from "../../lib/middy.js";
+import { createLockClient } from "../../lib/testing.js";
+import { createHarness } from "../client/harness.js";
+import { cutOff } from "../client/jobs/provider.js";
+import { invocation } from "../support/invocation.js";
+import { createGate } from "../support/run-gate.js";
+import { SCHEDULED } from "./events.js";
+
+const QUEUE = "arn:aws:sqs:eu-central-1:111122223333:refunds";
+
+/** Messages named after their group and place, such as `a1`. */
+const messages = (arn: string, ...names: readonly string[]): SqsMessage[] =>
+  names.map((name) => ({ messageId: name, body: name, eventSourceARN: arn, attributes: { MessageGroupId: name.slice(0, 1) } }));
+
+const failures = (...names: readonly string[]) => ({ batchItemFailures: names.map((itemIdentifier) => ({ itemIdentifier })) });
+
+describe("sqsHandler", () => {
+  /** A queue's handler whose work fails for these messages. */
+  function deployed(...failing: readonly string[]) {
+    const harness = createHarness();
+    const done: string[] = [];
+    const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
+      if (failing.includes(body)) throw new Error(`${body} fails`);
+      done.push(body);
+      await new Promise<void>((resolve) => void harness.clock.after(10, resolve));
+    });
+    const deliver = (Records: readonly SqsMessage[], leftMs?: number) =>
+      harness.clock.settle(handler({ Records }, invocation(harness.clock, leftMs)));
+    return { ...harness, done, deliver };
+  }
+
+  it("works once on each message, however often it is delivered", async () => {
+    const { deliver, done } = deployed();
+    const Records = messages(QUEUE, "a1", "b1", "c1");
+    expect([await deliver(Records), await deliver(Records)]).toEqual([failures(), failures()]);
+    expect(done).toEqual(["a1", "b1", "c1"]);
+  });
+
+  it("reports those that failed, and goes on with the others", async () => {
+    const { deliver, done } = deployed("a1", "b2");
+    expect(await deliver(messages(QUEUE, "a1", "a2", "b1", "b2", "b3"))).toEqual(failures("a1", "b2"));
+    expect(done.toSorted()).toEqual(["a2", "b1", "b3"]);
+  });
+
+  it("reports one that another works on just now, without a wait", async () => {
+    const { clock, deliver, rival } = deployed();
+    void rival.runOnce(key("message", "a1"), () => createGate().pass());
+    await clock.advance(0);
+    const began = clock.monotonicMs();
+    expect(await deliver(messages(QUEUE, "a1"))).toEqual(failures("a1"));
+    expect(clock.monotonicMs()).toBe(began);
+  });
+
+  it("takes an option that is undefined for none: a message that another works on is not waited for", async () => {
+    const { clock, locks, rival } = createHarness();
+    const gate = createGate();
+    const working = rival.runOnce("message_m1", () => gate.pass());
+    await gate.reached;
+    const handler = sqsHandler({ locks, waitMs: undefined }, () => expect.unreachable("another runs it"));
+    const began = clock.monotonicMs();
+    expect(await clock.settle(handler({ Records: [{ messageId: "m1", body: "" }] }, invocation(clock)))).toEqual({
+      batchItemFailures: [{ itemIdentifier: "m1" }],
+    });
+    expect(clock.monotonicMs() - began).toBe(0);
+    gate.open();
+    await working;
+  });
+
+  it("begins nothing that its invocation could not end", async () => {
+    const { deliver, done } = deployed();
+    expect(await deliver(messages(QUEUE, "a1", "a2"), 900)).toEqual(failures("a1", "a2"));
+    expect(await deliver(messages(`${QUEUE}.fifo`, "a1", "b1"), 900)).toEqual(failures("a1", "b1"));
+    expect(done).toEqual([]);
+  });
+
+  it("does nothing with an empty batch", async () => {
+    expect(await deployed().deliver([])).toEqual(failures());
+  });
+
+  describe("of a FIFO queue", () => {
+    const FIFO = `${QUEUE}.fifo`;
+
+    /** Returns the largest number of messages that were worked on at once. */
+    async function mostAtOnce(arn: string, ...names: readonly string[]): Promise<number> {
+      const { clock, locks } = createHarness();
+      let [inside, most] = [0, 0];
+      const handler = sqsHandler({ locks }, async () => {
+        most = Math.max(most, ++inside);
+        await new Promise<void>((resolve) => void clock.after(10, resolve));
+        inside--;
+      });
+      expect(await clock.settle(handler({ Records: messages(arn, ...names) }, invocation(clock)))).toEqual(failures());
+      return most;
+    }
+
+    it("works on a group one after the other, and on groups side by side", async () => {
+      const harness = createHarness();
+      const inside = new Map<string, number>();
+      const most = { ofOneGroup: 0, ofAll: 0 };
+      const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
+        const group = body.slice(0, 1);
+        inside.set(group, (inside.get(group) ?? 0) + 1);
+        most.ofOneGroup = Math.max(most.ofOneGroup, inside.get(group)!);
+        most.ofAll = Math.max(
+          most.ofAll,
+          [...inside.values()].reduce((sum, now) => sum + now, 0),
+        );
+        await new Promise<void>((resolve) => void harness.clock.after(10, resolve));
+        inside.set(group, inside.get(group)! - 1);
+      });
+      const deliver = (arn: string) =>
+        harness.clock.settle(handler({ Records: messages(arn, "a1", "b1", "a2", "b2", "a3") }, invocation(harness.clock)));
+      await deliver(FIFO);
+      expect(most).toEqual({ ofOneGroup: 1, ofAll: 2 });
+    });
+
+    it("control: of any other queue, the same messages are worked on all at once", async () => {
+      expect(await mostAtOnce(QUEUE, "a1", "b1", "a2", "b2", "a3")).toBe(5);
+    });
+
+    it("lets nothing of a group pass one that failed, and goes on with the other groups", async () => {
+      const { deliver, done } = deployed("a2");
+      const Records = messages(FIFO, "a1", "b1", "a2", "a3", "b2", "a4");
+      expect(await deliver(Records)).toEqual(failures("a2", "a3", "a4"));
+      expect([done.filter((name) => name.startsWith("a")), done.filter((name) => name.startsWith("b"))]).toEqual([["a1"], ["b1", "b2"]]);
+    });
+
+    it("works on at most ten groups at once", async () => {
+      const names = Array.from({ length: 26 }, (_, index) => `${String.fromCharCode(97 + index)}1`);
+      expect(await mostAtOnce(FIFO, ...names)).toBe(10);
+    });
+  });
+
+  it("takes the key, the payload and who is told of failures from its options", async () => {
+    const { clock, locks } = createHarness();
+    const told: string[] = [];
+    const options = {
+      locks,
+      keyFor: ({ body }: SqsMessage) => key("refund", body),
+      onFailure: ({ messageId }: SqsMessage) => void told.push(messageId),
+    };
+    const handler = sqsHandler(options, async (_message, run) => {
+      if (run.attempt === 1) throw new Error("the bank is closed");
+    });
+    const Records = messages(QUEUE, "a1");
+    expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures("a1"));
+    expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures());
+    expect([told, (await locks.runs.get("refund_a1"))?.state]).toEqual([["a1"], "succeeded"]);
+  });
+});
+
+it("runBatch is here too", async () => {
+  const { clock, locks } = createHarness();
+  const Records = [{ messageId: "1", body: "" }];
+  expect(await clock.settle(runBatch(locks, { Records }, invocation(clock), {}, async () => undefined))).toEqual(failures());
+});
+
+const AT_3 = "2027-01-01T03:00:00Z";
+const RULE = { ...SCHEDULED, time: AT_3 };
+
+describe("a schedule's handler", () => {
+  it.each([
+    ["a rule's event", RULE],
+    ["an input of EventBridge Scheduler", { scheduledTime: AT_3 }],
+    ["both: the input counts", { scheduledTime: AT_3, time: "2027-01-01T03:00:41Z" }],
+  ])("takes the occurrence from %s", async (_what, event) => {
+    const locks = createLockClient();
+    const handler = scheduleHandler({ locks, name: "nightly" }, (tick, { scheduledTime = "a rule" }) => [tick.occurrence, scheduledTime]);
+    const result = await locks.clock.settle(handler(event, invocation(locks.clock)));
+    const from = "scheduledTime" in event ? event.scheduledTime : "a rule";
+    expect(result).toEqual({ occurrence: new Date(AT_3), how: "ran", value: [new Date(AT_3), from], attempt: 1 });
+  });
+
+  it("runs an event once that is delivered three times, and ends well each time", async () => {
+    const locks = createLockClient();
+    let runs = 0;
+    const handler = scheduleHandler({ locks, name: "nightly" }, () => ++runs);
+    const hows: TickResult<number>["how"][] = [];
+    for (let times = 0; times < 3; times++) hows.push((await locks.clock.settle(handler(RULE, invocation(locks.clock)))).how);
+    expect([hows, runs]).toEqual([["ran", "done-before", "done-before"], 1]);
+  });
+
+  it("throws what the work throws, and the repeated delivery is the next attempt", async () => {
+    const locks = createLockClient();
+    const handler = scheduleHandler({ locks, name: "nightly" }, ({ attempt }) => {
+      if (attempt === 1) throw new Error("down");
+      return attempt;
+    });
+    await expect(locks.clock.settle(handler(RULE, invocation(locks.clock)))).rejects.toThrow("down");
+    expect(await locks.clock.settle(handler(RULE, invocation(locks.clock)))).toMatchObject({ how: "ran", value: 2 });
+  });
+
+  it("throws while a delivery that died has its lease, so that Lambda delivers again, and then takes it over", async () => {
+    const { clock, store } = createLockClient();
+    const [dying, locks] = [createLockClient({ clock, store }), createLockClient({ clock, store })];
+    const never = scheduleHandler({ locks: dying, name: "nightly" }, () => new Promise(() => undefined));
+    void never(RULE, invocation(clock)).catch(() => undefined);
+    await clock.advance(1000);
+    cutOff(dying);
+    const handler = scheduleHandler({ locks, name: "nightly" }, ({ takeover }) => takeover);
+    await expect(clock.settle(handler(RULE, invocation(clock)))).rejects.toMatchObject({
+      code: "run-in-progress",
+      message: expect.stringContaining("nightly: another delivery runs the occurrence of 2027-01-01T03:00:00.000Z") as string,
+    });
+    await clock.advance(60_000);
+    expect(await clock.settle(handler(RULE, invocation(clock)))).toMatchObject({ how: "ran", value: true });
+  });
+
+  it("releases everything before the invocation ends", async () => {
+    const locks = createLockClient();
+    await locks.clock.settle(scheduleHandler({ locks, name: "nightly" }, () => "done")(RULE, invocation(locks.clock)));
+    expect((await locks.inspect("nightly")).holders).toEqual([]);
+  });
+
+  it.each([
+    ["no time", { detail: {} }, "event: names no time of its schedule"],
+    ["nothing at all", undefined, "event: names no time of its schedule"],
+    [
+      "a text that was not filled in",
+      { scheduledTime: "<aws.scheduler.scheduled-time>" },
+      'scheduledTime: "<aws.scheduler.scheduled-time>" given; it must be a time',
+    ],
+    ["a time that is none", { time: "tomorrow" }, 'time: "tomorrow" given; it must be a time as 2027-01-01T03:00:00Z'],
+    [
+      "another kind of event",
+      { ...RULE, "detail-type": "Object Created" },
+      'detail-type: "Object Created" given; it must be "Scheduled Event"',
+    ],
+  ])("refuses an event with %s, and does not work", async (_what, event, message) => {
+    const locks = createLockClient();
+    let runs = 0;
+    const handler = scheduleHandler({ locks, name: "nightly" }, () => ++runs);
+    await expect(handler(event as never, invocation(locks.clock))).rejects.toThrow(message);
+    expect(runs).toBe(0);
+  });
+});

@@ -1,0 +1,363 @@
+/** A handler that works once per idempotency key: the recorded responses, the replays, and the HTTP status of each refusal. */
+import { describe, expect, it } from "vitest";
+import type { Run } from "../../lib/index.js";
+import { FinalError, key } from "../../lib/index.js";
+import type { HttpAnswer, IdempotencyOptions } from "../../lib/middy.js";
+import { createHarness } from "../client/harness.js";
+import { createGate, thrownBy } from "../support/run-gate.js";
+import type { RequestParts } from "./events.js";
+import { problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { invocation } from "../support/invocation.js";
+import type { Work } from "./shapes.js";
+import { ONCE_SHAPES } from "./shapes.js";
+
+const HEADERS = { "idempotency-key": '"form-8f3a"' };
+const RUN = "shop_~http_POST_~2Forders_form-8f3a";
+const REQUEST = requestV2({ headers: HEADERS });
+const GATEWAYS = [
+  ["an HTTP API's", requestV2, RUN],
+  ["a REST API's", requestV1, RUN],
+] as const;
+// A made request doesn't tell its method.
+const KINDS = [...GATEWAYS, ["VPC Lattice's", requestOfLattice, RUN], ["a made", requestMade, RUN.replace("POST", "-")]] as const;
+
+describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
+  /** A handler on its own service, which counts its calls. */
+  function deployed(work: Work<Run>, options: Partial<IdempotencyOptions<unknown, unknown>> = {}) {
+    const harness = createHarness();
+    const calls: unknown[] = [];
+    const counted: Work<Run> = (run, event, context) => {
+      calls.push(run?.attempt);
+      return work(run, event, context);
+    };
+    const handler = deploy({ locks: harness.locks, service: "shop", caller: "none", ...options }, counted);
+    const call = (event: unknown, leftMs?: number): Promise<unknown> =>
+      harness.clock.settle(thrownBy(handler(event, invocation(harness.clock, leftMs))));
+    return { ...harness, calls, handler, call };
+  }
+
+  describe.each(KINDS)("for %s request", (_kind, request, runKey) => {
+    it("runs once, and every later call gets the same answer, marked as replayed", async () => {
+      let orders = 0;
+      const { call, calls } = deployed(async () => ({ statusCode: 201, headers: { location: "/orders/1" }, body: String(++orders) }));
+      const first = await call(request({ headers: HEADERS }));
+      expect(first).toEqual({ statusCode: 201, headers: { location: "/orders/1" }, body: "1" });
+      const replay = { statusCode: 201, headers: { location: "/orders/1", "Idempotent-Replayed": "true" }, body: "1" };
+      expect(await call(request({ headers: HEADERS }))).toEqual(replay);
+      expect(await call(request({ headers: HEADERS }))).toEqual(replay);
+      expect(calls).toEqual([1]);
+    });
+
+    it("hands the run to the handler: the key to pass on, the checkpoint of an attempt before it", async () => {
+      const { call } = deployed(async (run) => {
+        const number = (run!.checkpoint as number | undefined) ?? 42;
+        await run!.saveCheckpoint(number);
+        return { statusCode: run!.attempt === 1 ? 500 : 200, body: `${run!.idempotencyKey} ${number}` };
+      });
+      expect(await call(request({ headers: HEADERS }))).toMatchObject({ statusCode: 500 });
+      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, body: `${runKey} 42` });
+    });
+
+    it("without a key is answered 400, and nothing is sent", async () => {
+      const { call, calls, wire } = deployed(async () => ({ statusCode: 200 }));
+      const problem = problemOf(await call(request()));
+      expect(problem).toMatchObject({
+        statusCode: 400,
+        code: "invalid-request",
+        detail: expect.stringContaining("Idempotency-Key") as string,
+      });
+      expect([calls, wire.sent]).toEqual([[], []]);
+    });
+
+    it.each<[what: string, parts: RequestParts, isSame: boolean]>([
+      ["another body", { body: { a: 2, b: 2 } }, false],
+      ["other spaces and another order of members", { body: '{ "b": 2,\n"a": 1 }' }, true],
+      ["another encoding of the body", { base64: true }, true],
+      ["other headers", { headers: { ...HEADERS, "x-request-id": "2" } }, true],
+    ])("with a used key and %s is the same: %s", async (_what, parts, isSame) => {
+      const { call, calls } = deployed(async () => ({ statusCode: 200, body: "done" }));
+      const asked = { headers: HEADERS, body: { a: 1, b: 2 } };
+      await call(request(asked));
+      const second = await call(request({ ...asked, ...parts }));
+      if (isSame) expect(second).toMatchObject({ statusCode: 200, body: "done" });
+      else expect(problemOf(second)).toMatchObject({ statusCode: 422, code: "fingerprint-mismatch", definite: true, retry: "never" });
+      expect(calls).toHaveLength(1);
+    });
+  });
+
+  describe("a request", () => {
+    it.each([
+      [60_000, undefined, 5_000],
+      [60_000, 700, 700],
+      [60_000, 0, 0],
+      [3_000, 20_000, 2_000],
+    ])(
+      "with %d ms left and waitMs %s waits for another's answer for %d ms, and is then answered 409",
+      async (leftMs, waitMs, expectedMs) => {
+        const { clock, call, rival, calls } = deployed(async () => ({ statusCode: 200 }), waitMs === undefined ? {} : { waitMs });
+        void thrownBy(rival.runOnce(RUN, () => createGate().pass()));
+        await clock.advance(0);
+        const began = clock.monotonicMs();
+        const problem = problemOf(await call(REQUEST, leftMs));
+        expect(clock.monotonicMs() - began).toBe(expectedMs);
+        expect(problem).toMatchObject({ statusCode: 409, code: "run-in-progress", definite: true, retry: "later" });
+        expect(Number(problem["retryAfter"])).toBeGreaterThanOrEqual(1);
+        expect(calls).toEqual([]);
+      },
+    );
+
+    it("records what isRecorded says instead", async () => {
+      const isRecorded = (response: unknown): boolean => (response as HttpAnswer).statusCode === 503;
+      const { call, calls } = deployed(async () => ({ statusCode: 503 }), { isRecorded });
+      await call(REQUEST);
+      expect(await call(REQUEST)).toMatchObject({ statusCode: 503, headers: { "Idempotent-Replayed": "true" } });
+      expect(calls).toHaveLength(1);
+    });
+
+    it("may fail as often as it is asked, unless maxAttempts says how often", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 500 }));
+      for (let asked = 0; asked < 8; asked++) expect(await call(REQUEST)).toEqual({ statusCode: 500 });
+      expect(calls).toHaveLength(8);
+      const bounded = deployed(async () => ({ statusCode: 500 }), { maxAttempts: 2 });
+      for (let asked = 0; asked < 2; asked++) await bounded.call(REQUEST);
+      expect(problemOf(await bounded.call(REQUEST))).toMatchObject({ statusCode: 409, code: "attempts-exhausted" });
+    });
+
+    it("runs again after an error, and not after a final one", async () => {
+      const thrown = [new Error("the bank is closed"), new FinalError("no such account")];
+      const { call, calls } = deployed(async () => Promise.reject(thrown[calls.length - 1]!));
+      expect(await call(REQUEST)).toBe(thrown[0]);
+      expect(await call(REQUEST)).toBe(thrown[1]);
+      expect(await call(REQUEST)).toMatchObject({
+        name: "RunFailedError",
+        message: expect.stringContaining("no such account"),
+      });
+      expect(calls).toEqual([1, 2]);
+    });
+
+    it("ends for good with an error that isFinal, which is not asked about a response that is not recorded", async () => {
+      const isFinal = (): boolean => true;
+      const failing = deployed(async () => Promise.reject(new Error("no such account")), { isFinal });
+      await failing.call(REQUEST);
+      expect(await failing.call(REQUEST)).toMatchObject({ name: "RunFailedError" });
+      const busy = deployed(async () => ({ statusCode: 503 }), { isFinal });
+      for (let asked = 0; asked < 2; asked++) expect(await busy.call(REQUEST)).toEqual({ statusCode: 503 });
+      expect([failing.calls, busy.calls]).toEqual([[1], [1, 2]]);
+    });
+
+    it("that was taken over while it was frozen is told so, and the one that took over is what is replayed", async () => {
+      const gate = createGate();
+      const { clock, handler, call, rival } = deployed(() => gate.pass().then(() => ({ statusCode: 200, body: "frozen" })));
+      const working = thrownBy(handler(REQUEST, invocation(clock, 900_000)));
+      await clock.advance(0);
+      await gate.reached;
+      await clock.freeze(60_000);
+      const next = await clock.settle(rival.runOnce(RUN, ({ takeover }) => ({ statusCode: 200, body: `took over: ${takeover}` })));
+      gate.open();
+      expect(problemOf(await clock.settle(working))).toMatchObject({ statusCode: 409, code: "run-in-progress", retryAfter: "1" });
+      expect(await call(REQUEST)).toMatchObject(next.value);
+    });
+
+    it("whose handler stops because its run was lost is answered 503, and may come again at once", async () => {
+      const gate = createGate();
+      const { clock, handler, call } = deployed(async (run) => {
+        if (run!.attempt > 1) return { statusCode: 200 };
+        await gate.pass();
+        run!.assertHeld();
+        return expect.unreachable("it was lost");
+      });
+      const working = thrownBy(handler(REQUEST, invocation(clock, 10_000)));
+      await clock.advance(9_600);
+      gate.open();
+      expect(problemOf(await clock.settle(working))).toMatchObject({ statusCode: 503, code: "lease-lost", definite: false });
+      expect(await call(REQUEST)).toEqual({ statusCode: 200 });
+    });
+
+    it.each([400, 0])("with %d ms left does not run, and keeps nobody out", async (leftMs) => {
+      const { call, rival, calls } = deployed(async () => ({ statusCode: 200 }));
+      expect(problemOf(await call(REQUEST, leftMs))).toMatchObject({ statusCode: 503, code: "unavailable" });
+      expect(await rival.runs.get(RUN)).toBeNull();
+      expect(calls).toEqual([]);
+    });
+
+    it.each(["throw", "skip", "proceed"] as const)("when the service can't be reached: %s", async (whenUnavailable) => {
+      const { call, calls, wire, events } = deployed(async (run) => ({ statusCode: 200, body: typeof run }), { whenUnavailable });
+      for (const operation of ["start", "release"] as const) wire.always(operation, { lost: "request" });
+      const outcome = await call(REQUEST);
+      if (whenUnavailable === "proceed") expect([outcome, calls]).toEqual([{ statusCode: 200, body: "undefined" }, [undefined]]);
+      else expect([problemOf(outcome), calls]).toMatchObject([{ statusCode: 503, code: "unavailable" }, []]);
+      expect(events.map(({ type }) => type)).toEqual([whenUnavailable === "proceed" ? "proceeded" : "unavailable"]);
+    });
+
+    it("with a used key and other bytes that are no UTF-8 is another request", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+      const latin1 = (text: string): object => ({
+        ...REQUEST,
+        body: Buffer.from(text, "latin1").toString("base64"),
+        isBase64Encoded: true,
+      });
+      await call(latin1('{"city":"K\u00f6ln"}'));
+      expect(problemOf(await call(latin1('{"city":"K\u00e4ln"}')))).toMatchObject({ code: "fingerprint-mismatch" });
+      expect(calls).toHaveLength(1);
+    });
+  });
+
+  it.each([
+    ["a REST API", { queryStringParameters: { sku: "b" } }],
+    ["a load balancer with lists", {}],
+  ])("another repeated query parameter makes another request of %s", async (_gateway, rest) => {
+    const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+    const buying = (...sku: string[]): object => ({
+      ...requestV1({ headers: HEADERS }),
+      ...rest,
+      multiValueQueryStringParameters: { sku },
+    });
+    await call(buying("a", "b"));
+    expect(problemOf(await call(buying("c", "b")))).toMatchObject({ code: "fingerprint-mismatch" });
+    expect(await call(buying("a", "b"))).toMatchObject({ statusCode: 200 });
+    expect(calls).toHaveLength(1);
+  });
+
+  describe.each(GATEWAYS)("for %s request", (_kind, request) => {
+    it.each([
+      [{ order: 1 }, JSON.stringify({ order: 1 })],
+      ["done", "done"],
+    ])("replays what a gateway would have made a 200 of: %j", async (response, body) => {
+      const { call } = deployed(async () => response);
+      expect(await call(request({ headers: HEADERS }))).toEqual(response);
+      const headers = { "content-type": "application/json", "Idempotent-Replayed": "true" };
+      expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, headers, body });
+    });
+  });
+
+  describe("for an event with headers that says nothing of its method", () => {
+    it("is another request with another member, wherever what it asks for stands", async () => {
+      const { call, calls } = deployed(async () => ({ id: 1 }));
+      await call({ headers: HEADERS, order: { amount: 1 } });
+      expect(problemOf(await call({ headers: HEADERS, order: { amount: 2 } }))).toMatchObject({ statusCode: 422 });
+      expect(calls).toHaveLength(1);
+    });
+
+    it("replays a result without a status as it was, for nobody said that a gateway takes it", async () => {
+      const { call } = deployed(async () => ({ id: 1 }));
+      const event = { headers: HEADERS, order: { amount: 1 } };
+      expect([await call(event), await call(event)]).toEqual([{ id: 1 }, { id: 1 }]);
+    });
+
+    it("is none if its headers are a list, as records have them", async () => {
+      const { call } = deployed(async () => "done");
+      expect(await call({ headers: [HEADERS] })).toMatchObject({ name: "InvalidRequestError" });
+    });
+  });
+
+  describe("for other events", () => {
+    const once = { key: () => key("nightly", "2027-01-01") };
+
+    it("runs once for the key, and replays the result as it was", async () => {
+      const { call, calls } = deployed(async () => ({ rows: 7 }), once);
+      expect([await call(SCHEDULED), await call(SCHEDULED)]).toEqual([{ rows: 7 }, { rows: 7 }]);
+      expect(calls).toHaveLength(1);
+    });
+
+    it("throws while another works on it, so that the trigger tries again", async () => {
+      const { clock, call, rival } = deployed(async () => "done", { ...once, waitMs: 0 });
+      void thrownBy(rival.runOnce(key("shop", "nightly", "2027-01-01"), () => createGate().pass()));
+      await clock.advance(0);
+      expect(await call(SCHEDULED)).toMatchObject({ name: "LockTimeoutError" });
+    });
+
+    it("refuses the same key with another payload", async () => {
+      const { call } = deployed(async () => "done", { ...once, payload: (event) => (event as typeof SCHEDULED).detail });
+      await call(SCHEDULED);
+      expect(await call({ ...SCHEDULED, detail: { order: 2 } })).toMatchObject({ name: "LockError", code: "fingerprint-mismatch" });
+    });
+
+    it("needs a key", async () => {
+      const { call } = deployed(async () => "done");
+      for (const event of [SCHEDULED, null, "text"]) expect(await call(event)).toMatchObject({ name: "InvalidRequestError", field: "key" });
+      const { call: callEmpty } = deployed(async () => "done", { key: () => "" });
+      expect(await callEmpty(SCHEDULED)).toMatchObject({ name: "InvalidRequestError", field: "key" });
+    });
+  });
+
+  describe("with a caller and a service", () => {
+    /** The customer, as an authorizer tells it. */
+    const caller = (event: unknown): string => (event as { readonly sub: string }).sub;
+    const asked = (sub: string, parts: RequestParts = {}): object => ({ ...requestV2({ headers: HEADERS, ...parts }), sub });
+
+    it("puts service, caller and route before the text that `key` makes of a request, as before the header", async () => {
+      const keys: unknown[] = [];
+      const key = (event: unknown): string => (JSON.parse((event as { body: string }).body) as { id: string }).id;
+      const { call } = deployed(async (run) => ({ statusCode: 201, body: String(keys.push(run!.idempotencyKey)) }), { caller, key });
+      await call(asked("ann", { body: { id: "evt_1" } }));
+      await call(asked("bob", { body: { id: "evt_1" } }));
+      expect(keys).toEqual(["ann", "bob"].map((name) => `shop_~http_${name}_POST_~2Forders_evt~5F1`));
+    });
+
+    it.each([
+      ["a REST API", { ...requestV1({ headers: HEADERS, path: "/orders/7" }), resource: "/orders/{id}" }],
+      ["an HTTP API", { ...requestV2({ headers: HEADERS, path: "/orders/7" }), routeKey: "POST /orders/{id}" }],
+      ["an HTTP API with a stage", { ...requestV2({ headers: HEADERS, path: "/orders/7" }), routeKey: "ANY /{id}" }],
+      ["a function URL", { ...requestV2({ headers: HEADERS, path: "/Orders/7/" }), routeKey: "$default" }],
+    ])("names the route by its pattern where %s tells one", async (_gateway, event) => {
+      const keys: string[] = [];
+      const { call } = deployed(async (run) => ({ statusCode: 201, body: String(keys.push(run!.idempotencyKey)) }));
+      await call(event);
+      const { resource, routeKey } = event as { readonly resource?: string; readonly routeKey?: string };
+      const route = routeKey === "$default" ? "/orders/7" : routeKey === "ANY /{id}" ? "/orders/{id}" : (resource ?? "/orders/{id}");
+      expect(keys).toEqual([`shop_~http_POST_${key(route)}_form-8f3a`]);
+    });
+
+    it("with its own payload still tells one thing from another of the same route", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 201 }), { payload: () => "the same" });
+      const paying = (id: number): object => ({
+        ...requestV2({ headers: HEADERS, path: `/orders/${id}/pay` }),
+        routeKey: "POST /orders/{id}/pay",
+      });
+      expect(await call(paying(1))).toEqual({ statusCode: 201 });
+      expect(problemOf(await call(paying(2)))).toMatchObject({ statusCode: 422 });
+      expect(calls).toHaveLength(1);
+    });
+  });
+
+  it.each(["GET", "HEAD", "OPTIONS"])("handles %s without a run, with a key or without; `key` makes a run of it", async (method) => {
+    const ofGateways = (headers: Record<string, string>): readonly object[] => [
+      { ...requestV2({ headers }), requestContext: { http: { method } } },
+      { ...requestV1({ headers }), httpMethod: method },
+      { ...requestOfLattice({ headers }), method },
+    ];
+    const { call, calls, wire } = deployed(async (run) => ({ statusCode: 200, body: typeof run }));
+    for (const event of [...ofGateways({}), ...ofGateways(HEADERS)])
+      expect(await call(event)).toEqual({ statusCode: 200, body: "undefined" });
+    expect([calls.length, wire.sent]).toEqual([6, []]);
+
+    const named = deployed(async () => ({ statusCode: 200 }), { key: () => "the one" });
+    for (const event of [...ofGateways({}), ...ofGateways({})]) await named.call(event);
+    expect(named.calls).toHaveLength(1);
+  });
+
+  it.each<[status: unknown, isKept: boolean]>([
+    ["201", true],
+    ["404", true],
+    ["500", false],
+    ["429", false],
+    ["", false],
+    ["done", false],
+    [null, false],
+    [Number.NaN, false],
+  ])("gives an answer whose status is %j as it is, and keeps it: %s", async (statusCode, isKept) => {
+    const { call, calls } = deployed(async (run) => ({ statusCode, body: String(run!.attempt) }));
+    const [first, second] = [await call(requestV2({ headers: HEADERS })), await call(requestV2({ headers: HEADERS }))];
+    expect(first).toEqual({ statusCode, body: "1" });
+    if (isKept) expect(second).toEqual({ statusCode, body: "1", headers: { "Idempotent-Replayed": "true" } });
+    else expect(second).toEqual({ statusCode, body: "2" });
+    expect(calls).toHaveLength(isKept ? 1 : 2);
+  });
+
+  it("reads the headers of a load balancer that sends several of each", async () => {
+    const { call, calls } = deployed(async () => ({ statusCode: 200 }));
+    const event = { ...requestV1(), headers: null, multiValueHeaders: { "idempotency-key": ["form-8f3a", "another"] } };
+    expect(await call(event)).toEqual({ statusCode: 200 });
+    expect(calls).toHaveLength(1);
+  });
+});

@@ -1,0 +1,81 @@
+/** A plain Lambda handler with a view of the client for each invocation. */
+import { describe, expect, it } from "vitest";
+import type { LockClient } from "../../lib/index.js";
+import { withInvocation } from "../../lib/middy.js";
+import { createHarness } from "../client/harness.js";
+import { createGate, thrownBy } from "../support/run-gate.js";
+import { SCHEDULED } from "./events.js";
+import { invocation } from "../support/invocation.js";
+
+const KEY = "ORDER_1";
+
+describe("withInvocation", () => {
+  it("hands event, context and the view to the handler, and returns what that returns", async () => {
+    const { clock, locks } = createHarness();
+    const handler = withInvocation(locks, async (event: typeof SCHEDULED, context: object, view) => [
+      event,
+      context,
+      await view.withLock(KEY, ({ key }) => key),
+    ]);
+    const context = invocation(clock);
+    expect(await clock.settle(handler(SCHEDULED, context))).toEqual([SCHEDULED, context, KEY]);
+  });
+
+  it.each(["returns", "throws"])("releases what the handler still holds when it %s, and sends no heartbeat after that", async (how) => {
+    const { clock, locks, rival, wire } = createHarness();
+    const mistake = new Error("no such order");
+    const handler = withInvocation(locks, async (_event: object, _context: object, view) => {
+      await view.acquire(KEY);
+      if (how === "throws") throw mistake;
+    });
+    const outcome = await clock.settle(thrownBy(handler(SCHEDULED, invocation(clock))));
+    expect(outcome).toBe(how === "throws" ? mistake : undefined);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    const sent = wire.sent.length;
+    await clock.advance(60_000);
+    expect(wire.sent).toHaveLength(sent);
+  });
+
+  it("control: with the client itself, the key stays held and heartbeats go on", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const plain = async (): Promise<void> => void (await locks.acquire(KEY));
+    await clock.settle(plain());
+    expect(await rival.tryAcquire(KEY)).toBeNull();
+    await clock.advance(60_000);
+    expect(wire.of("renew").length).toBeGreaterThan(2);
+  });
+
+  it("ends an acquire that nobody awaited", async () => {
+    const { clock, locks, rival } = createHarness();
+    const lease = await rival.acquire(KEY);
+    let waiting: Promise<unknown> = Promise.resolve();
+    const handler = withInvocation(locks, async (_event: object, _context: object, view) => void (waiting = thrownBy(view.acquire(KEY))));
+    await clock.settle(handler(SCHEDULED, invocation(clock)));
+    expect(await clock.settle(waiting)).toMatchObject({ code: "closed" });
+    await lease.release();
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("bounds leases and waits by the time that is left, and tells the work before it is over", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const gate = createGate();
+    const handler = withInvocation(locks, (_event: object, _context: object, view) => view.withLock(KEY, () => gate.pass()));
+    const working = thrownBy(handler(SCHEDULED, invocation(clock, 10_000)));
+    await clock.advance(9_500);
+    expect(wire.of("acquire")[0]?.request.leaseMs).toBe(12_000);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    gate.open();
+    expect(await clock.settle(working)).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
+  });
+
+  it("leaves the client as it was: the next invocation has a view of its own", async () => {
+    const { clock, locks } = createHarness();
+    const views = new Set<LockClient>();
+    const handler = withInvocation(locks, async (_event: object, _context: object, view) => void views.add(view));
+    await handler(SCHEDULED, invocation(clock));
+    await handler(SCHEDULED, {});
+    expect(views.size).toBe(2);
+    for (const view of views) await expect(view.tryAcquire(KEY)).rejects.toMatchObject({ code: "closed" });
+    expect(await locks.tryAcquire(KEY)).not.toBeNull();
+  });
+});

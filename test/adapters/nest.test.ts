@@ -1,0 +1,99 @@
+/** The rules of Nest alone: its decorators, the module's options, and routes that send their response themselves. */
+import "reflect-metadata";
+import type { ServerResponse } from "node:http";
+import { Controller, Module, Post, Res, SetMetadata } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { describe, expect, it } from "vitest";
+import { HoldfastModule, Idempotent, Locked, LOCKS } from "../../lib/nest.js";
+import type { LockClient } from "../../lib/testing.js";
+import { createLockClient as inMemory, key } from "../../lib/testing.js";
+import { ASKED, closingAfterEach, replayed } from "./app-server.js";
+
+const open = closingAfterEach();
+
+describe("Nest", () => {
+  /** A controller whose methods are decorated by calls, because Nest uses the legacy decorators. */
+  function decorated(controller: new (...args: never[]) => object, decorators: Readonly<Record<string, readonly MethodDecorator[]>>): void {
+    const { prototype } = controller as { readonly prototype: object };
+    for (const [name, all] of Object.entries(decorators)) {
+      const descriptor = Object.getOwnPropertyDescriptor(prototype, name)!;
+      for (const decorate of all.toReversed()) decorate(prototype, name, descriptor);
+      Object.defineProperty(prototype, name, descriptor);
+    }
+    Controller()(controller);
+  }
+
+  async function served(controller: new (...args: never[]) => object, locks: LockClient): Promise<string> {
+    class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
+    const settings = { provide: "settings", useValue: "none" };
+    class SettingsModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
+    Module({ providers: [settings], exports: ["settings"] })(SettingsModule);
+    const useFactory = async (caller: "none") => ({ locks, service: "shop", caller });
+    const holdfast = HoldfastModule.forRootAsync({ imports: [SettingsModule], inject: ["settings"], useFactory });
+    Module({ controllers: [controller], imports: [holdfast] })(AppModule);
+    const app = await NestFactory.create(AppModule, { logger: false });
+    await app.listen(0, "127.0.0.1");
+    open({ close: () => app.close() });
+    expect(app.get(LOCKS)).toBe(locks);
+    return app.getUrl();
+  }
+
+  it("locks a method whether @Locked() is above or below Nest's own, and keeps its name and metadata", async () => {
+    const locks = inMemory();
+    class Payments {
+      readonly locks = locks;
+      async above(): Promise<object> {
+        return { holders: (await locks.inspect("ORDER_7")).holders.length };
+      }
+      async free(): Promise<object> {
+        return { holders: (await locks.inspect("ORDER_7")).holders.length };
+      }
+      async held(): Promise<object> {
+        return { holders: (await locks.inspect("ORDER_7")).holders.length };
+      }
+    }
+    const lock = Locked({ key: () => key("ORDER", 7), waitMs: 0 }) as MethodDecorator;
+    decorated(Payments, {
+      above: [lock, Post("above")],
+      free: [Post("free")],
+      held: [Post("held"), lock, SetMetadata("role", "clerk")],
+    });
+    const url = await served(Payments, locks);
+    const { held } = Payments.prototype;
+    expect([held.name, Reflect.getMetadata("role", held)]).toEqual(["held", "clerk"]);
+    for (const path of ["above", "held"]) expect(await (await fetch(`${url}/${path}`, ASKED)).json()).toEqual({ holders: 1 });
+    expect(await (await fetch(`${url}/free`, ASKED)).json()).toEqual({ holders: 0 });
+    await locks.acquire("ORDER_7");
+    for (const path of ["above", "held"]) expect((await fetch(`${url}/${path}`, ASKED)).status).toBe(423);
+    expect(() => lock(Payments.prototype, "locks", undefined as never)).toThrow("@Locked() on locks: is a legacy decorator of methods");
+  });
+
+  it("makes all routes of a controller idempotent, with options of their own", async () => {
+    let calls = 0;
+    class Orders {
+      create(): object {
+        return { call: ++calls };
+      }
+    }
+    decorated(Orders, { create: [Post("orders")] });
+    Idempotent({ required: false })(Orders);
+    const url = await served(Orders, inMemory());
+    expect([await fetch(`${url}/orders`, ASKED), await fetch(`${url}/orders`, ASKED)].map(replayed)).toEqual([null, "true"]);
+    expect((await fetch(`${url}/orders`, { method: "POST" })).status).toBe(201);
+    expect(calls).toBe(2);
+  });
+
+  it("refuses a route that sends its response itself, before it runs", async () => {
+    let calls = 0;
+    class Orders {
+      create(response: ServerResponse): void {
+        calls++;
+        response.end("made");
+      }
+    }
+    Res()(Orders.prototype, "create", 0);
+    decorated(Orders, { create: [Post("orders"), Idempotent()] });
+    const url = await served(Orders, inMemory());
+    expect([(await fetch(`${url}/orders`, ASKED)).status, calls]).toEqual([500, 0]);
+  });
+});

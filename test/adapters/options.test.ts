@@ -1,0 +1,131 @@
+/** The options that each adapter refuses by name when it is made, so that not every call fails. */
+import "reflect-metadata";
+import { describe, expect, it } from "vitest";
+import { idempotent as ofExpress } from "../../lib/express.js";
+import { idempotent as ofFastify } from "../../lib/fastify.js";
+import { idempotent as ofHono } from "../../lib/hono.js";
+import { InvalidRequestError } from "../../lib/index.js";
+import * as lambda from "../../lib/middy.js";
+import { HoldfastModule } from "../../lib/nest.js";
+import { createLockClient } from "../../lib/testing.js";
+
+const locks = createLockClient();
+const OF_ALL = { locks, service: "shop", caller: "none" };
+const work = async (): Promise<undefined> => undefined;
+// Options are of every type here, and wrong ones too.
+const made = (adapter: unknown, ...args: unknown[]) => (adapter as (...args: unknown[]) => unknown)(...args);
+
+type Row = readonly [wrong: object, message: string];
+
+/** Each adapter with options that it takes, and the functions that take them. */
+const ADAPTERS: readonly (readonly [
+  names: string,
+  makers: readonly ((options: object) => unknown)[],
+  options: object,
+  rows: readonly Row[],
+])[] = [
+  [
+    "idempotent routes of each framework",
+    [ofExpress, ofHono, HoldfastModule.forRoot, (options: object) => made(ofFastify, options, work)].map(
+      (maker) => (options: object) => made(maker, options),
+    ),
+    OF_ALL,
+    [
+      [{ caller: undefined }, "caller: undefined given; it must be a function"],
+      [{ caller: "ann" }, 'caller: "ann" given; it must be a function'],
+      [{ service: undefined }, "service: name the service whose requests these are"],
+      [{ service: "" }, 'service: "" given; it is 1 to 64 characters'],
+      [{ service: "web shop" }, 'service: "web shop" given; it is 1 to 64 characters'],
+      [{ locks: undefined }, "locks: must be a client"],
+      [{ replayHeaders: ["Set-Cookie"] }, "replayHeaders: Set-Cookie belongs to one response"],
+      [{ replayHeaders: ["X-RateLimit-Limit"] }, "replayHeaders: X-RateLimit-Limit belongs to one response"],
+      [{ replayHeaders: "etag" }, "replayHeaders: must be a list of names"],
+      [{ ttlMs: 1 }, "ttlMs: is not an option of runOnce"],
+      [{ largeResult: "omit" }, "largeResult: is not an option of a route"],
+      [{ isFinal: () => true }, "isFinal: is not an option of a route"],
+      [{ isRecorded: true }, "isRecorded: must be a function"],
+      [{ fingerprint: "body" }, "fingerprint: must be a function"],
+      [{ required: "no" }, "required: must be true or false"],
+      [{ waitMs: -1 }, "waitMs: -1 given"],
+    ],
+  ],
+  ["Hono", [(options) => made(ofHono, options)], OF_ALL, [[{ maxBodyBytes: -1 }, "maxBodyBytes: must be a whole number of bytes"]]],
+  [
+    "idempotencyHandler",
+    [(options) => made(lambda.idempotencyHandler, options, work), (options) => made(lambda.idempotencyMiddleware, options)],
+    OF_ALL,
+    [
+      [{ locks: {} }, "locks: must be a client"],
+      [{ service: undefined }, "service: name the service whose requests these are"],
+      [{ caller: undefined }, "caller: undefined given; it must be a function"],
+      [{ key: "k" }, "key: must be a function"],
+      [{ payload: {} }, "payload: must be a function"],
+      [{ isRecorded: true }, "isRecorded: must be a function"],
+      [{ keepResultMs: 5 }, "keepResultMs: 5 given; it is a whole number of ms"],
+      [{ largeResult: "omit" }, "largeResult: is not an option here"],
+      [{ keep: 5 }, "keep: is not an option of runOnce"],
+    ],
+  ],
+  [
+    "lockHandler",
+    [(options) => made(lambda.lockHandler, options, work), (options) => made(lambda.lockMiddleware, options)],
+    { locks, key: () => "ORDER_1" },
+    [
+      [{ locks: undefined }, "locks: must be a client"],
+      [{ key: "ORDER_1" }, 'key: "ORDER_1" given; it must be a function'],
+      [{ whenHeld: "maybe" }, 'whenHeld: "maybe" given; it must be'],
+      [{ whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be'],
+      [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms from 1000 to 86400000"],
+      [{ waitSeconds: 5 }, "waitSeconds: is not an option of acquire"],
+    ],
+  ],
+  [
+    "sqsHandler",
+    [(options) => made(lambda.sqsHandler, options, work)],
+    { locks },
+    [
+      [{ locks: {} }, "locks: must be a client"],
+      [{ keyFor: "k" }, "keyFor: must be a function"],
+      [{ onFailure: "log" }, "onFailure: must be a function"],
+      [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms"],
+      [{ inOrder: true }, "inOrder: is not an option of runOnce"],
+    ],
+  ],
+  [
+    "scheduleHandler",
+    [(options) => made(lambda.scheduleHandler, options, work)],
+    { locks, name: "nightly" },
+    [
+      [{ locks: {} }, "locks: must be a client"],
+      [{ name: "night job" }, 'key: "night job" given'],
+      [{ overlap: "wait" }, 'overlap: "wait" given'],
+      [{ everyMs: 3_600_000 }, "occurrence: tick needs one of occurrence, everyMs, cron, not occurrence and everyMs"],
+    ],
+  ],
+  [
+    "withInvocation",
+    [({ locks: client }: { locks?: unknown }) => made(lambda.withInvocation, client, work)],
+    { locks },
+    [[{ locks: {} }, "locks: must be a client"]],
+  ],
+];
+
+describe.each(ADAPTERS)("%s", (_names, makers, options, rows) => {
+  it.each(rows)("refuses %j before any call", (wrong, message) => {
+    for (const maker of makers) {
+      expect(() => maker(options)).not.toThrow();
+      expect(() => maker({ ...options, ...wrong })).toThrow(InvalidRequestError);
+      expect(() => maker({ ...options, ...wrong })).toThrow(message);
+    }
+  });
+});
+
+it.each([
+  ["idempotencyHandler", lambda.idempotencyHandler, OF_ALL, "handler"],
+  ["lockHandler", lambda.lockHandler, { locks, key: () => "ORDER_1" }, "handler"],
+  ["sqsHandler", lambda.sqsHandler, { locks }, "work"],
+  ["scheduleHandler", lambda.scheduleHandler, { locks, name: "nightly" }, "work"],
+  ["withInvocation", lambda.withInvocation, locks, "handler"],
+])("%s refuses work that is none", (_name, adapter, options, name) => {
+  expect(() => made(adapter, options, undefined)).toThrow(`${name}: must be a function`);
+});
