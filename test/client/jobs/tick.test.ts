@@ -4,6 +4,7 @@ import type { LockClient, RunningBefore, Schedule, Tick, TickOptions, TickResult
 import { FinalError, InvalidRequestError, LockLostError, LockTimeoutError, RunFailedError } from "../../../lib/index.js";
 import type { TestLockClient } from "../../../lib/testing.js";
 import { createLockClient } from "../../../lib/testing.js";
+import { createHarness } from "../harness.js";
 import { cutOff } from "./provider.js";
 
 const SECOND_MS = 1000;
@@ -41,6 +42,16 @@ describe("an occurrence", () => {
     ]);
     expect(late).toEqual({ occurrence: AT_3, how: "done-before", value: "report", attempt: 1 });
     expect(runs).toBe(1);
+  });
+
+  it("costs four requests, and one for each later delivery", async () => {
+    const { clock, wire, locks } = createHarness();
+    const deliver = (): Promise<TickResult<string>> => clock.settle(locks.tick("nightly", { occurrence: AT_3 }, () => "report"));
+    await deliver();
+    expect(wire.sent.map(({ operation }) => operation)).toEqual(["start", "acquire", "release", "complete"]);
+    await deliver();
+    expect(wire.of("start")).toHaveLength(2);
+    expect(wire.sent).toHaveLength(5);
   });
 
   it("control: with a lock alone, whoever comes after the work does it again", async () => {
