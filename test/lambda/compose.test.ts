@@ -30,13 +30,12 @@ describe("the environment", () => {
 
   it("sets the margin of a takeover", async () => {
     const clock = new VirtualClock();
-    const { client, tableName } = await freshTable();
-    const handler = compose({ HOLDFAST_TABLE: tableName, HOLDFAST_CLOCK_ERROR_MS: "0" }, { client, clock, log: () => undefined });
+    const { env } = await freshTable();
+    const handler = compose({ ...env, HOLDFAST_CLOCK_ERROR_MS: "0" }, { clock, log: () => undefined });
     const put = () =>
       handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), body: { leaseMs: 1_000 }, timeEpoch: clock.wallMs() }));
     await put();
     expect(JSON.parse((await put()).body ?? "")).toMatchObject({ code: "locked", retryAfterMs: 1_000 + 2 + 1 });
-    client.destroy();
   });
 });
 
