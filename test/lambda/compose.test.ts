@@ -40,6 +40,22 @@ describe("the environment", () => {
 });
 
 describe("a function", () => {
+  it("sends through a client that it is given, also where its environment has all settings", async () => {
+    const clock = new VirtualClock();
+    const { client, env } = await freshTable();
+    const commands: unknown[] = [];
+    client.middlewareStack.add(
+      (next, { commandName }) =>
+        (args) => (commands.push(commandName), next(args)),
+      { step: "initialize" },
+    );
+    const handler = compose(env, { client, clock, log: () => undefined });
+    await handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() }));
+    // What the table says of its namespaces is asked for and recorded first.
+    expect(commands).toEqual(["GetItemCommand", "UpdateItemCommand", "UpdateItemCommand"]);
+    client.destroy();
+  });
+
   it.each([
     ["role", true],
     ["claim:tenant_id", true],
